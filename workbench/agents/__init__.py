@@ -1,0 +1,1 @@
+"""Find agents without running them; the worker that runs one."""

@@ -1,0 +1,1 @@
+"""Plan, processes, scoring: what turns a selection of cases into events."""

@@ -1,0 +1,272 @@
+"""What can happen in a run, as frozen dataclasses with a JSON form.
+
+The same objects are what the engine publishes, the journal keeps on disk, and tests replay into a `Store`. Worker
+processes (which cannot import this module: they run in the agent's interpreter) write the same JSON form.
+
+Seconds are floats, `at` counts seconds since the run started, invocations and contents are ADK's JSON with
+snake_case keys. Nothing here knows how a run is made or shown.
+"""
+
+import dataclasses
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+MetricStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
+CaseStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated"]
+ErrorKind: TypeAlias = Literal[
+    "agent_raised",  # the agent's or a tool's own exception
+    "import_failed",  # the agent's module could not be imported
+    "no_agent",  # the evalset belongs to no agent
+    "no_framework",  # google-adk is missing in the agent's interpreter
+    "timeout",
+    "crashed",  # the process died: signal, os._exit, out of memory
+    "too_large",  # an answer over 16 MiB
+    "output_flood",  # more printed than is kept
+    "turn_count",  # turns made ≠ turns expected, or a turn without any event
+    "cancelled",
+    "broken_file",  # the evalset cannot be read
+    "config",  # the criteria cannot be read
+    "simulator",
+    "judge",
+    "quota",
+    "metric_crashed",
+    "internal",  # a fault of the workbench itself
+]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CaseRef:
+    """Which execution of which case: `agent` is the agent's name ("" if the evalset belongs to none), `evalset_file`
+    the path relative to the root with "/", `repeat` counts from 1. An entry for a file that cannot be read has an
+    empty `eval_id`."""
+
+    agent: str
+    evalset_file: str
+    eval_set_id: str
+    eval_id: str
+    repeat: int = 1
+
+    @property
+    def label(self) -> str:
+        """`agent/eval_set_id/eval_id`, with `#repeat` from the second on: raw, not yet safe for a terminal."""
+        name = "/".join(part for part in (self.agent or "?", self.eval_set_id, self.eval_id) if part)
+        return name if self.repeat == 1 else f"{name}#{self.repeat}"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseError:
+    """Why a case or a metric has no verdict: `message` one sentence with the cause first, `hint` the way out."""
+
+    kind: ErrorKind
+    message: str
+    hint: str = ""
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a case cost: calls and tokens, zero where nothing was reported."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    judge_calls: int = 0
+    judge_calls_cached: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResult:
+    """One criterion's verdict, over a case or over one of its turns. `reason` is one sentence for people; `details`
+    is the explanation as JSON data, its shape documented by the metric's own module."""
+
+    name: str
+    status: MetricStatus
+    score: float | None = None
+    threshold: float | None = None
+    reason: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCase:
+    """A case of the plan as the front ends need it. `criteria_source` says in words which criteria apply and why;
+    `config_file` is relative to the root, None for the defaults."""
+
+    case: CaseRef
+    config_file: str | None
+    criteria_source: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    run_id: str
+    root: str
+    started: str
+    """UTC, ISO 8601 with a trailing Z."""
+    cases: tuple[PlannedCase, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseStarted:
+    """`expected` holds one ADK invocation a turn, None for a scenario; `criteria` is name → the JSON value that
+    stands in the config (or the default), so that a stored run can be scored again."""
+
+    case: CaseRef
+    at: float
+    expected: tuple[dict[str, Any], ...] | None
+    criteria: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    case: CaseRef
+    turn: int
+    """Counted from 0."""
+    user: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentActed:
+    """One step of the agent while a turn runs: `acted` is an ADK invocation event (author, content)."""
+
+    case: CaseRef
+    turn: int
+    acted: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFinished:
+    """`actual` is the ADK invocation that the turn became. `note` tells what the user should know besides, such as
+    the error code of a model that answered nothing."""
+
+    case: CaseRef
+    turn: int
+    actual: dict[str, Any]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputCaptured:
+    """What the agent's process printed."""
+
+    case: CaseRef
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetricScored:
+    """`turns` has one result a turn, or is empty where the metric could not look at single turns."""
+
+    case: CaseRef
+    result: MetricResult
+    turns: tuple[MetricResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFinished:
+    case: CaseRef
+    status: CaseStatus
+    error: CaseError | None
+    duration_seconds: float
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Something about the whole run that the user should read: what is odd, slower or unsupported, and why."""
+
+    level: Literal["info", "warning", "error"]
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    duration_seconds: float
+    interrupted: bool = False
+
+
+Event: TypeAlias = (
+    RunStarted
+    | CaseStarted
+    | TurnStarted
+    | AgentActed
+    | TurnFinished
+    | OutputCaptured
+    | MetricScored
+    | CaseFinished
+    | Noticed
+    | RunFinished
+)
+_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
+
+
+def to_json(event: Event) -> dict[str, Any]:
+    """The event as JSON data; `{"event": <class name>, …fields}`."""
+    return {"event": type(event).__name__, **_plain_fields(event)}
+
+
+def from_json(data: Mapping[str, Any]) -> Event:
+    """The event that `to_json` wrote.
+
+    Raises:
+        ValueError: unknown event name, a missing field, or a value of the wrong shape. Unknown fields are ignored, so
+            that a journal written by a newer version can be read as far as it is understood.
+    """
+    kind = _TYPES.get(str(data.get("event")))
+    if kind is None:
+        raise ValueError(f"unknown event {data.get('event')!r}")
+    event: Event = _build(kind, data)
+    return event
+
+
+def _plain_fields(value: Any) -> dict[str, Any]:
+    return {item.name: _plain_value(getattr(value, item.name)) for item in dataclasses.fields(value)}
+
+
+def _plain_value(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return _plain_fields(value)
+    if isinstance(value, tuple):
+        return [_plain_value(item) for item in value]
+    return value
+
+
+_hints = cache(get_type_hints)
+
+
+def _build(kind: type[Any], data: Any) -> Any:
+    if not isinstance(data, Mapping):
+        raise ValueError(f"{kind.__name__} must be an object, not {type(data).__name__}")
+    hints = _hints(kind)
+    values = {name: _read(hints[name], data[name]) for name in hints if name in data}
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def _read(hint: Any, value: Any) -> Any:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        if value is None:
+            return None
+        return _read(next(member for member in get_args(hint) if member is not type(None)), value)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise ValueError(f"expected a list, got {type(value).__name__}")
+        return tuple(_read(get_args(hint)[0], item) for item in value)
+    if dataclasses.is_dataclass(hint):
+        return _build(hint, value)  # type: ignore[arg-type]
+    if origin is Literal:
+        if value not in get_args(hint):
+            raise ValueError(f"{value!r} is none of {', '.join(map(str, get_args(hint)))}")
+        return value
+    wanted = {float: (int, float), int: int, str: str, bool: bool, dict: dict}.get(origin or hint)
+    if wanted is not None and not isinstance(value, wanted):  # type: ignore[arg-type]
+        raise ValueError(f"expected {hint}, got {type(value).__name__}")
+    return value

@@ -1,0 +1,35 @@
+"""What is wrong in a file, at which place, and the way out."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong (`error`: ADK rejects it) or odd (`warning`: ADK drops or misreads it) in a file.
+
+    `line` and `column` count from 1, in characters; 0 where the fault belongs to the whole file. `json_path` is written
+    like `eval_cases[2].conversation[0].user_content`, "" for the document itself. `message` says what is there and what
+    was expected; `hint` the way out, such as the nearest known key.
+    """
+
+    file: Path
+    line: int
+    column: int
+    json_path: str
+    message: str
+    hint: str = ""
+    severity: Literal["error", "warning"] = "error"
+
+    def where(self, file: str | None = None) -> str:
+        """`file:line:column (json path)`, with what is unknown left out."""
+        place = file if file is not None else str(self.file)
+        if self.line:
+            place += f":{self.line}:{self.column}"
+        return f"{place} ({self.json_path})" if self.json_path else place
+
+    def sentence(self, file: str | None = None) -> str:
+        """The whole fault on one line, raw (not yet safe for a terminal)."""
+        text = f"{self.where(file)}: {self.message}"
+        return f"{text}. {self.hint}" if self.hint else text

@@ -1,0 +1,163 @@
+"""What is true now: events in, state out, and a word to whoever listens.
+
+A plain object without threads, clocks or widgets. The screen, the plain lines, the JSON report and JUnit all read the
+same one, so they cannot disagree.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from workbench.events import (
+    AgentActed,
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    Event,
+    MetricResult,
+    Noticed,
+    OutputCaptured,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+    Usage,
+)
+from workbench.events import MetricScored as Scored
+
+CaseState: TypeAlias = Literal["queued", "running", "passed", "failed", "error", "not_evaluated"]
+MetricNames: TypeAlias = dict[str, MetricResult]
+_OUTPUT_KEPT = 200_000
+"""Characters of printed output kept a case and stream; the journal has all that was captured."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """One turn so far: what the user said, what the agent did as it happens, and the invocation it became."""
+
+    user: dict[str, Any]
+    acted: list[dict[str, Any]] = field(default_factory=list)
+    actual: dict[str, Any] | None = None
+    note: str = ""
+    metrics: MetricNames = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CaseRecord:
+    """All that is known of one execution of one case."""
+
+    planned: PlannedCase
+    state: CaseState = "queued"
+    started_at: float | None = None
+    expected: tuple[dict[str, Any], ...] | None = None
+    criteria: dict[str, Any] = field(default_factory=dict)
+    turns: list[Turn] = field(default_factory=list)
+    metrics: MetricNames = field(default_factory=dict)
+    output: dict[str, str] = field(default_factory=dict)
+    error: CaseError | None = None
+    duration_seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def ref(self) -> CaseRef:
+        return self.planned.case
+
+    @property
+    def finished(self) -> bool:
+        return self.state not in ("queued", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    run_id: str = ""
+    root: str = ""
+    started: str = ""
+    finished: bool = True
+    interrupted: bool = False
+    duration_seconds: float = 0.0
+
+
+Listener: TypeAlias = Callable[[Event], None]
+
+
+class Store:
+    """The newest state of every case that ran or is planned, over all runs since the program started."""
+
+    def __init__(self) -> None:
+        self.run = RunSummary()
+        self.records: dict[CaseRef, CaseRecord] = {}
+        """The cases of the newest run, and of earlier ones for what it did not run again, in plan order."""
+        self.current: list[CaseRef] = []
+        """The cases of the newest run, in plan order."""
+        self.notices: list[Noticed] = []
+        self._listeners: list[Listener] = []
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Calls `listener(event)` after each applied event; the returned function ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def apply(self, event: Event) -> None:
+        """Takes in one event. An event about a case that no run announced raises KeyError: that is a fault of the
+        engine, not of an input."""
+        match event:
+            case RunStarted():
+                self._start(event)
+            case RunFinished():
+                self.run = RunSummary(
+                    self.run.run_id, self.run.root, self.run.started, True, event.interrupted, event.duration_seconds
+                )
+            case Noticed():
+                self.notices.append(event)
+            case _:
+                self._apply_to_case(self.records[event.case], event)
+        for listener in tuple(self._listeners):
+            listener(event)
+
+    def counts(self, refs: list[CaseRef] | None = None) -> Counter[CaseState]:
+        """How many cases are in which state: of `refs`, or of the newest run."""
+        return Counter(self.records[ref].state for ref in (self.current if refs is None else refs))
+
+    def problems(self) -> Iterator[CaseRecord]:
+        """The cases of the newest run that failed or have no verdict because of an error, in plan order."""
+        return (record for record in self.current_records() if record.state in ("failed", "error"))
+
+    def current_records(self) -> Iterator[CaseRecord]:
+        return (self.records[ref] for ref in self.current)
+
+    def _start(self, event: RunStarted) -> None:
+        self.run = RunSummary(event.run_id, event.root, event.started, finished=False)
+        self.current = [planned.case for planned in event.cases]
+        self.notices.clear()
+        for planned in event.cases:
+            self.records[planned.case] = CaseRecord(planned)
+
+    def _apply_to_case(self, record: CaseRecord, event: Event) -> None:
+        match event:
+            case CaseStarted():
+                record.state = "running"
+                record.started_at = event.at
+                record.expected = event.expected
+                record.criteria = event.criteria
+            case TurnStarted():
+                record.turns.append(Turn(event.user))
+            case AgentActed():
+                record.turns[event.turn].acted.append(event.acted)
+            case TurnFinished():
+                record.turns[event.turn].actual = event.actual
+                record.turns[event.turn].note = event.note
+            case OutputCaptured():
+                kept = record.output.get(event.stream, "") + event.text
+                record.output[event.stream] = kept[-_OUTPUT_KEPT:]
+            case Scored():
+                record.metrics[event.result.name] = event.result
+                for turn, result in zip(record.turns, event.turns, strict=False):
+                    turn.metrics[result.name] = result
+            case CaseFinished():
+                record.state = event.status
+                record.error = event.error
+                record.duration_seconds = event.duration_seconds
+                record.usage = event.usage

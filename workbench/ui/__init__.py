@@ -1,0 +1,1 @@
+"""The screen: Textual app, screens, widgets, stylesheet."""
