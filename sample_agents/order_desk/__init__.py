@@ -1,0 +1,3 @@
+"""A plain-Python agent: no framework, no model, no key."""
+
+from . import agent

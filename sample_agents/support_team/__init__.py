@@ -1,0 +1,3 @@
+"""An ADK agent that hands over to two sub-agents."""
+
+from .agent import root_agent
