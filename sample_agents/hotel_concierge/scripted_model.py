@@ -22,8 +22,9 @@ class ScriptedModel(BaseLlm):
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
-        message, done = _where(llm_request.contents)
-        steps = json.loads(self.script.read_text(encoding="utf-8")).get(message, [])
+        script = json.loads(self.script.read_text(encoding="utf-8"))
+        message, done = _where(llm_request.contents, script)
+        steps = script.get(message, [])
         step = steps[done] if done < len(steps) else {"text": "I am sorry, I did not understand that."}
         yield LlmResponse(
             content=types.Content(role="model", parts=_parts(step)),
@@ -33,15 +34,16 @@ class ScriptedModel(BaseLlm):
         )
 
 
-def _where(contents: list[types.Content]) -> tuple[str, int]:
-    """The user's last message, and how many steps were taken since."""
+def _where(contents: list[types.Content], script: dict[str, Any]) -> tuple[str, int]:
+    """The last message that the script knows, and how many steps this agent took since. (What other agents did stands
+    in `contents` as user text too; the script does not know it.)"""
     done = 0
     for content in reversed(contents):
         parts = content.parts or []
-        if any(part.function_call for part in parts):
-            done += 1
-        elif content.role == "user" and not any(part.function_response for part in parts):
-            return "".join(part.text or "" for part in parts), done
+        text = "".join(part.text or "" for part in parts)
+        if content.role == "user" and text in script:
+            return text, done
+        done += any(part.function_call for part in parts)
     return "", done
 
 
