@@ -1,0 +1,21 @@
+"""Cutting and padding by terminal cells, so that East Asian text lines up."""
+
+from rich.cells import cell_len, set_cell_size
+
+__all__ = ["cell_len", "cut", "fit"]
+
+
+def cut(text: str, width: int, *, end: str = "…") -> str:
+    """`text` (already safe) in at most `width` cells; what is cut away is stood for by `end`."""
+    if width <= 0:
+        return ""
+    if len(text) * 2 <= width or cell_len(text) <= width:
+        return text
+    room = width - cell_len(end)
+    return end[:width] if room <= 0 else set_cell_size(text, room).rstrip(" ") + end
+
+
+def fit(text: str, width: int, *, end: str = "…") -> str:
+    """`text` (already safe) in exactly `width` cells: cut as by `cut`, or padded on the right."""
+    short = cut(text, width, end=end)
+    return short + " " * (max(width, 0) - cell_len(short))

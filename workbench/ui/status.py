@@ -1,0 +1,38 @@
+"""How a status looks: one glyph, one word, one theme variable. Never colour alone.
+
+Both panes, the bar and the notices read these, so that one status has one face. The words are the headless front end's,
+in small letters.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from workbench.events import MetricStatus
+from workbench.store import CaseState
+
+Status: TypeAlias = CaseState | MetricStatus | Literal["not_run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """`glyph` is one cell wide; `variable` names the theme's colour without its `$`; `rank` sorts the worst first."""
+
+    glyph: str
+    word: str
+    variable: str
+    rank: int
+
+
+FACES: dict[Status, Face] = {
+    "error": Face("!", "error", "status-error", 0),
+    "failed": Face("✗", "fail", "status-failed", 1),
+    "not_evaluated": Face("?", "not evaluated", "status-not-evaluated", 2),
+    "running": Face("▶", "running", "status-running", 3),
+    "queued": Face("·", "queued", "status-queued", 4),
+    "passed": Face("✓", "pass", "status-passed", 5),
+    "informational": Face("i", "for information", "status-informational", 6),
+    "not_applicable": Face("–", "not applicable", "status-not-applicable", 7),
+    "not_run": Face("○", "not run", "status-not-run", 8),
+}
+COUNTED: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated")
+"""The verdicts of a case in the order in which counts are written."""
