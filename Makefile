@@ -1,0 +1,42 @@
+# make        the workbench on the sample agents
+# make test   everything a change must pass
+PYTHON ?= python3
+VENV ?= .venv
+RUN := $(VENV)/bin
+
+.PHONY: open test check tests bench clean
+.DEFAULT_GOAL := open
+
+open: $(VENV)/.installed
+	$(RUN)/agent-workbench sample_agents
+
+test: check tests
+
+check: $(VENV)/.installed-dev
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/mypy
+	$(RUN)/lint-imports --no-cache
+
+tests: $(VENV)/.installed-dev
+	$(RUN)/python -m pytest -n auto
+
+bench: $(VENV)/.installed-dev
+	$(RUN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV)
+
+# Some systems ship python3 without ensurepip; there the pip of the system fills the new environment.
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "agent-workbench needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV) 2>/dev/null \
+		|| ($(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(VENV)/bin/python install --quiet pip)
+
+$(VENV)/.installed: pyproject.toml $(VENV)/bin/python
+	$(RUN)/python -m pip install --quiet --editable '.[adk]'
+	touch $@
+
+$(VENV)/.installed-dev: pyproject.toml $(VENV)/bin/python
+	$(RUN)/python -m pip install --quiet --editable '.[adk,dev]'
+	touch $@ $(VENV)/.installed

@@ -1,0 +1,28 @@
+"""What every test may rely on: no user settings, no keys, no colour forced by the machine."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if _SECRET.search(name) or name.startswith(("GOOGLE_", "AGENT_WORKBENCH_", "TEXTUAL_", "SSH_")):
+            monkeypatch.delenv(name)
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "VIRTUAL_ENV", "CONDA_PREFIX", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
+    monkeypatch.setenv("ADK_DISABLE_LOAD_DOTENV", "")
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The checkout that the tests run from."""
+    return Path(__file__).parents[1]

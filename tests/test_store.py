@@ -1,0 +1,96 @@
+import pytest
+
+from workbench.events import (
+    AgentActed,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    CaseStatus,
+    Event,
+    MetricResult,
+    MetricScored,
+    Noticed,
+    OutputCaptured,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from workbench.store import Store
+
+ONE = CaseRef("desk", "desk/r.evalset.json", "r", "one")
+TWO = CaseRef("desk", "desk/r.evalset.json", "r", "two")
+
+
+def started(*refs: CaseRef, run_id: str = "run-1") -> RunStarted:
+    return RunStarted(run_id, "/root", "2026-01-01T00:00:00Z", tuple(PlannedCase(ref, None, "defaults") for ref in refs))
+
+
+def whole_case(ref: CaseRef, status: CaseStatus = "passed") -> list[Event]:
+    user = {"role": "user", "parts": [{"text": "hi"}]}
+    metric = MetricResult("response_match_score", "passed", 1.0, 0.8)
+    return [
+        CaseStarted(ref, 0.1, ({"user_content": user},), {"response_match_score": 0.8}),
+        TurnStarted(ref, 0, user),
+        AgentActed(ref, 0, {"author": "desk"}),
+        OutputCaptured(ref, "stdout", "a"),
+        OutputCaptured(ref, "stdout", "b"),
+        TurnFinished(ref, 0, {"user_content": user, "final_response": None}, note="MAX_TOKENS"),
+        MetricScored(ref, metric, (metric,)),
+        CaseFinished(ref, status, None, 1.5),
+    ]
+
+
+def apply(store: Store, *events: Event) -> None:
+    for event in events:
+        store.apply(event)
+
+
+def test_a_case_from_queued_to_passed() -> None:
+    store = Store()
+    apply(store, started(ONE, TWO))
+    assert store.counts() == {"queued": 2}
+    apply(store, *whole_case(ONE))
+    record = store.records[ONE]
+    assert record.finished
+    assert record.output == {"stdout": "ab"}
+    assert record.turns[0].note == "MAX_TOKENS"
+    assert record.turns[0].metrics["response_match_score"].score == 1.0
+    assert record.metrics["response_match_score"].status == "passed"
+    assert store.counts() == {"passed": 1, "queued": 1}
+
+
+def test_a_new_run_forgets_only_what_it_runs_again() -> None:
+    store = Store()
+    apply(store, started(ONE, TWO), *whole_case(ONE, "failed"), *whole_case(TWO), RunFinished(2.0))
+    assert [record.ref for record in store.problems()] == [ONE]
+    apply(store, started(ONE, run_id="run-2"))
+    assert store.run.run_id == "run-2"
+    assert store.records[ONE].state == "queued"
+    assert store.records[TWO].state == "passed"
+    assert store.counts() == {"queued": 1}
+
+
+def test_listeners_hear_each_event_after_it_is_true() -> None:
+    store = Store()
+    heard: list[tuple[Event, str]] = []
+    end = store.subscribe(lambda event: heard.append((event, store.run.run_id)))
+    apply(store, started(ONE), Noticed("info", "no fork here"))
+    end()
+    apply(store, RunFinished(1.0, interrupted=True))
+    assert [run_id for _, run_id in heard] == ["run-1", "run-1"]
+    assert store.run.interrupted
+    assert store.notices[0].message == "no fork here"
+
+
+def test_a_flood_of_output_keeps_its_end() -> None:
+    store = Store()
+    apply(store, started(ONE), OutputCaptured(ONE, "stderr", "x" * 500_000), OutputCaptured(ONE, "stderr", "end"))
+    assert len(store.records[ONE].output["stderr"]) == 200_000
+    assert store.records[ONE].output["stderr"].endswith("xend")
+
+
+def test_an_event_about_an_unannounced_case_is_a_fault() -> None:
+    with pytest.raises(KeyError):
+        Store().apply(CaseFinished(ONE, "passed", None, 1.0))
