@@ -1,0 +1,114 @@
+"""The table of actions: one row each, keys that terminals can send, and the documents made from it."""
+
+from pathlib import Path
+
+from workbench.actions import ACTIONS, BY_ID, document, footer, key_label, key_name, keymap
+
+CONTRACT = {
+    "move_down": "j down",
+    "move_up": "k up",
+    "top": "g home",
+    "bottom": "G end",
+    "page_down": "ctrl+d pagedown",
+    "page_up": "ctrl+u pageup",
+    "close": "h left",
+    "open": "l right",
+    "enter": "enter",
+    "back": "escape",
+    "mark": "space",
+    "mark_range": "v",
+    "mark_all": "a",
+    "run": "r",
+    "rerun": "F",
+    "repeat": "X",
+    "options": "o",
+    "cancel": "x",
+    "next_problem": "n",
+    "previous_problem": "N",
+    "filter": "/",
+    "sort": "s",
+    "copy_id": "y",
+    "copy": "Y",
+    "palette": ": ctrl+p",
+    "keys": "?",
+    "next_pane": "tab",
+    "previous_pane": "shift+tab",
+    "jump": "'",
+    "maximise": "z",
+    "hide_tree": "b",
+}
+
+
+def test_the_keys_are_those_of_the_contract() -> None:
+    assert {name: " ".join(BY_ID[name].keys) for name in CONTRACT} == CONTRACT
+    assert "q" in BY_ID["quit"].keys
+
+
+def test_ids_are_unique_and_no_key_has_two_actions_in_one_place() -> None:
+    assert len(BY_ID) == len(ACTIONS)
+    assert keymap().faults == ()
+
+
+def test_no_key_that_a_terminal_or_its_multiplexer_keeps_for_itself() -> None:
+    taken = {f"ctrl+{letter}" for letter in "sqzabimhj"} | {f"f{number}" for number in range(1, 25)}
+    keys = {key for action in ACTIONS for key in action.keys}
+    assert not keys & taken
+    assert not [key for key in keys if key.startswith(("alt+", "ctrl+shift+"))]
+
+
+def test_the_footer_has_at_most_seven() -> None:
+    assert [action.id for action in footer()][:2] == ["run", "rerun"]
+    assert len(footer()) <= 7
+    assert len(footer("options")) <= 7
+
+
+def test_keys_have_a_name_for_the_terminal_library_and_one_for_people() -> None:
+    names = {
+        "?": "question_mark",
+        "/": "slash",
+        "'": "apostrophe",
+        "+": "plus",
+        "-": "minus",
+        "}": "right_curly_bracket",
+    }
+    for sign, name in names.items():
+        assert key_name(sign) == name
+        assert key_label(name) == sign
+    assert key_name("G") == "G"
+    assert key_label("escape") == "esc"
+
+
+def test_a_user_moves_an_action_to_another_key() -> None:
+    keys = keymap({"run": ["R"]})
+    assert keys.keys["run"] == ("R",)
+    assert keys.faults == ()
+
+
+def test_a_key_wanted_twice_goes_to_whom_the_user_gave_it_and_the_loser_is_named() -> None:
+    keys = keymap({"run": ["n"]})
+    assert keys.keys["run"] == ("n",)
+    assert keys.keys["next_problem"] == ()
+    assert keys.faults == ("n is run: next problem (next_problem) has lost it",)
+
+
+def test_two_actions_may_change_places() -> None:
+    keys = keymap({"run": ["F"], "rerun": ["r"]})
+    assert (keys.keys["run"], keys.keys["rerun"], keys.faults) == (("F",), ("r",), ())
+
+
+def test_what_is_wrong_in_a_keymap_is_said_and_the_default_stays() -> None:
+    keys = keymap({"runn": ["R"], "sort": ["no such key!"], "pane": ["1"]})
+    assert keys.keys["sort"] == ("s",)
+    assert keys.keys["pane"] == tuple("123456789")
+    assert "the nearest is run" in keys.faults[0]
+    assert len(keys.faults) == 3
+
+
+def test_an_action_can_be_left_without_keys() -> None:
+    assert keymap({"repeat": []}).keys["repeat"] == ()
+
+
+def test_the_document_is_current(repository: Path) -> None:
+    assert (repository / "docs" / "keys.md").read_text(encoding="utf-8") == document(), (
+        "run: python -m workbench.actions > docs/keys.md"
+    )

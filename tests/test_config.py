@@ -1,0 +1,86 @@
+"""The user's settings file: read with patience, changed by one line."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from workbench.config import folder, read_settings, remember_theme
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "settings" / "config.toml"
+
+
+def write(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_no_file_is_no_settings(file: Path) -> None:
+    settings = read_settings(file)
+    assert (settings.theme, settings.mouse, settings.keys, settings.faults) == (None, True, {}, ())
+
+
+def test_the_default_place_is_the_platforms() -> None:
+    assert read_settings().file == folder() / "config.toml"
+
+
+def test_what_the_file_says(file: Path) -> None:
+    write(file, 'theme = "paper"\nmouse = false\n[keys]\nrun = "R"\nsort = ["s", "S"]\n')
+    settings = read_settings(file)
+    assert (settings.theme, settings.mouse) == ("paper", False)
+    assert settings.keys == {"run": ("R",), "sort": ("s", "S")}
+
+
+def test_a_wrong_value_is_a_fault_and_the_rest_counts(file: Path) -> None:
+    write(file, 'theme = 3\nmouse = "no"\nthem = "x"\n[keys]\nrun = 3\nsort = "S"\n')
+    settings = read_settings(file)
+    assert (settings.theme, settings.mouse, settings.keys) == (None, True, {"sort": ("S",)})
+    assert len(settings.faults) == 4
+    assert any("the nearest is theme" in fault for fault in settings.faults)
+
+
+@pytest.mark.parametrize("text", ["theme = ", "\x1b[31m = 1"])
+def test_a_broken_file_is_one_fault_without_control_characters(file: Path, text: str) -> None:
+    write(file, text)
+    (fault,) = read_settings(file).faults
+    assert "config.toml" in fault
+    assert "\x1b" not in fault
+
+
+def test_a_file_that_is_not_text(file: Path) -> None:
+    file.parent.mkdir()
+    file.write_bytes(b"\xff\xfe\x00")
+    assert len(read_settings(file).faults) == 1
+
+
+def test_remembering_a_theme_makes_the_file(file: Path) -> None:
+    remember_theme("paper", file)
+    assert file.read_text(encoding="utf-8") == 'theme = "paper"\n'
+
+
+def test_remembering_a_theme_changes_one_line_and_nothing_else(file: Path) -> None:
+    before = '# mine\r\nmouse = true\n  theme   =  "old"  # note\r\n\n[keys]\ntheme = "T"\n'
+    write(file, before).write_bytes(before.encode())
+    file.chmod(0o640)
+    remember_theme("new", file)
+    assert file.read_bytes().decode() == before.replace('"old"', '"new"')
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert [path.name for path in file.parent.iterdir()] == ["config.toml"]
+
+
+def test_a_key_called_theme_inside_a_table_is_not_the_theme(file: Path) -> None:
+    write(file, '[keys]\ntheme = "T"\n')
+    remember_theme("new", file)
+    assert read_settings(file).theme == "new"
+    assert read_settings(file).keys == {"theme": ("T",)}
+
+
+def test_a_broken_file_is_left_alone(file: Path) -> None:
+    write(file, "theme = ")
+    with pytest.raises(ValueError, match="Invalid"):
+        remember_theme("new", file)
+    assert file.read_text(encoding="utf-8") == "theme = "

@@ -1,0 +1,228 @@
+"""Every action of the screen, as one table.
+
+Keymap, footer, help, palette and `docs/keys.md` are made from it. An action stands here only once its feature exists.
+Keys are written as they are typed (`r`, `?`, `'`) or by name (`ctrl+d`, `space`, `enter`, `down`).
+
+    python -m workbench.actions > docs/keys.md
+"""
+
+import difflib
+import re
+import string
+import sys
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Where: TypeAlias = Literal["main", "options"]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """`id` names it in the keymap of the user's settings; `label` is for footer and palette (two or three words),
+    `help` is one sentence. `footer` > 0 puts it into the footer, small numbers first. No keys: palette only."""
+
+    id: str
+    keys: tuple[str, ...]
+    label: str
+    help: str
+    group: str
+    footer: int = 0
+    where: Where = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Keymap:
+    """Which keys each action has after the user's settings: `keys[action id]`, and what was wrong with them."""
+
+    keys: Mapping[str, tuple[str, ...]]
+    faults: tuple[str, ...] = ()
+
+
+MOVE, PANES, MARK, RUN, FIND, COPY, GENERAL = "Move", "Panes", "Mark", "Run", "Find", "Copy", "General"
+OPTIONS = "In the options of the run"
+DIGITS = tuple("123456789")
+
+ACTIONS: tuple[Action, ...] = (
+    Action("move_down", ("j", "down"), "down", "One line down.", MOVE),
+    Action("move_up", ("k", "up"), "up", "One line up.", MOVE),
+    Action("page_down", ("ctrl+d", "pagedown"), "page down", "Half a page down.", MOVE),
+    Action("page_up", ("ctrl+u", "pageup"), "page up", "Half a page up.", MOVE),
+    Action("top", ("g", "home"), "top", "To the first line.", MOVE),
+    Action("bottom", ("G", "end"), "bottom", "To the last line.", MOVE),
+    Action("open", ("l", "right"), "open", "Opens the row, then goes one in; in a pane: unfolds what is folded.", MOVE),
+    Action("close", ("h", "left"), "close", "Closes the row, then goes one out; in a pane: folds, then back.", MOVE),
+    Action("enter", ("enter",), "go in", "Opens or closes a row; on a case: into its panes.", MOVE),
+    Action("back", ("escape",), "back", "One step back: out of a pane, a mark, a filter. Never quits.", MOVE),
+    Action("next_turn", ("}",), "next turn", "To the next turn of the conversation.", MOVE),
+    Action("previous_turn", ("{",), "previous turn", "To the previous turn of the conversation.", MOVE),
+    Action("pane", DIGITS, "pane", "The pane of the case, in the order shown.", PANES),
+    Action("next_pane", ("tab",), "other side", "Between the cases and the panes.", PANES),
+    Action("previous_pane", ("shift+tab",), "other side, backwards", "Between the cases and the panes.", PANES),
+    Action("jump", ("'",), "jump", "One more key, and you are in that pane.", PANES),
+    Action("maximise", ("z",), "maximise", "Gives the whole screen to the side you are in; once more: back.", PANES),
+    Action("hide_tree", ("b",), "hide tree", "Hides the cases; once more: back.", PANES),
+    Action("mark", ("space",), "mark", "Marks the case, or all below the row; once more: unmarks.", MARK),
+    Action("mark_range", ("v",), "mark range", "Starts a range; move, then v or space marks it, esc drops it.", MARK),
+    Action("mark_all", ("a",), "mark all", "Marks every case that the filter lets through; once more: unmarks.", MARK),
+    Action(
+        "run", ("r",), "run", "Runs the marked cases, or what is under the cursor with all below it.", RUN, footer=1
+    ),
+    Action("rerun", ("F",), "run failed", "Runs again what failed and what ended in an error.", RUN, footer=2),
+    Action("repeat", ("X",), "repeat", "Runs the marked or current cases N times.", RUN),
+    Action("options", ("o",), "options", "Criteria and thresholds of the run to come.", RUN, footer=5),
+    Action("cancel", ("x",), "cancel", "Cancels the marked or current cases; once more: kills them.", RUN),
+    Action(
+        "cancel_all", (), "cancel the run", "No new case starts, those running are cancelled; once more: killed.", RUN
+    ),
+    Action(
+        "next_problem", ("n",), "next problem", "To the next case that failed or ended in an error.", FIND, footer=3
+    ),
+    Action("previous_problem", ("N",), "previous problem", "To the previous case that failed or erred.", FIND),
+    Action(
+        "filter",
+        ("/",),
+        "filter",
+        "Text, :fail :error :pass :running :marked …, metric<0.8; all must hold.",
+        FIND,
+        footer=4,
+    ),
+    Action("sort", ("s",), "sort", "By file, status, score, time, and again by file.", FIND),
+    Action("copy_id", ("y",), "copy id", "Copies the id of the case, the path of the file or of the agent.", COPY),
+    Action("copy", ("Y",), "copy", "Copies what is under the cursor: a case's JSON, or what the pane shows.", COPY),
+    Action(
+        "palette", (":", "ctrl+p"), "palette", "All actions, all themes, and every case by name.", GENERAL, footer=6
+    ),
+    Action("keys", ("?",), "keys", "The keys that work here; enter does what is marked.", GENERAL, footer=7),
+    Action("theme", (), "theme", "Choose a theme; it shows as you move.", GENERAL),
+    Action("reload", (), "read the folder again", "Takes in files that came, went or changed.", GENERAL),
+    Action("ignored", (), "what was ignored", "Files and folders that were passed over, and why.", GENERAL),
+    Action("choose_agent", (), "choose the agent", "Says which agent an evalset belongs to; kept.", GENERAL),
+    Action("notices", (), "notices", "What the last run wanted you to know.", GENERAL),
+    Action("mouse", (), "mouse on, off", "Off leaves selecting text to the terminal.", GENERAL),
+    Action("quit", ("q", "ctrl+c"), "quit", "Leaves; asks once while a run is going.", GENERAL),
+    Action(
+        "option_toggle",
+        ("space",),
+        "on, off",
+        "Takes the criterion into the run, or leaves it out.",
+        OPTIONS,
+        1,
+        "options",
+    ),
+    Action("option_more", ("+", "="), "higher", "Raises the threshold by 0.05.", OPTIONS, 2, "options"),
+    Action("option_less", ("-",), "lower", "Lowers the threshold by 0.05.", OPTIONS, 3, "options"),
+    Action("option_match", ("m",), "match type", "EXACT, IN_ORDER, ANY_ORDER, and again.", OPTIONS, 4, "options"),
+    Action("option_reset", ("R",), "as in the file", "Takes back every change to the criteria.", OPTIONS, 5, "options"),
+)
+BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
+
+_RENAMED = {
+    "commercial_at": "at",
+    "hyphen_minus": "minus",
+    "low_line": "underscore",
+    "plus_sign": "plus",
+    "reverse_solidus": "backslash",
+    "solidus": "slash",
+}
+_SHOWN = {"escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "down": "↓", "up": "↑", "left": "←", "right": "→"}
+_KEY = re.compile(r"((ctrl|shift|alt|super)\+)*([a-z][a-z0-9_]*|[A-Z0-9])")
+
+
+def key_name(key: str) -> str:
+    """The name under which the terminal library reports `key`: `?` is `question_mark`, letters are themselves."""
+    if len(key) != 1 or key.isalnum():
+        return key
+    name = unicodedata.name(key, key).lower().replace(" ", "_").replace("-", "_")
+    return _RENAMED.get(name, name)
+
+
+_SIGNS = {key_name(sign): sign for sign in string.punctuation}
+
+
+def key_label(key: str) -> str:
+    """`key` as people write it: `question_mark` is `?`, `escape` is `esc`."""
+    return _SHOWN.get(key, _SIGNS.get(key, key))
+
+
+def keymap(overrides: Mapping[str, Iterable[str]] | None = None) -> Keymap:
+    """The keys of all actions: the table's, with the user's `overrides` (action id → keys) in place of them.
+
+    A key wanted twice in one place goes to the action the user gave it to (the first of two), and the other one loses
+    it; each such case, each unknown action and each key that is none is a sentence in `faults`.
+    """
+    faults: list[str] = []
+    wanted = dict(_valid_overrides(overrides or {}, faults))
+    keys: dict[str, tuple[str, ...]] = {}
+    taken: dict[tuple[Where, str], str] = {}
+    for action in sorted(ACTIONS, key=lambda row: row.id not in wanted):
+        free: list[str] = []
+        for key in wanted.get(action.id, tuple(map(key_name, action.keys))):
+            owner = taken.setdefault((action.where, key), action.id)
+            if owner == action.id:
+                free.append(key)
+            else:
+                faults.append(f"{key_label(key)} is {BY_ID[owner].label}: {action.label} ({action.id}) has lost it")
+        keys[action.id] = tuple(free)
+    return Keymap(keys, tuple(faults))
+
+
+def footer(where: Where = "main") -> list[Action]:
+    """The actions that the footer shows, in its order."""
+    return sorted((row for row in ACTIONS if row.footer and row.where == where), key=lambda row: row.footer)
+
+
+def document() -> str:
+    """The text of `docs/keys.md`."""
+    lines = [
+        "# Keys",
+        "",
+        "Made from `workbench/actions.py` by `python -m workbench.actions > docs/keys.md`. Letters act outside text "
+        "fields; nothing needs a mouse.",
+        "",
+        "Your own keys stand in the settings file (`agent-workbench --help` names it), by the name in the last column:",
+        "",
+        "```toml",
+        "[keys]",
+        'run = "R"',
+        'next_problem = ["n", "ctrl+n"]',
+        "```",
+        "",
+        "A key given to two actions goes to the one you named; the screen says once which action lost it.",
+    ]
+    for group in dict.fromkeys(action.group for action in ACTIONS):
+        lines += ["", f"## {group}", "", "| key | action | name |", "|---|---|---|"]
+        lines += [_document_row(action) for action in ACTIONS if action.group == group]
+    return "\n".join(lines) + "\n"
+
+
+def _document_row(action: Action) -> str:
+    keys = "1 … 9" if action.keys == DIGITS else " ".join(_code(key_label(key)) for key in action.keys)
+    return f"| {keys or 'palette only'} | {action.help.replace('|', chr(92) + '|')} | `{action.id}` |"
+
+
+def _code(key: str) -> str:
+    return f"`{key}`"
+
+
+def _valid_overrides(
+    overrides: Mapping[str, Iterable[str]], faults: list[str]
+) -> Iterable[tuple[str, tuple[str, ...]]]:
+    for name, keys in overrides.items():
+        if name == "pane":
+            faults.append("the panes keep their digits")
+            continue
+        if name not in BY_ID:
+            near = difflib.get_close_matches(name, BY_ID, n=1)
+            faults.append(f"no action is called {name}" + (f"; the nearest is {near[0]}" if near else ""))
+            continue
+        named = [key_name(key) for key in keys]
+        odd = [key for key in named if not _KEY.fullmatch(key)]
+        faults += [f"{key!r} is not a key (for {name})" for key in odd]
+        if len(odd) < len(named) or not named:
+            yield name, tuple(dict.fromkeys(key for key in named if key not in odd))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(document())

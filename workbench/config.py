@@ -1,0 +1,122 @@
+"""The user's settings: one TOML file and a folder of themes, where the platform keeps such things.
+
+theme = "paper"        # a name of themes/ or of the user's own
+mouse = false
+[keys]
+run = "R"              # see docs/keys.md
+"""
+
+import difflib
+import os
+import re
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from workbench.text import one_line
+
+_KNOWN = ("theme", "mouse", "keys")
+_THEME_LINE = re.compile(r"""^([ \t]*theme[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*'|[^#\s]*)""", re.MULTILINE)
+_FIRST_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the file says. `faults` are sentences on what was wrong in it, safe to show; each such value counts as not
+    given."""
+
+    file: Path
+    theme: str | None = None
+    mouse: bool = True
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+
+
+def folder() -> Path:
+    """Where the settings live; need not exist."""
+    return Path(platformdirs.user_config_dir("agent-workbench", appauthor=False))
+
+
+def read_settings(file: Path | None = None) -> Settings:
+    """The settings in `file` (default: `config.toml` in `folder()`). Never raises: a missing file is no settings, one
+    that cannot be read is a fault."""
+    file = file or folder() / "config.toml"
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Settings(file)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return Settings(file, faults=(one_line(f"{file}: cannot be read, settings ignored: {error}"),))
+    faults: list[str] = []
+    for name in data.keys() - set(_KNOWN):
+        near = difflib.get_close_matches(name, _KNOWN, n=1)
+        faults.append(f"unknown setting {name}" + (f"; the nearest is {near[0]}" if near else ""))
+    return Settings(
+        file,
+        theme=_typed(data, "theme", str, None, faults),
+        mouse=_typed(data, "mouse", bool, True, faults),
+        keys=_keys(_typed(data, "keys", dict, {}, faults), faults),
+        faults=tuple(one_line(f"{file.name}: {fault}") for fault in faults),
+    )
+
+
+def remember_theme(name: str, file: Path | None = None) -> None:
+    """Writes `theme = "name"` into the settings, leaving every other byte as it is.
+
+    Raises:
+        OSError: the file cannot be read or written.
+        ValueError: it is no valid TOML (or no UTF-8); it is left alone.
+    """
+    file = file or folder() / "config.toml"
+    try:
+        text = file.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        text = ""
+    tomllib.loads(text)
+    table = _FIRST_TABLE.search(text)
+    head, tail = (text[: table.start()], text[table.start() :]) if table else (text, "")
+    if _THEME_LINE.search(head):
+        head = _THEME_LINE.sub(lambda found: f'{found[1]}"{name}"', head, count=1)
+    else:
+        head = f'theme = "{name}"\n{head}'
+    tomllib.loads(head + tail)
+    _replace(file, head + tail)
+
+
+def _typed(data: Mapping[str, Any], name: str, kind: type, default: Any, faults: list[str]) -> Any:
+    value = data.get(name, default)
+    if name in data and not isinstance(value, kind):
+        faults.append(f"{name} must be {kind.__name__}, not {type(value).__name__}")
+        return default
+    return value
+
+
+def _keys(data: Mapping[str, Any], faults: list[str]) -> dict[str, tuple[str, ...]]:
+    keys: dict[str, tuple[str, ...]] = {}
+    for name, value in data.items():
+        listed = [value] if isinstance(value, str) else value
+        if isinstance(listed, list) and all(isinstance(key, str) for key in listed):
+            keys[name] = tuple(listed)
+        else:
+            faults.append(f"keys.{name} must be a key or a list of keys")
+    return keys
+
+
+def _replace(file: Path, text: str) -> None:
+    """Writes atomically: whoever reads sees the old text or the new one."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(text.encode("utf-8"))
+        if file.exists():
+            Path(temporary).chmod(file.stat().st_mode & 0o777)
+        Path(temporary).replace(file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

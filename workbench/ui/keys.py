@@ -1,0 +1,33 @@
+"""The rows of the action table as Textual's bindings."""
+
+from textual.binding import Binding
+
+from workbench.actions import ACTIONS, BY_ID, DIGITS, Action, Keymap, Where, key_name
+
+
+def bindings(*ids: str) -> list[Binding]:
+    """One binding a row, with the row's id: the user's keymap finds it by that. It calls `action_<id>` of the widget
+    that has it; an action that does not want the key raises `SkipAction`, and the key goes on outwards."""
+    return [binding for name in ids for binding in _binding(BY_ID[name])]
+
+
+def bindings_of(where: Where) -> list[Binding]:
+    """Bindings for all rows that work in one place and have keys."""
+    return bindings(*(action.id for action in ACTIONS if action.where == where and action.keys))
+
+
+def textual_keymap(keymap: Keymap) -> dict[str, str]:
+    """The user's keymap as `App.set_keymap` wants it: only what differs from the table."""
+    changed = {f"pane_{digit}": f"unbound_{digit}" for digit in DIGITS if digit not in keymap.keys["pane"]}
+    for name, keys in keymap.keys.items():
+        if name == "pane":
+            continue
+        if keys != tuple(map(key_name, BY_ID[name].keys)):
+            changed[name] = ",".join(keys) or f"unbound_{name}"
+    return changed
+
+
+def _binding(action: Action) -> list[Binding]:
+    if action.keys == DIGITS:
+        return [Binding(digit, f"{action.id}({digit})", action.label, id=f"{action.id}_{digit}") for digit in DIGITS]
+    return [Binding(",".join(map(key_name, action.keys)), action.id, action.label, id=action.id)]
