@@ -1,0 +1,83 @@
+"""One turn as data: an ADK invocation, as a dict with snake_case keys. Pure functions that read it.
+
+The rules are ADK's (`google.adk.evaluation.eval_case`): a turn's steps stand in `intermediate_data` in one of two
+shapes, the one people write (`tool_uses`, `tool_responses`, `intermediate_responses`) and the one ADK records
+(`invocation_events`); every reader here takes both.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+Invocation = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool. `args` is None where none were written; `author` is known for recorded calls only."""
+
+    name: str
+    args: dict[str, Any] | None
+    id: str | None = None
+    author: str | None = None
+
+
+def tool_calls(invocation: Invocation) -> list[ToolCall]:
+    """The turn's tool calls in order, from either shape; [] without `intermediate_data`."""
+    data = invocation.get("intermediate_data") or {}
+    calls = [_tool_call(call, None) for call in data.get("tool_uses") or ()]
+    calls += [
+        _tool_call(part["function_call"], author)
+        for author, part in _recorded_parts(data)
+        if part.get("function_call") is not None
+    ]
+    return calls
+
+
+def tool_responses(invocation: Invocation) -> list[dict[str, Any]]:
+    """The turn's tool responses in order, as FunctionResponse objects (`id`, `name`, `response`)."""
+    data = invocation.get("intermediate_data") or {}
+    responses = list(data.get("tool_responses") or ())
+    responses += [
+        part["function_response"] for _, part in _recorded_parts(data) if part.get("function_response") is not None
+    ]
+    return responses
+
+
+def intermediate_texts(invocation: Invocation) -> list[tuple[str, str]]:
+    """What sub-agents said on the way, as (author, text), one for each response or event that has text."""
+    data = invocation.get("intermediate_data") or {}
+    said = [(author, content_text({"parts": parts})) for author, parts in data.get("intermediate_responses") or ()]
+    said += [
+        (event.get("author", ""), content_text(event.get("content"))) for event in data.get("invocation_events") or ()
+    ]
+    return [(author, text) for author, text in said if text]
+
+
+def content_text(content: dict[str, Any] | None) -> str:
+    """The texts of a content's parts that are not empty, joined by line breaks; thoughts are included, as in ADK."""
+    parts = (content or {}).get("parts") or ()
+    return "\n".join(part["text"] for part in parts if part.get("text"))
+
+
+def normalise_invocation(data: Any) -> Invocation:
+    """One invocation's JSON, in either spelling of its keys, as the dict that moves at run time: snake_case, without
+    nulls and without keys that ADK drops. What belongs to the user (arguments, responses, state) is untouched.
+
+    Raises:
+        ValueError: ADK would not accept it; the message lists everything that is wrong, one fault a line.
+    """
+    # pydantic takes 50 ms to import, and reading a turn does not need it.
+    from workbench.model.validation import validate_invocation
+
+    return validate_invocation(data)
+
+
+def _tool_call(call: dict[str, Any], author: str | None) -> ToolCall:
+    return ToolCall(name=call.get("name") or "", args=call.get("args"), id=call.get("id"), author=author)
+
+
+def _recorded_parts(data: dict[str, Any]) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    for event in data.get("invocation_events") or ():
+        for part in (event.get("content") or {}).get("parts") or ():
+            yield event.get("author"), part
