@@ -1,5 +1,6 @@
 """What every criterion is given and what it gives back."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +15,15 @@ class NotScorableError(ValueError):
 @dataclass(frozen=True)
 class ScoreRequest:
     """One case to judge by one criterion: invocations are normalised ADK JSON, one a turn; `expected` is None for a
-    scenario; `rubrics` are the case's own."""
+    scenario; `rubrics` are the case's own; `custom` says that the config's `custom_metrics` define the criterion, which
+    then replaces one of ADK's with the same name."""
 
     criterion: Criterion
     expected: tuple[dict[str, Any], ...] | None
     actual: tuple[dict[str, Any], ...]
     scenario: dict[str, Any] | None = None
     rubrics: tuple[dict[str, Any], ...] = ()
+    custom: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,3 +39,26 @@ def status_of(score: float | None, threshold: float) -> MetricStatus:
     if score is None:
         return "error"
     return "passed" if score >= threshold else "failed"
+
+
+def turn_pairs(request: ScoreRequest) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """(expected, actual) of each turn.
+
+    Raises:
+        NotScorableError: there is no reference, or its length is another one.
+    """
+    name = request.criterion.name
+    if request.expected is None:
+        raise NotScorableError(f"{name} compares with a reference, and this case has none")
+    if len(request.expected) != len(request.actual):
+        raise NotScorableError(f"{name}: {len(request.expected)} turns expected, {len(request.actual)} made")
+    return list(zip(request.expected, request.actual, strict=True))
+
+
+def mean(scores: Sequence[float]) -> float | None:
+    """A running float sum divided by the count, which is how ADK adds up; None of nothing. (The built-in `sum` is
+    more exact than that from Python 3.12 on.)"""
+    total = 0.0
+    for score in scores:
+        total += score
+    return total / len(scores) if scores else None

@@ -1,0 +1,134 @@
+"""ADK's four figures of what a turn cost: tool calls, model calls, tokens, seconds. They inform and never decide.
+
+The score of a case is the average of its turns. A figure that nobody reported is null, never zero: such turns are left
+out of the averages of calls and seconds, while a token count is divided by all turns once one turn reported it.
+
+Details: of token_usage_v1 `total_tokens`, `input_tokens`, `prompt_tokens`, `cached_tokens`, `tool_use_tokens`,
+`output_tokens`, `candidates_tokens`, `reasoning_tokens` (cached is part of prompt; input = prompt + tool use, output =
+candidates + reasoning, total = input + output); of invocation_duration_v1 `total_seconds`, `model_seconds`,
+`tool_seconds`, `framework_seconds`; of the counts none. The same keys for a turn and, averaged, for the case.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from workbench.events import MetricResult
+from workbench.metrics.base import Scored, ScoreRequest
+from workbench.model.invocation import tool_calls
+
+Figures: TypeAlias = dict[str, float | None]
+"""The figures of a turn or of a case; the first one is the score."""
+
+_COUNTS = {
+    "prompt_tokens": "prompt_token_count",
+    "cached_tokens": "cached_content_token_count",
+    "tool_use_tokens": "tool_use_prompt_token_count",
+    "candidates_tokens": "candidates_token_count",
+    "reasoning_tokens": "thoughts_token_count",
+}
+_COUNT = ("count",)
+_TOKENS = (
+    "total_tokens",
+    "input_tokens",
+    "prompt_tokens",
+    "cached_tokens",
+    "tool_use_tokens",
+    "output_tokens",
+    "candidates_tokens",
+    "reasoning_tokens",
+)
+_SECONDS = ("total_seconds", "model_seconds", "tool_seconds", "framework_seconds")
+
+
+def score(request: ScoreRequest) -> Scored:
+    """The figure that the criterion names, for each turn and on average."""
+    name = request.criterion.name
+    figure = _FIGURES[name]
+    turns = [figure.measure(actual) for actual in request.actual]
+    overall = {key: figure.average([turn[key] for turn in turns]) for key in figure.keys}
+    each = " a turn" if len(turns) > 1 else ""
+    return Scored(
+        _result(name, overall, f"{figure.unit}{each}"), tuple(_result(name, turn, figure.unit) for turn in turns)
+    )
+
+
+def _result(name: str, figures: Figures, unit: str) -> MetricResult:
+    value = next(iter(figures.values()))
+    said = "not reported" if value is None else f"{value:,.10g} {unit}"
+    return MetricResult(name, "informational", value, None, said, dict(figures) if len(figures) > 1 else {})
+
+
+def _tool_call_count(invocation: dict[str, Any]) -> Figures:
+    return {"count": float(len(tool_calls(invocation)))}
+
+
+def _inference_call_count(invocation: dict[str, Any]) -> Figures:
+    events = _events(invocation)
+    if events is None:
+        return {"count": None}
+    calls = [event for event in events if _is_model_call(event)]
+    return {"count": float(len(calls))}
+
+
+def _token_usage(invocation: dict[str, Any]) -> Figures:
+    reports = [event["usage_metadata"] for event in _events(invocation) or () if event.get("usage_metadata")]
+    figures: Figures = dict.fromkeys(_TOKENS)
+    for figure, key in _COUNTS.items():
+        figures[figure] = _sum(report.get(key) for report in reports)
+    figures["input_tokens"] = _sum((figures["prompt_tokens"], figures["tool_use_tokens"]))
+    figures["output_tokens"] = _sum((figures["candidates_tokens"], figures["reasoning_tokens"]))
+    figures["total_tokens"] = _sum((figures["input_tokens"], figures["output_tokens"]))
+    return figures
+
+
+def _duration(invocation: dict[str, Any]) -> Figures:
+    total, model, tool = (invocation.get(key) for key in ("duration", "model_duration", "tool_duration"))
+    if total is None:
+        return dict.fromkeys(_SECONDS)
+    framework = None if model is None or tool is None else round(max(total - model - tool, 0.0), 3)
+    return dict(zip(_SECONDS, (total, model, tool, framework), strict=True))
+
+
+def _is_model_call(event: dict[str, Any]) -> bool:
+    return event.get("usage_metadata") is not None or event.get("model_version") is not None
+
+
+def _events(invocation: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """The recorded events; None for the shape that people write, which says nothing of model calls."""
+    events: list[dict[str, Any]] | None = (invocation.get("intermediate_data") or {}).get("invocation_events")
+    return events
+
+
+def _sum(counts: Any) -> float | None:
+    reported = [count for count in counts if count is not None]
+    return float(sum(reported)) if reported else None
+
+
+def _of_those_known(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _of_all_turns(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(values) if known else None
+
+
+def _to_milliseconds(values: Sequence[float | None]) -> float | None:
+    average = _of_those_known(values)
+    return None if average is None else round(average, 3)
+
+
+class _Figure(NamedTuple):
+    measure: Callable[[dict[str, Any]], Figures]
+    keys: tuple[str, ...]
+    average: Callable[[Sequence[float | None]], float | None]
+    unit: str
+
+
+_FIGURES = {
+    "tool_call_count_v1": _Figure(_tool_call_count, _COUNT, _of_those_known, "tool calls"),
+    "inference_call_count_v1": _Figure(_inference_call_count, _COUNT, _of_those_known, "model calls"),
+    "token_usage_v1": _Figure(_token_usage, _TOKENS, _of_all_turns, "tokens"),
+    "invocation_duration_v1": _Figure(_duration, _SECONDS, _to_milliseconds, "s"),
+}

@@ -1,0 +1,122 @@
+"""Which criteria there are, whether a config uses them rightly, and the one door to a score."""
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from workbench.events import MetricResult, MetricStatus
+from workbench.metrics.base import Scored, ScoreRequest
+from workbench.metrics.criteria_known import KNOWN, CriterionInfo
+from workbench.metrics.json_difference import shown
+from workbench.model.criteria import CriteriaConfig, Criterion
+from workbench.model.faults import Fault
+
+_BY_NAME: Mapping[str, CriterionInfo] = MappingProxyType({info.name: info for info in KNOWN})
+
+
+def known() -> Mapping[str, CriterionInfo]:
+    """Every criterion of ADK, by name, in the order of its documentation."""
+    return _BY_NAME
+
+
+def with_informational(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
+    """The criteria of a config, then the figures that are measured in every run."""
+    names = {criterion.name for criterion in criteria}
+    always = (info.name for info in KNOWN if info.informational and info.name not in names)
+    return (*criteria, *(Criterion(name, 0.0, None, {}) for name in always))
+
+
+def score(request: ScoreRequest) -> Scored:
+    """Judge one case by one criterion. What cannot be judged is a result too: `not_evaluated` where this version
+    lacks the criterion, `not_applicable` where the case gives it nothing to judge.
+
+    Raises:
+        NotScorableError: the request makes no sense for any transcript.
+    """
+    criterion = request.criterion
+    info = _BY_NAME.get(criterion.name)
+    if info is None or request.custom:
+        return _without_score(criterion, "not_evaluated", f"{criterion.name}: custom metrics are not supported yet")
+    if not info.supported:
+        return _without_score(criterion, "not_evaluated", f"{criterion.name} is not supported yet")
+    if not info.informational:
+        reason = _nothing_to_judge(info, request)
+        if reason:
+            return _without_score(criterion, "not_applicable", reason)
+    scored: Scored = importlib.import_module(f"workbench.metrics.{info.module}").score(request)
+    return scored
+
+
+def _nothing_to_judge(info: CriterionInfo, request: ScoreRequest) -> str:
+    if info.needs_reference and request.expected is None:
+        return "the user is simulated, so there is no reference to compare with"
+    if info.scenarios == "only" and request.scenario is None:
+        return "only for cases with a simulated user"
+    if not request.expected and not request.actual:
+        return "the conversation has no turns"
+    return ""
+
+
+def _without_score(criterion: Criterion, status: MetricStatus, reason: str) -> Scored:
+    return Scored(MetricResult(criterion.name, status, None, criterion.threshold, reason))
+
+
+def check_criteria(config: CriteriaConfig) -> tuple[Fault, ...]:
+    """What is wrong with the names of the criteria and with their options. Errors are what ADK notices only after the
+    agent has run, if at all: unknown names, values it refuses, keys that are almost right; warnings what it drops."""
+    return tuple(fault for criterion in config.criteria for fault in _check_criterion(config, criterion))
+
+
+def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[Fault]:
+    path = f"criteria.{criterion.name}"
+    info = _BY_NAME.get(criterion.name)
+    if criterion.name in config.custom_metrics:
+        if info is not None:
+            message = f"the custom metric {criterion.name} takes the place of ADK's own criterion of that name"
+            yield _fault(config, path, message, severity="warning")
+        return
+    if info is None:
+        hint = _did_you_mean(criterion.name, [*_BY_NAME, *config.custom_metrics])
+        yield _fault(config, path, f"there is no criterion {criterion.name}", hint)
+    elif info.informational:
+        message = (
+            f"{criterion.name} is measured in every run and never decides a verdict; ADK refuses it as a criterion"
+        )
+        yield _fault(config, path, message, "Take it out of the criteria")
+    else:
+        for key, value in criterion.options.items():
+            yield from _check_option(config, info, key, value)
+
+
+def _check_option(config: CriteriaConfig, info: CriterionInfo, key: str, value: Any) -> Iterator[Fault]:
+    path = f"criteria.{info.name}.{key}"
+    option = next((option for option in info.options if option.name == key), None)
+    if option is None:
+        hint = _did_you_mean(key, ["threshold", *info.option_names])
+        if hint:
+            yield _fault(config, path, f"{info.name} has no option {key}", hint)
+        else:
+            yield _fault(config, path, f"{info.name} has no option {key}: ADK ignores it", severity="warning")
+        return
+    try:
+        option.read(value)
+    except ValueError as error:
+        yield _fault(config, path, f"{key} is {shown(value)}: {error}")
+
+
+def _fault(config: CriteriaConfig, path: str, message: str, hint: str = "", severity: Any = "error") -> Fault:
+    line, column = config.place(path)
+    return Fault(config.path or Path(), line, column, path, message, hint, severity)
+
+
+def _did_you_mean(name: str, names: Sequence[str]) -> str:
+    plain = {_bare(known_name): known_name for known_name in names}
+    near = get_close_matches(_bare(name), plain, n=1, cutoff=0.75)
+    return f"Did you mean {plain[near[0]]}?" if near else ""
+
+
+def _bare(name: str) -> str:
+    return "".join(character for character in name.lower() if character.isalnum())

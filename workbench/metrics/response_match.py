@@ -1,0 +1,188 @@
+"""response_match_score: how many words do the agent's answer and the expected answer share?
+
+The F-measure of ROUGE-1 for each turn, the mean of the turns for the case. Stems and the F-measure come from the
+rouge_score package, so a score is ADK's to the last bit; splitting and counting words is done here, because that is
+what ADK spends its time on. Importing this module is cheap: the package (it brings nltk) comes with the first score.
+
+Text of thoughts counts, as in ADK; an answer without words scores 0, even against an expected answer without words.
+
+Details of a turn: `precision`, `recall`, `f`; `matched` and `missing`, words of the expected answer as written there;
+`extra`, words of the agent's; `expected_marks` and `actual_marks`, each text cut into [piece, mark] with the marks
+`same`, `missing` (expected) or `extra` (actual) and `space` for what is between words: the pieces joined are the text.
+Details of the case: `turns`, how many, and `lowest_turn`, counted from 0.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from itertools import repeat
+from typing import Any, NamedTuple
+
+from workbench.events import MetricResult
+from workbench.metrics.alignment import lcs_pairs
+from workbench.metrics.base import Scored, ScoreRequest, mean, status_of, turn_pairs
+from workbench.metrics.words import Word, placed_words, words
+from workbench.model.criteria import Criterion
+from workbench.model.invocation import content_text
+from workbench.text import one_line
+
+MAX_STEMS = 100_000
+_LONG_TEXT = 20_000
+_WORDS_NAMED = 5
+
+
+class Rouge(NamedTuple):
+    """ROUGE-1 of one pair of texts."""
+
+    precision: float
+    recall: float
+    f: float
+
+
+def rouge_1(expected: str, actual: str) -> Rouge:
+    """Shares of words, each word counted as often as both texts have it."""
+    wanted = _cached_counts(expected) if len(expected) <= _LONG_TEXT else _counts(expected)
+    got = _counts(actual)
+    few, many = (wanted, got) if len(wanted) <= len(got) else (got, wanted)
+    shared = sum(map(min, few.values(), map(many.get, few, repeat(0))))
+    precision = shared / max(got.total(), 1)
+    recall = shared / max(wanted.total(), 1)
+    return Rouge(precision, recall, _package().f_measure(precision, recall))
+
+
+def score(request: ScoreRequest) -> Scored:
+    """The verdict of each turn and their mean, with the words that matched and those that did not.
+
+    Raises:
+        NotScorableError: there is no reference, or the two conversations differ in length.
+    """
+    criterion = request.criterion
+    turns = tuple(_turn(criterion, expected, actual) for expected, actual in turn_pairs(request))
+    scores = [turn.score for turn in turns if turn.score is not None]
+    overall = mean(scores)
+    details: dict[str, Any] = {"turns": len(turns)}
+    reason = ""
+    if scores:
+        lowest = details["lowest_turn"] = scores.index(min(scores))
+        reason = turns[lowest].reason
+        if reason and len(turns) > 1:
+            reason = f"turn {lowest + 1}: {reason}"
+    status = status_of(overall, criterion.threshold)
+    return Scored(MetricResult(criterion.name, status, overall, criterion.threshold, reason, details), turns)
+
+
+def _turn(criterion: Criterion, expected: dict[str, Any], actual: dict[str, Any]) -> MetricResult:
+    wanted, got = (content_text(invocation.get("final_response")) for invocation in (expected, actual))
+    rouge = rouge_1(wanted, got)
+    details = {**rouge._asdict(), **explain(wanted, got)}
+    reason = "" if rouge.f == 1.0 else _reason(details)
+    status = status_of(rouge.f, criterion.threshold)
+    return MetricResult(criterion.name, status, rouge.f, criterion.threshold, reason, details)
+
+
+def explain(expected: str, actual: str) -> dict[str, Any]:
+    """`matched`, `missing`, `extra`, `expected_marks`, `actual_marks` as described above."""
+    wanted, got = placed_words(expected), placed_words(actual)
+    rows, columns = _matches([_stem(word) for word in wanted], [_stem(word) for word in got])
+    return {
+        "matched": [expected[word.start : word.end] for index, word in enumerate(wanted) if index in rows],
+        "missing": [expected[word.start : word.end] for index, word in enumerate(wanted) if index not in rows],
+        "extra": [actual[word.start : word.end] for index, word in enumerate(got) if index not in columns],
+        "expected_marks": _marks(expected, wanted, rows, "missing"),
+        "actual_marks": _marks(actual, got, columns, "extra"),
+    }
+
+
+def _matches(expected: list[str], actual: list[str]) -> tuple[set[int], set[int]]:
+    """Which occurrences count as matched: those that stand in the same order first, then any others left over, until
+    each word is matched as often as the score counts it."""
+    pairs = lcs_pairs(expected, actual)
+    rows, columns = {row for row, _ in pairs}, {column for _, column in pairs}
+    free: dict[str, list[int]] = defaultdict(list)
+    for column in range(len(actual) - 1, -1, -1):
+        if column not in columns:
+            free[actual[column]].append(column)
+    for row, word in enumerate(expected):
+        if row not in rows and free.get(word):
+            rows.add(row)
+            columns.add(free[word].pop())
+    return rows, columns
+
+
+def _marks(text: str, found: Sequence[Word], matched: set[int], other: str) -> list[list[str]]:
+    """The text cut into [piece, mark]; neighbours with the same mark and nothing between them are one piece."""
+    spans: list[tuple[int, int, str]] = []
+    for index, word in enumerate(found):
+        start, end, mark = word.start, word.end, "same" if index in matched else other
+        while spans and (start < spans[-1][1] or (start == spans[-1][1] and mark == spans[-1][2])):
+            before = spans.pop()
+            start, mark = before[0], before[2] if before[2] == mark else other
+        spans.append((start, end, mark))
+    pieces: list[list[str]] = []
+    reached = 0
+    for start, end, mark in spans:
+        if start > reached:
+            pieces.append([text[reached:start], "space"])
+        pieces.append([text[start:end], mark])
+        reached = end
+    return pieces if reached == len(text) else [*pieces, [text[reached:], "space"]]
+
+
+def _reason(details: dict[str, Any]) -> str:
+    matched, missing, extra = (details[key] for key in ("matched", "missing", "extra"))
+    expected = len(matched) + len(missing)
+    if not expected:
+        return "the expected answer has no words, so the score is 0, whatever the agent said"
+    if not matched and not extra:
+        return f"the agent's answer has no words; {expected} were expected"
+    said = [f"{len(matched)} of {expected} expected words found"]
+    if missing:
+        said.append(f"{len(missing)} missing ({_some(missing)})")
+    if extra:
+        said.append(f"{len(extra)} not expected ({_some(extra)})")
+    return ", ".join(said)
+
+
+def _some(found: Sequence[str]) -> str:
+    named = ", ".join(one_line(word, limit=30) for word in found[:_WORDS_NAMED])
+    return f"{named}, …" if len(found) > _WORDS_NAMED else named
+
+
+class _Package(NamedTuple):
+    stem: Callable[[str], str]
+    f_measure: Callable[[float, float], float]
+
+
+@cache
+def _package() -> _Package:
+    # Here and not above: the import takes 0.35 to 1.3 s, and only a process that scores text may pay for it.
+    from rouge_score import scoring, tokenizers
+
+    tokeniser = tokenizers.DefaultTokenizer(use_stemmer=True)
+    return _Package(lambda word: tokeniser.tokenize(word)[0], scoring.fmeasure)
+
+
+class _Stems(dict[str, str]):
+    """Word → what is compared: the Porter stem of an ASCII word, other words as they are. Stemming is nine tenths of
+    the package's time, and words come again."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= MAX_STEMS:
+            self.clear()
+        stem = self[word] = _package().stem(word) if word.isascii() else word
+        return stem
+
+
+_STEMS = _Stems()
+
+
+def _stem(word: Word) -> str:
+    return _STEMS[word.text]
+
+
+def _counts(text: str) -> Counter[str]:
+    return Counter(map(_STEMS.__getitem__, words(text)))
+
+
+_cached_counts = lru_cache(maxsize=512)(_counts)
+"""For references, which come again with each repeat and each save."""

@@ -1,0 +1,142 @@
+"""tool_trajectory_avg_score: did the agent call the expected tools with the expected arguments?
+
+A turn scores 1.0 or 0.0, the case their mean. Only names and args are compared, as `json_difference` says; a call
+without args is not equal to one with {} (ADK's rule, kept).
+
+Details of a turn: `match_type`, `ignore_args`, `rows` (see `call_rows`) and `other_match_types`: the score that EXACT,
+IN_ORDER and ANY_ORDER would have given, and `names only` for the configured match type without args. Details of the
+case: the same without `rows`, `other_match_types` being means.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.events import MetricResult
+from workbench.metrics.base import NotScorableError, Scored, ScoreRequest, mean, status_of, turn_pairs
+from workbench.metrics.call_rows import call_keys, call_rows
+from workbench.metrics.json_difference import sentence
+from workbench.metrics.options import MATCH_TYPES, read_flag, read_match_type
+from workbench.model.criteria import Criterion
+from workbench.model.invocation import ToolCall, tool_calls
+
+NAMES_ONLY = "names only"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How calls are compared."""
+
+    match_type: str = "EXACT"
+    ignore_args: bool = False
+
+
+def rule_of(criterion: Criterion) -> Rule:
+    """The rule that the criterion's options ask for.
+
+    Raises:
+        NotScorableError: an option that ADK refuses.
+    """
+    options = criterion.options
+    try:
+        return Rule(read_match_type(options.get("match_type", "EXACT")), read_flag(options.get("ignore_args", False)))
+    except ValueError as error:
+        raise NotScorableError(f"{criterion.name}: {error}") from error
+
+
+def score(request: ScoreRequest) -> Scored:
+    """The verdict of each turn and their mean, with the calls laid beside each other.
+
+    Raises:
+        NotScorableError: the two conversations differ in length, or an option is refused.
+    """
+    criterion = request.criterion
+    rule = rule_of(criterion)
+    turns = tuple(_turn(criterion, rule, *pair) for pair in turn_pairs(request))
+    others = [turn.details["other_match_types"] for turn in turns]
+    details = {
+        "match_type": rule.match_type,
+        "ignore_args": rule.ignore_args,
+        "other_match_types": {name: mean([other[name] for other in others]) for name in (*MATCH_TYPES, NAMES_ONLY)},
+    }
+    overall = mean([turn.score for turn in turns if turn.score is not None])
+    return Scored(
+        MetricResult(
+            criterion.name,
+            status_of(overall, criterion.threshold),
+            overall,
+            criterion.threshold,
+            _case_reason(turns),
+            details,
+        ),
+        turns,
+    )
+
+
+def _turn(criterion: Criterion, rule: Rule, expected: dict[str, Any], actual: dict[str, Any]) -> MetricResult:
+    wanted, got = tool_calls(expected), tool_calls(actual)
+    rows = call_rows(wanted, got, ignore_args=rule.ignore_args)
+    keys = (call_keys(wanted, ignore_args=rule.ignore_args), call_keys(got, ignore_args=rule.ignore_args))
+    others = {name: float(_matches(name, *keys)) for name in MATCH_TYPES}
+    value = others[rule.match_type]
+    others[NAMES_ONLY] = float(_names_match(rule.match_type, wanted, got))
+    reason = "" if value else next(_complaints(rows, rule.match_type), "")
+    details = {
+        "match_type": rule.match_type,
+        "ignore_args": rule.ignore_args,
+        "rows": rows,
+        "other_match_types": others,
+    }
+    return MetricResult(
+        criterion.name, status_of(value, criterion.threshold), value, criterion.threshold, reason, details
+    )
+
+
+def _matches(match_type: str, expected: list[Hashable], actual: list[Hashable]) -> bool:
+    if match_type == "EXACT":
+        return expected == actual
+    if match_type == "IN_ORDER":
+        rest = iter(actual)
+        return all(any(key == other for other in rest) for key in expected)
+    return Counter(expected) <= Counter(actual)
+
+
+def _names_match(match_type: str, expected: Sequence[ToolCall], actual: Sequence[ToolCall]) -> bool:
+    return _matches(match_type, call_keys(expected, ignore_args=True), call_keys(actual, ignore_args=True))
+
+
+def _complaints(rows: list[dict[str, Any]], match_type: str) -> Iterator[str]:
+    """One sentence for each row that keeps the turn from matching, in order."""
+    for index, row in enumerate(rows):
+        mark, expected, actual = row["mark"], row["expected"], row["actual"]
+        call = f"call {1 + (row['actual_index'] if expected is None else row['expected_index'])}"
+        if row["differences"]:
+            yield f"{sentence(row['differences'][0])}{_args_hint(row)} ({call}: {expected['name']})"
+        elif mark == "missing":
+            # What was called in its place stands right below it.
+            below = next((other for other in rows[index + 1 :] if other["mark"] != "missing"), None)
+            if below is not None and below["mark"] == "extra" and match_type == "EXACT":
+                yield f"{call}: expected {expected['name']}, got {below['actual']['name']}"
+            else:
+                yield f"{call}: {expected['name']} was expected and is missing"
+        elif mark == "extra" and match_type == "EXACT":
+            yield f"{call}: {actual['name']} was called and is not expected"
+        elif mark == "moved" and match_type != "ANY_ORDER":
+            yield f"{call}: {expected['name']} was called out of order, as call {row['actual_index'] + 1}"
+
+
+def _args_hint(row: dict[str, Any]) -> str:
+    args = [row[side]["args"] for side in ("expected", "actual")]
+    if args == [None, {}]:
+        return '; for ADK no args are not empty args, write "args": {}'
+    return ""
+
+
+def _case_reason(turns: Sequence[MetricResult]) -> str:
+    complaints = [(number, turn.reason) for number, turn in enumerate(turns, 1) if turn.reason]
+    if not complaints:
+        return ""
+    number, reason = complaints[0]
+    others = f", and {len(complaints) - 1} more of {len(turns)} turns differ" if len(complaints) > 1 else ""
+    return f"turn {number}: {reason}{others}" if len(turns) > 1 else reason
