@@ -1,6 +1,7 @@
 """Which criteria hold for an evalset, and why."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.model.criteria import CriteriaConfig, default_config, read_config
@@ -10,7 +11,60 @@ CONFIG_NAMES = ("test_config.json", "eval_config.json")
 
 @dataclass(frozen=True)
 class CriteriaChoice:
-    """The criteria of an evalset and in words where they come from, such as "test_config.json beside the evalset"."""
+    """The criteria of an evalset and in words where they come from, such as "test_config.json beside the evalset".
+
+    A file without `criteria` keeps what else it says (a user simulator, custom metrics) and gets the default criteria.
+    """
 
     config: CriteriaConfig
     reason: str
+
+
+class CriteriaChooser:
+    """Chooses for the evalsets of one workspace, reading each config once.
+
+    `config` is the file that the user gave for all of them; then no other counts. Otherwise the first of
+    `CONFIG_NAMES` in the evalset's folder, then in each folder above it up to `root` (for an evalset outside `root`:
+    in its folder only). Without any, the defaults. A config that is missing or broken is chosen all the same, and has
+    faults: falling back to something else would give verdicts that nobody asked for.
+    """
+
+    def __init__(self, root: Path, config: Path | None) -> None:
+        self._root = root
+        self._given = None if config is None else _with_defaults(read_config(config), f"given: {config}")
+        self._found: dict[Path, CriteriaChoice] = {}
+
+    def choose(self, evalset: Path) -> CriteriaChoice:
+        """The criteria for the file `evalset` (absolute)."""
+        if self._given is not None:
+            return self._given
+        folder = evalset.parent
+        if folder not in self._found:
+            self._found[folder] = self._search(folder)
+        return self._found[folder]
+
+    def _search(self, folder: Path) -> CriteriaChoice:
+        for step in self._up_from(folder):
+            for name in CONFIG_NAMES:
+                if (step / name).is_file():
+                    return _with_defaults(read_config(step / name), f"{name} {self._place(step, folder)}")
+        where = f"in {folder} or above it, up to {self._root}" if folder != self._root else f"in {folder}"
+        return CriteriaChoice(default_config(), f"defaults: no {' or '.join(CONFIG_NAMES)} {where}")
+
+    def _up_from(self, folder: Path) -> Iterator[Path]:
+        yield folder
+        if folder.is_relative_to(self._root) and folder != self._root:
+            yield from (step for step in folder.parents if step.is_relative_to(self._root))
+
+    def _place(self, step: Path, folder: Path) -> str:
+        if step == folder:
+            return "beside the evalset"
+        shown = step.relative_to(self._root).as_posix() if step != self._root else str(self._root)
+        return f"in {shown}, the nearest folder above the evalset that has one"
+
+
+def _with_defaults(config: CriteriaConfig, reason: str) -> CriteriaChoice:
+    if config.broken or config.has_criteria:
+        return CriteriaChoice(config, reason)
+    filled = replace(config, criteria=default_config().criteria)
+    return CriteriaChoice(filled, f'defaults: no "criteria" in the config ({reason})')

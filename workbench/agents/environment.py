@@ -1,8 +1,22 @@
-"""The environment variables an agent runs with: the process's, completed by its `.env`."""
+"""The environment variables an agent runs with: the process's, completed by its `.env` as ADK loads it.
 
-from collections.abc import Mapping
+ADK (`cli/utils/envs.py`) takes the first `.env` from the agent's folder upwards to the root of the file system, loads
+it with `override=True`, which lets the file's own values win inside `${…}`, and then puts back every variable that the
+process had before. `ADK_DISABLE_LOAD_DOTENV` switches it off; `PYTHON_DOTENV_DISABLED` does too, in python-dotenv.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
+
+from dotenv.parser import parse_stream
+from dotenv.variables import parse_variables
+
+_ADK_TRUE = frozenset({"1", "true", "yes", "on"})
+_DOTENV_TRUE = frozenset({"1", "true", "t", "yes", "y"})
 
 
 @dataclass(frozen=True)
@@ -17,3 +31,63 @@ class AgentEnvironment:
     names: tuple[str, ...]
     fingerprint: str
     warnings: tuple[str, ...]
+
+
+def agent_environment(agent_folder: Path, base: Mapping[str, str]) -> AgentEnvironment:
+    """What the agent in `agent_folder` runs with, on top of the process environment `base`. A `.env` that cannot be
+    read, and lines of it that cannot be understood, become warnings."""
+    file = None if _switched_off(base) else _nearest(agent_folder)
+    warnings: list[str] = []
+    loaded = _load(file, base, warnings) if file else {}
+    values = {**loaded, **base}
+    return AgentEnvironment(
+        values, file, tuple(loaded), _fingerprint({name: values[name] for name in loaded}), tuple(warnings)
+    )
+
+
+def _switched_off(base: Mapping[str, str]) -> bool:
+    return (
+        base.get("ADK_DISABLE_LOAD_DOTENV", "").strip().lower() in _ADK_TRUE
+        or base.get("PYTHON_DOTENV_DISABLED", "").casefold() in _DOTENV_TRUE
+    )
+
+
+def _nearest(folder: Path) -> Path | None:
+    return next((file for step in (folder, *folder.parents) if (file := step / ".env").is_file()), None)
+
+
+def _load(file: Path, base: Mapping[str, str], warnings: list[str]) -> dict[str, str]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        warnings.append(f"{file} is not used: {error.strerror if isinstance(error, OSError) else error}")
+        return {}
+    if text.startswith("\ufeff"):
+        warnings.append(f"{file}, line 1: a byte-order mark, which becomes part of the first name")
+    values: dict[str, str | None] = {}
+    for name, value, line in _bindings(text, file, warnings):
+        if value is None:
+            values[name] = None  # a name without "=" sets nothing, and unsets what a line above it set
+            continue
+        resolved = "".join(atom.resolve({**base, **values}) for atom in parse_variables(value))
+        if not name or "=" in name or "\0" in name + resolved:
+            warnings.append(f"{file}, line {line}: cannot be set as an environment variable")
+        else:
+            values[name] = resolved
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _bindings(text: str, file: Path, warnings: list[str]) -> Iterator[tuple[str, str | None, int]]:
+    """Name, value and line of each assignment; lines that python-dotenv cannot parse become warnings."""
+    for binding in parse_stream(StringIO(text)):
+        original = binding.original.string
+        # python-dotenv counts the blank lines before an assignment to it.
+        line = binding.original.line + original[: len(original) - len(original.lstrip())].count("\n")
+        if binding.error:
+            warnings.append(f"{file}, line {line}: not understood")
+        elif binding.key is not None:
+            yield binding.key, binding.value, line
+
+
+def _fingerprint(values: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(sorted(values.items())).encode()).hexdigest()[:32]

@@ -1,8 +1,15 @@
 """The Python that runs an agent."""
 
+import os
+import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+
+class InterpreterError(ValueError):
+    """The interpreter that was asked for is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,3 +20,70 @@ class Interpreter:
     path: Path
     reason: str
     warning: str = ""
+
+
+def choose_interpreter(
+    agent_folder: Path, root: Path, explicit: Path | None, environ: Mapping[str, str] | None = None
+) -> Interpreter:
+    """The interpreter for the agent in `agent_folder`: `explicit` (a path, or a command on PATH); else that of the
+    nearest `.venv` at or above the folder, up to `root`; else the active environment (`VIRTUAL_ENV`, `CONDA_PREFIX` of
+    `environ`, by default ours); else our own.
+
+    Raises:
+        InterpreterError: `explicit` cannot be run. A broken environment found otherwise is passed over with a warning.
+    """
+    environ = os.environ if environ is None else environ
+    if explicit is not None:
+        return Interpreter(_runnable(explicit, environ), "given with --python")
+    broken: list[str] = []
+    for folder in _up_to(agent_folder, root):
+        environment = folder / ".venv"
+        if environment.is_dir():
+            python = _python_of(environment)
+            if python:
+                return Interpreter(python, f"the project's {environment}", _passed_over(broken))
+            broken.append(str(environment))
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        prefix = environ.get(name)
+        if prefix:
+            python = _python_of(Path(prefix))
+            if python:
+                return Interpreter(python, f"the active environment ({name}={prefix})", _passed_over(broken))
+            broken.append(f"{name}={prefix}")
+    return Interpreter(Path(sys.executable), "the workbench's own interpreter", _passed_over(broken))
+
+
+def _runnable(explicit: Path, environ: Mapping[str, str]) -> Path:
+    path = explicit.expanduser()
+    if path.is_dir():
+        python = _python_of(path)
+        if python is None:
+            raise InterpreterError(f"{explicit} is a folder without bin/python")
+        return python.absolute()
+    if len(path.parts) == 1 and not path.exists():
+        found = shutil.which(str(path), path=environ.get("PATH"))
+        if found is None:
+            raise InterpreterError(f"there is no command {explicit} on PATH")
+        return Path(found).absolute()
+    if not path.exists():
+        raise InterpreterError(f"{explicit} does not exist")
+    if not _can_run(path):
+        raise InterpreterError(f"{explicit} is not a program")
+    return path.absolute()
+
+
+def _up_to(folder: Path, root: Path) -> list[Path]:
+    """`folder` and those above it, up to `root`; the folder alone where it lies outside."""
+    return [step for step in (folder, *folder.parents) if step.is_relative_to(root)] or [folder]
+
+
+def _python_of(environment: Path) -> Path | None:
+    return next((path for name in ("python", "python3") if _can_run(path := environment / "bin" / name)), None)
+
+
+def _can_run(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _passed_over(broken: list[str]) -> str:
+    return f"no Python can be run in {', '.join(broken)}" if broken else ""

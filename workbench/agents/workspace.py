@@ -1,13 +1,29 @@
 """What is in a folder: agents, evalsets, which belongs to which, and which criteria hold."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.criteria_choice import CriteriaChoice
-from workbench.agents.discovery import AgentFolder, Ignored
-from workbench.model.evalset import EvalsetDocument
+from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
+from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, agent_at, name_agents
+from workbench.agents.owners import read_owners
+from workbench.agents.ownership import Ownership, relative_to
+from workbench.agents.targets import STATE_FOLDER, absolute, at_its_place, discover_for, find_root
+from workbench.model.evalset import BrokenCaseError, EvalsetDocument, open_evalset
+
+__all__ = [
+    "EvalsetEntry",
+    "Workspace",
+    "assign_agent",
+    "duplicate_set_ids",
+    "find_agent",
+    "find_root",
+    "open_targets",
+    "open_workspace",
+]
 
 
 @dataclass(frozen=True)
@@ -25,10 +41,148 @@ class EvalsetEntry:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Everything that was found. `target` is the path that was asked for (the nearest common folder of several)."""
+    """Everything that was found. `target` is the path that was asked for (the nearest common folder of several).
+
+    `agents` are all of the project, also those outside `target`, so that an agent has the same name whatever part of
+    the project is opened. `evalsets` and `ignored` are those of the target.
+    """
 
     root: Path
     target: Path
     agents: tuple[AgentFolder, ...]
     evalsets: tuple[EvalsetEntry, ...]
     ignored: tuple[Ignored, ...]
+
+
+def open_workspace(
+    path: Path,
+    *,
+    config: Path | None = None,
+    kept_owners: Mapping[str, str] | None = None,
+    initial_session: dict[str, Any] | None = None,
+) -> Workspace:
+    """Open a folder, an evalset (of any name) or an agent (its folder, or the file that defines it). Runs nothing.
+
+    A folder gives the evalsets in and below it; an agent's folder also those elsewhere in the project that belong to
+    it. `config` holds for all of them. `kept_owners` are the user's answers (`workbench.agents.owners`), by default
+    those kept in the root's `.workbench`. `initial_session` goes with test files of the old format.
+
+    Raises:
+        FileNotFoundError: there is no file or folder at `path`.
+        OwnersFileError: the kept answers cannot be read.
+    """
+    return open_targets([path], config=config, kept_owners=kept_owners, initial_session=initial_session)
+
+
+def open_targets(
+    paths: Sequence[Path],
+    *,
+    config: Path | None = None,
+    kept_owners: Mapping[str, str] | None = None,
+    initial_session: dict[str, Any] | None = None,
+) -> Workspace:
+    """`open_workspace` for several paths, one or more, in one workspace: the root is that of their nearest common
+    folder. An evalset that several of them hold is there once."""
+    for path in paths:
+        if not path.is_dir() and not path.is_file():
+            raise FileNotFoundError(f"{path} is {'neither a file nor a folder' if path.exists() else 'not there'}")
+    root = find_root(Path(os.path.commonpath([absolute(path) for path in paths])))
+    targets = [at_its_place(absolute(path), root) for path in paths]
+    found, bases = discover_for(targets, root)
+    agents = name_agents(found.agents, root)
+    kept = read_owners(root / STATE_FOLDER) if kept_owners is None else kept_owners
+    ownership = Ownership(agents, root, bases, kept)
+    chooser = CriteriaChooser(root, config)
+    asked_for = _Asked(targets, ownership)
+    entries = (
+        _entry(file, root, ownership, chooser, initial_session) for file in found.evalsets if asked_for.file(file)
+    )
+    return Workspace(
+        root=root,
+        target=Path(os.path.commonpath(targets)),
+        agents=agents,
+        evalsets=tuple(entry for entry in entries if asked_for.entry(entry)),
+        ignored=tuple(item for item in found.ignored if asked_for.ignored(item)),
+    )
+
+
+def find_agent(path: Path, agents: Iterable[AgentFolder] = ()) -> AgentFolder | None:
+    """The agent at `path`: its folder, or the file in it that defines it. Of `agents`, if it is one of them (under
+    whatever name a link gives it); else by looking into the folder, wherever that is. None if there is no agent."""
+    folder = absolute(path)
+    if folder.name in DEFINITION_FILES and folder.is_file():
+        folder = folder.parent
+    real = folder.resolve()
+    known = next((agent for agent in agents if agent.folder.resolve() == real), None)
+    return known or (agent_at(folder)[0] if folder.is_dir() else None)
+
+
+def assign_agent(workspace: Workspace, agent: AgentFolder, reason: str = "named on the command line") -> Workspace:
+    """The workspace with all its evalsets given to `agent`, which may come from outside it."""
+    agents = workspace.agents
+    known = next((item for item in agents if item.folder == agent.folder), None)
+    if known is None:
+        taken = any(item.name == agent.name for item in agents)
+        known = replace(agent, name=agent.folder.as_posix()) if taken else agent
+        agents = (*agents, known)
+    entries = tuple(replace(entry, agent=known, agent_reason=reason) for entry in workspace.evalsets)
+    return replace(workspace, agents=agents, evalsets=entries)
+
+
+def duplicate_set_ids(workspace: Workspace) -> dict[tuple[str, str], tuple[EvalsetEntry, ...]]:
+    """Where several evalsets of an agent share an `eval_set_id`, so that the id alone does not say which is meant:
+    (agent name or "", id) → those evalsets, in the order of the workspace."""
+    groups: dict[tuple[str, str], list[EvalsetEntry]] = defaultdict(list)
+    for entry in workspace.evalsets:
+        groups[entry.agent.name if entry.agent else "", entry.document.eval_set_id].append(entry)
+    return {key: tuple(entries) for key, entries in groups.items() if len(entries) > 1}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What of all that was found belongs to the paths that were asked for."""
+
+    targets: Sequence[Path]
+    ownership: Ownership
+
+    def file(self, file: Path) -> bool:
+        """Whether to open `file`: it is in a target, or one of the targets is an agent that it may belong to."""
+        if self._inside(file):
+            return True
+        holder = self.ownership.holder(file)
+        owners = [target for target in self.targets if self.ownership.is_agent(target)]
+        return bool(owners) and (holder is None or holder.folder in owners)
+
+    def entry(self, entry: EvalsetEntry) -> bool:
+        return self._inside(entry.file) or (entry.agent is not None and entry.agent.folder in self.targets)
+
+    def ignored(self, item: Ignored) -> bool:
+        """Broken definitions are told wherever they are: the evalset that lacks an agent may be here."""
+        return self._inside(item.path) or item.path.name in DEFINITION_FILES
+
+    def _inside(self, path: Path) -> bool:
+        return any(path.is_relative_to(target) for target in self.targets)
+
+
+def _entry(
+    file: Path,
+    root: Path,
+    ownership: Ownership,
+    chooser: CriteriaChooser,
+    initial_session: dict[str, Any] | None,
+) -> EvalsetEntry:
+    document = open_evalset(file, initial_session=initial_session)
+    agent, reason = ownership.owner(file, lambda: _app_name(document))
+    return EvalsetEntry(file, relative_to(file, root), document, agent, reason, chooser.choose(file))
+
+
+def _app_name(document: EvalsetDocument) -> str | None:
+    """What the first case calls its app: one case says it for all, and a large file is not read for it."""
+    if not document.cases:
+        return None
+    try:
+        session = document.case(0).session_input
+    except BrokenCaseError:
+        return None
+    name = session.get("app_name") if session else None
+    return name if isinstance(name, str) and name else None

@@ -1,0 +1,181 @@
+"""Does a folder define an agent? Answered from its files, with `ast`, never by importing.
+
+An agent is `root_agent`, `app` or `get_agent_async` as a top-level name of `agent.py` or `__init__.py`: assigned,
+imported or defined, also inside `if`, `try` and `with`; or a `root_agent.yaml`. Of the names ADK takes the first of
+`app`, `root_agent`, `get_agent_async`, and so do we. `app` is also what web frameworks call their object: it counts
+only where it can be ADK's.
+"""
+
+import ast
+import re
+import warnings
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PYTHON_FILES = ("agent.py", "__init__.py")
+YAML_FILE = "root_agent.yaml"
+_ATTRIBUTES = ("app", "root_agent", "get_agent_async")
+_MENTIONED = re.compile(rb"\b(?:app|root_agent|get_agent_async)\b")
+# For files that this Python cannot parse; the agent's own, when it is newer, may well.
+_LINE = re.compile(
+    r"^(?:(?P<assigned>app|root_agent|get_agent_async)\b[^=\n]*=(?!=)|(?:async\s+)?def\s+(?P<defined>root_agent|get_agent_async)\b"
+    r"|from\s[^\n]*\bimport\b[^\n]*\b(?P<imported>root_agent|get_agent_async)\b)",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The file that defines the agent, and the name in it ("" for YAML)."""
+
+    file: Path
+    attribute: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file that could have defined an agent and could not be read, with the reason in words."""
+
+    file: Path
+    reason: str
+
+
+def find_definition(folder: Path, files: Collection[str]) -> tuple[Definition | None, list[Unreadable]]:
+    """The definition in `folder`, which holds `files`, and what could not be read on the way.
+
+    `agent.py` comes before `__init__.py`, which usually only imports it, and Python before YAML.
+    """
+    unreadable: list[Unreadable] = []
+    for name in PYTHON_FILES:
+        if name in files:
+            attribute = _attribute(folder / name, unreadable)
+            if attribute:
+                return Definition(folder / name, attribute), unreadable
+    return (Definition(folder / YAML_FILE, ""), unreadable) if YAML_FILE in files else (None, unreadable)
+
+
+def _attribute(file: Path, unreadable: list[Unreadable]) -> str:
+    try:
+        source = file.read_bytes()
+    except OSError as error:
+        unreadable.append(Unreadable(file, f"cannot be read: {error.strerror or error}"))
+        return ""
+    if file.name != "agent.py" and not _MENTIONED.search(source):
+        return ""
+    try:
+        names = _names(_parse(source), file)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        guess = _guess(source)
+        taken = f"; taken as an agent because a line of it defines {guess}" if guess else ""
+        unreadable.append(Unreadable(file, f"not valid Python{_place(error)}{taken}"))
+        return guess
+    return next((name for name in _ATTRIBUTES if name in names), "")
+
+
+def _parse(source: bytes) -> ast.Module:
+    with warnings.catch_warnings():
+        # An invalid escape sequence in somebody's file is theirs to hear about when the agent runs.
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
+
+
+def _place(error: Exception) -> str:
+    if isinstance(error, SyntaxError) and error.lineno:
+        return f" (line {error.lineno}: {error.msg})"
+    return f" ({error})" if str(error) else f" ({type(error).__name__})"
+
+
+def _guess(source: bytes) -> str:
+    match = _LINE.search(source.decode("utf-8", errors="replace"))
+    return next(name for name in match.groups() if name) if match else ""
+
+
+def _names(module: ast.Module, file: Path) -> set[str]:
+    """Which of the attributes the module has at its top level once it is imported."""
+    statements = list(_top_level(module.body))
+    imports = {bound: origin for statement in statements for bound, origin in _imported(statement)}
+    names = {bound for bound, origin in imports.items() if bound != "app" or _imports_app(origin, file)}
+    for statement in statements:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            names |= {statement.name} - {"app"}
+        elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            bound_here = {name for target in targets for name in _bound(target)}
+            names |= bound_here if _may_be_app(statement.value, imports, file) else bound_here - {"app"}
+    return names
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If):
+            if not _never_when_imported(statement.test):
+                yield from _top_level(statement.body)
+            yield from _top_level(statement.orelse)
+        elif isinstance(statement, ast.Try | ast.TryStar):
+            for handler in statement.handlers:
+                yield from _top_level(handler.body)
+            yield from _top_level(statement.body + statement.orelse + statement.finalbody)
+        elif isinstance(statement, ast.With | ast.AsyncWith | ast.For | ast.While):
+            yield from _top_level(statement.body)
+
+
+def _never_when_imported(test: ast.expr) -> bool:
+    """`if TYPE_CHECKING` and `if __name__ == "__main__"`."""
+    words = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    words |= {node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute)}
+    return isinstance(test, ast.Name | ast.Attribute | ast.Compare) and bool(words & {"TYPE_CHECKING", "__name__"})
+
+
+def _bound(target: ast.expr) -> Iterator[str]:
+    if isinstance(target, ast.Name):
+        yield target.id
+    elif isinstance(target, ast.Tuple | ast.List):
+        for element in target.elts:
+            yield from _bound(element)
+    elif isinstance(target, ast.Starred):
+        yield from _bound(target.value)
+
+
+def _imported(statement: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Each name that an import binds, with the dotted path it comes from; relative paths keep their leading dots."""
+    if isinstance(statement, ast.Import):
+        for alias in statement.names:
+            first = alias.name.partition(".")[0]
+            yield alias.asname or first, alias.name if alias.asname else first
+    elif isinstance(statement, ast.ImportFrom):
+        module = "." * statement.level + (statement.module or "")
+        for alias in statement.names:
+            yield alias.asname or alias.name, f"{module}.{alias.name}" if statement.module else module + alias.name
+
+
+def _may_be_app(value: ast.expr, imports: dict[str, str], file: Path) -> bool:
+    """Can `app = <value>` be ADK's App? Made by something from `google.adk.apps` or from the project itself: yes; by
+    something of this file: if the file has to do with ADK at all; by anything imported from another package, as
+    `FastAPI()` or `typer.Typer()` are: no."""
+    while isinstance(value, ast.Call | ast.Attribute | ast.Await):
+        value = value.func if isinstance(value, ast.Call) else value.value
+    if isinstance(value, ast.Constant):
+        return False
+    origin = imports.get(value.id) if isinstance(value, ast.Name) else None
+    if origin is None:
+        return any(known.startswith("google.adk") or known == "google" for known in imports.values())
+    return origin.startswith((".", "google.adk.apps")) or origin.partition(".")[0] in file.parts
+
+
+def _imports_app(origin: str, file: Path) -> bool:
+    """Is the `app` that is imported from `origin` one that counts? Looked up in the module it names, when that lies
+    beside `file`; anything further away is somebody else's."""
+    module, _, name = origin.rpartition(".")
+    module = module.removeprefix(f"{file.parent.name}.").removeprefix(".")
+    if name != "app" or not module.isidentifier():
+        return False
+    source = file.parent / f"{module}.py"
+    if not source.is_file():
+        return False
+    try:
+        return "app" in _names(_parse(source.read_bytes()), source)
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        # The file is not the one that was asked about; importing it will say what is wrong with it.
+        return False

@@ -1,0 +1,89 @@
+"""Where to look: the root of a project, and what must be walked through for the paths a user named."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Discovery, agent_at, discover
+from workbench.agents.walk import is_repository
+
+STATE_FOLDER = ".workbench"
+
+
+def find_root(path: Path) -> Path:
+    """The nearest folder at or above `path` that holds `.workbench` or `.git`, else `path` itself (the folder it is
+    in, for a file). Absolute; links are not resolved."""
+    folder = absolute(path)
+    folder = folder if folder.is_dir() else folder.parent
+    return next((step for step in (folder, *folder.parents) if is_project(step)), folder)
+
+
+def is_project(folder: Path) -> bool:
+    """Whether `folder` is marked as a root."""
+    return is_repository(folder) or (folder / STATE_FOLDER).is_dir()
+
+
+def absolute(path: Path) -> Path:
+    """`path` from the root of the file system, without "..", links as they are."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute keeps "..", Path.resolve follows links
+
+
+def at_its_place(path: Path, root: Path) -> Path:
+    """`path` as the walk from `root` meets it: a way that leads through links inside the project is replaced by the
+    direct one, and a file that defines an agent by its folder. What lies outside the root stays as it is."""
+    if path.name in DEFINITION_FILES and path.is_file():
+        path = path.parent
+    # A linked file keeps its own name: two agents may share one evalset through links.
+    real = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
+    real_root = root.resolve()
+    return root / real.relative_to(real_root) if real.is_relative_to(real_root) else path
+
+
+def discover_for(targets: Sequence[Path], root: Path) -> tuple[Discovery, tuple[Path, ...]]:
+    """What there is in the project or projects of `targets` (absolute, each an existing file or folder), and the
+    folders that were walked through.
+
+    A target inside a folder that is otherwise passed over (ignored by git, hidden, an environment) was asked for, so it
+    is walked through too. Where nothing marks a root, an agent may lie above it: the folder of `pyproject.toml` is
+    looked through instead, or else the current folder if the target is inside it; and an agent in whose folder all that
+    lies is found as well.
+    """
+    bases = [root] if is_project(root) else _outermost([_base(find_root(target)) for target in targets])
+    found = [discover(base) for base in bases]
+    for target in targets:
+        folder = target if target.is_dir() else target.parent
+        if not any(folder in discovery.folders for discovery in found):
+            found.append(discover(folder))
+    above = [agent for base in bases if not is_project(base) for agent in _agents_above(base)]
+    agents = {agent.folder: agent for agent in (*above, *(agent for one in found for agent in one.agents))}
+    evalsets = {path for one in found for path in one.evalsets} | {path for path in targets if path.is_file()}
+    return Discovery(
+        agents=tuple(sorted(agents.values(), key=lambda agent: agent.folder.parts)),
+        evalsets=tuple(sorted(evalsets, key=lambda path: path.parts)),
+        ignored=tuple(sorted({item for one in found for item in one.ignored}, key=lambda item: item.path.parts)),
+        folders=frozenset(folder for one in found for folder in one.folders),
+    ), tuple(bases)
+
+
+def _base(root: Path) -> Path:
+    """Where to look for agents if nothing marks `root` as one."""
+    if is_project(root):
+        return root
+    steps = (root, *root.parents)
+    project = next((step for step in steps if (step / "pyproject.toml").is_file()), None)
+    here = Path.cwd()
+    # Home and the root of the file system hold everything, so they say nothing.
+    near = here if here in steps and here not in (Path.home(), Path(here.anchor)) else root
+    return project or near
+
+
+def _outermost(folders: Iterable[Path]) -> list[Path]:
+    distinct = sorted(set(folders), key=lambda folder: folder.parts)
+    return [folder for folder in distinct if not any(other in folder.parents for other in distinct)]
+
+
+def _agents_above(base: Path) -> Iterator[AgentFolder]:
+    for folder in base.parents:
+        agent, _ = agent_at(folder)
+        if agent:
+            yield agent

@@ -1,0 +1,165 @@
+"""Walk through a folder as somebody would who looks for agents and evalsets: past virtual environments, caches, hidden
+folders and what git ignores, never twice through the same folder, and naming everything that was left out."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.agents.gitignore import IgnoreFile, ignored_by, read_ignore_file
+
+_HIDDEN = {
+    ".adk": "ADK keeps its own results here",
+    ".workbench": "the workbench keeps its own runs here",
+}
+_INSTALLED = {
+    "node_modules": "packages installed by npm",
+    "site-packages": "installed Python packages",
+}
+# Part of every project and of interest to nobody: not even named.
+_SILENT = frozenset({".git", "__pycache__"})
+_ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """One folder of the walk: `path` absolute; `files` the names in it that are not folders, sorted; `rules` the ignore
+    files that hold in it."""
+
+    path: Path
+    files: tuple[str, ...]
+    rules: tuple[IgnoreFile, ...]
+
+    def ignored(self, name: str) -> str | None:
+        """Why git ignores the file `name` of this folder, None if it does not."""
+        return _ignore_reason(self.rules, self.path / name, is_folder=False)
+
+
+@dataclass(slots=True)
+class Walk:
+    """Goes through `base` and everything below it. `left_out` fills while it goes: path and reason.
+
+    Folders come in the order of their names, each before what is in it. Linked folders come last, so that a folder is
+    met at its own place first; a link out of `base` is not followed. No folder is met twice, whatever links say.
+    """
+
+    base: Path
+    left_out: list[tuple[Path, str]] = field(default_factory=list)
+    _seen: dict[tuple[int, int], Path] = field(default_factory=dict)
+    _links: list[tuple[Path, tuple[IgnoreFile, ...]]] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Folder]:
+        rules = _rules_above(self.base, self.left_out)
+        yield from self._descend(self.base, rules)
+        inside = os.path.realpath(self.base) + os.sep
+        while self._links:
+            self._links.sort(key=lambda link: link[0].parts)
+            path, rules = self._links.pop(0)
+            if not (os.path.realpath(path) + os.sep).startswith(inside):
+                self.left_out.append((path, f"a link that leads out of the project, to {os.path.realpath(path)}"))
+                continue
+            yield from self._descend(path, rules)
+
+    def _descend(self, start: Path, rules: tuple[IgnoreFile, ...]) -> Iterator[Folder]:
+        waiting = [(start, rules)]
+        while waiting:
+            path, rules = waiting.pop()
+            folder, inner = self._enter(path, rules, is_start=path == self.base)
+            if folder is None:
+                continue
+            yield folder
+            waiting.extend((path / name, folder.rules) for name in reversed(inner))
+
+    def _enter(self, path: Path, rules: tuple[IgnoreFile, ...], *, is_start: bool) -> tuple[Folder | None, list[str]]:
+        """The folder and the names of those in it to go on with; None if it is not to be entered."""
+        files: list[str] = []
+        folders: list[str] = []
+        links: list[str] = []
+        try:
+            if not self._first_visit(path):
+                return None, []
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.name)
+                    elif entry.is_symlink() and entry.is_dir():
+                        links.append(entry.name)
+                    else:
+                        files.append(entry.name)
+        except OSError as error:
+            self.left_out.append((path, f"cannot be read: {error.strerror or error}"))
+            return None, []
+        mark = next((mark for mark in _ENVIRONMENT_MARKS if mark in files or mark in folders), None)
+        if mark and not is_start:
+            self.left_out.append((path, f"a virtual environment ({mark})"))
+            return None, []
+        rules = self._with_own_rules(path, files, rules)
+        wanted_links = (name for name in links if self._wanted(path, name, rules, is_link=True))
+        self._links.extend((path / name, rules) for name in wanted_links)
+        inner = sorted(name for name in folders if self._wanted(path, name, rules, is_link=False))
+        return Folder(path, tuple(sorted(files)), rules), inner
+
+    def _first_visit(self, path: Path) -> bool:
+        status = path.stat()
+        key = (status.st_dev, status.st_ino)
+        if key in self._seen:
+            self.left_out.append((path, f"a link to {self._seen[key]}, which is looked at in its own place"))
+            return False
+        self._seen[key] = path
+        return True
+
+    def _with_own_rules(self, path: Path, files: list[str], rules: tuple[IgnoreFile, ...]) -> tuple[IgnoreFile, ...]:
+        # The walk's own base has had its file read with those above it.
+        if ".gitignore" not in files or path == self.base:
+            return rules
+        return (*rules, *_read_rules(path / ".gitignore", path, self.left_out))
+
+    def _wanted(self, path: Path, name: str, rules: tuple[IgnoreFile, ...], *, is_link: bool) -> bool:
+        if name in _SILENT:
+            return False
+        whole = path / name
+        reason = _HIDDEN.get(name) or _INSTALLED.get(name)
+        if reason is None and name.startswith("."):
+            reason = "a hidden folder"
+        # To git a link is a file, wherever it leads.
+        reason = reason or _ignore_reason(rules, whole, is_folder=not is_link)
+        if reason:
+            self.left_out.append((whole, reason))
+        return reason is None
+
+
+def _ignore_reason(rules: tuple[IgnoreFile, ...], path: Path, *, is_folder: bool) -> str | None:
+    """Which line of which file makes git ignore the entry, in words; None if it is not ignored."""
+    found = ignored_by(rules, str(path), path.name, is_folder=is_folder)
+    if found is None:
+        return None
+    file, rule = found
+    return f"ignored by git ({file.source}, line {rule.line}: {rule.text})"
+
+
+def is_repository(folder: Path) -> bool:
+    """Whether `folder` holds `.git`: a folder, or the file that stands in work trees and submodules."""
+    return os.path.lexists(folder / ".git")
+
+
+def _rules_above(base: Path, left_out: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
+    """The ignore files from the top of the repository down to `base`. None at all hold where one of those above
+    ignores `base` itself: whoever asks for such a folder wants to see it. Without a repository: only `base`'s own."""
+    top = next((folder for folder in (base, *base.parents) if is_repository(folder)), base)
+    steps = [folder for folder in reversed((base, *base.parents)) if folder.is_relative_to(top)]
+    rules = _read_rules(top / ".git" / "info" / "exclude", top, left_out)
+    for folder in steps:
+        if folder != top and ignored_by(rules, str(folder), folder.name, is_folder=True):
+            return _read_rules(base / ".gitignore", base, left_out)
+        rules = (*rules, *_read_rules(folder / ".gitignore", folder, left_out))
+    return rules
+
+
+def _read_rules(source: Path, folder: Path, left_out: list[tuple[Path, str]]) -> tuple[IgnoreFile, ...]:
+    if not source.is_file():
+        return ()
+    try:
+        return (read_ignore_file(source, folder),)
+    except OSError as error:
+        left_out.append((source, f"cannot be read, so its rules do not hold: {error.strerror or error}"))
+        return ()
