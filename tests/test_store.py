@@ -24,7 +24,9 @@ TWO = CaseRef("desk", "desk/r.evalset.json", "r", "two")
 
 
 def started(*refs: CaseRef, run_id: str = "run-1") -> RunStarted:
-    return RunStarted(run_id, "/root", "2026-01-01T00:00:00Z", tuple(PlannedCase(ref, None, "defaults") for ref in refs))
+    return RunStarted(
+        run_id, "/root", "2026-01-01T00:00:00Z", tuple(PlannedCase(ref, None, "defaults") for ref in refs)
+    )
 
 
 def whole_case(ref: CaseRef, status: CaseStatus = "passed") -> list[Event]:

@@ -1,0 +1,86 @@
+"""The samples do what their descriptions promise: those that say so fail or end in an error, and no other."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("google.adk", reason="the samples' ADK agents need google-adk")
+
+REASONS = {
+    "late_parcel": "args.amount",
+    "label_before_lookup": "send_label",
+    "paraphrased": "",
+    "looked_twice": "track_parcel",
+    "full_house": "reserve_table",
+    "wrong_desk": "agent_name",
+}
+CAUSES = {
+    "unknown_order": "LookupError",
+    "late_dinner": "KeyError",
+    "dead_router": "ConnectionError",
+    "lisbon": "GOOGLE_API_KEY",
+}
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project") / "sample_agents"
+    source = Path(__file__).parents[1] / "sample_agents"
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".workbench", "__pycache__", ".env"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def described(samples: Path) -> dict[str, str]:
+    """What each case's description promises, by its id."""
+    promises = {}
+    for file in samples.rglob("*.json"):
+        data = json.loads(file.read_text(encoding="utf-8"))
+        for case in data.get("eval_cases", []):
+            text = case.get("description", "Passes")
+            failing = (
+                "failed" if text.startswith("Fails") else "error" if text.startswith("Ends in an error") else "passed"
+            )
+            promises[case.get("eval_id") or case["evalId"]] = failing
+    return promises
+
+
+@pytest.fixture(scope="module")
+def cases(samples: Path) -> dict[str, dict[str, Any]]:
+    command = [sys.executable, "-m", "workbench", "run", str(samples), "--json", "-", "--plain"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(samples.parent), "LANG": "C.UTF-8"}
+    result = subprocess.run(command, capture_output=True, env=environment, timeout=240, check=False)
+    assert result.returncode == 3, result.stderr.decode()
+    report = json.loads(result.stdout)
+    return {case["eval_id"]: case for case in report["cases"]}
+
+
+def test_each_case_ends_as_its_description_says(cases: dict[str, dict[str, Any]], described: dict[str, str]) -> None:
+    assert {name: case["status"] for name, case in cases.items()} == described
+
+
+def test_failures_give_the_reason_that_was_built_in(cases: dict[str, dict[str, Any]]) -> None:
+    failed = {name for name, case in cases.items() if case["status"] == "failed"}
+    assert failed == set(REASONS)
+    for name, word in REASONS.items():
+        reasons = " ".join(metric["reason"] for metric in cases[name]["metrics"] if metric["status"] == "failed")
+        assert reasons, name
+        assert word in reasons, (name, reasons)
+
+
+def test_errors_name_their_cause(cases: dict[str, dict[str, Any]]) -> None:
+    errors = {name for name, case in cases.items() if case["status"] == "error"}
+    assert errors == set(CAUSES)
+    for name, word in CAUSES.items():
+        error = cases[name]["error"]
+        assert word in error["message"] + error["hint"], error
+
+
+def test_each_answer_is_filed_under_the_agent_that_its_folder_says(cases: dict[str, dict[str, Any]]) -> None:
+    for case in cases.values():
+        assert case["agent"] == case["evalset_file"].split("/")[0]
