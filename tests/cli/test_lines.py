@@ -1,0 +1,68 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cli.stores import BROKEN, FAILED, NO_FILE, PASSED, UNKNOWN, case_events, feed, ref, started
+from tests.hostile import HOSTILE, leaks
+from workbench.cli.lines import case_line, error_text, notice_line
+from workbench.events import CaseError, CaseRef, MetricResult, Noticed
+from workbench.store import Store
+
+
+@pytest.mark.parametrize(
+    ("case", "line"),
+    [
+        (
+            PASSED,
+            "PASS desk/refunds/on_time response_match_score=0.8571428571428571>=0.8 tool_call_count_v1=3.0 "
+            "hallucinations_v1=not_applicable",
+        ),
+        (
+            FAILED,
+            "FAIL desk/refunds/late_parcel tool_trajectory_avg_score=0.5<1.0 "
+            "response_match_score=0.8571428571428571>=0.8",
+        ),
+        (BROKEN, "ERROR desk/refunds/unknown_order agent_raised: KeyError: 'A-9' in tools.py:12. Look at the tool"),
+        (UNKNOWN, "NOT_EVALUATED desk/refunds/needs_a_key safety_v1=not_evaluated"),
+        (NO_FILE, "ERROR ?/desk/torn.evalset.json broken_file: line 3, column 7: a comma is missing"),
+        (
+            ref("on_time", repeat=2),
+            "ERROR desk/refunds/on_time#2 response_match_score=error response_match_score: the metric crashed",
+        ),
+    ],
+)
+def test_a_line_for_each_status(store: Store, case: CaseRef, line: str) -> None:
+    assert case_line(store.records[case]) == line
+
+
+def test_scores_are_not_rounded() -> None:
+    metric = MetricResult("response_match_score", "failed", 0.7999999999999999, 0.8)
+    store = feed([started([FAILED])], case_events(FAILED, "failed", [metric]))
+    assert case_line(store.records[FAILED]).endswith("response_match_score=0.7999999999999999<0.8")
+
+
+def test_a_verdict_without_a_number_is_still_a_word() -> None:
+    metric = MetricResult("m", "failed", None, 0.8)
+    store = feed([started([FAILED])], case_events(FAILED, "failed", [metric]))
+    assert case_line(store.records[FAILED]).endswith(" m=failed")
+
+
+@given(st.text() | st.sampled_from(HOSTILE))
+def test_foreign_text_stays_on_its_line_and_steers_nothing(text: str) -> None:
+    case = CaseRef(text, text, text, text)
+    metric = MetricResult(text, "error", math.nan, math.inf, text)
+    events = case_events(case, "error", [metric], CaseError("agent_raised", text, text, text))
+    for line in (
+        case_line(feed([started([case])], events).records[case]),
+        notice_line(Noticed("warning", text, text)),
+        error_text(CaseError("timeout", text, text)),
+    ):
+        assert "\n" not in line
+        assert not leaks(line)
+
+
+def test_a_notice_is_told_by_its_level() -> None:
+    assert notice_line(Noticed("info", "no fork here")) == "no fork here"
+    assert notice_line(Noticed("warning", "a key is dropped", "Remove it")) == "warning: a key is dropped. Remove it"

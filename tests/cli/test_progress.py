@@ -1,0 +1,180 @@
+import asyncio
+import io
+import os
+import re
+
+import pytest
+
+from tests.cli.stores import BROKEN, FAILED, PASSED, all_statuses, case_events, feed, ref, started
+from tests.hostile import HOSTILE, leaks
+from workbench.cli.live_progress import LiveProgress
+from workbench.cli.plain_progress import PlainProgress
+from workbench.events import CaseError, CaseRef, CaseStarted, Noticed, RunFinished
+from workbench.store import Store
+
+_OURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+"""The codes with which the block is redrawn, the cursor hidden and words are coloured."""
+
+
+class Terminal(io.StringIO):
+    """What would reach a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+    def shown(self) -> str:
+        """Everything that was ever written, without our own codes."""
+        return _OURS.sub("", self.getvalue())
+
+
+class AsciiTerminal(Terminal):
+    encoding = "ascii"
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def _sized_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+
+
+def test_plain_results_and_messages_go_their_own_ways() -> None:
+    store, results, messages = Store(), io.StringIO(), io.StringIO()
+    with PlainProgress(store, results, messages) as progress:
+        for event in [
+            started([PASSED, BROKEN]),
+            Noticed("warning", "a key is dropped"),
+            *case_events(BROKEN, "error", error=CaseError("timeout", "300 s are over")),
+            *case_events(PASSED, "passed"),
+        ]:
+            store.apply(event)
+        progress.message("stopping")
+    store.apply(Noticed("info", "after the end"))
+    assert results.getvalue().splitlines() == [
+        "ERROR desk/refunds/unknown_order timeout: 300 s are over",
+        "PASS desk/refunds/on_time",
+    ]
+    assert messages.getvalue().splitlines() == ["warning: a key is dropped", "stopping"]
+
+
+def test_the_block_counts_and_names_what_takes_long() -> None:
+    store, terminal, clock = Store(), Terminal(), Clock()
+    with LiveProgress(store, terminal, terminal, clock) as progress:
+        for event in [started([PASSED, FAILED]), *case_events(PASSED, "passed"), CaseStarted(FAILED, 1.0, (), {})]:
+            store.apply(event)
+        clock.now += 63
+        progress.refresh()
+    shown = terminal.shown()
+    assert "PASS desk/refunds/on_time" in shown
+    assert "▶ 1/2  ✓ 1 pass  1:03" in shown
+    assert "desk/refunds/late_parcel  62 s" in shown
+    assert "\x1b[?25h" in terminal.getvalue().rpartition("\x1b[?25l")[2], "the cursor is given back"
+
+
+def test_many_events_are_one_drawing() -> None:
+    refs = [ref(f"case {number}") for number in range(1000)]
+    store, terminal, clock = Store(), Terminal(), Clock()
+    with LiveProgress(store, terminal, terminal, clock) as progress:
+        store.apply(started(refs))
+        progress.refresh()
+        before = len(terminal.getvalue())
+        for case in refs[:-1]:
+            for event in case_events(case, "passed"):
+                store.apply(event)
+        assert len(terminal.getvalue()) == before, "nothing is written while events come"
+        progress.refresh()
+        drawn = len(terminal.getvalue()) - before
+        progress.refresh()
+        assert len(terminal.getvalue()) - before == drawn, "nothing changed, nothing is sent"
+    assert drawn < 1000, "of many cases, those that passed are only counted"
+
+
+def test_of_many_cases_the_problems_are_still_lines() -> None:
+    refs = [ref(f"case {number}") for number in range(60)]
+    store, terminal = Store(), Terminal()
+    with LiveProgress(store, terminal, terminal):
+        store.apply(started(refs))
+        for number, case in enumerate(refs):
+            for event in case_events(case, "passed" if number else "failed"):
+                store.apply(event)
+    assert "FAIL desk/refunds/case 0" in terminal.shown()
+    assert "PASS" not in terminal.shown()
+
+
+def test_a_terminal_without_our_signs_gets_words() -> None:
+    store, terminal = Store(), AsciiTerminal()
+    with LiveProgress(store, terminal, terminal):
+        for event in [started([FAILED]), *case_events(FAILED, "failed"), RunFinished(1.0)]:
+            store.apply(event)
+    assert terminal.getvalue().isascii()
+    assert "1 fail" in terminal.shown()
+
+
+def test_messages_for_a_file_do_not_go_to_the_terminal() -> None:
+    store, terminal, file = Store(), Terminal(), io.StringIO()
+    with LiveProgress(store, terminal, file):
+        store.apply(started([]))
+        store.apply(Noticed("warning", "odd", "Mend it"))
+    assert file.getvalue() == "warning: odd. Mend it\n"
+    assert "odd" not in terminal.shown()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_foreign_text_steers_no_terminal(text: str) -> None:
+    case = CaseRef(text, text, text, text)
+    store, terminal, clock = Store(), Terminal(), Clock()
+    with LiveProgress(store, terminal, terminal, clock) as progress:
+        store.apply(started([case]))
+        store.apply(CaseStarted(case, 0.0, (), {}))
+        store.apply(Noticed("error", text, text))
+        clock.now += 2
+        progress.refresh()
+        for event in case_events(case, "error", error=CaseError("crashed", text, text, text))[1:]:
+            store.apply(event)
+    assert not leaks(terminal.shown())
+    if text.startswith("[bold red]"):
+        assert text in terminal.shown(), "markup is text like any other"
+
+
+async def test_the_clock_moves_while_nothing_happens() -> None:
+    store, terminal, clock = Store(), Terminal(), Clock()
+    with LiveProgress(store, terminal, terminal, clock) as progress:
+        store.apply(started([PASSED]))
+        clock.now += 5
+        fresh = asyncio.create_task(progress.keep_fresh())
+        await asyncio.sleep(0)
+        fresh.cancel()
+        await asyncio.gather(fresh, return_exceptions=True)
+    assert "0/1  0:05" in terminal.shown()
+
+
+def test_a_terminal_that_is_gone_ends_nothing() -> None:
+    primary, secondary = os.openpty()
+    stream = os.fdopen(secondary, "w", encoding="utf-8")
+    store = all_statuses()
+    with LiveProgress(store, stream, stream) as progress:
+        os.close(primary)
+        for event in case_events(PASSED, "passed"):
+            store.apply(event)
+        progress.refresh()
+        progress.message("still here")
+        progress.refresh()
+    stream.close()
+
+
+def test_a_finished_run_leaves_only_lines() -> None:
+    store, terminal = feed([started([])]), Terminal()
+    with LiveProgress(store, terminal, terminal):
+        for event in [started([PASSED]), *case_events(PASSED, "passed")]:
+            store.apply(event)
+    after_last_line = terminal.getvalue().rpartition("PASS")[2]
+    assert "\x1b[2K" in after_last_line, "the block is wiped"

@@ -1,0 +1,93 @@
+"""JUnit XML as CI systems read it: one suite for each evalset, one test case for each execution of a case.
+
+A failed case holds `<failure>`, one without a verdict because of an error `<error>`, one that could not be judged
+`<skipped>`; the message is one line, the body has every criterion and the turns that decided.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from xml.etree import ElementTree as Tree
+
+from workbench.cli.explain import explanation, reasons
+from workbench.store import CaseRecord, Store
+from workbench.text import one_line, plain
+
+_NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""XML 1.0 has no such characters, not even escaped: one of them and the whole file is refused."""
+_OUTPUT_LIMIT = 20_000
+_TAGS = {"failed": "failure", "not_evaluated": "skipped"}
+
+
+def build_junit(store: Store) -> bytes:
+    """The newest run as JUnit XML, UTF-8."""
+    suites: dict[tuple[str, str], list[CaseRecord]] = {}
+    for record in store.current_records():
+        suites.setdefault((record.ref.agent, record.ref.evalset_file), []).append(record)
+    root = Tree.Element("testsuites", {"name": "agent-workbench", **_figures(store.current_records())})
+    root.set("time", _seconds(store.run.duration_seconds))
+    for records in suites.values():
+        root.append(_suite(records, store.run.started))
+    Tree.indent(root)
+    text: bytes = Tree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _suite(records: list[CaseRecord], started: str) -> Tree.Element:
+    ref = records[0].ref
+    suite = Tree.Element("testsuite", {"name": _line(f"{ref.agent or '?'}/{ref.eval_set_id or ref.evalset_file}")})
+    suite.attrib.update(_figures(records))
+    suite.set("time", _seconds(sum(record.duration_seconds for record in records)))
+    # The format's own schema wants a time without zone; by custom that is UTC.
+    suite.set("timestamp", _line(started.removesuffix("Z")))
+    suite.set("file", _line(ref.evalset_file))
+    properties = Tree.SubElement(suite, "properties")
+    Tree.SubElement(properties, "property", {"name": "criteria", "value": _line(records[0].planned.criteria_source)})
+    suite.extend(_case(record) for record in records)
+    return suite
+
+
+def _case(record: CaseRecord) -> Tree.Element:
+    ref = record.ref
+    repeat = f"#{ref.repeat}" if ref.repeat > 1 else ""
+    case = Tree.Element(
+        "testcase",
+        {
+            "classname": _line(f"{ref.agent or '?'}.{ref.eval_set_id or ref.evalset_file}"),
+            "name": _line(f"{ref.eval_id or ref.evalset_file}{repeat}"),
+            "time": _seconds(record.duration_seconds),
+            "file": _line(ref.evalset_file),
+        },
+    )
+    if record.state != "passed":
+        why = "; ".join(reasons(record)) or "no criterion applied"
+        verdict = Tree.SubElement(case, _TAGS.get(record.state, "error"), {"message": _line(why)})
+        verdict.set("type", record.error.kind if record.error else record.state)
+        verdict.text = _block("\n".join(explanation(record)))
+    for stream, tag in (("stdout", "system-out"), ("stderr", "system-err")):
+        if record.output.get(stream):
+            Tree.SubElement(case, tag).text = _block(record.output[stream][-_OUTPUT_LIMIT:])
+    return case
+
+
+def _figures(records: Iterable[CaseRecord]) -> dict[str, str]:
+    counts = Counter(_TAGS.get(record.state, record.state) for record in records)
+    decided = {tag: counts[tag] for tag in ("passed", "failure", "skipped")}
+    return {
+        "tests": str(counts.total()),
+        "failures": str(decided["failure"]),
+        "errors": str(counts.total() - sum(decided.values())),
+        "skipped": str(decided["skipped"]),
+    }
+
+
+def _line(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", one_line(text, limit=1000))
+
+
+def _block(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", plain(text))
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3f}"

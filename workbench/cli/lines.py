@@ -1,0 +1,65 @@
+"""One line for each thing that happened: what `--plain` prints and what CI logs hold.
+
+Everything here is safe for a terminal: foreign text has gone through `workbench.text`.
+"""
+
+from workbench.events import CaseError, CaseRef, MetricResult, Noticed
+from workbench.store import CaseRecord, CaseState
+from workbench.text import one_line
+
+_WORDS: dict[CaseState, str] = {
+    "queued": "ERROR",
+    "running": "ERROR",
+    "passed": "PASS",
+    "failed": "FAIL",
+    "error": "ERROR",
+    "not_evaluated": "NOT_EVALUATED",
+}
+
+
+def case_line(record: CaseRecord) -> str:
+    """`PASS|FAIL|ERROR|NOT_EVALUATED agent/eval_set_id/eval_id[#repeat] metric=score<threshold …`, and for ERROR the
+    cause behind it. Scores are not rounded."""
+    parts = [_WORDS[record.state], label(record.ref), *(_metric_word(result) for result in record.metrics.values())]
+    if record.state == "error":
+        parts.append(_cause(record))
+    return " ".join(parts)
+
+
+def label(ref: CaseRef) -> str:
+    """The case's name on a line; an entry that stands for a whole file is named by that file."""
+    return one_line(ref.label if ref.eval_id else f"{ref.agent or '?'}/{ref.evalset_file}")
+
+
+def _metric_word(result: MetricResult) -> str:
+    name = one_line(result.name, limit=100)
+    if result.status in ("passed", "failed") and result.score is not None and result.threshold is not None:
+        return f"{name}={result.score!r}{'>=' if result.status == 'passed' else '<'}{result.threshold!r}"
+    if result.status == "informational" and result.score is not None:
+        return f"{name}={result.score!r}"
+    return f"{name}={result.status}"
+
+
+def _cause(record: CaseRecord) -> str:
+    """Why a case has no verdict; a criterion's error speaks for the case where the case has none of its own."""
+    if record.error is not None:
+        return error_text(record.error)
+    faults = (result for result in record.metrics.values() if result.status == "error")
+    return "; ".join(f"{one_line(result.name, limit=100)}: {one_line(result.reason)}" for result in faults)
+
+
+def error_text(error: CaseError) -> str:
+    """`kind: message. hint` on one line."""
+    return f"{error.kind}: {_sentences(error.message, error.hint)}"
+
+
+def notice_line(notice: Noticed) -> str:
+    """`warning: message. hint`; what is only information has no word before it."""
+    prefix = "" if notice.level == "info" else f"{notice.level}: "
+    return prefix + _sentences(notice.message, notice.hint)
+
+
+def _sentences(message: str, hint: str) -> str:
+    first, second = one_line(message, limit=1000), one_line(hint, limit=1000)
+    stop = "" if first.endswith((".", "!", "?")) else "."
+    return f"{first}{stop} {second}" if second else first

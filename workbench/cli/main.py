@@ -1,0 +1,128 @@
+"""The program `agent-workbench`: which command a command line means, and how a refusal is said.
+
+Only click is imported here. A command imports its room when it runs, so that `--help`, `--version` and a mistyped
+option answer at once.
+"""
+
+import difflib
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, USAGE
+from workbench.cli.refusal import Refused, wants_json_on_stdout, write_refusal
+from workbench.cli.run_command import run_command
+from workbench.cli.streams import prepare_streams, write_line
+from workbench.engine.options import UsageFaultError
+from workbench.text import one_line, plain
+
+PROGRAM = "agent-workbench"
+COMMANDS = {"run": run_command, "eval": run_command}
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """The console script: runs the command line (without the program's name) and exits with its code."""
+    prepare_streams()
+    words = list(sys.argv[1:] if args is None else args)
+    try:
+        code = _execute(words)
+    except (KeyboardInterrupt, click.Abort):
+        code = INTERRUPTED
+    except Exception:
+        # A fault of ours must not look like a failed case (Python's own exit code for it is 1).
+        write_line(sys.stderr, plain(traceback.format_exc()) + "This is a fault of the workbench itself.")
+        code = UNDECIDED
+    sys.exit(code)
+
+
+def _execute(words: list[str]) -> int:
+    command: click.Command = workbench_command
+    name, rest = PROGRAM, words
+    if words and words[0] in COMMANDS:
+        command, name, rest = COMMANDS[words[0]], f"{PROGRAM} {words[0]}", words[1:]
+    try:
+        code = command.main(rest, prog_name=name, standalone_mode=False)
+    except click.ClickException as error:
+        refused = error if isinstance(error, Refused) else Refused(error.format_message(), try_help=name)
+    except UsageFaultError as error:
+        refused = Refused(str(error))
+    else:
+        return int(code or 0)
+    write_refusal(refused, json_on_stdout=wants_json_on_stdout(rest))
+    return USAGE
+
+
+class _WorkbenchCommand(click.Command):
+    """Its help also lists the commands."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([("run (eval)", run_command.get_short_help_str(limit=80))])
+        formatter.write_paragraph()
+        formatter.write_text("A folder that is named like a command is written ./run")
+
+
+def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            number = version(PROGRAM)
+        except PackageNotFoundError:
+            number = "(run from its sources, not installed)"
+        write_line(sys.stdout, f"{PROGRAM} {number}")
+        context.exit(0)
+
+
+@click.command(
+    cls=_WorkbenchCommand,
+    options_metavar="",
+    help="Opens the workbench on PATH: a folder, an evalset or an agent. Without PATH, on this folder.",
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: name.replace("_", "-"),
+    },
+)
+@click.argument("words", metavar="[PATH]", nargs=-1)
+@click.option("--theme", metavar="NAME", help="Colours; the palette of the workbench (key :) shows them all.")
+@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, for its own selecting and copying.")
+@click.option("--watch", is_flag=True, hidden=True)
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
+def workbench_command(words: tuple[str, ...], theme: str | None, no_mouse: bool, watch: bool) -> int:
+    """Opens the screen."""
+    path = _path_to_open(words)
+    if watch:
+        raise Refused("--watch is not in this version", hint="In the workbench, r runs a case again")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Refused(
+            "the workbench needs a terminal",
+            hint=f"Without one, `{PROGRAM} run {one_line(str(path))}` runs the evalsets and prints their results",
+        )
+    from workbench.ui.app import open_screen
+
+    return open_screen(path, theme=theme, mouse=not no_mouse) or 0
+
+
+def _path_to_open(words: tuple[str, ...]) -> Path:
+    """The one path among `words`; this folder if there is none."""
+    if not words:
+        return Path()
+    first = words[0]
+    if first in COMMANDS:
+        raise Refused(
+            f"the command comes first: {PROGRAM} {first} …", hint=f"A folder of that name is written ./{first}"
+        )
+    path = Path(first)
+    if not first or not path.exists():
+        near = difflib.get_close_matches(first, COMMANDS, n=1)
+        hint = f"Did you mean the command `{near[0]}`?" if near else f"See `{PROGRAM} --help`"
+        raise Refused(f"there is no file, folder or command {first!r}", hint=hint)
+    if len(words) > 1:
+        raise Refused(
+            f"the workbench opens one path, not also {words[1]!r}", hint="Give the folder that holds both, or use `run`"
+        )
+    return path

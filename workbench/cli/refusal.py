@@ -1,0 +1,49 @@
+"""How the program says that a command line, a file named on it or a config is wrong: exit code 2, and nothing ran."""
+
+import json
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+import click
+
+from workbench.cli.streams import write_line
+from workbench.text import plain
+
+SCHEMA: Final = "agent-workbench/report/1"
+
+
+class Refused(click.ClickException):
+    """The request cannot be carried out as it stands. `message` is raw text and may have several lines; `try_help`
+    is the command whose help is worth a look."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str = "", try_help: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.try_help = try_help
+
+
+def write_refusal(refused: Refused, *, json_on_stdout: bool) -> None:
+    """Says it on standard error; where standard output was promised as JSON, as JSON there too."""
+    write_line(sys.stderr, f"Error: {plain(refused.message)}")
+    if refused.hint:
+        write_line(sys.stderr, plain(refused.hint))
+    if refused.try_help:
+        write_line(sys.stderr, f"`{refused.try_help} --help` shows what there is.")
+    if json_on_stdout:
+        write_line(sys.stdout, refusal_json(refused))
+
+
+def refusal_json(refused: Refused) -> str:
+    """What stands in the place of a report; `workbench.cli.report.Refusal` is its model. Written without that model,
+    so that a mistyped option need not wait for pydantic."""
+    error = {"kind": "usage", "message": refused.message, "hint": refused.hint, "traceback": ""}
+    return json.dumps({"schema": SCHEMA, "error": error})
+
+
+def wants_json_on_stdout(words: Sequence[str]) -> bool:
+    """Whether `--json -` stands in a command line that may be too broken to be understood otherwise."""
+    return "--json=-" in words or ("--json", "-") in pairwise(words)

@@ -1,0 +1,279 @@
+"""The JSON report of a run: the shape that scripts rely on, and how it is made from the store.
+
+`docs/report.schema.json` is generated from these models (`python -m workbench.cli.report` prints it), and
+`docs/report.md` explains it.
+"""
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+from pydantic.json_schema import models_json_schema
+
+from workbench.cli.refusal import SCHEMA
+from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus
+from workbench.store import CaseRecord, Store, Turn
+
+_DEPTH = 200
+_TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
+
+
+# Not checked while it is written: an id may hold a lone surrogate, which stays what it is (`\ud800`) in ASCII JSON.
+Words = SkipValidation[str]
+Object = SkipValidation[dict[str, Any]]
+Seconds = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, populate_by_name=True)
+
+
+class ReportError(_Part):
+    """Why there is no verdict, or why nothing ran."""
+
+    kind: ErrorKind | Literal["usage"]
+    """What sort of thing went wrong, for scripts; `usage` only where nothing ran."""
+    message: Words
+    """One sentence, the cause first."""
+    hint: Words
+    """The way out, or empty."""
+    traceback: Words
+    """The agent's own traceback where there is one, or empty."""
+
+
+class ReportUsage(_Part):
+    """What the case cost; zero where nothing was reported."""
+
+    model_calls: Count
+    input_tokens: Count
+    output_tokens: Count
+    judge_calls: Count
+    judge_calls_cached: Count
+
+
+class TurnMetric(_Part):
+    """A criterion's verdict over one turn."""
+
+    name: Words
+    score: float | None
+    """Not rounded; null where there is none."""
+    status: MetricStatus
+    reason: Words
+    """One sentence for people, or empty."""
+    details: Object
+    """The explanation as data; its shape belongs to the criterion."""
+
+
+class CaseMetric(TurnMetric):
+    """A criterion's verdict over a case."""
+
+    threshold: float | None
+    """The score that passes; null for what is only informational."""
+
+
+class ReportInvocation(_Part):
+    """One turn of the conversation; `expected` and `actual` are ADK invocations with snake_case keys."""
+
+    user: Object
+    """What the user said: ADK Content."""
+    expected: Object | None
+    """The reference; null for a scenario, and for a turn beyond the reference."""
+    actual: Object | None
+    """What the agent did, as far as it came; null if the turn did not begin."""
+    metrics: list[TurnMetric]
+
+
+class ReportCase(_Part):
+    """One execution of one case. One that could not start stands here too, with its `error`."""
+
+    agent: Words
+    """The agent's name; empty if the evalset belongs to none."""
+    evalset_file: Words
+    """Relative to `root`, with `/`."""
+    eval_set_id: Words
+    eval_id: Words
+    """Empty for an entry that stands for a file that cannot be read."""
+    repeat: Annotated[int, Field(ge=1)]
+    """Counts from 1."""
+    status: CaseStatus
+    error: ReportError | None
+    config_file: Words | None
+    """The file with the criteria, relative to `root`; null for the defaults."""
+    duration_seconds: Seconds
+    usage: ReportUsage
+    metrics: list[CaseMetric]
+    invocations: list[ReportInvocation]
+
+
+class Summary(_Part):
+    """How many cases have which status; each repeat counts."""
+
+    total: Count
+    passed: Count
+    failed: Count
+    error: Count
+    not_evaluated: Count
+
+
+class Report(_Part):
+    """One run."""
+
+    schema_name: Annotated[Literal["agent-workbench/report/1"], Field(alias="schema")]
+    run_id: Words
+    root: Words
+    """Absolute path of the folder that the paths in the report are relative to."""
+    started: Words
+    """UTC, ISO 8601."""
+    duration_seconds: Seconds
+    summary: Summary
+    cases: list[ReportCase]
+    """In the order of the plan."""
+
+
+class Refusal(_Part):
+    """What stands in the place of a report when nothing ran (exit code 2); written by `workbench.cli.refusal`."""
+
+    schema_name: Annotated[Literal["agent-workbench/report/1"], Field(alias="schema")]
+    error: ReportError
+
+
+def build_report(store: Store) -> Report:
+    """The report of the newest run. A case that has not finished (the run was interrupted, or could not go on) is
+    an error of kind `cancelled`."""
+    cases = [_case(record) for record in store.current_records()]
+    statuses = [case.status for case in cases]
+    summary = Summary(
+        total=len(cases),
+        passed=statuses.count("passed"),
+        failed=statuses.count("failed"),
+        error=statuses.count("error"),
+        not_evaluated=statuses.count("not_evaluated"),
+    )
+    run = store.run
+    return Report(
+        schema_name=SCHEMA,
+        run_id=run.run_id,
+        root=run.root,
+        started=run.started,
+        duration_seconds=run.duration_seconds,
+        summary=summary,
+        cases=cases,
+    )
+
+
+def to_bytes(report: Report) -> bytes:
+    """The report as one line of JSON in ASCII. JSON has no NaN and no infinity: a score becomes null, a value in an
+    invocation or in details becomes the word, as text. What is nested too deeply to be written is cut off."""
+    try:
+        text = json.dumps(report, allow_nan=False, default=_fields)
+    except (ValueError, RecursionError):
+        text = json.dumps(_clean(report, _DEPTH), allow_nan=False)
+    return (text + "\n").encode("ascii")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of what `--json` writes: a report, or a refusal."""
+    _, definitions = models_json_schema(
+        [(Report, "serialization"), (Refusal, "serialization")], ref_template="#/$defs/{model}"
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "agent-workbench report",
+        "description": "What `agent-workbench run --json` writes: a report, or why nothing ran.",
+        "oneOf": [{"$ref": "#/$defs/Report"}, {"$ref": "#/$defs/Refusal"}],
+        **definitions,
+    }
+
+
+def _case(record: CaseRecord) -> ReportCase:
+    ref = record.ref
+    state = record.state
+    error = record.error
+    if state == "queued" or state == "running":
+        began = "before it started" if state == "queued" else "while it was running"
+        state, error = "error", error or CaseError("cancelled", f"the run ended {began}")
+    return ReportCase(
+        agent=ref.agent,
+        evalset_file=ref.evalset_file,
+        eval_set_id=ref.eval_set_id,
+        eval_id=ref.eval_id,
+        repeat=ref.repeat,
+        status=state,
+        error=_error(error) if error else None,
+        config_file=record.planned.config_file,
+        duration_seconds=record.duration_seconds,
+        usage=ReportUsage(**{name: getattr(record.usage, name) for name in ReportUsage.model_fields}),
+        metrics=[_case_metric(result) for result in record.metrics.values()],
+        invocations=list(_invocations(record)),
+    )
+
+
+def _error(error: CaseError) -> ReportError:
+    return ReportError(kind=error.kind, message=error.message, hint=error.hint, traceback=error.traceback)
+
+
+def _invocations(record: CaseRecord) -> Iterator[ReportInvocation]:
+    """One a turn: those that happened, and those of the reference that did not."""
+    expected = record.expected or ()
+    for number in range(max(len(record.turns), len(expected))):
+        turn = record.turns[number] if number < len(record.turns) else None
+        reference = expected[number] if number < len(expected) else None
+        user = turn.user if turn else (reference or {}).get("user_content") or {}
+        metrics = [_turn_metric(result) for result in turn.metrics.values()] if turn else []
+        yield ReportInvocation(user=user, expected=reference, actual=_actual(turn), metrics=metrics)
+
+
+def _actual(turn: Turn | None) -> dict[str, Any] | None:
+    """The invocation that the turn became, or of a turn that broke off what had happened until then."""
+    if turn is None:
+        return None
+    if turn.actual is not None:
+        return turn.actual
+    return {"user_content": turn.user, "intermediate_data": {"invocation_events": list(turn.acted)}}
+
+
+def _turn_metric(result: MetricResult) -> TurnMetric:
+    return TurnMetric(
+        name=result.name,
+        score=_number(result.score),
+        status=result.status,
+        reason=result.reason,
+        details=result.details,
+    )
+
+
+def _case_metric(result: MetricResult) -> CaseMetric:
+    return CaseMetric(**dict(_turn_metric(result)), threshold=_number(result.threshold))
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    """The fields of one model under the names of the JSON, without a copy of what they hold."""
+    if not isinstance(part, BaseModel):
+        raise TypeError(f"{type(part).__name__} has no place in a report")
+    return {"schema" if name == "schema_name" else name: value for name, value in part}
+
+
+def _clean(value: Any, depth: int) -> Any:
+    if isinstance(value, BaseModel):
+        value = _fields(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if not isinstance(value, (dict, list, tuple)):
+        return value
+    if not depth:
+        return _TOO_DEEP
+    if isinstance(value, dict):
+        return {str(key): _clean(item, depth - 1) for key, item in value.items()}
+    return [_clean(item, depth - 1) for item in value]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")

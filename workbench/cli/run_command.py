@@ -1,0 +1,165 @@
+"""The command `run` (alias `eval`): its words and options, checked as far as that needs no file of the project.
+
+Options of `adk eval` are understood in ADK's spelling too (underscores for hyphens).
+"""
+
+import os
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import click
+
+from workbench.cli.refusal import Refused
+from workbench.engine.options import RunOptions
+
+_LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+_DESCRIPTION = """Runs evalsets without a screen and says which cases failed, and why.
+
+\b
+TARGET  a folder, an evalset file, FILE:case_1,case_2 or an evalset id
+AGENT   an agent's folder; then every TARGET is a file, FILE:ids or an id
+
+\b
+Exit codes
+    0  every case passed
+    1  some case failed
+    2  the command line, a file named on it or a config is wrong; nothing ran
+    3  something could not be evaluated, or nothing ran
+  130  interrupted; what was scored is kept
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a command line of `run` asks for. `json` may be `-` for standard output."""
+
+    words: tuple[str, ...]
+    config: Path | None = None
+    cases: tuple[str, ...] = ()
+    agent: Path | None = None
+    options: RunOptions = field(default_factory=RunOptions)
+    initial_session_file: Path | None = None
+    json: str | None = None
+    junit: Path | None = None
+    plain: bool = False
+    detailed: bool = False
+    state_dir: Path | None = None
+
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command(
+    "run",
+    help=_DESCRIPTION,
+    short_help="Runs evalsets without a screen, for a terminal, a script or CI.",
+    options_metavar="[OPTIONS]",
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: name.replace("_", "-"),
+        "max_content_width": 110,
+    },
+)
+@click.argument("words", metavar="[AGENT] TARGET...", nargs=-1)
+@click.option("--config", "--config-file-path", "config", type=_FILE, metavar="FILE", help="Criteria for all evalsets.")
+@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case; may be given several times.")
+@click.option("--agent", type=_FILE, metavar="PATH", help="The agent of all evalsets.")
+@click.option("--runs", type=int, default=1, metavar="N", show_default=True, help="Executions of each case.")
+@click.option("--concurrency", type=int, default=8, metavar="N", show_default=True, help="Cases at the same time.")
+@click.option("--timeout", type=float, default=300.0, show_default=True, metavar="SECONDS", help="For one case.")
+@click.option("--json", metavar="FILE|-", help="Writes the report; with - to standard output, and nothing else there.")
+@click.option("--junit", type=_FILE, metavar="FILE", help="Writes JUnit XML.")
+@click.option("--plain", is_flag=True, help="A line for each case, also on a terminal.")
+@click.option("--print-detailed-results", "detailed", is_flag=True, help="Each conversation and verdict at the end.")
+@click.option("--allow-not-evaluated", is_flag=True, help="Leaves out criteria that cannot be judged here.")
+@click.option(
+    "--isolation",
+    type=click.Choice(["case", "run"]),
+    default="case",
+    show_default=True,
+    help="A process for each case, or one for all cases of an agent (quicker).",
+)
+@click.option("--python", type=_FILE, metavar="PATH", help="The agents' interpreter.  [default: the project's .venv]")
+@click.option("--initial-session-file", type=_FILE, metavar="FILE", help="Session of cases in the oldest file format.")
+@click.option("--state-dir", type=_FILE, metavar="DIR", help="Where runs are kept.  [default: .workbench in the root]")
+@click.option(
+    "--log-level",
+    type=click.Choice(_LOG_LEVELS, case_sensitive=False),
+    metavar="LEVEL",
+    help="What agents log to their output: DEBUG, INFO, WARNING, ERROR or CRITICAL.",
+)
+@click.option("--fresh", is_flag=True, hidden=True)
+@click.option("--no-cache", is_flag=True, hidden=True)
+@click.option("--all-votes", is_flag=True, hidden=True)
+@click.option("--max-judge-calls", type=click.IntRange(min=0), hidden=True)
+@click.option("--watch", is_flag=True, hidden=True)
+@click.option("--eval-storage-uri", hidden=True)
+@click.option("--enable-features", multiple=True, hidden=True)
+@click.option("--disable-features", multiple=True, hidden=True)
+def run_command(**values: Any) -> int:
+    """Runs what the command line asks for; the exit code."""
+    _refuse_what_is_not_here(values.pop("watch"), values.pop("eval_storage_uri"))
+    # Nothing is resumed and no model judges yet: every run is fresh, repeats no question and makes no judge call. So
+    # these four are kept to as they are.
+    for name in ("fresh", "no_cache", "all_votes", "max_judge_calls"):
+        values.pop(name)
+    _set_environment(values.pop("log_level"), values.pop("enable_features"), values.pop("disable_features"))
+    options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions)})
+    request = RunRequest(**values, options=options)
+    _check(request)
+    from workbench.cli.headless import run
+
+    return run(request)
+
+
+def _refuse_what_is_not_here(watch: bool, storage: str | None) -> None:
+    if watch:
+        raise Refused("--watch is not in this version", hint="Without it, `run` runs once and ends")
+    if storage is not None:
+        raise Refused(
+            "--eval_storage_uri is not supported: evalsets are read from files, and runs are kept on this machine",
+            hint="Fetch the evalsets first and name the files; --state-dir says where runs are kept",
+        )
+
+
+def _set_environment(log_level: str | None, enabled: tuple[str, ...], disabled: tuple[str, ...]) -> None:
+    """What reaches the agents' processes by their environment: the level for their logging, and ADK's feature flags
+    as the variables that ADK reads."""
+    if log_level is not None:
+        os.environ["AGENT_WORKBENCH_LOG_LEVEL"] = log_level
+    for prefix, lists in (("ADK_ENABLE_", enabled), ("ADK_DISABLE_", disabled)):
+        for name in ",".join(lists).split(","):
+            if name.strip():
+                os.environ[prefix + name.strip()] = "1"
+
+
+def _check(request: RunRequest) -> None:
+    """Refuses what would only be noticed when the run is over, or not at all."""
+    if not request.words:
+        raise Refused(
+            "nothing is named to run",
+            hint="`agent-workbench run .` runs all evalsets in this folder",
+            try_help="agent-workbench run",
+        )
+    if "" in request.words:
+        raise Refused("one of the targets is empty", hint="An unset variable on the command line looks like that")
+    if request.junit == Path("-"):
+        raise Refused("--junit writes a file, not standard output", hint="Give it a path, such as junit.xml")
+    for option, file in (("--json", None if request.json in (None, "-") else request.json), ("--junit", request.junit)):
+        if file is not None:
+            _check_writable(option, Path(file))
+    python = request.options.python
+    if python is not None and not (python.is_file() and os.access(python, os.X_OK)):
+        raise Refused(f"--python {python}: there is no program that can be run")
+
+
+def _check_writable(option: str, file: Path) -> None:
+    folder = file.resolve().parent
+    if file.is_dir() or not file.name:
+        raise Refused(f"{option} {str(file)!r} is a folder, not a file")
+    if not folder.is_dir():
+        raise Refused(f"{option} {file}: there is no folder {folder}", hint="Make it first")
+    if not os.access(file if file.exists() else folder, os.W_OK):
+        raise Refused(f"{option} {file}: no permission to write there")

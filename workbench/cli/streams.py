@@ -1,0 +1,72 @@
+"""The program's own standard streams, made so that writing to them never fails a run.
+
+A reader that goes away (`| head`), a stream closed before the start (`>&-`) and a terminal that cannot show a
+character are ordinary here: what was to be shown is lost, the verdict and the exit code are not.
+"""
+
+import errno
+import os
+import sys
+from typing import TextIO
+
+_PLAIN_SPELLINGS = str.maketrans({"≥": ">=", "…": "...", "—": "-", "·": "-", "–": "-"})
+_GONE = {errno.EPIPE, errno.EIO, errno.EBADF, errno.ESHUTDOWN}
+"""What a write says when its reader, or the terminal, no longer exists."""
+
+
+def prepare_streams() -> None:
+    """Makes descriptors 0 to 2 exist and standard output and error accept every character.
+
+    A closed descriptor would be given to the next file that is opened, and a child's print would end up in it: so it
+    is opened on the null device. Characters that the terminal's encoding lacks are written as `\\uXXXX`."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    # Python leaves the stream of a descriptor that was closed at its start as None.
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115, PTH123
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)  # a test's replacement may be no TextIOWrapper
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def write_line(stream: TextIO, text: str = "") -> bool:
+    """Writes one line (safe text) and flushes it. False if nobody reads the stream any more, from when on it is silent.
+
+    Raises:
+        OSError: the stream cannot take it for another reason, such as a full disk.
+    """
+    if not can_show(stream, text):
+        text = text.translate(_PLAIN_SPELLINGS)
+    try:
+        stream.write(text + "\n")
+        stream.flush()
+    except OSError as error:
+        if error.errno not in _GONE:
+            raise
+        silence(stream)
+        return False
+    return True
+
+
+def silence(stream: TextIO) -> None:
+    """Points the stream's descriptor at the null device, so that what is still buffered, by us or by a library, does
+    not fail again, not even when the interpreter ends."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null, stream.fileno())
+    finally:
+        os.close(null)
+
+
+def can_show(stream: TextIO, text: str) -> bool:
+    """Whether the stream's encoding has all characters of `text`."""
+    try:
+        text.encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
