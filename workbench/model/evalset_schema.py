@@ -13,11 +13,11 @@ Rules that are not about one field (which of two shapes, exactly one of two keys
 """
 
 from functools import cache
-from typing import Any
+from typing import Any, Required
 
 from pydantic import ConfigDict, TypeAdapter, with_config
 from pydantic.alias_generators import to_camel
-from typing_extensions import Required, TypedDict
+from typing_extensions import TypedDict
 
 from workbench.model.content_schema import STRICT, Content, FunctionCall, FunctionResponse, Part
 from workbench.model.grounding_schema import GroundingMetadata, UsageMetadata

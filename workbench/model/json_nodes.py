@@ -1,0 +1,68 @@
+"""A JSON text as a tree that knows where each value and key stands. Offsets are characters from the text's start."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from workbench.model.places import Location
+
+NodeKind = Literal["object", "array", "string", "number", "word", "missing"]
+
+
+@dataclass(slots=True)
+class Child:
+    """A member of an object or an item of an array (`key` None; its key offsets are those of the item)."""
+
+    node: "Node"
+    key: str | None
+    key_start: int
+    key_end: int
+
+
+@dataclass(slots=True)
+class Node:
+    """One value: `text[start:end]`. "word" is true, false or null; "missing" stands where a value should have been."""
+
+    kind: NodeKind
+    start: int
+    end: int
+    scalar: Any = None
+    children: list[Child] = field(default_factory=list)
+
+    def value(self) -> Any:
+        """The value as Python data; of keys that stand twice the last one counts, as in every JSON reader here."""
+        if self.kind not in ("object", "array"):
+            return self.scalar
+        # Without recursion: a hostile file may be nested deeper than Python's stack.
+        top: Any = {} if self.kind == "object" else []
+        waiting: list[tuple[Node, Any]] = [(self, top)]
+        while waiting:
+            node, filled = waiting.pop()
+            for child in node.children:
+                inner = child.node
+                item: Any = inner.scalar
+                if inner.kind in ("object", "array"):
+                    item = {} if inner.kind == "object" else []
+                    waiting.append((inner, item))
+                if node.kind == "object":
+                    filled[child.key] = item
+                else:
+                    filled.append(item)
+        return top
+
+    def member(self, key: str) -> Child | None:
+        """The member of that key, the last one if it stands twice."""
+        return next((child for child in reversed(self.children) if child.key == key), None)
+
+    def find(self, location: Location) -> Child | None:
+        """The child at a location below this node; None if there is nothing (or `location` is empty)."""
+        child: Child | None = None
+        node = self
+        for step in location:
+            if isinstance(step, int):
+                child = node.children[step] if node.kind == "array" and step < len(node.children) else None
+            else:
+                child = node.member(step) if node.kind == "object" else None
+            if child is None:
+                return None
+            node = child.node
+        return child
