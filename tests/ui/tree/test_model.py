@@ -1,0 +1,250 @@
+"""The tree without a screen: cursor by case, filter, order, marks, problems, reading again."""
+
+import pytest
+
+from tests.ui.conftest import Feed, MakeWorkspace
+from workbench.agents.workspace import Workspace
+from workbench.store import Store
+from workbench.ui.tree.labels import Labels, shown_score
+from workbench.ui.tree.model import Tree
+from workbench.ui.tree.outline import Row
+from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.verdicts import Verdicts
+
+
+@pytest.fixture
+def tree(store: Store, shop: Workspace) -> Tree:
+    verdicts = Verdicts(store)
+    store.subscribe(verdicts.apply)
+    model = Tree(verdicts)
+    model.load(shop)
+    return model
+
+
+def run(feed: Feed, *outcomes: tuple[str, str, str]) -> None:
+    """Runs (evalset, case, status) to their ends."""
+    for ref, (_, _, status) in zip(feed.start(*[one[:2] for one in outcomes]), outcomes, strict=True):
+        feed.begin(ref)
+        feed.end(ref, status, {"passed": 0.9, "failed": 0.5}.get(status))  # type: ignore[arg-type]
+    feed.finish()
+
+
+def lines(tree: Tree, width: int = 60) -> list[str]:
+    """The rows as text."""
+    labels = Labels(tree.entries, tree.groups, tree.verdicts, lambda: 0.0)
+    sides = [labels.pieces(tree.outline, tree.outline.row(number), width) for number in range(len(tree.outline))]
+    return ["".join(text for text, _ in left) + "  |  " + "".join(text for text, _ in right) for left, right in sides]
+
+
+def names(tree: Tree) -> list[str]:
+    """The ids of the visible cases."""
+    return [tree.entries[e].document.cases[c].eval_id for e, c in tree.outline.all_cases()]
+
+
+def test_rows_say_status_in_glyph_and_word_and_counts_on_each_level(tree: Tree, feed: Feed) -> None:
+    run(
+        feed,
+        ("refunds", "on_time", "passed"),
+        ("refunds", "late_parcel", "failed"),
+        ("refunds", "unknown_order", "error"),
+    )
+    assert lines(tree)[:6] == [
+        "▾ order_desk  |  1✓ 1✗ 1!",
+        "  ▾ refunds  |  1✓ 1✗ 1!",
+        "    ✓ on_time  |  0.90 pass",
+        "    ✗ late_parcel  |  0.50 fail",
+        "    ! unknown_order  |  error",
+        "    ○ two_parcels  |  ",
+    ]
+    assert lines(tree)[6] == "  ▾ greetings  |  2"
+
+
+def test_a_score_below_its_threshold_never_looks_like_it() -> None:
+    assert shown_score(0.7999) == "0.79"
+    assert shown_score(0.8) == "0.80"
+    assert shown_score(0.29) == "0.29"
+
+
+def test_running_changes_labels_never_the_rows_or_the_cursor(tree: Tree, feed: Feed) -> None:
+    tree.set_query(parse_query("parcel"))
+    tree.stand_on(tree.outline.nearest(Row("case", 0, 0, 1)))
+    rows, cursor = [tree.outline.row(number) for number in range(len(tree.outline))], tree.cursor
+    run(feed, ("refunds", "late_parcel", "failed"), ("refunds", "two_parcels", "passed"))
+    assert [tree.outline.row(number) for number in range(len(tree.outline))] == rows
+    assert tree.cursor == cursor
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("parcel", ["late_parcel", "two_parcels"]),
+        ("greetings", ["hello", "good_night"]),
+        ("order_desk good", ["good_night"]),
+        (":fail", ["late_parcel"]),
+        (":fail :error", ["late_parcel", "unknown_order"]),
+        (":error parcel", []),
+        ("response<0.8", ["late_parcel"]),
+        ("response_match_score>=0.9", ["on_time"]),
+        (":notrun refunds", ["two_parcels"]),
+        (":marked", ["hello"]),
+    ],
+)
+def test_filters(tree: Tree, feed: Feed, text: str, expected: list[str]) -> None:
+    run(
+        feed,
+        ("refunds", "on_time", "passed"),
+        ("refunds", "late_parcel", "failed"),
+        ("refunds", "unknown_order", "error"),
+    )
+    tree.marks.toggle([(1, 0)])
+    tree.set_query(parse_query(text))
+    assert names(tree) == expected
+
+
+def test_a_filter_keeps_the_cursor_on_its_case(tree: Tree) -> None:
+    tree.show(Row("case", 0, 0, 3))
+    tree.set_query(parse_query("parcel"))
+    assert tree.cursor == Row("case", 0, 0, 3)
+    tree.set_query(parse_query(""))
+    assert tree.cursor == Row("case", 0, 0, 3)
+
+
+def test_nothing_matches(tree: Tree) -> None:
+    tree.set_query(parse_query("zzz"))
+    assert len(tree.outline) == 0
+    assert tree.cursor is None
+    assert tree.targets() == []
+    assert not tree.toggle()
+    assert tree.problem(1) is None
+    tree.mark()
+
+
+def test_a_filter_applied_again_keeps_the_case_under_the_cursor_in_sight(tree: Tree, feed: Feed) -> None:
+    run(feed, ("refunds", "on_time", "failed"), ("refunds", "late_parcel", "failed"))
+    tree.set_query(parse_query(":fail"))
+    tree.show(Row("case", 0, 0, 0))
+    run(feed, ("refunds", "on_time", "passed"), ("refunds", "late_parcel", "passed"))
+    assert names(tree) == ["on_time", "late_parcel"]
+    tree.arrange_again()
+    assert names(tree) == ["on_time"]
+    assert tree.cursor == Row("case", 0, 0, 0)
+
+
+def test_orders(tree: Tree, feed: Feed) -> None:
+    refs = feed.start(*[("refunds", case) for case in ("on_time", "late_parcel", "unknown_order")])
+    for ref, (status, score, seconds) in zip(
+        refs, [("passed", 0.9, 3.0), ("failed", 0.5, 1.0), ("error", None, 2.0)], strict=True
+    ):
+        feed.begin(ref)
+        feed.end(ref, status, score, seconds)  # type: ignore[arg-type]
+    found = {}
+    for _ in range(4):
+        sort = tree.next_sort()
+        found[sort] = names(tree)[:4]
+    assert found == {
+        "status": ["unknown_order", "late_parcel", "on_time", "two_parcels"],
+        "score": ["late_parcel", "on_time", "unknown_order", "two_parcels"],
+        "time": ["on_time", "unknown_order", "late_parcel", "two_parcels"],
+        "file": ["on_time", "late_parcel", "unknown_order", "two_parcels"],
+    }
+
+
+def test_problems_are_found_across_evalsets_also_in_closed_ones(tree: Tree, feed: Feed) -> None:
+    run(feed, ("refunds", "late_parcel", "failed"), ("hand_over", "to_technician", "error"))
+    tree.outline.closed = {Row("agent", 1)}
+    tree.outline.rebuild()
+    assert tree.problem(1) == (Row("case", 0, 0, 1), False)
+    tree.show(Row("case", 0, 0, 1))
+    assert tree.problem(1) == (Row("case", 1, 2, 1), False)
+    assert tree.show(Row("case", 1, 2, 1)), "an agent was opened for it"
+    assert tree.problem(1) == (Row("case", 0, 0, 1), True)
+    assert tree.problem(-1) == (Row("case", 0, 0, 1), False)
+
+
+def test_the_only_problem_is_found_again(tree: Tree, feed: Feed) -> None:
+    run(feed, ("refunds", "late_parcel", "failed"))
+    tree.show(Row("case", 0, 0, 1))
+    assert tree.problem(1) == (Row("case", 0, 0, 1), True)
+
+
+def test_targets_are_the_marks_else_what_is_below_the_cursor(tree: Tree) -> None:
+    tree.stand_on(0)
+    assert len(tree.targets()) == 6
+    tree.show(Row("case", 0, 0, 2))
+    assert tree.targets() == [(0, 2)]
+    tree.marks.toggle([(2, 0), (0, 1)])
+    assert tree.targets() == [(0, 1), (2, 0)]
+    tree.drop_marks()
+    tree.set_query(parse_query("parcel"))
+    tree.stand_on(0)
+    assert tree.targets() == [(0, 1), (0, 3)], "what a filter hides is not run"
+
+
+def test_marking_a_heading_marks_all_below_and_again_unmarks(tree: Tree) -> None:
+    tree.show(Row("evalset", 0, 0))
+    tree.mark()
+    assert len(tree.marks) == 4
+    assert [tree.is_marked(number) for number in range(7)] == [False, True, True, True, True, True, False]
+    tree.mark()
+    assert len(tree.marks) == 0
+
+
+def test_a_range_is_marked_between_its_ends(tree: Tree) -> None:
+    tree.show(Row("case", 0, 0, 3))
+    tree.mark_range()
+    tree.show(Row("case", 0, 0, 1))
+    assert [tree.is_marked(number) for number in range(2, 6)] == [False, True, True, True]
+    assert not len(tree.marks)
+    tree.mark()
+    assert sorted(tree.marks) == [(0, 1), (0, 2), (0, 3)]
+    tree.mark_range()
+    assert tree.drop_marks(), "gives up the range"
+    assert len(tree.marks) == 3
+
+
+def test_reading_the_folder_again_keeps_cursor_marks_and_what_is_closed_by_name(
+    tree: Tree, make_workspace: MakeWorkspace
+) -> None:
+    tree.show(Row("case", 0, 0, 3))
+    tree.marks.toggle([(0, 1), (2, 0)])
+    tree.outline.closed = {Row("evalset", 0, 1)}
+    tree.load(
+        make_workspace(
+            {
+                "a_new_one": {"first": ["x"]},
+                "order_desk": {"greetings": ["hello"], "refunds": ["two_parcels", "late_parcel"]},
+            }
+        )
+    )
+    assert tree.cursor == Row("case", 1, 2, 0)
+    assert sorted(tree.marks) == [(2, 1)]
+    assert tree.outline.closed == {Row("evalset", 1, 1)}
+
+
+def test_many_cases_start_closed(store: Store, make_workspace: MakeWorkspace) -> None:
+    tree = Tree(Verdicts(store))
+    tree.load(make_workspace({"agent": {"many": [f"case_{number}" for number in range(200)]}}))
+    assert lines(tree) == ["▾ agent  |  200", "  ▸ many  |  200"]
+
+
+def test_evalsets_without_agent_stand_last(store: Store, make_workspace: MakeWorkspace) -> None:
+    tree = Tree(Verdicts(store))
+    tree.load(make_workspace({"": {"stray": ["x"]}, "zebra": {}, "agent": {"one": ["y"]}}))
+    assert tree.groups == ["zebra", "agent", "(belongs to no agent)"]
+    assert lines(tree)[0] == "  zebra  |  no evalsets"
+
+
+def test_a_broken_file_is_a_row_that_says_so(store: Store, make_workspace: MakeWorkspace) -> None:
+    tree = Tree(Verdicts(store))
+    tree.load(make_workspace({"agent": {"broken": "{ not json", "fine": ["x"]}}))
+    assert lines(tree)[1].endswith("|  ! broken file")
+
+
+def test_repeats_stand_under_their_case(tree: Tree, feed: Feed) -> None:
+    for ref, status in zip(feed.start(("refunds", "on_time"), runs=2), ("passed", "failed"), strict=True):
+        feed.begin(ref)
+        feed.end(ref, status)  # type: ignore[arg-type]
+    assert lines(tree)[2] == "  ▸ ✗ on_time  |  1/2 fail"
+    tree.show(Row("case", 0, 0, 0))
+    tree.toggle()
+    assert lines(tree)[3:5] == ["      ✓ #1  |  pass", "      ✗ #2  |  fail"]

@@ -1,0 +1,99 @@
+"""Rows by position and positions by row, whatever is open, filtered or repeated."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.ui.tree.outline import Outline, Row
+
+
+def outline(repeats: dict[tuple[int, int], int] | None = None) -> Outline:
+    runs = repeats or {}
+    return Outline([[0, 1], [2], []], [3, 2, 1], lambda evalset, case: runs.get((evalset, case), 0))
+
+
+def texts(tree: Outline) -> list[str]:
+    return [" ".join(str(part) for part in tree.row(position) if part not in (-1,)) for position in range(len(tree))]
+
+
+def test_all_open() -> None:
+    assert texts(outline()) == [
+        "agent 0",
+        "evalset 0 0",
+        "case 0 0 0",
+        "case 0 0 1",
+        "case 0 0 2",
+        "evalset 0 1",
+        "case 0 1 0",
+        "case 0 1 1",
+        "agent 1",
+        "evalset 1 2",
+        "case 1 2 0",
+        "agent 2",
+    ]
+
+
+def test_closed_rows_hide_what_is_below() -> None:
+    tree = outline()
+    tree.closed = {Row("agent", 1), Row("evalset", 0, 0)}
+    tree.rebuild()
+    assert texts(tree) == ["agent 0", "evalset 0 0", "evalset 0 1", "case 0 1 0", "case 0 1 1", "agent 1", "agent 2"]
+    assert tree.find(Row("case", 0, 0, 1)) is None
+    assert tree.nearest(Row("case", 0, 0, 1)) == 1
+    assert tree.cases(Row("agent", 0)) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)], "closed is not hidden from a run"
+
+
+def test_a_filter_hides_empty_evalsets_and_agents() -> None:
+    tree = outline()
+    tree.orders = {0: [2, 0], 1: [], 2: []}
+    tree.rebuild()
+    assert texts(tree) == ["agent 0", "evalset 0 0", "case 0 0 2", "case 0 0 0"]
+    assert tree.all_cases() == [(0, 2), (0, 0)]
+
+
+def test_repeats_are_rows_below_an_open_case() -> None:
+    tree = outline({(0, 1): 2})
+    tree.opened = {Row("case", 0, 0, 1)}
+    tree.rebuild()
+    assert texts(tree)[3:7] == ["case 0 0 1", "repeat 0 0 1 1", "repeat 0 0 1 2", "case 0 0 2"]
+    assert tree.find(Row("repeat", 0, 0, 1, 2)) == 5
+    assert tree.find(Row("repeat", 0, 0, 1, 3)) is None
+    assert Row("repeat", 0, 0, 1, 2).parent == Row("case", 0, 0, 1)
+
+
+def test_reveal_opens_everything_above() -> None:
+    tree = outline()
+    tree.closed = {Row("agent", 0), Row("evalset", 0, 1)}
+    tree.rebuild()
+    tree.reveal(Row("case", 0, 1, 1))
+    tree.rebuild()
+    assert tree.find(Row("case", 0, 1, 1)) is not None
+
+
+@given(st.data())
+def test_find_undoes_row(data: st.DataObject) -> None:
+    sizes = data.draw(st.lists(st.integers(0, 6), min_size=1, max_size=5))
+    cut = data.draw(st.integers(0, len(sizes)))
+    runs = data.draw(st.dictionaries(st.tuples(st.integers(0, 4), st.integers(0, 5)), st.integers(0, 3)))
+    tree = Outline(
+        [list(range(cut)), list(range(cut, len(sizes)))], sizes, lambda evalset, case: runs.get((evalset, case), 0)
+    )
+    rows = [tree.row(position) for position in range(len(tree))]
+    tree.closed = {row for row in rows if row.kind in ("agent", "evalset") and data.draw(st.booleans())}
+    tree.opened = {row for row in rows if row.kind == "case" and data.draw(st.booleans())}
+    if data.draw(st.booleans()):
+        tree.orders = {
+            evalset: data.draw(st.permutations(range(size)))[: data.draw(st.integers(0, size))]
+            for evalset, size in enumerate(sizes)
+        }
+    tree.rebuild()
+    visible = [tree.row(position) for position in range(len(tree))]
+    assert [tree.find(row) for row in visible] == list(range(len(tree)))
+    assert all(tree.find(row) is None for row in set(rows) - set(visible))
+
+
+def test_fifty_thousand_cases_are_a_handful_of_blocks() -> None:
+    tree = Outline([[0]], [50_000], lambda evalset, case: 0)
+    assert len(tree) == 50_002
+    assert tree.row(50_001) == Row("case", 0, 0, 49_999)
+    assert tree.find(Row("case", 0, 0, 49_999)) == 50_001
+    assert len(tree._blocks) == 3

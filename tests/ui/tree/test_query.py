@@ -1,0 +1,45 @@
+"""What is typed after `/` is understood, or said to be not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.ui.tree.query import MetricTest, parse_query
+
+
+def test_words_statuses_and_metrics() -> None:
+    query = parse_query("Refund :fail :error late Trajectory<0.8 :marked")
+    assert query.words == ("refund", "late")
+    assert query.statuses == {"failed", "error"}
+    assert query.metrics == (MetricTest("trajectory", "<", 0.8),)
+    assert query.marked
+    assert not query.faults
+
+
+def test_nothing_lets_everything_through() -> None:
+    assert parse_query("").empty
+    assert parse_query("   ").empty
+    assert parse_query(":").empty, "a status that is being typed hides nothing yet"
+
+
+@pytest.mark.parametrize(
+    ("text", "statuses"), [(":f", {"failed"}), (":run", {"running", "queued"}), (":noteval", {"not_evaluated"})]
+)
+def test_a_status_may_be_cut_short(text: str, statuses: set[str]) -> None:
+    assert parse_query(text).statuses == statuses
+
+
+def test_an_unknown_status_is_named_with_the_nearest() -> None:
+    assert parse_query(":failed x").faults == ("no :failed; did you mean :fail?",)
+    assert "known are :pass" in parse_query(":zzz").faults[0]
+
+
+@pytest.mark.parametrize("text", ["a<0.5", "a<=1", "a>0", "a>=.5", "a=1"])
+def test_operators(text: str) -> None:
+    (test,) = parse_query(text).metrics
+    assert f"{test.name}{test.operator}" == text.rstrip("0123456789.")
+
+
+@given(st.text())
+def test_anything_can_be_typed(text: str) -> None:
+    assert parse_query(text).text == text

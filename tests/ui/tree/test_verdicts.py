@@ -1,0 +1,90 @@
+"""The newest verdict of every case, and counts that always add up."""
+
+from collections import Counter
+
+import pytest
+
+from tests.ui.conftest import Feed, MakeWorkspace
+from workbench.agents.workspace import Workspace
+from workbench.events import CaseError, CaseFinished
+from workbench.store import Store
+from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
+
+
+@pytest.fixture
+def verdicts(store: Store, shop: Workspace) -> Verdicts:
+    found = Verdicts(store)
+    found.bind(shop.evalsets)
+    store.subscribe(found.apply)
+    return found
+
+
+def test_a_case_that_never_ran(verdicts: Verdicts) -> None:
+    assert verdicts.state(0, 0) == "not_run"
+    assert verdicts.record(0, 0) is None
+    assert verdicts.total([0, 1, 2]) == Counter()
+
+
+def test_states_and_counts_follow_the_events(verdicts: Verdicts, feed: Feed) -> None:
+    one, two = feed.start(("refunds", "on_time"), ("refunds", "late_parcel"))
+    assert verdicts.counts[0] == {"queued": 2}
+    feed.begin(one)
+    assert +verdicts.counts[0] == {"queued": 1, "running": 1}
+    feed.end(one, "failed", 0.5)
+    feed.begin(two)
+    feed.end(two, "passed", 0.9)
+    assert +verdicts.counts[0] == {"failed": 1, "passed": 1}
+    assert verdicts.views[0, 0].score == 0.5
+    assert verdicts.changed == {(0, 0), (0, 1)}
+
+
+def test_a_later_run_replaces_only_what_it_ran(verdicts: Verdicts, feed: Feed) -> None:
+    for ref in feed.start(("refunds", "on_time"), ("refunds", "late_parcel")):
+        feed.begin(ref)
+        feed.end(ref, "failed")
+    (again,) = feed.start(("refunds", "on_time"), run_id="run-2")
+    feed.begin(again)
+    feed.end(again)
+    assert +verdicts.counts[0] == {"failed": 1, "passed": 1}
+
+
+def test_repeats_show_the_worst_once_all_are_done(verdicts: Verdicts, feed: Feed) -> None:
+    refs = feed.start(("refunds", "on_time"), runs=3)
+    for ref, status in zip(refs, ("passed", "failed", "passed"), strict=True):
+        assert verdicts.state(0, 0) in ("queued", "running")
+        feed.begin(ref)
+        feed.end(ref, status)  # type: ignore[arg-type]
+    view = verdicts.views[0, 0]
+    assert (view.state, view.passed, view.worst.repeat) == ("failed", 2, 2)
+    shown = verdicts.record(0, 0, 3)
+    assert shown is not None
+    assert shown.state == "passed"
+
+
+def test_after_one_run_of_three_a_single_run_counts_alone(verdicts: Verdicts, feed: Feed) -> None:
+    for ref in feed.start(("refunds", "on_time"), runs=3):
+        feed.begin(ref)
+        feed.end(ref, "failed")
+    (again,) = feed.start(("refunds", "on_time"), run_id="run-2")
+    feed.begin(again)
+    feed.end(again)
+    assert verdicts.state(0, 0) == "passed"
+    assert verdicts.repeats(0, 0) == 1
+
+
+def test_verdicts_find_their_cases_again_by_id(verdicts: Verdicts, feed: Feed, make_workspace: MakeWorkspace) -> None:
+    for ref in feed.start(("refunds", "late_parcel"), ("hand_over", "to_billing")):
+        feed.begin(ref)
+        feed.end(ref, "failed")
+    moved = make_workspace({"order_desk": {"refunds": ["new", "on_time", "late_parcel"]}})
+    verdicts.bind(moved.evalsets)
+    assert verdicts.state(0, 2) == "failed"
+    assert verdicts.state(0, 1) == "not_run"
+    assert [+counts for counts in verdicts.counts] == [{"failed": 1}]
+
+
+def test_a_file_that_cannot_be_read_has_a_verdict_of_its_own(verdicts: Verdicts, feed: Feed) -> None:
+    (ref,) = feed.start(("refunds", ""))
+    feed.store.apply(CaseFinished(ref, "error", CaseError("broken_file", "not JSON"), 0.0))
+    assert verdicts.views[0, WHOLE_FILE].state == "error"
+    assert not +verdicts.counts[0]

@@ -1,0 +1,142 @@
+"""Themes as TOML files: the program's own and the user's.
+
+name = "dusk"            # default: the file's name
+dark = true
+ansi = false             # true: only the terminal's sixteen colours (ansi_red …) are used
+[colors]                 # primary is needed; secondary accent foreground background surface panel success warning error
+[statuses]               # passed failed error not-evaluated running queued muted: $status-…
+[differences]            # same differs missing extra moved, differs-background …: $diff-…
+[variables]              # any other variable of the stylesheet
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from textual.color import Color, ColorParseError
+from textual.theme import Theme
+
+from workbench.text import one_line
+
+DEFAULT = "night"
+_COLORS = (
+    "primary",
+    "secondary",
+    "accent",
+    "foreground",
+    "background",
+    "surface",
+    "panel",
+    "boost",
+    "success",
+    "warning",
+    "error",
+)
+_PREFIXES = {"statuses": "status-", "differences": "diff-", "variables": ""}
+_KNOWN = {"name", "dark", "ansi", "colors", *_PREFIXES}
+_NO_COLOR_VALUES = ("-text-style", "link-style", "-style-hover")
+
+
+class ThemeError(ValueError):
+    """A theme file cannot be used; the text is one sentence, safe to show."""
+
+
+def read_theme(file: Path) -> Theme:
+    """The theme in `file`.
+
+    Raises:
+        ThemeError: it cannot be read, lacks `colors.primary`, or holds something that is no colour.
+    """
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ThemeError(one_line(f"theme {file}: {error}")) from error
+    try:
+        return _theme(file.stem, data)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ThemeError(one_line(f"theme {file}: {error}")) from error
+
+
+def load_themes(folders: Iterable[Path]) -> tuple[dict[str, Theme], tuple[str, ...]]:
+    """All themes of the folders by name (a later folder wins), and a sentence for each file that cannot be used."""
+    themes: dict[str, Theme] = {}
+    faults: list[str] = []
+    for folder in folders:
+        for file in sorted(folder.glob("*.toml")):
+            try:
+                theme = read_theme(file)
+            except ThemeError as error:
+                faults.append(str(error))
+            else:
+                themes[theme.name] = theme
+    return themes, tuple(faults)
+
+
+def variable_defaults(theme: Theme) -> dict[str, str]:
+    """What stands for the variables of the statuses and differences that `theme` does not name."""
+    colors = {name: getattr(theme, name) or theme.primary for name in _COLORS}
+    muted = "ansi_default" if theme.ansi else _between(theme)
+    return {
+        "status-passed": colors["success"],
+        "status-failed": colors["error"],
+        "status-error": colors["accent"],
+        "status-not-evaluated": colors["warning"],
+        "status-running": colors["primary"],
+        "status-queued": muted,
+        "status-informational": muted,
+        "status-not-applicable": muted,
+        "status-not-run": muted,
+        "status-muted": theme.variables.get("status-muted", muted),
+        "diff-same": muted,
+        "diff-differs": colors["warning"],
+        "diff-missing": colors["secondary"],
+        "diff-extra": colors["warning"],
+        "diff-moved": colors["accent"],
+        "diff-differs-background": "transparent",
+        "diff-missing-background": "transparent",
+        "diff-extra-background": "transparent",
+        "label": muted,
+        "label-strong": colors["foreground"],
+    }
+
+
+def _theme(default_name: str, data: Mapping[str, Any]) -> Theme:
+    unknown = data.keys() - _KNOWN
+    if unknown:
+        raise ValueError(f"unknown entry {sorted(unknown)[0]}; known are {', '.join(sorted(_KNOWN))}")
+    colors = dict(data.get("colors", {}))
+    unknown = colors.keys() - set(_COLORS)
+    if unknown:
+        raise ValueError(f"unknown color {sorted(unknown)[0]}; known are {', '.join(_COLORS)}")
+    if "primary" not in colors:
+        raise ValueError("colors.primary is missing")
+    variables = {
+        prefix + name: str(value) for table, prefix in _PREFIXES.items() for name, value in data.get(table, {}).items()
+    }
+    if "status-muted" in variables:
+        for name in ("informational", "not-applicable", "not-run"):
+            variables.setdefault(f"status-{name}", variables["status-muted"])
+    for name, value in {**colors, **variables}.items():
+        _check_color(name, value)
+    name = str(data.get("name", default_name))
+    if not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
+        raise ValueError(f"name {name!r} must be letters, digits, - and _")
+    return Theme(
+        name=name, dark=bool(data.get("dark", True)), ansi=bool(data.get("ansi", False)), variables=variables, **colors
+    )
+
+
+def _check_color(name: str, value: str) -> None:
+    if name.endswith(_NO_COLOR_VALUES):
+        return
+    try:
+        Color.parse(value.split(" ")[0])
+    except ColorParseError as error:
+        raise ValueError(f"{name}: {value!r} is no colour") from error
+
+
+def _between(theme: Theme) -> str:
+    foreground = Color.parse(theme.foreground or ("#e0e0e0" if theme.dark else "#202020"))
+    background = Color.parse(theme.background or ("#121212" if theme.dark else "#efefef"))
+    return foreground.blend(background, 0.4).hex

@@ -1,0 +1,1 @@
+"""The tree of cases without a screen: rows, verdicts, filter, order."""

@@ -1,0 +1,74 @@
+"""Which cases are visible, in which order."""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from workbench.store import CaseRecord
+from workbench.ui.status import FACES
+from workbench.ui.tree.query import Query
+from workbench.ui.tree.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry
+
+Sort: TypeAlias = Literal["file", "status", "score", "time"]
+SORTS: tuple[Sort, ...] = get_args(Sort)
+_LAST = float("inf")
+
+
+def arrange(
+    entries: "Sequence[EvalsetEntry]",
+    verdicts: Verdicts,
+    query: Query,
+    sort: Sort = "file",
+    marked: Collection[tuple[int, int]] = (),
+    keep: tuple[int, int] | None = None,
+) -> dict[int, Sequence[int]] | None:
+    """For each evalset its visible cases in order, as `Outline.orders` wants it; None where nothing is hidden or moved.
+
+    `keep` is a case that stays visible whatever the filter says (the one under the cursor, when the filter is applied
+    again by itself). Status: worst first; score: lowest first; time: slowest first; cases that never ran come last.
+    """
+    if query.empty and sort == "file":
+        return None
+    orders: dict[int, Sequence[int]] = {}
+    for evalset, entry in enumerate(entries):
+        cases = _matching(evalset, entry, verdicts, query, marked)
+        if keep is not None and keep[0] == evalset and keep[1] not in cases and keep[1] >= 0:
+            cases = sorted([*cases, keep[1]])
+        if sort != "file":
+            cases = sorted(cases, key=_sort_key(verdicts, evalset, sort))
+        orders[evalset] = cases
+    return orders
+
+
+def _matching(
+    evalset: int, entry: "EvalsetEntry", verdicts: Verdicts, query: Query, marked: Collection[tuple[int, int]]
+) -> Sequence[int]:
+    cases: Sequence[int] = range(len(entry.document.cases))
+    if query.statuses:
+        cases = [case for case in cases if verdicts.state(evalset, case) in query.statuses]
+    if query.marked:
+        cases = [case for case in cases if (evalset, case) in marked]
+    if query.metrics:
+        cases = [case for case in cases if query.metrics_hold(verdicts.records(evalset, case))]
+    head = " ".join((entry.agent.name if entry.agent else "", entry.relative, entry.document.eval_set_id)).lower()
+    if words := [word for word in query.words if word not in head]:
+        summaries = entry.document.cases
+        cases = [case for case in cases if all(word in summaries[case].eval_id.lower() for word in words)]
+    return cases
+
+
+def _sort_key(verdicts: Verdicts, evalset: int, sort: Sort) -> Callable[[int], Any]:
+    def slowest(records: list[CaseRecord]) -> float:
+        return -max((record.duration_seconds for record in records), default=-1.0)
+
+    def key(case: int) -> float:
+        view = verdicts.views.get((evalset, case))
+        if sort == "time":
+            return slowest(list(verdicts.records(evalset, case)))
+        if sort == "score":
+            return _LAST if view is None or view.score is None else view.score
+        return FACES[view.state if view else "not_run"].rank
+
+    return key

@@ -1,0 +1,124 @@
+"""What stands in the rows of the tree, as pieces of safe text with the names of their styles."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from workbench.store import CaseRecord
+from workbench.text import one_line
+from workbench.ui.status import COUNTED, FACES, Status
+from workbench.ui.tree.outline import Outline, Row
+from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts, View
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry
+
+Piece = tuple[str, str]
+Pieces = list[Piece]
+_NO_JOINERS = {0x200D: None, 0xFE0E: None, 0xFE0F: None}
+_SECONDS_SHOWN_FROM = 3
+
+
+def label(text: str) -> str:
+    """Foreign text as a name in a list: one safe line without the joiners that make emoji of unclear width."""
+    return one_line(text, limit=200).translate(_NO_JOINERS)
+
+
+def style_of(status: Status) -> str:
+    """The name of the component class of a status."""
+    return FACES[status].variable.removeprefix("status-")
+
+
+def shown_score(score: float) -> str:
+    """Two places, never rounded up: what is below a threshold must not look like it."""
+    return f"{int(score * 100 + 1e-9) / 100:.2f}"
+
+
+class Labels:
+    """Makes the two sides of a row. `names` are the groups' names; `now` is the time since the run began, seconds."""
+
+    def __init__(
+        self, entries: "tuple[EvalsetEntry, ...]", names: list[str], verdicts: Verdicts, now: Callable[[], float]
+    ) -> None:
+        self._entries, self._verdicts, self._now = entries, verdicts, now
+        self._names = [label(name) for name in names]
+
+    def pieces(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
+        """The left and right side of `row`."""
+        match row.kind:
+            case "agent":
+                return self._agent(outline, row)
+            case "evalset":
+                return self._evalset(outline, row)
+            case "case":
+                return self._case(outline, row, width)
+        return self._repeat(row)
+
+    def _agent(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
+        evalsets = outline.evalsets[row.agent]
+        left = [(_arrow(outline, row), "muted"), (self._names[row.agent], "strong")]
+        if not evalsets:
+            return left, [("no evalsets", "muted")]
+        cases = sum(len(outline.order(evalset)) for evalset in evalsets)
+        return left, self._counts(self._verdicts.total(evalsets), cases)
+
+    def _evalset(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
+        entry = self._entries[row.evalset]
+        left = [("  " + _arrow(outline, row), "muted"), (label(entry.document.eval_set_id or entry.file.name), "")]
+        cases = len(outline.order(row.evalset))
+        counts = self._verdicts.counts[row.evalset]
+        if not entry.document.cases and entry.document.broken:
+            return left, [(FACES["error"].glyph + " broken file", "error")]
+        if whole := self._verdicts.views.get((row.evalset, WHOLE_FILE)):
+            return left, [(f"{FACES[whole.state].glyph} {FACES[whole.state].word}", style_of(whole.state))]
+        right = self._counts(counts, cases)
+        if entry.document.broken:
+            right.insert(0, ("faults ", "error"))
+        return left, right
+
+    def _case(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
+        summary = self._entries[row.evalset].document.cases[row.case]
+        view = self._verdicts.views.get((row.evalset, row.case))
+        state: Status = view.state if view else "not_run"
+        style = style_of(state)
+        left = [("    ", ""), (FACES[state].glyph + " ", style), (label(summary.eval_id) or "(no id)", "")]
+        if view is None:
+            return left, []
+        if len(view.refs) > 1:
+            left.insert(0, ("  " + _arrow(outline, row), "muted"))
+            left[1] = ("", "")
+            return left, [(f"{view.passed}/{len(view.refs)} ", "muted"), (FACES[state].word, style)]
+        return left, self._outcome(view, self._verdicts.store.records[view.worst], width)
+
+    def _repeat(self, row: Row) -> tuple[Pieces, Pieces]:
+        record = self._verdicts.record(row.evalset, row.case, row.repeat)
+        state: Status = record.state if record else "not_run"
+        left = [("      ", ""), (FACES[state].glyph + " ", style_of(state)), (f"#{row.repeat}", "muted")]
+        return left, [(self._word(record, state), style_of(state))]
+
+    def _outcome(self, view: View, record: CaseRecord, width: int) -> Pieces:
+        word = (self._word(record, view.state), style_of(view.state))
+        if view.score is None or width < 34:
+            return [word]
+        return [(shown_score(view.score) + " ", "muted"), word]
+
+    def _word(self, record: CaseRecord | None, state: Status) -> str:
+        if state == "running" and record is not None and record.started_at is not None:
+            seconds = int(self._now() - record.started_at)
+            if seconds >= _SECONDS_SHOWN_FROM:
+                return f"{FACES[state].word} {seconds}s"
+        return FACES[state].word
+
+    def _counts(self, counts: Counter[Status], cases: int) -> Pieces:
+        pieces = [(f"{counts[state]}{FACES[state].glyph}", style_of(state)) for state in COUNTED if counts[state]]
+        if active := counts["running"] + counts["queued"]:
+            pieces.append((f"{active}{FACES['running'].glyph}", "running"))
+        if not pieces:
+            return [(str(cases), "muted")]
+        return [piece for number, item in enumerate(pieces) for piece in ([(" ", "")] if number else []) + [item]]
+
+
+def _arrow(outline: Outline, row: Row) -> str:
+    if not outline.has_children(row):
+        return "  "
+    return "▾ " if outline.is_open(row) else "▸ "

@@ -1,0 +1,217 @@
+"""What the tree of cases is, without drawing it: rows, cursor, what is open, filtered, sorted and marked.
+
+The cursor is a row, not a number: it stays on its case whatever happens around it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from workbench.ui.tree.arrange import SORTS, Sort, arrange
+from workbench.ui.tree.marks import Marks
+from workbench.ui.tree.names import Names
+from workbench.ui.tree.outline import Outline, Row
+from workbench.ui.tree.query import Query
+from workbench.ui.tree.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry, Workspace
+
+OPEN_AT_FIRST = 100
+"""Up to so many cases all evalsets start open."""
+NO_AGENT = "(belongs to no agent)"
+
+
+class Tree:
+    """The rows of a workspace, with the verdicts of a store."""
+
+    def __init__(self, verdicts: Verdicts) -> None:
+        self.verdicts = verdicts
+        self.marks = Marks()
+        self.query = Query()
+        self.sort: Sort = "file"
+        self.entries: tuple[EvalsetEntry, ...] = ()
+        self.groups: list[str] = []
+        """The names of the rows of level one: agents, and at the end what belongs to none."""
+        self.outline = Outline((), (), verdicts.repeats)
+        self.cursor: Row | None = None
+        self.anchor: Row | None = None
+        """Where a range of marks began."""
+
+    def load(self, workspace: "Workspace") -> None:
+        """Takes a workspace, read for the first time or again; cursor, marks and what is open stay, by name."""
+        names = Names(self.entries, self.groups)
+        marked, cursor = names.cases(self.marks), self.cursor and names.of(self.cursor)
+        closed = {names.of(row) for row in self.outline.closed}
+        opened = {names.of(row) for row in self.outline.opened}
+        first_time = not self.entries
+        self.entries = workspace.evalsets
+        self.groups, evalsets = _groups(workspace)
+        self.verdicts.bind(self.entries)
+        self.outline = Outline(evalsets, [len(entry.document.cases) for entry in self.entries], self.verdicts.repeats)
+        after = Names(self.entries, self.groups)
+        if first_time and sum(self.outline.sizes) > OPEN_AT_FIRST:
+            self.outline.closed = {Row("evalset", group, e) for group, mine in enumerate(evalsets) for e in mine}
+        else:
+            self.outline.closed = after.rows(closed, self.outline)
+            self.outline.opened = after.rows(opened, self.outline)
+        self.marks.clear()
+        self.marks.add((row.evalset, row.case) for row in after.rows(marked, self.outline))
+        self.anchor = None
+        self.cursor = after.row(cursor, self.outline) if cursor else None
+        self._arrange(None)
+
+    @property
+    def position(self) -> int:
+        """Where the cursor's row stands."""
+        return self.outline.nearest(self.cursor) if self.cursor else 0
+
+    def stand_on(self, position: int) -> None:
+        """Puts the cursor on the row at a position."""
+        self.cursor = self.outline.row(position) if position < len(self.outline) else None
+
+    def targets(self) -> list[tuple[int, int]]:
+        """What an action is about, as (evalset, case): the marked cases in the order of the files, else all that the
+        filter lets through at and below the cursor."""
+        if len(self.marks):
+            return sorted(self.marks)
+        return self.outline.cases(self.cursor) if self.cursor else []
+
+    # Filter and order
+
+    def set_query(self, query: Query) -> None:
+        """Filters; what is closed opens, so that what matches is seen."""
+        self.query = query
+        if not query.empty:
+            self.outline.closed.clear()
+        self._arrange(None)
+
+    def next_sort(self) -> Sort:
+        """Sorts by the next of file, status, score, time."""
+        self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
+        self._arrange(None)
+        return self.sort
+
+    @property
+    def arranged(self) -> bool:
+        """Whether anything is hidden or moved by a filter or an order."""
+        return not (self.query.empty and self.sort == "file")
+
+    def arrange_again(self) -> None:
+        """Filters and sorts by what is true now; the case under the cursor stays, whatever the filter says."""
+        if self.arranged:
+            row = self.cursor
+            self._arrange((row.evalset, row.case) if row and row.case >= 0 else None)
+
+    # Opening
+
+    def show(self, row: Row) -> bool:
+        """Puts the cursor on a row, opening what hides it; whether that changed the rows."""
+        hidden = self.outline.find(row) is None
+        if hidden:
+            self.outline.reveal(row)
+            self.outline.rebuild()
+        self.stand_on(self.outline.nearest(row))
+        return hidden
+
+    def toggle(self) -> bool:
+        """Opens or closes the row under the cursor; False if it has no children."""
+        row = self.cursor
+        if row is None or not self.outline.has_children(row):
+            return False
+        ways = self.outline.opened if row.kind == "case" else self.outline.closed
+        (ways.remove if row in ways else ways.add)(row)
+        self.outline.rebuild()
+        return True
+
+    def problem(self, step: int) -> tuple[Row, bool] | None:
+        """The next (1) or previous (-1) case that failed or ended in an error, and whether the search began anew at
+        the other end. None if there is none."""
+        everything = self.outline.all_cases()
+        here = self.outline.cases(self.cursor)[:1] if self.cursor else []
+        start = everything.index(here[0]) if here else 0
+        first = start if self.cursor and self.cursor.case < 0 and step > 0 else start + step
+        for distance in range(len(everything)):
+            place = first + distance * step
+            pair = everything[place % len(everything)]
+            if self.verdicts.state(*pair) in ("failed", "error"):
+                return Row("case", self.outline.group_of[pair[0]], *pair), not 0 <= place < len(everything)
+        return None
+
+    # Marks
+
+    def mark(self) -> None:
+        """Marks the cases of the row under the cursor, or unmarks them; ends a range."""
+        if self.anchor is not None:
+            self.mark_range()
+        elif self.cursor is not None:
+            self.marks.toggle(self.outline.cases(self.cursor))
+
+    def mark_range(self) -> None:
+        """Starts a range at the cursor; the second time marks all cases from there to the cursor."""
+        if self.anchor is None:
+            self.anchor = self.cursor
+            return
+        rows = map(self.outline.row, self.range())
+        self.marks.add((row.evalset, row.case) for row in rows if row.kind == "case")
+        self.anchor = None
+
+    def range(self) -> range:
+        """The positions from the anchor to the cursor; none without an anchor."""
+        if self.anchor is None:
+            return range(0)
+        ends = self.outline.nearest(self.anchor), self.position
+        return range(min(ends), max(ends) + 1)
+
+    def drop_marks(self) -> bool:
+        """Gives up a range, else takes back all marks; False if there were none."""
+        if self.anchor is not None:
+            self.anchor = None
+            return True
+        marked = len(self.marks) > 0
+        self.marks.clear()
+        return marked
+
+    def is_marked(self, position: int) -> bool:
+        """Whether the row is marked: for a heading, whether all below it is."""
+        if position in self.range():
+            return True
+        if not len(self.marks):
+            return False
+        row = self.outline.row(position)
+        if row.case >= 0:
+            return (row.evalset, row.case) in self.marks
+        members = (row.evalset,) if row.kind == "evalset" else self.outline.evalsets[row.agent]
+        total = sum(self.outline.sizes[evalset] for evalset in members)
+        return 0 < total == sum(self.marks.count(evalset) for evalset in members)
+
+    def touched(self, changed: Iterable[tuple[int, int]], visible: Iterable[int]) -> list[int]:
+        """Of the visible positions, those whose row shows something of the changed cases."""
+        changed = set(changed)
+        evalsets = {evalset for evalset, _ in changed}
+        groups = {self.outline.group_of[evalset] for evalset in evalsets}
+        tests: dict[str, Callable[[Row], bool]] = {
+            "agent": lambda row: row.agent in groups,
+            "evalset": lambda row: row.evalset in evalsets,
+            "case": lambda row: (row.evalset, row.case) in changed,
+            "repeat": lambda row: (row.evalset, row.case) in changed,
+        }
+        rows = ((position, self.outline.row(position)) for position in visible)
+        return [position for position, row in rows if tests[row.kind](row)]
+
+    def _arrange(self, keep: tuple[int, int] | None) -> None:
+        self.outline.orders = arrange(self.entries, self.verdicts, self.query, self.sort, self.marks, keep)
+        self.outline.rebuild()
+        self.stand_on(self.position)
+
+
+def _groups(workspace: "Workspace") -> tuple[list[str], list[list[int]]]:
+    """The names of level one and the evalsets of each: the agents of the target and those that evalsets belong to."""
+    mine: dict[str, list[int]] = {}
+    for number, entry in enumerate(workspace.evalsets):
+        mine.setdefault(entry.agent.name if entry.agent else NO_AGENT, []).append(number)
+    here = [agent.name for agent in workspace.agents if agent.folder.is_relative_to(workspace.target)]
+    owners = [agent.name for agent in workspace.agents if agent.name in mine]
+    last = [NO_AGENT] if NO_AGENT in mine else []
+    known = {agent.name: number for number, agent in enumerate(workspace.agents)}
+    names = sorted({*here, *owners}, key=known.__getitem__) + last
+    return names, [mine.get(name, []) for name in names]

@@ -1,0 +1,188 @@
+"""Agents, evalsets and cases as rows: which row stands where, for 50 000 cases without an object for each.
+
+What is visible is kept as a few blocks (a heading, or a stretch of cases of one evalset); a row is made when it is
+asked for.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+Kind: TypeAlias = Literal["agent", "evalset", "case", "repeat"]
+
+
+class Row(NamedTuple):
+    """One row. `agent` counts the outline's groups, `evalset` the workspace's evalsets, `case` the cases of its file,
+    all from 0; `repeat` from 1. What does not apply is -1."""
+
+    kind: Kind
+    agent: int
+    evalset: int = -1
+    case: int = -1
+    repeat: int = -1
+
+    @property
+    def parent(self) -> "Row | None":
+        match self.kind:
+            case "repeat":
+                return Row("case", self.agent, self.evalset, self.case)
+            case "case":
+                return Row("evalset", self.agent, self.evalset)
+            case "evalset":
+                return Row("agent", self.agent)
+        return None
+
+
+class _Block(NamedTuple):
+    head: Row  # for a stretch of cases or repeats: their parent
+    kind: Kind
+    size: int
+    offset: int  # of the first case within the order
+
+
+@dataclass
+class Outline:
+    """`evalsets[g]` are the evalsets of group g, `sizes[e]` the number of cases of evalset e. `repeats(e, c)` is how
+    often a case ran in its last run. After a change of `orders` or of what is open, `rebuild` must be called."""
+
+    evalsets: Sequence[Sequence[int]]
+    sizes: Sequence[int]
+    repeats: Callable[[int, int], int]
+
+    def __post_init__(self) -> None:
+        self.orders: Mapping[int, Sequence[int]] | None = None
+        """Filter and sort: for each evalset its visible cases in order. None: all, as in the files."""
+        self.closed: set[Row] = set()
+        """Agents and evalsets that show no children."""
+        self.opened: set[Row] = set()
+        """Cases that show their repeats."""
+        self._blocks: list[_Block] = []
+        self._starts: list[int] = []
+        self._headings: dict[Row, int] = {}
+        self._positions: dict[int, dict[int, int]] = {}
+        self.group_of = {evalset: group for group, members in enumerate(self.evalsets) for evalset in members}
+        self.rebuild()
+
+    def __len__(self) -> int:
+        return self._length
+
+    def rebuild(self) -> None:
+        """Lays the rows out again."""
+        self._blocks, self._starts, self._headings, self._positions, self._length = [], [], {}, {}, 0
+        for group, members in enumerate(self.evalsets):
+            visible = [evalset for evalset in members if self.orders is None or self.order(evalset)]
+            if self.orders is not None and not visible:
+                continue
+            head = Row("agent", group)
+            self._heading(head)
+            if head not in self.closed:
+                for evalset in visible:
+                    self._add_evalset(Row("evalset", group, evalset))
+
+    def order(self, evalset: int) -> Sequence[int]:
+        """The visible cases of an evalset, whether it is open or not."""
+        return range(self.sizes[evalset]) if self.orders is None else self.orders.get(evalset, ())
+
+    def row(self, position: int) -> Row:
+        """The row at a position from 0; IndexError outside."""
+        if not 0 <= position < self._length:
+            raise IndexError(position)
+        number = bisect_right(self._starts, position) - 1
+        head, kind, _, offset = self._blocks[number]
+        inside = position - self._starts[number]
+        if kind == "case":
+            return Row("case", head.agent, head.evalset, self.order(head.evalset)[offset + inside])
+        return head if kind != "repeat" else head._replace(kind="repeat", repeat=inside + 1)
+
+    def find(self, row: Row) -> int | None:
+        """The position of a row, None if it is not visible."""
+        if row.kind in ("agent", "evalset"):
+            return self._headings.get(row)
+        heading = self._headings.get(Row("evalset", row.agent, row.evalset))
+        place = None if heading is None else self._place(row.evalset, row.case)
+        if heading is None or place is None or Row("evalset", row.agent, row.evalset) in self.closed:
+            return None
+        number = bisect_right(self._starts, heading)
+        while (block := self._blocks[number]).kind != "case" or place >= block.offset + block.size:
+            number += 1
+        position = self._starts[number] + place - block.offset
+        if row.kind == "case":
+            return position
+        parent = row._replace(kind="case", repeat=-1)
+        return position + row.repeat if parent in self.opened and row.repeat <= self.repeats(*row[2:4]) else None
+
+    def nearest(self, row: Row) -> int:
+        """The position of a row, or of the closest one above it that is visible; 0 if there is none."""
+        candidate: Row | None = row
+        while candidate is not None:
+            if (position := self.find(candidate)) is not None:
+                return position
+            candidate = candidate.parent
+        return 0
+
+    def is_open(self, row: Row) -> bool:
+        """Whether the row shows children, had it any."""
+        return row in self.opened if row.kind == "case" else row.kind != "repeat" and row not in self.closed
+
+    def has_children(self, row: Row) -> bool:
+        match row.kind:
+            case "agent":
+                return bool(self.evalsets[row.agent])
+            case "evalset":
+                return bool(self.order(row.evalset))
+            case "case":
+                return self.repeats(row.evalset, row.case) > 1
+        return False
+
+    def reveal(self, row: Row) -> None:
+        """Opens what hides the row; the caller rebuilds."""
+        parent = row.parent
+        while parent is not None:
+            (self.opened.add if parent.kind == "case" else self.closed.discard)(parent)
+            parent = parent.parent
+
+    def cases(self, row: Row) -> list[tuple[int, int]]:
+        """All visible-by-filter cases at and below a row, as (evalset, case), in order, open or not."""
+        match row.kind:
+            case "agent":
+                return [(evalset, case) for evalset in self.evalsets[row.agent] for case in self.order(evalset)]
+            case "evalset":
+                return [(row.evalset, case) for case in self.order(row.evalset)]
+        return [(row.evalset, row.case)]
+
+    def all_cases(self) -> list[tuple[int, int]]:
+        """Every case that the filter lets through, in the order of the rows."""
+        return [pair for group in range(len(self.evalsets)) for pair in self.cases(Row("agent", group))]
+
+    def _add_evalset(self, head: Row) -> None:
+        self._heading(head)
+        if head in self.closed:
+            return
+        order = self.order(head.evalset)
+        wide = [row for row in self.opened if row.evalset == head.evalset and self.repeats(*row[2:4]) > 1]
+        splits = sorted((place, row) for row in wide if (place := self._place(head.evalset, row.case)) is not None)
+        done = 0
+        for place, row in splits:
+            self._block(_Block(head, "case", place + 1 - done, done))
+            self._block(_Block(row, "repeat", self.repeats(*row[2:4]), 0))
+            done = place + 1
+        self._block(_Block(head, "case", len(order) - done, done))
+
+    def _heading(self, head: Row) -> None:
+        self._headings[head] = self._length
+        self._block(_Block(head, head.kind, 1, 0))
+
+    def _block(self, block: _Block) -> None:
+        if block.size:
+            self._blocks.append(block)
+            self._starts.append(self._length)
+            self._length += block.size
+
+    def _place(self, evalset: int, case: int) -> int | None:
+        order = self.order(evalset)
+        if isinstance(order, range):
+            return case if case in order else None
+        if evalset not in self._positions:
+            self._positions[evalset] = {number: place for place, number in enumerate(order)}
+        return self._positions[evalset].get(case)

@@ -1,0 +1,97 @@
+"""What is typed after `/`: words, `:status`, `metric<0.8`; all kinds must hold, of several statuses one.
+
+refund :fail trajectory<1
+"""
+
+import difflib
+import operator
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from workbench.store import CaseRecord
+from workbench.ui.status import Status
+
+STATUS_NAMES: dict[str, frozenset[Status]] = {
+    "pass": frozenset({"passed"}),
+    "fail": frozenset({"failed"}),
+    "error": frozenset({"error"}),
+    "noteval": frozenset({"not_evaluated"}),
+    "running": frozenset({"running", "queued"}),
+    "notrun": frozenset({"not_run"}),
+}
+MARKED = "marked"
+_METRIC = re.compile(r"([A-Za-z_]\w*)(<=|>=|<|>|=)(-?\d*\.?\d+)")
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MetricTest:
+    """Holds where a metric whose name contains `name` has such a score."""
+
+    name: str
+    operator: str
+    value: float
+
+    def holds(self, record: CaseRecord) -> bool:
+        compare = _OPERATORS[self.operator]
+        return any(
+            result.score is not None and compare(result.score, self.value)
+            for name, result in record.metrics.items()
+            if self.name in name.lower()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`words` are in small letters; `statuses` empty means any. `faults` says what was not understood."""
+
+    text: str = ""
+    words: tuple[str, ...] = ()
+    statuses: frozenset[Status] = frozenset()
+    metrics: tuple[MetricTest, ...] = ()
+    marked: bool = False
+    faults: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether everything gets through."""
+        return not (self.words or self.statuses or self.metrics or self.marked)
+
+    def metrics_hold(self, records: Iterable[CaseRecord]) -> bool:
+        """Whether one of the records satisfies each of the metric tests."""
+        kept = list(records)
+        return all(any(test.holds(record) for record in kept) for test in self.metrics)
+
+
+def parse_query(text: str) -> Query:
+    """What `text` asks for. Never raises; a token that is nothing is named in `faults`."""
+    words: list[str] = []
+    statuses: set[Status] = set()
+    metrics: list[MetricTest] = []
+    faults: list[str] = []
+    marked = False
+    for token in text.lower().split():
+        if found := _METRIC.fullmatch(token):
+            metrics.append(MetricTest(found[1], found[2], float(found[3])))
+        elif not token.startswith(":"):
+            words.append(token)
+        elif token[1:] == MARKED:
+            marked = True
+        elif names := [name for name in STATUS_NAMES if token[1:] and name.startswith(token[1:])]:
+            statuses |= STATUS_NAMES[names[0]]
+        elif len(token) > 1 and not MARKED.startswith(token[1:]):
+            faults.append(_unknown(token[1:]))
+    return Query(text, tuple(words), frozenset(statuses), tuple(metrics), marked, tuple(faults))
+
+
+def _unknown(name: str) -> str:
+    known = [*STATUS_NAMES, MARKED]
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"no :{name}; " + (f"did you mean :{near[0]}?" if near else "known are " + " ".join(f":{n}" for n in known))

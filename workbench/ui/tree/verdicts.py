@@ -1,0 +1,144 @@
+"""The newest verdict of every case of the workspace, and the counts of every level, kept up to date by events."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.events import CaseFinished, CaseRef, CaseStarted, Event, MetricScored, RunStarted
+from workbench.store import CaseRecord, Store
+from workbench.ui.status import FACES, Status
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry
+
+WHOLE_FILE = -1
+"""Stands for a case's number where the file as a whole has the verdict: it could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a row shows of a case: `refs` its executions in its newest run, `worst` the one that decided `state`.
+    `score` is that of the criterion that came out worst against its threshold."""
+
+    refs: tuple[CaseRef, ...]
+    worst: CaseRef
+    state: Status
+    score: float | None
+    passed: int
+
+
+class Verdicts:
+    """Reads a store for the evalsets of a workspace. `changed` collects (evalset, case) until somebody clears it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.views: dict[tuple[int, int], View] = {}
+        self.counts: list[Counter[Status]] = []
+        self.changed: set[tuple[int, int]] = set()
+        self._entries: Sequence[EvalsetEntry] = ()
+        self._files: dict[str, int] = {}
+        self._numbers: dict[int, dict[str, int]] = {}
+        self._newest: dict[tuple[str, str], list[CaseRef]] = {}
+
+    def bind(self, entries: "Sequence[EvalsetEntry]") -> None:
+        """Takes the evalsets of a (newly read) workspace; verdicts known so far find their cases again by id."""
+        self._entries = entries
+        self._files = {entry.relative: number for number, entry in enumerate(entries)}
+        self._numbers.clear()
+        self.views.clear()
+        self.counts = [Counter() for _ in entries]
+        for file, eval_id in self._newest:
+            self._review(file, eval_id)
+
+    def apply(self, event: Event) -> None:
+        """Takes in an event that the store has applied already."""
+        match event:
+            case RunStarted():
+                self._start(event)
+            case CaseStarted() | CaseFinished() | MetricScored():
+                self._review(event.case.evalset_file, event.case.eval_id)
+
+    def state(self, evalset: int, case: int) -> Status:
+        view = self.views.get((evalset, case))
+        return view.state if view else "not_run"
+
+    def repeats(self, evalset: int, case: int) -> int:
+        view = self.views.get((evalset, case))
+        return len(view.refs) if view else 0
+
+    def records(self, evalset: int, case: int) -> Iterator[CaseRecord]:
+        """All executions of a case in its newest run."""
+        view = self.views.get((evalset, case))
+        return (self.store.records[ref] for ref in (view.refs if view else ()))
+
+    def record(self, evalset: int, case: int, repeat: int = -1) -> CaseRecord | None:
+        """One execution: the one asked for, or the one that decided; None if it never ran."""
+        view = self.views.get((evalset, case))
+        if view is None:
+            return None
+        return self.store.records[view.refs[repeat - 1] if 0 < repeat <= len(view.refs) else view.worst]
+
+    def total(self, evalsets: Iterable[int]) -> Counter[Status]:
+        """How many cases of these evalsets are in which state; those that never ran are not counted."""
+        total: Counter[Status] = Counter()
+        for evalset in evalsets:
+            total.update(self.counts[evalset])
+        return total
+
+    def number(self, evalset: int, eval_id: str) -> int | None:
+        """The number of a case in its file, None if the file has no such case."""
+        if evalset not in self._numbers:
+            cases = self._entries[evalset].document.cases
+            self._numbers[evalset] = {case.eval_id: number for number, case in enumerate(cases)}
+        return self._numbers[evalset].get(eval_id)
+
+    def _start(self, event: RunStarted) -> None:
+        started: dict[tuple[str, str], list[CaseRef]] = {}
+        for planned in event.cases:
+            started.setdefault((planned.case.evalset_file, planned.case.eval_id), []).append(planned.case)
+        self._newest.update(started)
+        for file, eval_id in started:
+            self._review(file, eval_id)
+
+    def _review(self, file: str, eval_id: str) -> None:
+        evalset = self._files.get(file)
+        if evalset is None:
+            return
+        number = self.number(evalset, eval_id) if eval_id else WHOLE_FILE
+        if number is None:
+            return
+        before = self.views.get((evalset, number))
+        view = _view([self.store.records[ref] for ref in self._newest[file, eval_id]])
+        self.views[evalset, number] = view
+        self.changed.add((evalset, number))
+        if number == WHOLE_FILE or (before is not None and before.state == view.state):
+            return
+        counts = self.counts[evalset]
+        counts[view.state] += 1
+        if before is not None:
+            counts[before.state] -= 1
+
+
+def _view(records: Sequence[CaseRecord]) -> View:
+    active = [record for record in records if record.state == "running"]
+    waiting = [record for record in records if record.state == "queued"]
+    worst = min(records, key=lambda record: FACES[record.state].rank)
+    shown = (active or waiting or [worst])[0]
+    return View(
+        refs=tuple(record.ref for record in records),
+        worst=shown.ref,
+        state="running" if waiting and len(waiting) < len(records) else shown.state,
+        score=_decisive_score(shown),
+        passed=sum(record.state == "passed" for record in records),
+    )
+
+
+def _decisive_score(record: CaseRecord) -> float | None:
+    """Of the criteria that count: the score that came out worst against its threshold."""
+    scored = [
+        (result.score - (result.threshold or 0.0), result.score)
+        for result in record.metrics.values()
+        if result.score is not None and result.status in ("passed", "failed")
+    ]
+    return min(scored)[1] if scored else None
