@@ -154,11 +154,13 @@ def _may_be_app(value: ast.expr, imports: dict[str, str], file: Path) -> bool:
     """Can `app = <value>` be ADK's App? Made by something from `google.adk.apps` or from the project itself: yes; by
     something of this file: if the file has to do with ADK at all; by anything imported from another package, as
     `FastAPI()` or `typer.Typer()` are: no."""
+    path = ""
     while isinstance(value, ast.Call | ast.Attribute | ast.Await):
+        path = f".{value.attr}{path}" if isinstance(value, ast.Attribute) else path
         value = value.func if isinstance(value, ast.Call) else value.value
     if isinstance(value, ast.Constant):
         return False
-    origin = imports.get(value.id) if isinstance(value, ast.Name) else None
+    origin = imports[value.id] + path if isinstance(value, ast.Name) and value.id in imports else None
     if origin is None:
         return any(known.startswith("google.adk") or known == "google" for known in imports.values())
     return origin.startswith((".", "google.adk.apps")) or origin.partition(".")[0] in file.parts

@@ -62,8 +62,6 @@ def _load(file: Path, base: Mapping[str, str], warnings: list[str]) -> dict[str,
     except (OSError, UnicodeDecodeError) as error:
         warnings.append(f"{file} is not used: {error.strerror if isinstance(error, OSError) else error}")
         return {}
-    if text.startswith("\ufeff"):
-        warnings.append(f"{file}, line 1: a byte-order mark, which becomes part of the first name")
     values: dict[str, str | None] = {}
     for name, value, line in _bindings(text, file, warnings):
         if value is None:

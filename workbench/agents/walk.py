@@ -82,7 +82,7 @@ class Walk:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.name)
-                    elif entry.is_symlink() and entry.is_dir():
+                    elif entry.is_symlink() and (path / entry.name).is_dir():
                         links.append(entry.name)
                     else:
                         files.append(entry.name)

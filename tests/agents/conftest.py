@@ -1,0 +1,41 @@
+"""A project in a few words: `tree` writes files below a folder, evalsets and agents in their shortest form."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+AGENT = "root_agent = make()\n"
+Tree = Callable[[Mapping[str, str]], Path]
+
+
+def evalset(app_name: str | None = None, eval_set_id: str = "set") -> str:
+    """An evalset with one case; `app_name` None: without `session_input`."""
+    case: dict[str, object] = {
+        "eval_id": "one",
+        "conversation": [{"user_content": {"role": "user", "parts": [{"text": "hello"}]}}],
+    }
+    if app_name is not None:
+        case["session_input"] = {"app_name": app_name, "user_id": "u"}
+    return json.dumps({"eval_set_id": eval_set_id, "eval_cases": [case]})
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    """Writes files (path below the project's folder → text; a path that ends in "/" is an empty folder) and gives the
+    project's folder, which is called `project`."""
+    project = tmp_path / "project"
+    project.mkdir()
+
+    def write(files: Mapping[str, str]) -> Path:
+        for name, text in files.items():
+            path = project / name
+            if name.endswith("/"):
+                path.mkdir(parents=True, exist_ok=True)
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+        return project
+
+    return write

@@ -1,0 +1,92 @@
+"""Which criteria config holds, and how the choice is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.agents.conftest import Tree
+from workbench.agents.criteria_choice import CriteriaChooser
+
+_CONFIG = json.dumps({"criteria": {"response_match_score": 0.5}})
+_DEFAULTS = [("tool_trajectory_avg_score", 1.0), ("response_match_score", 0.8)]
+
+
+@pytest.mark.parametrize(
+    ("files", "config", "reason"),
+    [
+        (["d/e/test_config.json", "d/test_config.json"], "d/e/test_config.json", "test_config.json beside the evalset"),
+        (["d/e/eval_config.json", "d/test_config.json"], "d/e/eval_config.json", "eval_config.json beside the evalset"),
+        (
+            ["d/e/eval_config.json", "d/e/test_config.json"],
+            "d/e/test_config.json",
+            "test_config.json beside the evalset",
+        ),
+        (["d/test_config.json", "test_config.json"], "d/test_config.json", "test_config.json in d, the nearest folder"),
+        (["eval_config.json"], "eval_config.json", "eval_config.json in "),
+        (
+            ["../test_config.json", "d/e/test_config.json/"],
+            None,
+            "defaults: no test_config.json or eval_config.json in ",
+        ),
+        ([], None, "defaults: no test_config.json or eval_config.json in "),
+    ],
+)
+def test_nearest_config(tree: Tree, files: list[str], config: str | None, reason: str) -> None:
+    project = tree({"d/e/": "", **dict.fromkeys(files, _CONFIG)})
+    choice = CriteriaChooser(project, None).choose(project / "d" / "e" / "x.evalset.json")
+    assert choice.config.path == (project / config if config else None)
+    assert choice.reason.startswith(reason)
+    if config is None:
+        assert [(item.name, item.threshold) for item in choice.config.criteria] == _DEFAULTS
+
+
+def test_a_given_config_wins(tree: Tree) -> None:
+    project = tree({"test_config.json": _CONFIG, "other.json": '{"criteria": {"response_match_score": 0.1}}'})
+    choice = CriteriaChooser(project, project / "other.json").choose(project / "x.evalset.json")
+    assert [item.threshold for item in choice.config.criteria] == [0.1]
+    assert choice.reason == f"given: {project / 'other.json'}"
+
+
+def test_a_config_without_criteria_gives_the_defaults_and_keeps_the_rest(tree: Tree) -> None:
+    simulator = {"user_simulator_config": {"type": "llm_backed", "model": "m"}}
+    project = tree({"test_config.json": json.dumps(simulator)})
+    choice = CriteriaChooser(project, None).choose(project / "x.evalset.json")
+    assert [(item.name, item.threshold) for item in choice.config.criteria] == _DEFAULTS
+    assert choice.config.path == project / "test_config.json"
+    assert choice.reason == 'defaults: no "criteria" in the config (test_config.json beside the evalset)'
+
+
+def test_empty_criteria_mean_none(tree: Tree) -> None:
+    project = tree({"test_config.json": '{"criteria": {}}'})
+    choice = CriteriaChooser(project, None).choose(project / "x.evalset.json")
+    assert choice.config.criteria == ()
+    assert choice.reason == "test_config.json beside the evalset"
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"criteria": {"response_match_score": null}}'])
+def test_a_broken_config_is_chosen_and_broken(tree: Tree, text: str) -> None:
+    project = tree({"test_config.json": _CONFIG, "d/test_config.json": text})
+    choice = CriteriaChooser(project, None).choose(project / "d" / "x.evalset.json")
+    assert choice.config.broken
+    assert choice.config.path == project / "d" / "test_config.json"
+
+
+def test_a_given_config_that_is_missing_is_broken(tree: Tree) -> None:
+    project = tree({})
+    assert CriteriaChooser(project, project / "gone.json").choose(project / "x.evalset.json").config.broken
+
+
+def test_an_evalset_outside_the_root_has_only_what_lies_beside_it(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "test_config.json").write_text(_CONFIG)
+    far = tmp_path / "far"
+    far.mkdir()
+    chooser = CriteriaChooser(tree({}), None)
+    assert chooser.choose(far / "x.evalset.json").config.path is None
+    assert chooser.choose(tmp_path / "x.evalset.json").config.path == tmp_path / "test_config.json"
+
+
+def test_each_config_is_read_once(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tree({"test_config.json": _CONFIG})
+    chooser = CriteriaChooser(project, None)
+    assert chooser.choose(project / "a.evalset.json") is chooser.choose(project / "b.test.json")

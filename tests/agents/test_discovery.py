@@ -1,0 +1,252 @@
+"""The walk, and what it makes of what it meets."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.agents.conftest import AGENT, Tree, evalset
+from workbench.agents.discovery import AgentFolder, Discovery, discover, name_agents
+
+
+def _evalsets(project: Path, found: Discovery) -> list[str]:
+    return [path.relative_to(project).as_posix() for path in found.evalsets]
+
+
+def _agents(project: Path, found: Discovery) -> list[str]:
+    return [agent.folder.relative_to(project).as_posix() for agent in found.agents]
+
+
+def _reasons(project: Path, found: Discovery) -> dict[str, str]:
+    return {item.path.relative_to(project).as_posix(): item.reason for item in found.ignored}
+
+
+def test_agents_and_evalsets_at_any_depth_in_order(tree: Tree) -> None:
+    project = tree(
+        {
+            "b/agent.py": AGENT,
+            "a/__init__.py": AGENT,
+            "a/deep/er/x.test.json": "{}",
+            "c/d/root_agent.yaml": "name: x",
+            "a/a.evalset.json": "{}",
+            "b/notes.txt": "",
+            "e/agent.py": "x = 1",
+        }
+    )
+    found = discover(project)
+    assert _agents(project, found) == ["a", "b", "c/d"]
+    assert _evalsets(project, found) == ["a/a.evalset.json", "a/deep/er/x.test.json"]
+    assert [agent.kind for agent in found.agents] == ["python", "python", "yaml"]
+    assert found.ignored == ()
+
+
+def test_an_agent_of_the_folder_itself(tree: Tree) -> None:
+    project = tree({"agent.py": AGENT})
+    agent = discover(project).agents[0]
+    assert agent == AgentFolder("project", project, "python", project / "agent.py", "root_agent")
+
+
+@pytest.mark.parametrize(
+    ("files", "folder", "reason"),
+    [
+        ({"env/pyvenv.cfg": "", "env/lib/x/agent.py": AGENT}, "env", "virtual environment"),
+        ({"env/conda-meta/": "", "env/lib/x/agent.py": AGENT}, "env", "virtual environment"),
+        ({"node_modules/x/a.test.json": "{}"}, "node_modules", "npm"),
+        ({"lib/site-packages/x/agent.py": AGENT}, "lib/site-packages", "installed"),
+        ({".hidden/agent.py": AGENT}, ".hidden", "hidden"),
+        ({"a/.adk/x.evalset.json": "{}"}, "a/.adk", "ADK"),
+        ({".workbench/x.evalset.json": "{}"}, ".workbench", "workbench"),
+    ],
+)
+def test_folders_that_are_passed_over_and_named(tree: Tree, files: dict[str, str], folder: str, reason: str) -> None:
+    project = tree(files)
+    found = discover(project)
+    assert (found.agents, found.evalsets) == ((), ())
+    assert reason in _reasons(project, found)[folder]
+
+
+def test_caches_and_git_are_passed_over_without_a_word(tree: Tree) -> None:
+    project = tree({"__pycache__/a.test.json": "{}", ".git/a.test.json": "{}"})
+    found = discover(project)
+    assert (found.evalsets, found.ignored) == ((), ())
+
+
+def test_an_environment_that_is_asked_for_is_looked_through(tree: Tree) -> None:
+    project = tree({"pyvenv.cfg": "", "agent.py": AGENT})
+    assert _agents(project, discover(project)) == ["."]
+
+
+def test_gitignore_here_and_deeper_and_above(tree: Tree) -> None:
+    project = tree(
+        {
+            ".git/info/exclude": "private/",
+            ".gitignore": "build/\n*.test.json\nold_*\n",
+            "sub/.gitignore": "!keep.test.json\n",
+            "sub/keep.test.json": "{}",
+            "sub/drop.test.json": "{}",
+            "sub/build/x.evalset.json": "{}",
+            "sub/private/x.evalset.json": "{}",
+            "sub/old_agent/agent.py": AGENT,
+            "sub/agent.py": AGENT,
+        }
+    )
+    found = discover(project)
+    assert _evalsets(project, found) == ["sub/keep.test.json"]
+    assert _agents(project, found) == ["sub"]
+    reasons = _reasons(project, found)
+    assert sorted(reasons) == ["sub/build", "sub/drop.test.json", "sub/old_agent", "sub/private"]
+    assert "line 2: *.test.json" in reasons["sub/drop.test.json"]
+    # The rules above the folder that is opened hold too.
+    assert _evalsets(project, discover(project / "sub")) == ["sub/keep.test.json"]
+
+
+def test_an_agent_file_that_git_ignores_defines_nothing(tree: Tree) -> None:
+    project = tree({".gitignore": "agent.py", "a/agent.py": AGENT})
+    found = discover(project)
+    assert found.agents == ()
+    assert "ignored by git" in _reasons(project, found)["a/agent.py"]
+
+
+def test_an_ignored_folder_that_is_asked_for_is_looked_through(tree: Tree) -> None:
+    project = tree({".git/": "", ".gitignore": "build/", "build/x/a.test.json": "{}", "build/.gitignore": "y/"})
+    tree({"build/y/a.test.json": "{}"})
+    assert _evalsets(project, discover(project / "build")) == ["build/x/a.test.json"]
+    assert _evalsets(project, discover(project / "build" / "x")) == ["build/x/a.test.json"]
+
+
+def test_rules_of_a_folder_above_the_repository_do_not_hold(tree: Tree) -> None:
+    project = tree({".gitignore": "*", "repo/.git/": "", "repo/a.test.json": "{}"})
+    assert _evalsets(project, discover(project / "repo")) == ["repo/a.test.json"]
+
+
+def test_link_loops_end_and_each_folder_is_met_once(tree: Tree) -> None:
+    project = tree({"b/real/agent.py": AGENT, "b/real/x.test.json": "{}"})
+    (project / "b" / "real" / "loop").symlink_to(project / "b")
+    (project / "b" / "self").symlink_to("self")
+    (project / "a").symlink_to(project / "b" / "real")
+    (project / "up").symlink_to(project.parent)
+    found = discover(project)
+    assert _agents(project, found) == ["b/real"]
+    assert _evalsets(project, found) == ["b/real/x.test.json"]
+    reasons = _reasons(project, found)
+    assert str(project / "b" / "real") in reasons["a"]
+    assert "link to" in reasons["b/real/loop"]
+    assert "leads out of the project" in reasons["up"]
+
+
+def test_a_link_to_what_is_otherwise_passed_over_is_followed(tree: Tree) -> None:
+    project = tree({".shared/evals/x.test.json": "{}", "agent/agent.py": AGENT})
+    (project / "agent" / "evals").symlink_to(project / ".shared" / "evals")
+    assert _evalsets(project, discover(project)) == ["agent/evals/x.test.json"]
+
+
+def test_linked_and_special_files(tree: Tree) -> None:
+    project = tree({"a.test.json": "{}", ".hidden.test.json": "{}"})
+    (project / "b.test.json").symlink_to("a.test.json")
+    (project / "gone.test.json").symlink_to("nowhere")
+    os.mkfifo(project / "pipe.test.json")
+    found = discover(project)
+    assert _evalsets(project, found) == ["a.test.json", "b.test.json"]
+    reasons = _reasons(project, found)
+    assert reasons == {
+        ".hidden.test.json": "a hidden file",
+        "gone.test.json": "a link to nothing",
+        "pipe.test.json": "not a regular file",
+    }
+
+
+def test_unreadable_folders_are_named_and_the_rest_is_found(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tree({"a/x.test.json": "{}", "locked/y.test.json": "{}"})
+    scan = os.scandir
+
+    def guarded(path: Path) -> Iterator[os.DirEntry[str]]:
+        if Path(path).name == "locked":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    found = discover(project)
+    assert _evalsets(project, found) == ["a/x.test.json"]
+    assert _reasons(project, found) == {"locked": "cannot be read: Permission denied"}
+
+
+def test_a_missing_folder_is_told_not_raised(tmp_path: Path) -> None:
+    found = discover(tmp_path / "nothing")
+    assert found.agents == ()
+    assert "cannot be read" in found.ignored[0].reason
+
+
+def test_json_that_looks_like_an_evalset_is_named(tree: Tree) -> None:
+    project = tree(
+        {
+            "a/cases.json": evalset(),
+            "a/old.json": '[{"query": "hi", "expected_tool_use": []}]',
+            "a/package.json": '{"name": "x"}',
+            "a/test_config.json": '{"criteria": {}}',
+            "a/run.evalset_result.json": "{}",
+        }
+    )
+    found = discover(project)
+    assert found.evalsets == ()
+    reasons = _reasons(project, found)
+    assert sorted(reasons) == ["a/cases.json", "a/old.json", "a/run.evalset_result.json"]
+    assert "looks like an evalset" in reasons["a/cases.json"]
+    assert "results" in reasons["a/run.evalset_result.json"]
+
+
+def test_only_so_many_foreign_json_files_are_looked_into(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.agents.discovery._HEADS_READ", 2)
+    project = tree({f"data/{number}.json": evalset() for number in range(5)})
+    reasons = _reasons(project, discover(project))
+    assert sorted(reasons) == [".", "data/0.json", "data/1.json"]
+    assert "of 5 JSON files" in reasons["."]
+
+
+def test_broken_python_is_named(tree: Tree) -> None:
+    project = tree({"a/agent.py": "def (:", "b/agent.py": AGENT})
+    found = discover(project)
+    assert _agents(project, found) == ["b"]
+    assert "line 1" in _reasons(project, found)["a/agent.py"]
+
+
+def test_file_names_that_are_not_utf8(tree: Tree) -> None:
+    project = tree({"a/agent.py": AGENT})
+    odd = os.fsencode(project) + b"/a/\xff.test.json"
+    Path(os.fsdecode(odd)).write_text("{}")
+    found = discover(project)
+    assert _evalsets(project, found) == ["a/\udcff.test.json"]
+
+
+def test_names_are_folders_and_paths_where_they_clash(tree: Tree) -> None:
+    project = tree({"one/app/agent.py": AGENT, "two/app/agent.py": AGENT, "desk/agent.py": AGENT})
+    assert [agent.name for agent in name_agents(discover(project).agents, project)] == ["desk", "one/app", "two/app"]
+
+
+def test_names_stay_distinct_where_the_root_is_an_agent_too(tree: Tree) -> None:
+    project = tree({"agent.py": AGENT, "project/agent.py": AGENT, "a/project/agent.py": AGENT})
+    names = [agent.name for agent in name_agents(discover(project).agents, project)]
+    assert names == ["project", "project/a/project", "project/project"]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    links=st.lists(
+        st.tuples(st.sampled_from(["a", "b", "a/c", "b/d"]), st.sampled_from(["a", "b", "a/c", "b/d", ".", ".."])),
+        max_size=6,
+    )
+)
+def test_whatever_the_links_every_evalset_is_found_once(
+    tmp_path_factory: pytest.TempPathFactory, links: list[tuple[str, str]]
+) -> None:
+    project = tmp_path_factory.mktemp("links")
+    for name in ("a", "b", "a/c", "b/d"):
+        (project / name).mkdir()
+        (project / name / "x.test.json").write_text("{}")
+    for number, (where, target) in enumerate(links):
+        (project / where / f"link{number}").symlink_to(project / target)
+    found = discover(project)
+    assert _evalsets(project, found) == [f"{name}/x.test.json" for name in ("a/c", "a", "b/d", "b")]
+    assert len(found.ignored) == len(links)

@@ -1,0 +1,115 @@
+"""`.env` as ADK loads it, without touching our own environment."""
+
+import os
+from pathlib import Path
+
+import pytest
+from dotenv import load_dotenv
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.agents.conftest import Tree
+from workbench.agents.environment import agent_environment
+
+
+def test_the_nearest_file_up_to_the_root_of_the_file_system(tree: Tree) -> None:
+    project = tree({".env": "A=top\nB=top", "sub/.env": "A=sub", "sub/agent/": "", "other/agent/.env/": ""})
+    near = agent_environment(project / "sub" / "agent", {})
+    assert (dict(near.values), near.file, near.names) == ({"A": "sub"}, project / "sub" / ".env", ("A",))
+    far = agent_environment(project / "other" / "agent", {})
+    assert (dict(far.values), far.file) == ({"A": "top", "B": "top"}, project / ".env")
+
+
+def test_the_process_wins_but_not_inside_the_file(tree: Tree) -> None:
+    project = tree({".env": "A=file\nB=${A}/${C}\nNEW=1\n"})
+    found = agent_environment(project, {"A": "process", "C": "c", "KEPT": "k"})
+    assert dict(found.values) == {"A": "process", "B": "file/c", "C": "c", "KEPT": "k", "NEW": "1"}
+    assert found.names == ("A", "B", "NEW")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "loaded"),
+    [
+        ("ADK_DISABLE_LOAD_DOTENV", "1", False),
+        ("ADK_DISABLE_LOAD_DOTENV", " Yes ", False),
+        ("ADK_DISABLE_LOAD_DOTENV", "0", True),
+        ("ADK_DISABLE_LOAD_DOTENV", "", True),
+        ("PYTHON_DOTENV_DISABLED", "T", False),
+        ("PYTHON_DOTENV_DISABLED", "no", True),
+    ],
+)
+def test_switches(tree: Tree, name: str, value: str, loaded: bool) -> None:
+    found = agent_environment(tree({".env": "A=1"}), {name: value})
+    assert ("A" in found.values) is loaded
+    assert (found.file is not None) is loaded
+
+
+def test_no_file(tmp_path: Path) -> None:
+    found = agent_environment(tmp_path, {"A": "1"})
+    assert found.file is None
+    assert dict(found.values) == {"A": "1"}
+    assert found.warnings == ()
+
+
+def test_the_fingerprint_follows_the_values_that_count(tree: Tree) -> None:
+    def mark(text: str, **base: str) -> str:
+        return agent_environment(tree({".env": text}), base).fingerprint
+
+    first = mark("A=1\nB=2")
+    assert first == mark("# note\nB=2\nA='1'\n", UNRELATED="x")
+    assert first != mark("A=1\nB=3")
+    assert first != mark("A=1")
+    assert first != mark("A=1\nB=2", B="3")
+    assert mark("A=1", A="9") == mark("A=2", A="9")
+
+
+def test_what_cannot_be_used_is_a_warning_with_its_line(tree: Tree) -> None:
+    project = tree({".env": "A=1\n\n\nthis is not = fine = 'open\n'B=C'=1\nD=a\0b\nE=2\n"})
+    found = agent_environment(project, {})
+    assert dict(found.values) == {"A": "1", "E": "2"}
+    assert [warning.removeprefix(f"{project / '.env'}, ") for warning in found.warnings] == [
+        "line 4: not understood",
+        "line 5: cannot be set as an environment variable",
+        "line 6: cannot be set as an environment variable",
+    ]
+
+
+def test_a_file_that_is_not_text(tree: Tree) -> None:
+    project = tree({})
+    (project / ".env").write_bytes(b"A=\xff\xfe")
+    found = agent_environment(project, {"B": "1"})
+    assert dict(found.values) == {"B": "1"}
+    assert found.file == project / ".env"
+    assert "is not used" in found.warnings[0]
+
+
+_NAMES = st.sampled_from(["A", "B", "C", "HELD"])
+_VALUES = st.sampled_from(
+    ["1", "", "'q u'", '"a\\nb"', "${A}", "x${B}y", "${NONE:-d}", "'${A}'", "${HELD}", "a #c", "$A"]
+)
+_LINES = st.one_of(
+    st.tuples(_NAMES, _VALUES).map("=".join),
+    st.tuples(_NAMES, _VALUES).map("export {0[0]} = {0[1]}".format),
+    _NAMES,
+    st.sampled_from(["", "# note", "= 1", "A B=2", "'"]),
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(lines=st.lists(_LINES, max_size=6))
+def test_the_same_as_adk_whatever_the_file(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    folder = tmp_path_factory.mktemp("env")
+    (folder / ".env").write_text("\n".join(lines))
+    base = {"HELD": "held", "A": "process"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("A", "B", "C", "HELD"):
+            patch.delenv(name, raising=False)
+        for name, value in base.items():
+            patch.setenv(name, value)
+        before = dict(os.environ)
+        load_dotenv(folder / ".env", override=True)
+        os.environ.update(before)
+        theirs = dict(os.environ)
+        for name in set(theirs) - set(before):
+            patch.delenv(name)
+    assert dict(agent_environment(folder, before).values) == theirs

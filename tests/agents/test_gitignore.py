@@ -1,0 +1,112 @@
+"""Git's ignore rules, as a table and against git itself."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from workbench.agents.gitignore import IgnoreFile, ignored_by, read_ignore_file
+
+
+def _read(folder: Path, text: str) -> IgnoreFile:
+    source = folder / ".gitignore"
+    source.write_bytes(text.encode())
+    return read_ignore_file(source, folder)
+
+
+def _ignored(files: list[IgnoreFile], root: Path, entry: str) -> bool:
+    """As the walk asks: each folder on the way, then the entry; a trailing "/" marks a folder."""
+    parts = entry.rstrip("/").split("/")
+    for depth in range(1, len(parts) + 1):
+        is_folder = depth < len(parts) or entry.endswith("/")
+        path = root.joinpath(*parts[:depth])
+        above = [file for file in files if str(path).startswith(file.folder)]
+        if ignored_by(above, str(path), path.name, is_folder=is_folder):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("lines", "ignored", "kept"),
+    [
+        ("build/", ["build/", "a/build/", "build/x"], ["build", "a/build"]),
+        ("/build", ["build", "build/"], ["a/build"]),
+        ("a/b", ["a/b"], ["x/a/b"]),
+        ("*.json\n!keep.json", ["x.json", "d/x.json"], ["keep.json", "d/keep.json"]),
+        ("*\n!*/\n!*.py", ["a.txt", "d/a.txt"], ["d/", "a.py", "d/e/a.py"]),
+        ("logs/*\n!logs/keep", ["logs/x"], ["logs/", "logs/keep"]),
+        ("logs/\n!logs/keep", ["logs/", "logs/keep"], []),
+        ("foo/**", ["foo/a", "foo/a/b"], ["foo/", "foo"]),
+        ("**/foo", ["foo", "a/foo", "a/b/foo"], ["food"]),
+        ("a/**/b", ["a/b", "a/x/b", "a/x/y/b"], ["ab", "x/a/b"]),
+        ("# note\n\\#note\n\\!note", ["#note", "!note"], ["# note"]),
+        ("trailing  \nkept\\ ", ["trailing", "kept "], ["trailing ", "kept"]),
+        ("crlf\r\n", ["crlf"], ["crlf\r"]),
+        ("[a-c]x\n[!0-9]y\n[[:digit:]]z", ["ax", "by", "3z"], ["dx", "4y", "az"]),
+        ("[]x]q", ["]q", "xq"], ["q"]),
+        ("[z-a]\n[open\nback\\", [], ["a", "[open", "back", "z"]),
+        ("a?c", ["abc"], ["ac", "a/c"]),
+        ("/\n!\n//", [], ["a", "a/"]),
+    ],
+)
+def test_patterns(tmp_path: Path, lines: str, ignored: list[str], kept: list[str]) -> None:
+    rules = [_read(tmp_path, lines)]
+    assert [entry for entry in ignored if not _ignored(rules, tmp_path, entry)] == []
+    assert [entry for entry in kept if _ignored(rules, tmp_path, entry)] == []
+
+
+def test_deeper_file_wins(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    rules = [_read(tmp_path, "*.json\n/only_top"), _read(inner, "!a.json\n")]
+    assert _ignored(rules, tmp_path, "a.json")
+    assert not _ignored(rules, tmp_path, "inner/a.json")
+    assert _ignored(rules, tmp_path, "inner/b.json")
+    assert not _ignored(rules, tmp_path, "inner/only_top")
+
+
+def test_names_the_deciding_line(tmp_path: Path) -> None:
+    rules = [_read(tmp_path, "\n# data\n*.json\n*.tmp\n")]
+    found = ignored_by(rules, str(tmp_path / "x.json"), "x.json", is_folder=False)
+    assert found is not None
+    assert (found[0].source, found[1].line, found[1].text) == (tmp_path / ".gitignore", 3, "*.json")
+
+
+def test_byte_order_mark_and_foreign_bytes(tmp_path: Path) -> None:
+    source = tmp_path / ".gitignore"
+    source.write_bytes(b"\xef\xbb\xbffirst\n\xff*\n")
+    rules = [read_ignore_file(source, tmp_path)]
+    assert _ignored(rules, tmp_path, "first")
+    assert _ignored(rules, tmp_path, "\udcffname")
+
+
+_NAMES = ["a", "b", "ab", "a.b", "a b", "[a]", "!a", "-"]
+_PIECES = st.sampled_from(["a", "b", "*", "**", "?", "/", "[ab]", "[!a]", "[a-", "]", "\\", "!", "#", " ", ".", "-"])
+_LINES = st.lists(st.lists(_PIECES, min_size=1, max_size=6).map("".join), min_size=1, max_size=4)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(top=_LINES, inner=_LINES)
+def test_same_as_git(tmp_path_factory: pytest.TempPathFactory, top: list[str], inner: list[str]) -> None:
+    root = tmp_path_factory.mktemp("repository")
+    subprocess.run(["git", "init", "-q", str(root)], check=True, capture_output=True)
+    for name in _NAMES:
+        (root / name / "a" / "b").mkdir(parents=True)
+        (root / name / "x").touch()
+        (root / name / "a" / "a.b").touch()
+    rules = [_read(root, "\n".join(top)), _read(root / "a", "\n".join(inner))]
+    entries = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if ".git" not in path.parts)
+    asked = subprocess.run(
+        ["git", "-C", str(root), "-c", "core.excludesFile=", "check-ignore", "--no-index", "-z", "--stdin"],
+        input="\0".join(entries).encode(),
+        capture_output=True,
+        check=False,
+    )
+    assert asked.returncode in (0, 1), asked.stderr
+    theirs = set(asked.stdout.decode().split("\0")) - {""}
+    ours = {entry for entry in entries if _ignored(rules, root, entry + "/" * (root / entry).is_dir())}
+    assert ours == theirs

@@ -1,0 +1,91 @@
+"""Whose Python runs the agent."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agents.conftest import Tree
+from workbench.agents.interpreter import InterpreterError, choose_interpreter
+
+
+def _environment(folder: Path, name: str = "python", mode: int = 0o755) -> Path:
+    python = folder / "bin" / name
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\n")
+    python.chmod(mode)
+    return python
+
+
+def test_the_nearest_environment_of_the_project(tree: Tree) -> None:
+    project = tree({"a/agent/": "", "b/agent/": ""})
+    top, near = _environment(project / ".venv"), _environment(project / "a" / ".venv", "python3")
+    active = {"VIRTUAL_ENV": str(_environment(project.parent / "active").parents[1])}
+    chosen = choose_interpreter(project / "a" / "agent", project, None, active)
+    assert (chosen.path, chosen.warning) == (near, "")
+    assert chosen.reason == f"the project's {project / 'a' / '.venv'}"
+    assert choose_interpreter(project / "b" / "agent", project, None, active).path == top
+
+
+def test_an_environment_above_the_root_is_not_the_projects(tree: Tree) -> None:
+    project = tree({"agent/": ""})
+    _environment(project.parent / ".venv")
+    assert choose_interpreter(project / "agent", project, None, {}).path == Path(sys.executable)
+
+
+def test_the_active_environment_then_our_own(tree: Tree, tmp_path: Path) -> None:
+    project = tree({"agent/": ""})
+    virtual, conda = _environment(tmp_path / "v"), _environment(tmp_path / "c")
+    both = {"VIRTUAL_ENV": str(tmp_path / "v"), "CONDA_PREFIX": str(tmp_path / "c")}
+    chosen = choose_interpreter(project / "agent", project, None, both)
+    assert (chosen.path, chosen.reason) == (virtual, f"the active environment (VIRTUAL_ENV={tmp_path / 'v'})")
+    assert choose_interpreter(project / "agent", project, None, {"CONDA_PREFIX": str(tmp_path / "c")}).path == conda
+    own = choose_interpreter(project / "agent", project, None, {"VIRTUAL_ENV": ""})
+    assert (own.path, own.reason, own.warning) == (Path(sys.executable), "the workbench's own interpreter", "")
+
+
+def test_broken_environments_are_passed_over_with_a_warning(tree: Tree, tmp_path: Path) -> None:
+    project = tree({"agent/": "", ".venv/bin/": ""})
+    (project / ".venv" / "bin" / "python").symlink_to("/nonexistent/python3.9")
+    chosen = choose_interpreter(project / "agent", project, None, {"VIRTUAL_ENV": str(tmp_path / "gone")})
+    assert chosen.path == Path(sys.executable)
+    assert chosen.warning == f"no Python can be run in {project / '.venv'}, VIRTUAL_ENV={tmp_path / 'gone'}"
+
+
+def test_a_link_to_an_interpreter_is_not_resolved(tree: Tree) -> None:
+    project = tree({".venv/bin/": ""})
+    link = project / ".venv" / "bin" / "python"
+    link.symlink_to(sys.executable)
+    assert choose_interpreter(project, project, None, {}).path == link
+    assert choose_interpreter(project, project, link, {}).path == link
+
+
+def test_an_explicit_interpreter(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tree({"agent/": ""})
+    _environment(project / ".venv")
+    python = _environment(tmp_path / "mine", "python3.12")
+    monkeypatch.chdir(tmp_path)
+    for path in (python, Path("mine/bin/python3.12")):
+        chosen = choose_interpreter(project / "agent", project, path, {})
+        assert (chosen.path, chosen.reason) == (python, "given with --python")
+    on_path = choose_interpreter(project / "agent", project, Path("python3.12"), {"PATH": str(python.parent)})
+    assert on_path.path == python
+    assert choose_interpreter(project / "agent", project, project / ".venv", {}).path == project / ".venv/bin/python"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("gone/bin/python", "does not exist"),
+        ("no_such_python", "no command"),
+        ("text", "not a program"),
+        ("folder", "without bin/python"),
+    ],
+)
+def test_an_explicit_interpreter_that_is_none(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, path: str, message: str
+) -> None:
+    project = tree({"text": "", "folder/": ""})
+    monkeypatch.chdir(project)
+    with pytest.raises(InterpreterError, match=message):
+        choose_interpreter(project, project, Path(path), {"PATH": ""})

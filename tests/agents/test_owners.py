@@ -1,0 +1,57 @@
+"""The user's answers, kept."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workbench.agents.owners import OwnersFileError, keep_owner, read_owners
+
+
+def test_answers_come_back(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    assert read_owners(tmp_path) == {}
+    keep_owner(tmp_path, "evals/b.evalset.json", root / "agents" / "desk", root)
+    keep_owner(tmp_path, "evals/a.evalset.json", tmp_path / "elsewhere", root)
+    keep_owner(tmp_path, "evals/b.evalset.json", root, root)
+    assert read_owners(tmp_path) == {
+        "evals/a.evalset.json": (tmp_path / "elsewhere").as_posix(),
+        "evals/b.evalset.json": ".",
+    }
+    assert [path.name for path in tmp_path.iterdir()] == ["owners.json"]
+    assert (tmp_path / "owners.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"schema": "agent-workbench/owners/2", "owners": {}}'])
+def test_a_file_that_is_not_ours_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "owners.json"
+    file.write_text(text)
+    with pytest.raises(OwnersFileError, match=r"owners\.json"):
+        read_owners(tmp_path)
+    with pytest.raises(OwnersFileError):
+        keep_owner(tmp_path, "a", tmp_path, tmp_path)
+    assert file.read_text() == text
+
+
+def test_answers_of_the_wrong_shape(tmp_path: Path) -> None:
+    (tmp_path / "owners.json").write_text(json.dumps({"schema": "agent-workbench/owners/1", "owners": {"a": 1}}))
+    with pytest.raises(OwnersFileError):
+        read_owners(tmp_path)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(OwnersFileError, match="gone"):
+        keep_owner(tmp_path / "gone", "a", tmp_path, tmp_path)
+
+
+def test_a_write_that_fails_leaves_the_old_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_owner(tmp_path, "a", tmp_path, tmp_path)
+
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OwnersFileError, match="No space"):
+        keep_owner(tmp_path, "b", tmp_path, tmp_path)
+    assert read_owners(tmp_path) == {"a": "."}
+    assert [path.name for path in tmp_path.iterdir()] == ["owners.json"]

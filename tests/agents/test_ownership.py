@@ -1,0 +1,83 @@
+"""Which agent an evalset belongs to: the rules in their order, on layouts of real projects."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.agents.conftest import AGENT, Tree, evalset
+from workbench.agents.workspace import EvalsetEntry, open_workspace
+
+
+def _entry(project: Path, relative: str, **options: dict[str, str]) -> EvalsetEntry:
+    workspace = open_workspace(project, **options)  # type: ignore[arg-type]
+    return next(entry for entry in workspace.evalsets if entry.relative == relative)
+
+
+@pytest.mark.parametrize(
+    ("agents", "file", "app_name", "owner", "reason"),
+    [
+        # The folder that holds it, whatever app_name says.
+        (["desk", "other"], "desk/x.evalset.json", "other", "desk", "its folder holds"),
+        (["desk", "other"], "desk/eval/data/x.evalset.json", None, "desk", "its folder holds"),
+        (["desk", "desk/sub_agents/bill"], "desk/sub_agents/bill/eval/x.test.json", "desk", "bill", "its folder holds"),
+        (["."], "tests/eval/x.evalset.json", None, "project", "its folder holds"),
+        # Beside the agent, next to its package: the only agent under the nearest common folder.
+        (["shop/shop_agent"], "shop/eval/data/x.test.json", None, "shop_agent", "the only agent under shop/"),
+        (["one/app", "two/app"], "two/tests/eval/evalsets/x.evalset.json", None, "two/app", "only agent under two/"),
+        (["app"], "tests/eval/evalsets/x.evalset.json", "wrong_name", "app", "the only agent under project/"),
+        (["shop/agent_a", "shop/agent_a/sub/b"], "shop/eval/x.test.json", None, "agent_a", "only agent under shop/"),
+        # app_name, before the nearest folder is asked.
+        (["a", "b"], "evals/x.evalset.json", "b", "b", 'app_name names it: "b"'),
+        (["a", "z/b"], "a_evals/x.evalset.json", "b", "b", "app_name names it"),
+        (["one/app", "two/app"], "evals/x.evalset.json", "two/app", "two/app", "app_name names it"),
+        (["one/app", "two/app"], "two/evals/x.evalset.json", "app", "two/app", "app_name names it"),
+        (
+            ["customer_service", "b"],
+            "evals/x.evalset.json",
+            "Customer-Service",
+            "customer_service",
+            "app_name names it",
+        ),
+        (["a", "a/sub/b", "z/b"], "evals/x.evalset.json", "b", "z/b", "app_name names it"),
+        (["a", "a/sub/b"], "evals/x.evalset.json", "b", "b", "app_name names it"),
+        # None, and why.
+        (["a", "b"], "evals/x.evalset.json", "c", None, 'is "c", and under project/ there are 2 agents: a, b'),
+        (["a", "b"], "evals/x.evalset.json", None, None, "no session_input.app_name, and under project/ there are 2"),
+        (["one/app", "two/app"], "evals/x.evalset.json", "app", None, 'is "app", and under project/ there are 2'),
+        (list("abcdefg"), "evals/x.evalset.json", None, None, "7 agents: a, b, c, d, e and 2 more"),
+        ([], "evals/x.evalset.json", "a", None, "no agent was found under"),
+    ],
+)
+def test_rules(tree: Tree, agents: list[str], file: str, app_name: str | None, owner: str | None, reason: str) -> None:
+    project = tree({".git/": "", file: evalset(app_name), **{f"{agent}/agent.py": AGENT for agent in agents}})
+    entry = _entry(project, file)
+    assert (entry.agent.name if entry.agent else None) == owner
+    assert reason in entry.agent_reason
+
+
+def test_an_answer_is_used_where_the_files_do_not_decide(tree: Tree) -> None:
+    files = {f"{agent}/agent.py": AGENT for agent in ("a", "b")}
+    project = tree({".git/": "", "evals/x.evalset.json": evalset(), "evals/y.evalset.json": evalset("a"), **files})
+    kept = {"evals/x.evalset.json": "b", "evals/y.evalset.json": "b"}
+    chosen = _entry(project, "evals/x.evalset.json", kept_owners=kept)
+    assert chosen.agent is not None
+    assert (chosen.agent.name, chosen.agent_reason) == ("b", "chosen by you (.workbench/owners.json)")
+    named = _entry(project, "evals/y.evalset.json", kept_owners=kept)
+    assert named.agent is not None
+    assert named.agent.name == "a"
+
+
+def test_an_answer_that_is_out_of_date_is_told(tree: Tree) -> None:
+    project = tree({".git/": "", "evals/x.evalset.json": evalset(), "a/agent.py": AGENT, "b/agent.py": AGENT})
+    entry = _entry(project, "evals/x.evalset.json", kept_owners={"evals/x.evalset.json": "gone"})
+    assert entry.agent is None
+    assert entry.agent_reason == "the agent chosen for it, gone, is not there any more"
+
+
+def test_an_evalset_that_cannot_be_read_still_has_its_agent(tree: Tree) -> None:
+    project = tree({".git/": "", "desk/agent.py": AGENT, "desk/x.evalset.json": "{", "evals/y.evalset.json": "{"})
+    for name in ("desk/x.evalset.json", "evals/y.evalset.json"):
+        entry = _entry(project, name)
+        assert entry.agent is not None
+        assert entry.agent.name == "desk"
+        assert entry.document.broken

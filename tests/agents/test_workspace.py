@@ -1,0 +1,232 @@
+"""Opening a folder, an evalset or an agent; finding and assigning agents; what shares an id."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.agents.conftest import AGENT, Tree, evalset
+from workbench.agents.owners import keep_owner
+from workbench.agents.workspace import (
+    Workspace,
+    assign_agent,
+    duplicate_set_ids,
+    find_agent,
+    find_root,
+    open_targets,
+    open_workspace,
+)
+
+_PROJECT = {
+    ".git/": "",
+    "shop/shop_agent/agent.py": AGENT,
+    "shop/shop_agent/own.evalset.json": evalset(),
+    "shop/eval/data/far.test.json": evalset(),
+    "desk/agent.py": AGENT,
+    "desk/desk.evalset.json": evalset(),
+    "cases.json": evalset("desk"),
+}
+
+
+def _files(workspace: Workspace) -> list[str]:
+    return [entry.relative for entry in workspace.evalsets]
+
+
+@pytest.mark.parametrize(
+    ("marks", "path", "root"),
+    [
+        ([".git/"], "a/b", "."),
+        ([".git/", "a/.workbench/"], "a/b", "a"),
+        ([".workbench/", "a/.git/"], "a/b", "a"),
+        ([], "a/b", "a/b"),
+        ([], "a/b/x.evalset.json", "a/b"),
+        ([".git/"], "a/b/x.evalset.json", "."),
+        ([".git/", "a/b/.git/"], "a/b", "a/b"),
+    ],
+)
+def test_root(tree: Tree, marks: list[str], path: str, root: str) -> None:
+    project = tree({"a/b/x.evalset.json": "{}", **dict.fromkeys(marks, "")})
+    assert find_root(project / path) == project / root
+
+
+def test_root_of_a_work_tree_and_of_a_relative_path(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tree({".git": "gitdir: /elsewhere", "a/b/": ""})
+    monkeypatch.chdir(project / "a")
+    assert find_root(Path("b/../b")) == project
+    assert find_root(Path()) == project
+
+
+def test_a_folder_has_its_own_evalsets_and_all_agents(tree: Tree) -> None:
+    project = tree(_PROJECT)
+    whole = open_workspace(project)
+    assert _files(whole) == [
+        "desk/desk.evalset.json",
+        "shop/eval/data/far.test.json",
+        "shop/shop_agent/own.evalset.json",
+    ]
+    assert [agent.name for agent in whole.agents] == ["desk", "shop_agent"]
+    part = open_workspace(project / "shop" / "eval")
+    assert (part.root, part.target) == (project, project / "shop" / "eval")
+    assert _files(part) == ["shop/eval/data/far.test.json"]
+    assert part.agents == whole.agents
+    assert part.evalsets[0].agent == whole.agents[1]
+    assert part.ignored == ()
+    assert [item.path.name for item in whole.ignored] == ["cases.json"]
+
+
+@pytest.mark.parametrize("path", ["shop/shop_agent", "shop/shop_agent/agent.py", "shop/shop_agent/../shop_agent"])
+def test_an_agent_has_its_evalsets_wherever_they_are(tree: Tree, path: str) -> None:
+    workspace = open_workspace(tree(_PROJECT) / path)
+    assert _files(workspace) == ["shop/eval/data/far.test.json", "shop/shop_agent/own.evalset.json"]
+    assert workspace.target == workspace.root / "shop" / "shop_agent"
+
+
+def test_an_evalset_of_any_name(tree: Tree) -> None:
+    project = tree(_PROJECT)
+    workspace = open_workspace(project / "cases.json")
+    assert _files(workspace) == ["cases.json"]
+    entry = workspace.evalsets[0]
+    assert entry.agent is not None
+    assert (entry.agent.name, entry.file) == ("desk", project / "cases.json")
+
+
+def test_a_relative_path(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tree(_PROJECT)
+    monkeypatch.chdir(project / "shop")
+    workspace = open_workspace(Path("eval/data/far.test.json"))
+    assert (workspace.root, _files(workspace)) == (project, ["shop/eval/data/far.test.json"])
+
+
+def test_a_path_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nothing is not there"):
+        open_workspace(tmp_path / "nothing")
+
+
+def test_a_target_that_git_ignores_was_asked_for(tree: Tree) -> None:
+    project = tree({**_PROJECT, ".gitignore": "build/", "build/x/a.evalset.json": evalset("desk")})
+    assert _files(open_workspace(project / "build")) == ["build/x/a.evalset.json"]
+    named = open_workspace(project / "build" / "x" / "a.evalset.json")
+    assert named.evalsets[0].agent is not None
+    assert named.evalsets[0].agent.name == "desk"
+
+
+def test_a_way_through_a_link_is_the_same_as_the_direct_one(tree: Tree) -> None:
+    project = tree(_PROJECT)
+    (project / "link").symlink_to(project / "shop")
+    workspace = open_workspace(project / "link" / "eval")
+    assert _files(workspace) == ["shop/eval/data/far.test.json"]
+    assert [agent.name for agent in workspace.agents] == ["desk", "shop_agent"]
+
+
+def test_a_link_out_of_the_project_can_be_asked_for(tree: Tree, tmp_path: Path) -> None:
+    project = tree(_PROJECT)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "x.evalset.json").write_text(evalset("desk"))
+    (project / "link").symlink_to(shared)
+    workspace = open_workspace(project / "link")
+    assert _files(workspace) == ["link/x.evalset.json"]
+    assert workspace.evalsets[0].agent is not None
+
+
+def test_several_targets_make_one_workspace(tree: Tree) -> None:
+    project = tree(_PROJECT)
+    paths = [project / "desk", project / "cases.json", project / "desk" / "desk.evalset.json", project / "cases.json"]
+    workspace = open_targets(paths)
+    assert _files(workspace) == ["cases.json", "desk/desk.evalset.json"]
+    assert (workspace.root, workspace.target) == (project, project)
+
+
+def test_targets_of_two_projects(tree: Tree) -> None:
+    tree({"a/.git/": "", "a/x/agent.py": AGENT, "a/evals/x.evalset.json": evalset()})
+    project = tree({"b/.git/": "", "b/x/agent.py": AGENT, "b/evals/x.evalset.json": evalset(), "c/agent.py": AGENT})
+    workspace = open_targets([project / "a" / "evals", project / "b" / "evals"])
+    assert workspace.root == project
+    assert _files(workspace) == ["a/evals/x.evalset.json", "b/evals/x.evalset.json"]
+    assert [entry.agent.name for entry in workspace.evalsets if entry.agent] == ["a/x", "b/x"]
+
+
+def test_without_a_mark_the_agent_may_lie_above(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tree({"desk/agent.py": AGENT, "desk/eval/x.test.json": evalset(), "evals/y.test.json": evalset()})
+    held = open_workspace(project / "desk" / "eval" / "x.test.json")
+    assert held.root == project / "desk" / "eval"
+    assert [entry.agent.name for entry in held.evalsets if entry.agent] == ["desk"]
+    beside = open_workspace(project / "evals")
+    assert beside.evalsets[0].agent is None
+    assert "no agent was found" in beside.evalsets[0].agent_reason
+    # The folder that one works in is near enough, and so is the project of a pyproject.toml.
+    monkeypatch.chdir(project)
+    here = open_workspace(Path("evals"))
+    assert here.root == project / "evals"
+    assert here.evalsets[0].agent is not None
+    monkeypatch.undo()
+    tree({"pyproject.toml": ""})
+    assert open_workspace(project / "evals").evalsets[0].agent is not None
+
+
+def test_answers_kept_in_the_project_are_read(tree: Tree) -> None:
+    files = {"a/agent.py": AGENT, "b/agent.py": AGENT, "evals/x.evalset.json": evalset(), ".workbench/": ""}
+    project = tree(files)
+    assert open_workspace(project).evalsets[0].agent is None
+    keep_owner(project / ".workbench", "evals/x.evalset.json", project / "b", project)
+    chosen = open_workspace(project).evalsets[0].agent
+    assert chosen is not None
+    assert chosen.name == "b"
+    assert open_workspace(project, kept_owners={}).evalsets[0].agent is None
+
+
+def test_a_config_holds_for_all(tree: Tree) -> None:
+    project = tree({**_PROJECT, "desk/test_config.json": '{"criteria": {"response_match_score": 0.1}}'})
+    config = tree({"strict.json": '{"criteria": {"response_match_score": 1}}'}) / "strict.json"
+    workspace = open_workspace(project, config=config)
+    assert {entry.criteria.config.path for entry in workspace.evalsets} == {config}
+
+
+def test_find_agent(tree: Tree) -> None:
+    project = tree({**_PROJECT, "desk/__init__.py": "from . import agent", "yaml/root_agent.yaml": ""})
+    agents = open_workspace(project / "desk").agents
+    desk = agents[0]
+    (project / "alias").symlink_to(project / "desk")
+    for path in ("desk", "desk/__init__.py", "desk/agent.py", "alias"):
+        assert find_agent(project / path, agents) is desk, path
+    outside = find_agent(project / "shop" / "shop_agent")
+    assert outside is not None
+    assert outside.folder == project / "shop" / "shop_agent"
+    assert find_agent(project / "yaml" / "root_agent.yaml") is not None
+    for path in ("shop", "cases.json", "desk/desk.evalset.json", "missing"):
+        assert find_agent(project / path, agents) is None, path
+
+
+def test_assign_agent(tree: Tree, tmp_path: Path) -> None:
+    project = tree(_PROJECT)
+    workspace = open_workspace(project / "shop")
+    desk = find_agent(project / "desk", workspace.agents)
+    assert desk is not None
+    given = assign_agent(workspace, desk)
+    assert {entry.agent for entry in given.evalsets} == {desk}
+    assert {entry.agent_reason for entry in given.evalsets} == {"named on the command line"}
+    assert given.agents == workspace.agents
+    other = tmp_path / "elsewhere" / "desk"
+    other.mkdir(parents=True)
+    (other / "agent.py").write_text(AGENT)
+    stranger = find_agent(other, workspace.agents)
+    assert stranger is not None
+    added = assign_agent(workspace, stranger)
+    assert [agent.name for agent in added.agents] == ["desk", "shop_agent", other.as_posix()]
+    assert {entry.agent.name for entry in added.evalsets if entry.agent} == {other.as_posix()}
+
+
+def test_ids_that_several_files_share(tree: Tree) -> None:
+    project = tree(
+        {**_PROJECT, "desk/second.evalset.json": evalset(), "desk/third.evalset.json": evalset(None, "third")}
+    )
+    shared = duplicate_set_ids(open_workspace(project))
+    assert {key: [entry.relative for entry in entries] for key, entries in shared.items()} == {
+        ("desk", "set"): ["desk/desk.evalset.json", "desk/second.evalset.json"],
+        ("shop_agent", "set"): ["shop/eval/data/far.test.json", "shop/shop_agent/own.evalset.json"],
+    }
+
+
+def test_a_broken_definition_is_told_wherever_one_looks(tree: Tree) -> None:
+    project = tree({**_PROJECT, "shop/shop_agent/agent.py": "def (:", "other/.hidden/": ""})
+    workspace = open_workspace(project / "desk")
+    assert [item.path for item in workspace.ignored] == [project / "shop" / "shop_agent" / "agent.py"]
