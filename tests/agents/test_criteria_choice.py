@@ -22,14 +22,14 @@ _DEFAULTS = [("tool_trajectory_avg_score", 1.0), ("response_match_score", 0.8)]
             "d/e/test_config.json",
             "test_config.json beside the evalset",
         ),
-        (["d/test_config.json", "test_config.json"], "d/test_config.json", "test_config.json in d, the nearest folder"),
-        (["eval_config.json"], "eval_config.json", "eval_config.json in "),
+        (["d/test_config.json", "test_config.json"], "d/test_config.json", "test_config.json in d/, above the evalset"),
+        (["eval_config.json"], "eval_config.json", "eval_config.json in the root, above"),
         (
             ["../test_config.json", "d/e/test_config.json/"],
             None,
-            "defaults: no test_config.json or eval_config.json in ",
+            "defaults: no test_config.json or eval_config.json beside",
         ),
-        ([], None, "defaults: no test_config.json or eval_config.json in "),
+        ([], None, "defaults: no test_config.json or eval_config.json beside the evalset or above it"),
     ],
 )
 def test_nearest_config(tree: Tree, files: list[str], config: str | None, reason: str) -> None:

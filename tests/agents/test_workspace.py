@@ -89,6 +89,14 @@ def test_an_evalset_of_any_name(tree: Tree) -> None:
     assert (entry.agent.name, entry.file) == ("desk", project / "cases.json")
 
 
+def test_a_python_file_of_no_agent_is_an_evalset_that_cannot_be_read(tree: Tree) -> None:
+    workspace = open_workspace(
+        tree({**_PROJECT, "tools/__init__.py": "", "tools/x.test.json": "{}"}) / "tools/__init__.py"
+    )
+    assert _files(workspace) == ["tools/__init__.py"]
+    assert workspace.evalsets[0].document.broken
+
+
 def test_a_relative_path(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     project = tree(_PROJECT)
     monkeypatch.chdir(project / "shop")

@@ -48,8 +48,9 @@ class CriteriaChooser:
             for name in CONFIG_NAMES:
                 if (step / name).is_file():
                     return _with_defaults(read_config(step / name), f"{name} {self._place(step, folder)}")
-        where = f"in {folder} or above it, up to {self._root}" if folder != self._root else f"in {folder}"
-        return CriteriaChoice(default_config(), f"defaults: no {' or '.join(CONFIG_NAMES)} {where}")
+        return CriteriaChoice(
+            default_config(), f"defaults: no {' or '.join(CONFIG_NAMES)} beside the evalset or above it"
+        )
 
     def _up_from(self, folder: Path) -> Iterator[Path]:
         yield folder
@@ -59,8 +60,8 @@ class CriteriaChooser:
     def _place(self, step: Path, folder: Path) -> str:
         if step == folder:
             return "beside the evalset"
-        shown = step.relative_to(self._root).as_posix() if step != self._root else str(self._root)
-        return f"in {shown}, the nearest folder above the evalset that has one"
+        shown = "the root" if step == self._root else f"{step.relative_to(self._root).as_posix()}/"
+        return f"in {shown}, above the evalset"
 
 
 def _with_defaults(config: CriteriaConfig, reason: str) -> CriteriaChoice:

@@ -31,7 +31,7 @@ def absolute(path: Path) -> Path:
 def at_its_place(path: Path, root: Path) -> Path:
     """`path` as the walk from `root` meets it: a way that leads through links inside the project is replaced by the
     direct one, and a file that defines an agent by its folder. What lies outside the root stays as it is."""
-    if path.name in DEFINITION_FILES and path.is_file():
+    if path.name in DEFINITION_FILES and path.is_file() and agent_at(path.parent)[0]:
         path = path.parent
     # A linked file keeps its own name: two agents may share one evalset through links.
     real = path.resolve() if path.is_dir() else path.parent.resolve() / path.name
