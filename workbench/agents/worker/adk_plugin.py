@@ -1,0 +1,89 @@
+"""Listens to the model calls of an ADK agent: what was asked, and what it cost.
+
+ADK's own recorder leaves a key in the session's state at each model call, where the agent's templates and callbacks
+can see it; this one leaves nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple
+
+from google.adk.plugins.base_plugin import BasePlugin  # type: ignore[import-not-found,unused-ignore]
+from google.genai import types  # type: ignore[import-not-found,unused-ignore]
+
+from .usage import Usage, usage_of
+
+# What ADK's evaluation adds to model calls that say nothing of retries themselves.
+_RETRIES = {
+    "attempts": 7,
+    "initial_delay": 5.0,
+    "max_delay": 120,
+    "exp_base": 2.0,
+    "http_status_codes": [408, 429, 500, 502, 503, 504],
+}
+
+
+class Recorder(BasePlugin):  # type: ignore[misc]
+    """Comes after the app's own plugins, so it sees the requests that are really sent."""
+
+    def __init__(self) -> None:
+        super().__init__(name="agent_workbench_recorder")
+        self.usage = Usage()
+        """All model calls so far, those of agents used as tools included."""
+        self._open: Dict[Tuple[str, str], Any] = {}
+        """The newest request of each (invocation, agent) that was not answered yet."""
+        self._answered: Dict[str, Dict[str, Any]] = {}
+        """Invocation → agent → its first request that was answered."""
+
+    async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> Optional[Any]:
+        """Remembers the request, and has it retried as ADK's evaluation has."""
+        self._open[callback_context.invocation_id, callback_context.agent_name] = llm_request
+        _retry(llm_request)
+        return None
+
+    async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> Optional[Any]:
+        """Counts the answer. A request that is never answered tells nothing about the agent, as in ADK."""
+        invocation, agent = callback_context.invocation_id, callback_context.agent_name
+        request = self._open.pop((invocation, agent), None)
+        if request is not None:
+            self._answered.setdefault(invocation, {}).setdefault(agent, request)
+            self.usage = self.usage.plus(Usage(1))
+        self.usage = self.usage.plus(usage_of(llm_response.usage_metadata))
+        return None
+
+    def app_details(self, invocation_id: str, authors: List[str]) -> Dict[str, Any]:
+        """ADK's AppDetails of a turn: instructions and tools of each of `authors` that asked a model, in that order."""
+        requests = self._answered.pop(invocation_id, {})
+        details = {name: _details(name, requests[name]) for name in dict.fromkeys(authors) if name in requests}
+        return {"agent_details": details}
+
+
+def _details(name: str, request: Any) -> Dict[str, Any]:
+    config = request.config
+    return {
+        "name": name,
+        "instructions": _instructions(getattr(config, "system_instruction", None)),
+        "tool_declarations": [_tool(tool) for tool in getattr(config, "tools", None) or []],
+    }
+
+
+def _instructions(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    parts = getattr(value, "parts", None) or (value if isinstance(value, list) else [value])
+    return "\n".join(part if isinstance(part, str) else getattr(part, "text", None) or "" for part in parts)
+
+
+def _tool(tool: Any) -> Any:
+    if hasattr(tool, "model_dump"):
+        return tool.model_dump(exclude_none=True)
+    return {"function_declarations": [{"name": getattr(tool, "__name__", type(tool).__name__)}]}
+
+
+def _retry(request: Any) -> None:
+    config = request.config
+    if config is None or not hasattr(types, "HttpRetryOptions"):
+        return
+    options = config.http_options or types.HttpOptions()
+    if getattr(options, "retry_options", None) is None:
+        config.http_options = options.model_copy(update={"retry_options": types.HttpRetryOptions(**_RETRIES)})

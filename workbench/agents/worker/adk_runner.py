@@ -1,0 +1,115 @@
+"""A conversation with an ADK agent: session and Runner as ADK's evaluation makes them, one turn at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from contextlib import AsyncExitStack
+from typing import Any, ContextManager, Dict, Optional
+
+from google.adk.artifacts.in_memory_artifact_service import (  # type: ignore[import-not-found,unused-ignore]
+    InMemoryArtifactService,
+)
+from google.adk.memory.in_memory_memory_service import (  # type: ignore[import-not-found,unused-ignore]
+    InMemoryMemoryService,
+)
+from google.adk.runners import Runner  # type: ignore[import-not-found,unused-ignore]
+from google.adk.sessions.in_memory_session_service import (  # type: ignore[import-not-found,unused-ignore]
+    InMemorySessionService,
+)
+from google.genai import types  # type: ignore[import-not-found,unused-ignore]
+
+from .adk_plugin import Recorder
+from .adk_record import Turn
+from .conversation import Conversation, FinishedTurn, Json, Shown
+from .loading import Loaded
+from .usage import Usage
+
+try:
+    from google.adk.telemetry._instrumentation import (  # type: ignore[import-not-found,unused-ignore]
+        collect_busy_intervals,
+    )
+except ImportError:  # before google-adk 2.13: a turn has no model_duration and no tool_duration
+    collect_busy_intervals = None
+
+
+class AdkConversation(Conversation):
+    """Made by `open`, in the event loop it is used in."""
+
+    def __init__(self, runner: Any, session: Any, recorder: Recorder) -> None:
+        self._runner = runner
+        self._session = session
+        self._recorder = recorder
+        self._seen = Usage()
+        """What the recorded events add up to."""
+
+    @classmethod
+    async def open(cls, loaded: Loaded, session_input: Optional[Json]) -> AdkConversation:
+        """A new session with the state, user and id of `session_input` (ADK's defaults without one), and a Runner."""
+        given = session_input or {}
+        sessions = InMemorySessionService()
+        session = await sessions.create_session(
+            app_name=given.get("app_name", "EvaluationGenerator"),
+            user_id=given.get("user_id", "test_user_id"),
+            state=given.get("state") or {},
+            session_id=given.get("session_id") or f"adk-eval-session-{uuid.uuid4()}",
+        )
+        recorder = Recorder()
+        services = {
+            "artifact_service": InMemoryArtifactService(),
+            "session_service": sessions,
+            "memory_service": InMemoryMemoryService(),
+        }
+        return cls(_runner(loaded, session.app_name, recorder, services), session, recorder)
+
+    async def turn(self, content: Json, show: Shown) -> Optional[FinishedTurn]:
+        """Sends one message; `show` is called with each step as it is taken."""
+        message = types.Content.model_validate(content)
+        turn = Turn(content, time.time())
+        started = time.monotonic()
+        with _busy_intervals() as busy:
+            events = self._runner.run_async(
+                user_id=self._session.user_id, session_id=self._session.id, new_message=message
+            )
+            async with AsyncExitStack() as closing:
+                closing.push_async_callback(events.aclose)
+                async for event in events:
+                    shown = turn.add(event)
+                    if shown is not None:
+                        show(shown)
+        self._seen = self._seen.plus(turn.usage)
+        if turn.is_empty:
+            return None
+        durations = {
+            "duration": round(time.monotonic() - started, 3),
+            "model_duration": round(busy.model_seconds(), 3) if busy is not None else None,
+            "tool_duration": round(busy.tool_seconds(), 3) if busy is not None else None,
+        }
+        details = self._recorder.app_details(turn.invocation_id, turn.authors)
+        return FinishedTurn(turn.invocation(details, durations), turn.note)
+
+    @property
+    def usage(self) -> Usage:
+        """The recorder counts agents used as tools too; the events also count what an app's plugin answered itself."""
+        return self._recorder.usage.at_least(self._seen)
+
+    async def close(self) -> None:
+        """Closes the agent's toolsets and the app's plugins."""
+        await self._runner.close()
+
+
+def _runner(loaded: Loaded, app_name: str, recorder: Recorder, services: Dict[str, Any]) -> Any:
+    """With an App: a copy of it that has our plugin after its own. Its caching and resumability settings stay."""
+    if loaded.app is None:
+        return Runner(app_name=app_name, agent=loaded.agent, plugins=[recorder], **services)
+    changes = {"plugins": [*loaded.app.plugins, recorder], "root_agent": loaded.agent}
+    try:
+        return Runner(app=loaded.app.model_copy(update=changes), app_name=app_name, **services)
+    except ValueError:
+        # google-adk 1.18 and a few after it take either an App or a name.
+        return Runner(app=loaded.app.model_copy(update={**changes, "name": app_name}), **services)
+
+
+def _busy_intervals() -> ContextManager[Any]:
+    return collect_busy_intervals() if collect_busy_intervals is not None else contextlib.nullcontext()

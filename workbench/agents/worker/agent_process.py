@@ -1,0 +1,134 @@
+"""The process that has imported one version of one agent. Its cases are forks of it, or tasks in it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import sys
+import threading
+import time
+from typing import Any, Dict, Optional
+
+from . import faults, processes, sources, zygote
+from .adk_version import installed_adk
+from .case import refuse, run_forked
+from .frames import Channel
+from .loading import Loaded, NoAgentError, load
+from .nursery import Nursery, capture
+from .output import route_output
+from .shared import SharedCases
+
+Spec = Dict[str, Any]
+
+
+def run_agent(channel: Channel, lifeline: int, spec: Spec) -> None:
+    """Imports the agent, and runs its cases until the workbench lets go. The process is the agent's from here on."""
+    loaded = _enter(channel, spec)
+    if loaded is None:
+        return
+    why = processes.threads_left()
+    gc.freeze()
+    nursery = Nursery(channel, lifeline)
+    nursery.tell(_imported(loaded, why))
+    started = False
+
+    def handle(command: Spec) -> bool:
+        nonlocal started
+        if command.get("share") and not started:
+            # Back onto the queue it comes, for those who run cases as tasks.
+            channel.pending.appendleft(command)
+            return False
+        started = True
+        _fork_case(nursery, channel, command, loaded)
+        return True
+
+    if not nursery.serve(handle):
+        nursery.release()
+        SharedCases(channel, lifeline, loaded).run()
+
+
+def run_solo(channel: Channel, lifeline: int) -> None:
+    """A process of its own for one agent, for where nothing can be forked."""
+    threading.Thread(target=_die_at_end_of, args=(lifeline,), daemon=True, name="lifeline").start()
+    channel.send(zygote.ready("this worker was started by itself"))
+    command = channel.receive()
+    if command is None:
+        return
+    capture(*channel.take_fds(2))
+    loaded = _enter(channel, command["spec"])
+    if loaded is None:
+        return
+    channel.send(_imported(loaded, "this worker was started by itself"))
+    SharedCases(channel, lifeline, loaded).run()
+
+
+def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
+    """Becomes the agent's process: its environment, folder and modules. None: the import failed, and that was told."""
+    os.environ.clear()
+    os.environ.update(spec["env"])
+    time.tzset()
+    sys.argv = ["agent-workbench"]
+    python = faults.interpreter()
+    route_output()
+    try:
+        os.chdir(spec["cwd"])
+        sources.import_from_source()
+        if spec["kind"] == "yaml" and (installed_adk() is None or faults.too_old()):
+            raise _NoFrameworkError
+        loaded = load(spec)
+        if loaded.framework == "adk" and faults.too_old():
+            raise _NoFrameworkError
+    except _NoFrameworkError:
+        fault = faults.no_framework(python)
+    except NoAgentError as error:
+        fault = faults.fault(
+            "import_failed", str(error), "expose an agent, an App or a callable under one of these names"
+        )
+    except BaseException as error:
+        # Importing runs the agent's code, and sys.exit is among what it may do.
+        fault = faults.of_import(error, python)
+    else:
+        return loaded
+    channel.send({"op": "import_failed", "error": fault})
+    return None
+
+
+class _NoFrameworkError(Exception):
+    """google-adk is missing or too old."""
+
+
+def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
+    return {
+        "op": "imported",
+        "framework": loaded.framework,
+        "adk": installed_adk() if loaded.framework == "adk" else None,
+        "can_fork": not why,
+        "why": why,
+        "warnings": [],
+    }
+
+
+def _fork_case(nursery: Nursery, channel: Channel, command: Dict[str, Any], loaded: Loaded) -> None:
+    fds = channel.take_fds(3)
+
+    def run() -> None:
+        sock = socket.socket(fileno=fds[0])
+        capture(fds[1], fds[2])
+        if command.get("share"):
+            refuse(sock)
+            return
+        os.environ.update(command["case"].get("env") or {})
+        run_forked(sock, command["case"], loaded)
+
+    nursery.fork(command["id"], run)
+    for fd in fds:
+        os.close(fd)
+
+
+def _die_at_end_of(lifeline: int) -> None:
+    """Ends this process with all it started when nobody holds the other end of the lifeline any more."""
+    os.read(lifeline, 1)
+    if os.getpgrp() == os.getpid():
+        processes.kill_group(os.getpid())
+    os._exit(1)

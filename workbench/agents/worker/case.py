@@ -1,0 +1,183 @@
+"""One case: takes the user's messages from its socket, has the agent answer them, and tells what happens.
+
+Messages and events are listed in `docs/worker-protocol.md`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from typing import Any, AsyncIterator, Dict, List, Optional
+
+from . import faults
+from .conversation import Opened, open_conversation
+from .frames import Channel, FrameTooLargeError
+from .frames import send as send_frame
+from .loading import Loaded, NoAgentError
+from .whereabouts import stack_of_this_process
+
+_TEARDOWN_SECONDS = 5.0
+
+
+class WorkbenchGoneError(Exception):
+    """Nobody reads what we send any more."""
+
+
+class Case:
+    """One conversation with the agent, driven from the other end of `sock`."""
+
+    def __init__(self, sock: socket.socket, spec: Dict[str, Any], loaded: Loaded, *, shared: bool) -> None:
+        self._channel = Channel(sock)
+        self._spec = spec
+        self._loaded = loaded
+        self._shared = shared
+        self._opened: Optional[Opened] = None
+        self._finished_turns = 0
+        self._sending = False
+
+    async def run(self) -> None:
+        """Returns when the conversation is over, for whatever reason; never raises what the agent raises."""
+        try:
+            ended = await self._converse()
+        except WorkbenchGoneError:
+            ended = False
+        try:
+            warnings = await self._tear_down()
+            if ended:
+                self._send({"event": "Ended", "warnings": warnings})
+        except WorkbenchGoneError:
+            return
+        finally:
+            self._channel.close()
+
+    def stopped(self, where: str) -> None:
+        """Tells where the agent was when it was stopped, unless a message is just being sent."""
+        if not self._sending:
+            self._send({"event": "Stopped", "where": where})
+
+    def failed(self, fault: faults.Fault) -> None:
+        """Ends the case with an error."""
+        if self._opened is not None:
+            self._send(self._opened.conversation.usage.message())
+        self._send({"event": "Failed", "turn": self._finished_turns, "error": fault})
+
+    async def _converse(self) -> bool:
+        """Did the conversation come to its end?"""
+        try:
+            self._opened = await open_conversation(
+                self._loaded, self._spec.get("session_input"), shared=self._shared, threads=self._shared
+            )
+            async for content in self._messages():
+                if not await self._turn(content):
+                    return False
+        except WorkbenchGoneError:
+            raise
+        except FrameTooLargeError as error:
+            self.failed(faults.fault("too_large", f"the agent's answer has {error}"))
+        except NoAgentError as error:
+            self.failed(faults.fault("agent_raised", str(error)))
+        except asyncio.CancelledError as error:
+            if self._shared:
+                return False
+            self.failed(faults.of_agent(error))
+        except BaseException as error:
+            # Whatever an agent raises is its own affair, SystemExit included.
+            self.failed(faults.of_agent(error))
+        else:
+            return True
+        return False
+
+    async def _turn(self, content: Dict[str, Any]) -> bool:
+        """One message and the answer to it; False if that ended the case."""
+        number = self._finished_turns
+        self._send({"event": "TurnStarted", "turn": number, "user": content})
+        assert self._opened is not None
+        conversation = self._opened.conversation
+        finished = await conversation.turn(
+            content, lambda acted: self._send({"event": "AgentActed", "turn": number, "acted": acted})
+        )
+        if finished is None:
+            self.failed(faults.fault("turn_count", f"turn {number + 1}: the agent did nothing, not a single event"))
+            return False
+        self._send(conversation.usage.message())
+        self._send({"event": "TurnFinished", "turn": number, "actual": finished.actual, "note": finished.note})
+        self._finished_turns += 1
+        return True
+
+    async def _messages(self) -> AsyncIterator[Dict[str, Any]]:
+        """The user's messages, until `end` or the end of the socket."""
+        arrived = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        while True:
+            while self._channel.pending:
+                message = self._channel.pending.popleft()
+                if message["op"] != "turn":
+                    return
+                yield message["content"]
+            # The socket is only read between turns: what an agent does to the event loop meanwhile cannot hurt.
+            arrived.clear()
+            loop.add_reader(self._channel.fileno(), arrived.set)
+            try:
+                await arrived.wait()
+            finally:
+                loop.remove_reader(self._channel.fileno())
+            if not self._channel.fill():
+                return
+
+    async def _tear_down(self) -> List[str]:
+        """Closes what the conversation holds; what went wrong with that, in words."""
+        if self._opened is None:
+            return []
+        if not self._shared:
+            # For a close that blocks the whole process; one that waits is cut a little earlier, below.
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_REAL, _TEARDOWN_SECONDS + 1)
+        closing = asyncio.ensure_future(self._opened.close())
+        done, _ = await asyncio.wait({closing}, timeout=_TEARDOWN_SECONDS)
+        if not done:
+            closing.cancel()
+            return [f"closing the agent's tools took more than {_TEARDOWN_SECONDS:g} s and was given up"]
+        error = closing.exception() if not closing.cancelled() else asyncio.CancelledError()
+        return (
+            [f"closing the agent's tools ended with {faults.sentence(error)}"]
+            if error is not None
+            else closing.result()
+        )
+
+    def _send(self, message: Dict[str, Any]) -> None:
+        self._sending = True
+        try:
+            send_frame(self._channel.sock, message)
+        except OSError as error:
+            raise WorkbenchGoneError from error
+        finally:
+            self._sending = False
+
+
+def run_forked(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded) -> None:
+    """Runs a case in a process that is its own."""
+    case = Case(sock, spec, loaded, shared=False)
+
+    def on_terminate(number: int, frame: Any) -> None:
+        case.stopped(stack_of_this_process(frame))
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGTERM)
+
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, on_terminate)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    task = loop.create_task(case.run())
+    try:
+        loop.run_until_complete(task)
+    except BaseException as error:
+        # sys.exit in a task of the agent's comes straight out of the loop, past the task that waits for it.
+        case.failed(faults.of_agent(error))
+
+
+def refuse(sock: socket.socket) -> None:
+    """Answers a case that wants to share a process whose cases are forked, or the other way round."""
+    message = "a case was to run in another way than the first one of its process"
+    with sock:
+        send_frame(sock, {"event": "Failed", "turn": 0, "error": faults.fault("internal", message)})

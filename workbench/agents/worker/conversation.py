@@ -1,0 +1,92 @@
+"""What a case needs of an agent, whatever framework it is made with."""
+
+from __future__ import annotations
+
+import abc
+import inspect
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+from . import loading
+from .usage import Usage
+
+Json = Dict[str, Any]
+Shown = Callable[[Json], None]
+"""Takes one step of the agent, an ADK invocation event, as soon as it is taken."""
+
+
+class FinishedTurn(NamedTuple):
+    """`actual` is an ADK invocation; `note` what the user should know besides."""
+
+    actual: Json
+    note: str = ""
+
+
+class Conversation(abc.ABC):
+    """One session with an agent."""
+
+    @abc.abstractmethod
+    async def turn(self, content: Json, show: Shown) -> Optional[FinishedTurn]:
+        """One message of the user and all the agent does until its answer. None: the agent did nothing at all.
+
+        Raises whatever the agent raises.
+        """
+
+    @property
+    @abc.abstractmethod
+    def usage(self) -> Usage:
+        """What was spent so far."""
+
+    async def close(self) -> None:  # noqa: B027 (most have nothing to close)
+        """Lets go of what the agent holds. Raises whatever that raises."""
+
+
+class Opened:
+    """A conversation together with what its agent's factory wants closed after it."""
+
+    def __init__(self, conversation: Conversation, stack: Any = None, *, shared: bool) -> None:
+        self.conversation = conversation
+        self._stack = stack
+        self._shared = shared
+
+    async def close(self) -> List[str]:
+        """Closes what belongs to this conversation alone; what could not be closed, in words."""
+        warnings = []
+        if not self._shared:
+            warnings += await _closed("closing the agent's toolsets and plugins", self.conversation.close)
+        if self._stack is not None:
+            warnings += await _closed("closing the agent's exit stack", self._stack.aclose)
+        return warnings
+
+
+async def open_conversation(
+    loaded: loading.Loaded, session_input: Optional[Json], *, shared: bool, threads: bool = False
+) -> Opened:
+    """Starts a session; `get_agent_async` is awaited here, in the event loop of the case.
+
+    `shared`: other cases use the same agent object, so its toolsets stay open unless a factory made it for this one.
+    """
+    stack = None
+    if loaded.factory is not None:
+        made = loaded.factory()
+        made = await made if inspect.isawaitable(made) else made
+        made, stack = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+        loaded = loading.recognised(made, loaded.name, "what get_agent_async gives")
+        shared = False
+    conversation: Conversation
+    if loaded.framework == "adk":
+        from .adk_runner import AdkConversation
+
+        conversation = await AdkConversation.open(loaded, session_input)
+    else:
+        from .python_runner import PythonConversation
+
+        conversation = PythonConversation(loaded, session_input, threads=threads)
+    return Opened(conversation, stack if hasattr(stack, "aclose") else None, shared=shared)
+
+
+async def _closed(what: str, close: Callable[[], Any]) -> List[str]:
+    try:
+        await close()
+    except Exception as error:
+        return [f"{what} raised {type(error).__name__}: {error}"]
+    return []

@@ -1,0 +1,135 @@
+"""What travels on the sockets: 4 bytes of length, big-endian, then so many bytes of JSON in ASCII.
+
+ASCII keeps lone surrogates intact; NaN and infinities are written as Python's json writes them. File descriptors
+travel with the first byte of a frame. Both ends use this module, so it must stay importable by either.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import json
+import os
+import socket
+import struct
+from typing import Any, Deque, Dict, Iterator, List, Optional, Sequence
+
+from .jsonable import dumps
+
+MAX_FRAME = 16 * 1024 * 1024
+"""Bytes of JSON that a frame may have."""
+_LENGTH = struct.Struct(">I")
+_READ = 1 << 18
+_MAX_FDS = 16
+
+
+class FrameTooLargeError(Exception):
+    """`size` bytes of JSON are more than a frame may have."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"{size:,} bytes in one message; at most {MAX_FRAME:,} are allowed")
+        self.size = size
+
+
+def encode(message: Any) -> bytes:
+    """The frame for a message.
+
+    Raises:
+        FrameTooLargeError: it would have more than `MAX_FRAME` bytes of JSON.
+    """
+    body = dumps(message).encode("ascii")
+    if len(body) > MAX_FRAME:
+        raise FrameTooLargeError(len(body))
+    return _LENGTH.pack(len(body)) + body
+
+
+class Decoder:
+    """Cuts a stream of bytes into messages."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Any]:
+        """The messages that `data` completes.
+
+        Raises:
+            FrameTooLargeError: a frame announces more than `MAX_FRAME` bytes; the stream cannot be read any further.
+            ValueError: a frame is not JSON.
+        """
+        self._buffer += data
+        while len(self._buffer) >= _LENGTH.size:
+            (size,) = _LENGTH.unpack_from(self._buffer)
+            if size > MAX_FRAME:
+                raise FrameTooLargeError(size)
+            end = _LENGTH.size + size
+            if len(self._buffer) < end:
+                return
+            body = bytes(self._buffer[_LENGTH.size : end])
+            del self._buffer[:end]
+            yield json.loads(body)
+
+
+def send(sock: socket.socket, message: Any, fds: Sequence[int] = ()) -> None:
+    """Sends one message, with open file descriptors of ours if wanted, on a blocking socket."""
+    data = encode(message)
+    if fds:
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
+        sent = sock.sendmsg([data], rights)
+        data = data[sent:]
+    sock.sendall(data)
+
+
+class Channel:
+    """One end of a socket: messages out, messages and file descriptors in."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.pending: Deque[Dict[str, Any]] = collections.deque()
+        """What has arrived and was not taken yet."""
+        self._fds: Deque[int] = collections.deque()
+        self._decoder = Decoder()
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
+
+    def send(self, message: Dict[str, Any]) -> None:
+        send(self.sock, message)
+
+    def fill(self) -> bool:
+        """Waits for data and appends what it completes to `pending`; False at the end of the stream."""
+        space = socket.CMSG_LEN(_MAX_FDS * array.array("i").itemsize)
+        try:
+            data, ancillary, _, _ = self.sock.recvmsg(_READ, space, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+        except ConnectionResetError:
+            return False
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                fds = array.array("i")
+                fds.frombytes(payload[: len(payload) - len(payload) % fds.itemsize])
+                for fd in fds:
+                    os.set_inheritable(fd, False)
+                self._fds.extend(fds)
+        self.pending.extend(self._decoder.feed(data))
+        return bool(data)
+
+    def receive(self) -> Optional[Dict[str, Any]]:
+        """The next message; None at the end of the stream."""
+        while not self.pending:
+            if not self.fill():
+                return None
+        return self.pending.popleft()
+
+    def take_fds(self, count: int) -> List[int]:
+        """The file descriptors that came with the message taken last.
+
+        Raises:
+            ValueError: fewer came than the message should have had.
+        """
+        if len(self._fds) < count:
+            raise ValueError(f"{count} file descriptors expected, {len(self._fds)} came")
+        return [self._fds.popleft() for _ in range(count)]
+
+    def close(self) -> None:
+        self.sock.close()
+        while self._fds:
+            os.close(self._fds.popleft())

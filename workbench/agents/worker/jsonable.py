@@ -1,0 +1,94 @@
+"""Anything an agent can put into an argument or a result, as JSON text.
+
+What pydantic writes for a value is what we write (bytes as URL-safe base64, dates in ISO form, sets as lists); what has
+no JSON form at all is shown by its `repr`, so that a strange value never costs a case.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime
+import enum
+import json
+from typing import Any, Dict, Mapping, Tuple
+
+_DEEPEST = 100
+"""Levels of nesting that a value keeps once it could not be written as it stands."""
+
+
+def dumps(value: Any) -> str:
+    """ASCII JSON without blanks. Never raises for a strange value."""
+    try:
+        return _ENCODER.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        # Keys that are no strings, circular or bottomless values: the slow way finds and replaces them.
+        return _ENCODER.encode(simplified(value))
+
+
+def simplified(value: Any, above: Tuple[int, ...] = ()) -> Any:
+    """`value` with string keys only, no circles, and nothing below `_DEEPEST` levels."""
+    if value is None or (isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum)):
+        return value
+    if id(value) in above:
+        return "<the value it is inside of>"
+    if len(above) >= _DEEPEST:
+        return "<nested too deeply>"
+    inside = (*above, id(value))
+    if isinstance(value, Mapping):
+        return {_key(key): simplified(item, inside) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [simplified(item, inside) for item in value]
+    return simplified(_replacement(value), inside)
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return str(key.value) if isinstance(key, enum.Enum) else key
+    if key is None or isinstance(key, (bool, int, float)):
+        # json's own spelling: null, true, 1.5
+        return json.dumps(key)
+    return str(key)
+
+
+def _replacement(value: Any) -> Any:
+    """A simpler value for one that json does not know."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return base64.urlsafe_b64encode(bytes(value)).decode("ascii")
+    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return f"PT{value.total_seconds()}S"
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (set, frozenset)):
+        return list(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if callable(getattr(value, "model_dump", None)) and not isinstance(value, type):
+        return _attempt(value.model_dump, value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}
+    if type(value).__module__ in ("decimal", "uuid", "pathlib", "fractions", "ipaddress"):
+        return str(value)
+    return shown(value)
+
+
+def _attempt(dump: Any, value: Any) -> Any:
+    try:
+        dumped: Dict[str, Any] = dump()
+    except Exception:
+        # A model that cannot dump itself is still worth showing.
+        return shown(value)
+    return dumped
+
+
+def shown(value: Any) -> str:
+    """`repr(value)`, or the type's name where even that fails."""
+    try:
+        return repr(value)
+    except Exception as error:
+        return f"<{type(value).__name__}; its repr raises {type(error).__name__}>"
+
+
+_ENCODER = json.JSONEncoder(default=_replacement, separators=(",", ":"))

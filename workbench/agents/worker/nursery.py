@@ -1,0 +1,156 @@
+"""A process that forks others on command, and sees to it that none outlives it.
+
+The zygote does this with agent processes, an agent process with case processes. While it waits it runs nothing but
+this loop, so it always notices the end of a child, of its parent and of the workbench.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import sys
+import traceback
+from typing import Any, Callable, Dict, List, Optional
+
+from . import processes
+from .frames import Channel
+
+Command = Dict[str, Any]
+
+
+class Nursery:
+    """Children by the number that the workbench gave them. Make it when the process will run no more foreign code."""
+
+    def __init__(self, channel: Channel, lifeline: int) -> None:
+        self._channel = channel
+        self._lifeline = lifeline
+        self._children: Dict[int, int] = {}
+        """Process id → number."""
+        self._wake_read, self._wake_write = os.pipe()
+        for fd in (self._wake_read, self._wake_write):
+            fcntl.fcntl(fd, fcntl.F_SETFL, os.O_NONBLOCK)
+        self._handlers = {number: signal.getsignal(number) for number in (signal.SIGCHLD, signal.SIGTERM)}
+        self._wakeup_fd = signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _nothing)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def serve(self, handle: Callable[[Command], bool]) -> bool:
+        """Hands commands to `handle` (`kill` and `quit` are done here) until it returns False: then False. At the end
+        of the channel, on `quit` and when the workbench is gone: True, with all children killed."""
+        while True:
+            while self._channel.pending:
+                command = self._channel.pending.popleft()
+                if command["op"] == "quit":
+                    return self._end()
+                if command["op"] == "kill":
+                    self._kill(command["id"], command["signal"])
+                elif not handle(command):
+                    return False
+            watched: List[Any] = [self._channel, self._lifeline, self._wake_read]
+            ready = select.select(watched, [], [])[0]
+            if self._wake_read in ready:
+                self._reap()
+            if self._lifeline in ready or (self._channel in ready and not self._channel.fill()):
+                return self._end()
+
+    def fork(self, number: int, body: Callable[[], None]) -> None:
+        """Runs `body` in a child that leads a session of its own and dies with us."""
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            self._be_child(parent, body)
+        self._children[pid] = number
+        self.tell({"op": "started", "id": number, "pid": pid})
+
+    def tell(self, message: Command) -> None:
+        """Sends a report; one that nobody is there to read any more is dropped, as `serve` is about to notice."""
+        try:
+            self._channel.send(message)
+        except (BrokenPipeError, ConnectionResetError):
+            return
+
+    def release(self) -> None:
+        """Gives signals and descriptors back, for a process that goes on by itself."""
+        signal.set_wakeup_fd(self._wakeup_fd if self._wakeup_fd >= 0 else -1)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+
+    def _be_child(self, parent: int, body: Callable[[], None]) -> None:
+        status = 70
+        try:
+            os.setsid()
+            processes.die_with(parent)
+            self.release()
+            self._channel.close()
+            body()
+            status = 0
+        except BaseException:
+            # A fault of the worker itself: what belongs to the agent has been caught further down.
+            traceback.print_exc()
+        finally:
+            leave(status)
+
+    def _kill(self, number: int, signum: int) -> None:
+        for pid, known in self._children.items():
+            if known == number:
+                processes.kill_group(pid, signum)
+
+    def _reap(self) -> None:
+        with contextlib.suppress(BlockingIOError):  # an earlier round has read what this signal wrote
+            os.read(self._wake_read, 4096)
+        while True:
+            try:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if ended is None:
+                return
+            # Its group is killed before its number can be given to another process.
+            processes.kill_group(ended.si_pid)
+            number = self._children.pop(ended.si_pid, None)
+            status = os.waitpid(ended.si_pid, 0)[1]
+            if number is not None:
+                self._kill_orphans(ended.si_pid)
+                self.tell({"op": "exited", "id": number, "status": status})
+
+    def _kill_orphans(self, leader: int) -> None:
+        """Kills what a child left behind: it has become ours. What moved to a session of its own could belong to any of
+        our children; it goes when the last of them has ended."""
+        for pid in processes.children():
+            if pid not in self._children and (not self._children or processes.session_of(pid) == leader):
+                processes.kill_group(pid)
+
+    def _end(self) -> bool:
+        for pid in self._children:
+            processes.kill_group(pid)
+        processes.kill_descendants()
+        return True
+
+
+def leave(status: int) -> None:
+    """Ends this process at once: no exit handlers, no waiting for threads, no freeing of what was imported."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            continue  # closed or replaced by the agent: there is nobody left to tell
+    os._exit(status)
+
+
+def capture(stdout: int, stderr: int) -> None:
+    """Makes these two the process's output, and gives it an input at its end."""
+    os.dup2(stdout, 1)
+    os.dup2(stderr, 2)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    for fd in {stdout, stderr, null} - {0, 1, 2}:
+        os.close(fd)
+
+
+def _nothing(number: int, frame: Optional[Any]) -> None:
+    """A handler, so that the signal wakes `select` through the wakeup descriptor."""

@@ -1,0 +1,140 @@
+"""What the operating system does for us: who dies with whom, which processes are ours, and which threads are left.
+
+Linux only, apart from `kill_group`: elsewhere nothing is forked (`cannot_fork`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Dict, List, Set
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+# Libraries of number crunching that keep a pool of threads and know how to live through a fork.
+_FORK_SAFE_POOLS = ("openblas", "mkl", "libblis", "libgomp", "libomp", "libiomp")
+
+
+def cannot_fork() -> str:
+    """Why this platform cannot fork safely, as the rest of a sentence; "" if it can."""
+    if not hasattr(os, "fork"):
+        return "this system has no fork"
+    if sys.platform != "linux":
+        return f"forking a process that has imported a framework is not safe on {sys.platform}"
+    if not os.path.isdir("/proc/self/task"):
+        return "/proc is not there, so threads left behind by imports could not be seen"
+    return ""
+
+
+def threads_left() -> str:
+    """Which threads besides the calling one would be lost in a fork, in words; "" if none that matter.
+
+    The pool of a BLAS library does not matter: such libraries stop and restart it around a fork.
+    """
+    running = [thread.name for thread in threading.enumerate() if thread is not threading.current_thread()]
+    if running:
+        return f"the import left threads running ({', '.join(running[:5])})"
+    own = threading.get_native_id()
+    names = {tid: _text(f"/proc/self/task/{tid}/comm").strip() for tid in map(int, os.listdir("/proc/self/task"))}
+    others = [name for tid, name in names.items() if tid != own]
+    foreign = [name for name in others if name and name != names.get(own)]
+    if foreign:
+        return f"the import left threads running ({', '.join(foreign[:5])})"
+    maps = _text("/proc/self/maps").lower() if others else ""
+    if others and not any(library in maps for library in _FORK_SAFE_POOLS):
+        return f"the import left {len(others)} native threads running"
+    return ""
+
+
+def die_with(parent: int) -> None:
+    """Asks for SIGKILL when `parent`, which must be the process that forked us, ends."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        # It ended before we could ask.
+        os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of every descendant whose own parent ends."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def children() -> List[int]:
+    """The processes whose parent we are."""
+    own = os.getpid()
+    listed = _text(f"/proc/{own}/task/{own}/children")
+    if listed or os.path.exists(f"/proc/{own}/task/{own}/children"):
+        return [int(pid) for pid in listed.split()]
+    # A kernel without that file: look at everybody.
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [pid for pid in pids if _stat(pid)[:1] == [str(own)]]
+
+
+def session_of(pid: int) -> int:
+    """The session a process belongs to; 0 if it is gone."""
+    fields = _stat(pid)
+    return int(fields[2]) if fields else 0
+
+
+def kill_group(leader: int, number: int = signal.SIGKILL) -> None:
+    """Signals the process group of `leader`, or at least `leader` where it has none yet."""
+    try:
+        os.killpg(leader, number)
+    except ProcessLookupError:
+        kill(leader, number)
+    except PermissionError:
+        # macOS says this of a group in which only zombies are left.
+        kill(leader, number)
+
+
+def kill(pid: int, number: int = signal.SIGKILL) -> None:
+    """Signals one process, if it is still there and ours."""
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def kill_descendants(seconds: float = 2.0) -> None:
+    """Kills all children, the groups they lead, and what they orphan by that, until none is left or time is up."""
+    deadline = time.monotonic() + seconds
+    seen: Set[int] = set()
+    while time.monotonic() < deadline:
+        for pid in children():
+            if pid not in seen:
+                seen.add(pid)
+                kill_group(pid)
+            kill(pid)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+        except ChildProcessError:
+            return
+        time.sleep(0.005)
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = _libc.setdefault("libc", ctypes.CDLL(None, use_errno=True))
+    # A kernel that refuses leaves us with the lifeline, which is enough unless somebody kills -9 a parent.
+    libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0)
+
+
+_libc: Dict[str, ctypes.CDLL] = {}
+
+
+def _stat(pid: int) -> List[str]:
+    """/proc/PID/stat after the name: parent, group, session, …; [] if the process is gone."""
+    # The name stands in parentheses and may hold anything, blanks and parentheses included.
+    return _text(f"/proc/{pid}/stat").rpartition(")")[2].split()[1:]
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""

@@ -1,0 +1,207 @@
+"""A conversation with a plain-Python agent: `root_agent(message, session)` and what it returns or yields.
+
+The protocol is described for users in `docs/python-agents.md`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import inspect
+import json
+import time
+import uuid
+from typing import Any, Callable, Dict, List, Optional
+
+from .conversation import Conversation, FinishedTurn, Json, Shown
+from .faults import wrong_type
+from .jsonable import dumps
+from .loading import Loaded
+from .usage import Usage
+
+_ITEM = "an agent yields str, or a dict with one of text, tool_call, tool_response, usage"
+_END = object()
+
+
+class Message(str):
+    """The text of the user's message, as a str with one thing more: `content`, the whole of it as ADK's Content."""
+
+    content: Json
+
+    @classmethod
+    def of(cls, content: Json) -> Message:
+        message = cls(_text(content))
+        message.content = content
+        return message
+
+
+class Session:
+    """What lasts for the conversation. `state` is the agent's to change; `history` has a dict for each earlier turn,
+    with `user` and `answer` as text and `invocation` as ADK records it."""
+
+    def __init__(self, given: Json, agent: str) -> None:
+        self.id: str = given.get("session_id") or str(uuid.uuid4())
+        self.app_name: str = given.get("app_name", agent)
+        self.user_id: str = given.get("user_id", "test_user_id")
+        self.state: Dict[str, Any] = given.get("state") or {}
+        self.history: List[Dict[str, Any]] = []
+
+
+class PythonConversation(Conversation):
+    """`threads`: synchronous agents run in threads of their own, so that cases sharing a process do not wait for each
+    other."""
+
+    def __init__(self, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> None:
+        self._agent = loaded.agent
+        self._name = loaded.name
+        self._threads = threads
+        self._session = Session(session_input or {}, loaded.name)
+        self._usage = Usage()
+
+    @property
+    def usage(self) -> Usage:
+        return self._usage
+
+    async def turn(self, content: Json, show: Shown) -> Optional[FinishedTurn]:
+        recorded = _Recorded(self._name, show)
+        timestamp, started = time.time(), time.monotonic()
+        try:
+            await self._run(Message.of(content), recorded.take)
+        finally:
+            self._usage = self._usage.plus(recorded.usage)
+        if recorded.is_empty:
+            return None
+        recorded.show_answer()
+        actual: Json = {"invocation_id": str(uuid.uuid4()), "user_content": content}
+        if recorded.answer is not None:
+            actual["final_response"] = _content("model", {"text": recorded.answer})
+        actual["intermediate_data"] = {"invocation_events": recorded.events}
+        actual["creation_timestamp"] = timestamp
+        actual["duration"] = round(time.monotonic() - started, 3)
+        answer = recorded.answer or ""
+        self._session.history.append({"user": _text(content), "answer": answer, "invocation": actual})
+        return FinishedTurn(actual, "" if recorded.answer is not None else "the agent gave no final answer")
+
+    async def _run(self, message: Message, take: Callable[[Any], None]) -> None:
+        """Calls the agent, and hands on what it returns or yields, one by one."""
+        given = await self._call(self._agent, message, self._session)
+        if inspect.isawaitable(given):
+            given = await given
+        if hasattr(given, "__aiter__"):
+            try:
+                async for item in given:
+                    take(item)
+            finally:
+                if hasattr(given, "aclose"):
+                    await given.aclose()
+        elif isinstance(given, (str, dict)):
+            take(given)
+        elif hasattr(given, "__iter__"):
+            iterator = iter(given)
+            while (item := await self._call(next, iterator, _END)) is not _END:
+                take(item)
+        elif given is not None:
+            raise wrong_type(f"{_ITEM}, or returns one of these or a list of them", given)
+
+    async def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        if not self._threads or _is_async(function):
+            return function(*arguments)
+        context = contextvars.copy_context()
+        call = functools.partial(context.run, function, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(None, call)
+
+
+class _Recorded:
+    """What the agent did in one turn; its steps are shown as they come in."""
+
+    def __init__(self, author: str, show: Shown) -> None:
+        self._author = author
+        self._show = show
+        self.answer: Optional[str] = None
+        self.events: List[Json] = []
+        self.usage = Usage()
+
+    @property
+    def is_empty(self) -> bool:
+        return self.answer is None and not self.events
+
+    def take(self, item: Any) -> None:
+        """Takes in what the agent yielded.
+
+        Raises:
+            TypeError: it is nothing that the protocol knows.
+        """
+        if isinstance(item, dict) and "text" in item and not item.get("author"):
+            item = _typed(item["text"], str, "text")
+        if isinstance(item, str):
+            self.answer = (self.answer or "") + item
+            return
+        if not isinstance(item, dict):
+            raise wrong_type(_ITEM, item)
+        event: Json = {"author": _typed(item.get("author") or self._author, str, "author"), **self._step(item)}
+        # As it is now: the agent may go on to change what it yielded.
+        event = json.loads(dumps(event))
+        self.events.append(event)
+        self._show(event)
+
+    def show_answer(self) -> None:
+        """Shows the answer, if there is one, as the last step."""
+        if self.answer is not None:
+            self._show({"author": self._author, "content": _content("model", {"text": self.answer})})
+
+    def _step(self, item: Json) -> Json:
+        if "text" in item:
+            return {"content": _content("model", {"text": _typed(item["text"], str, "text")})}
+        if "tool_call" in item or "function_call" in item:
+            return {"content": _content("model", {"function_call": _call(item)})}
+        if "tool_response" in item or "function_response" in item:
+            return {"content": _content("user", {"function_response": _response(item)})}
+        if "usage" in item:
+            return {"usage_metadata": self._spend(_typed(item["usage"], dict, "usage"))}
+        raise wrong_type(_ITEM, item)
+
+    def _spend(self, usage: Json) -> Json:
+        tokens = {name: _typed(usage.get(name, 0), int, f"usage.{name}") for name in ("input_tokens", "output_tokens")}
+        self.usage = self.usage.plus(Usage(1, tokens["input_tokens"], tokens["output_tokens"]))
+        return {"prompt_token_count": tokens["input_tokens"], "candidates_token_count": tokens["output_tokens"]}
+
+
+def _call(item: Json) -> Json:
+    given = _typed(item.get("tool_call", item.get("function_call")), dict, "tool_call")
+    call: Json = {"name": _typed(given.get("name"), str, "tool_call.name")}
+    call["args"] = _typed(given.get("args") or {}, dict, "tool_call.args")
+    return _with_id(call, given)
+
+
+def _response(item: Json) -> Json:
+    given = _typed(item.get("tool_response", item.get("function_response")), dict, "tool_response")
+    response = given.get("response")
+    # As ADK does with what a tool returns.
+    answer = response if isinstance(response, dict) else {"result": response}
+    return _with_id({"name": _typed(given.get("name"), str, "tool_response.name"), "response": answer}, given)
+
+
+def _with_id(part: Json, given: Json) -> Json:
+    return {**part, "id": str(given["id"])} if given.get("id") is not None else part
+
+
+def _typed(value: Any, kind: type, what: str) -> Any:
+    if not isinstance(value, kind):
+        raise wrong_type(f"{what} must be {kind.__name__}", value)
+    return value
+
+
+def _content(role: str, part: Json) -> Json:
+    return {"role": role, "parts": [part]}
+
+
+def _text(content: Json) -> str:
+    return "\n".join(part["text"] for part in content.get("parts") or [] if part.get("text"))
+
+
+def _is_async(function: Any) -> bool:
+    for candidate in (function, getattr(function, "__call__", None)):  # noqa: B004 (an object with an async __call__)
+        if inspect.iscoroutinefunction(candidate) or inspect.isasyncgenfunction(candidate):
+            return True
+    return False

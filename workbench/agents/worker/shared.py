@@ -1,0 +1,110 @@
+"""Cases as tasks of one event loop, for where a fork is unsafe, impossible or unwanted.
+
+They share the agent's modules, and one that never gives the loop back stops them all; that is the price.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import socket
+from typing import Any, Dict, Set
+
+from .case import Case, refuse
+from .frames import Channel
+from .loading import Loaded
+from .output import use_output
+from .whereabouts import stack_of_tasks
+
+_THREADS = 64
+"""Cases of a synchronous agent that run at the same time."""
+_CANCEL_SECONDS = 5.0
+"""How long a cancelled case may take to give up."""
+
+
+class SharedCases:
+    """Runs the cases that `channel` asks for until it ends."""
+
+    def __init__(self, channel: Channel, lifeline: int, loaded: Loaded) -> None:
+        self._channel = channel
+        self._lifeline = lifeline
+        self._loaded = loaded
+        self._running: Dict[int, asyncio.Task[None]] = {}
+        self._cases: Dict[int, Case] = {}
+        self._stopping: Set[asyncio.Task[None]] = set()
+
+    def run(self) -> None:
+        """Returns when the workbench lets go; cases still running are dropped."""
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        loop.set_default_executor(concurrent.futures.ThreadPoolExecutor(_THREADS, thread_name_prefix="agent"))
+        task = loop.create_task(self._serve())
+        while not task.done():
+            try:
+                loop.run_until_complete(task)
+            except SystemExit:
+                # A task of one agent's called sys.exit; the loop is as good as before, and its case has been told.
+                continue
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        ready = asyncio.Event()
+        for fd in (self._channel.fileno(), self._lifeline):
+            loop.add_reader(fd, ready.set)
+        while True:
+            while self._channel.pending:
+                command = self._channel.pending.popleft()
+                if command["op"] == "quit":
+                    return
+                self._handle(command)
+            ready.clear()
+            await ready.wait()
+            if not self._channel.fill():
+                return
+
+    def _handle(self, command: Dict[str, Any]) -> None:
+        if command["op"] == "kill":
+            self._cancel(command["id"])
+            return
+        sock_fd, stdout, stderr = self._channel.take_fds(3)
+        sock = socket.socket(fileno=sock_fd)
+        number = command["id"]
+        if not command.get("share"):
+            refuse(sock)
+            for fd in (stdout, stderr):
+                os.close(fd)
+            self._ended(number)
+            return
+        self._channel.send({"op": "started", "id": number, "pid": os.getpid()})
+        case = Case(sock, command["case"], self._loaded, shared=True)
+        task = asyncio.get_running_loop().create_task(_run(case, stdout, stderr))
+        self._running[number], self._cases[number] = task, case
+        task.add_done_callback(lambda _: self._ended(number))
+
+    def _cancel(self, number: int) -> None:
+        task = self._running.get(number)
+        if task is None or task in self._stopping:
+            return
+        self._stopping.add(task)
+        self._cases[number].stopped(stack_of_tasks([task]))
+        task.cancel()
+        # A case that will not be cancelled is given up: its task stays, its number is free.
+        asyncio.get_running_loop().call_later(_CANCEL_SECONDS, self._ended, number)
+
+    def _ended(self, number: int) -> None:
+        task = self._running.pop(number, None)
+        self._cases.pop(number, None)
+        if task is not None:
+            self._stopping.discard(task)
+            self._channel.send({"op": "exited", "id": number, "status": 0})
+
+
+async def _run(case: Case, stdout: int, stderr: int) -> None:
+    """A case with its own output."""
+    streams = use_output(stdout, stderr)
+    try:
+        await case.run()
+    finally:
+        for stream in streams.values():
+            stream.close()

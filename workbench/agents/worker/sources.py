@@ -1,0 +1,96 @@
+"""Whose file is it, and how it is imported: the project's own modules always come from their source.
+
+Python trusts a cached .pyc if the source's size and its time in whole seconds match, so a file saved twice within a
+second can run in its old form. Files of the project are therefore compiled each time, and nothing is cached for them;
+the standard library and installed packages keep their cache.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import sysconfig
+import types
+from typing import Any, List, Optional, Sequence, Tuple
+
+_WORKER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def _library_roots() -> Tuple[str, ...]:
+    paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    return tuple(os.path.realpath(path) + os.sep for path in paths if path)
+
+
+_LIBRARIES = _library_roots()
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+
+def is_project_file(path: str) -> bool:
+    """Is this neither the standard library, nor installed, nor ours? False for things that are no file (`<string>`)."""
+    if not path or path.startswith("<"):
+        return False
+    full = os.path.abspath(path)
+    if any(part in full for part in _INSTALLED) or full.startswith(_WORKER):
+        return False
+    return not full.startswith(_LIBRARIES) and not os.path.realpath(full).startswith(_LIBRARIES)
+
+
+class SourceOnlyLoader(importlib.machinery.SourceFileLoader):
+    """Loads a module from its source, past any .pyc, and writes none."""
+
+    def get_code(self, fullname: str) -> Optional[types.CodeType]:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+class ProjectFinder(importlib.abc.MetaPathFinder):
+    """Asks the other finders, and has what lies in the project loaded by `SourceOnlyLoader`."""
+
+    def find_spec(
+        self, fullname: str, path: Optional[Sequence[str]], target: Optional[types.ModuleType] = None
+    ) -> Optional[importlib.machinery.ModuleSpec]:
+        for finder in sys.meta_path:
+            find: Any = getattr(finder, "find_spec", None)
+            spec: Optional[importlib.machinery.ModuleSpec] = (
+                find(fullname, path, target) if find and finder is not self else None
+            )
+            if spec is not None:
+                if type(spec.loader) is importlib.machinery.SourceFileLoader and is_project_file(spec.origin or ""):
+                    spec.loader = SourceOnlyLoader(spec.loader.name, spec.loader.path)
+                    spec.cached = None
+                return spec
+        return None
+
+
+def import_from_source() -> None:
+    """From now on the project's modules are imported from source, in this process and what it forks."""
+    sys.meta_path.insert(0, ProjectFinder())
+    # What earlier imports have seen of the project's folders may be older than its last save.
+    importlib.invalidate_caches()
+
+
+def package(name: str, folder: str) -> types.ModuleType:
+    """Imports `folder` as the package `name`, with or without an `__init__.py`, and whatever `sys.path` says."""
+    init = os.path.join(folder, "__init__.py")
+    places: List[str] = [folder]
+    spec: Optional[importlib.machinery.ModuleSpec]
+    if os.path.isfile(init):
+        loader = SourceOnlyLoader(name, init)
+        spec = importlib.util.spec_from_file_location(name, init, loader=loader, submodule_search_locations=places)
+    else:
+        spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = places
+    if spec is None:
+        raise ImportError(f"{folder} cannot be imported as a package", name=name, path=folder)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    if spec.loader is not None:
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop(name, None)
+            raise
+    return sys.modules.get(name, module)

@@ -1,0 +1,32 @@
+"""The command line of the worker; the workbench is the only one to type it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+from typing import List, Optional
+
+from .frames import Channel
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Runs the zygote or a solo worker until its parent lets it go; the exit status."""
+    parser = argparse.ArgumentParser(prog="worker", description=__doc__)
+    parser.add_argument("mode", choices=("zygote", "solo"))
+    parser.add_argument("--control", type=int, required=True, help="the worker's end of a socket pair")
+    parser.add_argument("--lifeline", type=int, required=True, help="a pipe that ends when the workbench does")
+    parser.add_argument("--warm", choices=("adk",), help="import this framework and run a turn before forking")
+    options = parser.parse_args(arguments)
+    os.set_inheritable(options.control, False)
+    os.set_inheritable(options.lifeline, False)
+    channel = Channel(socket.socket(fileno=options.control))
+    if options.mode == "zygote":
+        from .zygote import Zygote
+
+        Zygote(channel, options.lifeline).run(options.warm == "adk")
+    else:
+        from .agent_process import run_solo
+
+        run_solo(channel, options.lifeline)
+    return 0

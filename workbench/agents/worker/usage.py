@@ -1,0 +1,47 @@
+"""What model calls cost."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, NamedTuple
+
+
+class Usage(NamedTuple):
+    """Calls and tokens; zero where nothing was reported."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def plus(self, other: Usage) -> Usage:
+        return Usage(
+            self.model_calls + other.model_calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+        )
+
+    def at_least(self, other: Usage) -> Usage:
+        """The larger figure of each: for two counts of the same calls, each of which may have missed some."""
+        return Usage(
+            max(self.model_calls, other.model_calls),
+            max(self.input_tokens, other.input_tokens),
+            max(self.output_tokens, other.output_tokens),
+        )
+
+    def message(self) -> Dict[str, Any]:
+        return {"event": "Usage", **self._asdict()}
+
+
+def usage_of(metadata: Any) -> Usage:
+    """The tokens of a model's `usage_metadata` (an object or None), counted as ADK's evaluation counts them: tool-use
+    prompts are input, thoughts are output."""
+    if metadata is None:
+        return Usage()
+
+    def tokens(*names: str) -> int:
+        return sum(getattr(metadata, name, None) or 0 for name in names)
+
+    return Usage(
+        0,
+        tokens("prompt_token_count", "tool_use_prompt_token_count"),
+        tokens("candidates_token_count", "thoughts_token_count"),
+    )
