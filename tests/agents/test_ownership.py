@@ -41,10 +41,10 @@ def _entry(project: Path, relative: str, **options: dict[str, str]) -> EvalsetEn
         (["a", "a/sub/b", "z/b"], "evals/x.evalset.json", "b", "z/b", "app_name names it"),
         (["a", "a/sub/b"], "evals/x.evalset.json", "b", "b", "app_name names it"),
         # None, and why.
-        (["a", "b"], "evals/x.evalset.json", "c", None, 'is "c", and under project/ there are 2 agents: a, b'),
-        (["a", "b"], "evals/x.evalset.json", None, None, "no session_input.app_name, and under project/ there are 2"),
-        (["one/app", "two/app"], "evals/x.evalset.json", "app", None, 'is "app", and under project/ there are 2'),
-        (list("abcdefg"), "evals/x.evalset.json", None, None, "7 agents: a, b, c, d, e and 2 more"),
+        (["a", "b"], "evals/x.evalset.json", "c", None, 'is "c", and there are 2 agents near it: a, b'),
+        (["a", "b"], "evals/x.evalset.json", None, None, "no session_input.app_name, and there are 2 agents"),
+        (["one/app", "two/app"], "evals/x.evalset.json", "app", None, 'is "app", and there are 2 agents'),
+        (list("abcdefg"), "evals/x.evalset.json", None, None, "7 agents near it: a, b, c, d, e and 2 more"),
         ([], "evals/x.evalset.json", "a", None, "no agent was found under"),
     ],
 )
@@ -81,3 +81,10 @@ def test_an_evalset_that_cannot_be_read_still_has_its_agent(tree: Tree) -> None:
         assert entry.agent is not None
         assert entry.agent.name == "desk"
         assert entry.document.broken
+
+
+def test_a_definition_that_cannot_be_read_explains_the_missing_agent(tree: Tree) -> None:
+    project = tree({".git/": "", "desk/agent.py": "import os\ndef (:", "desk/eval/x.evalset.json": evalset()})
+    entry = _entry(project, "desk/eval/x.evalset.json")
+    assert entry.agent is None
+    assert entry.agent_reason == "desk/agent.py: not valid Python (line 2: invalid syntax)"

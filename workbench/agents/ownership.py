@@ -13,31 +13,37 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from workbench.agents.discovery import AgentFolder
+from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored
 
 _SHOWN = 5
 
 
 class Ownership:
     """The rules above for the `agents` that were found in `bases`, the folders that were looked through.
-    `kept_owners` maps evalset to agent folder, both relative to `root`, as `workbench.agents.owners` keeps them."""
+    `kept_owners` maps evalset to agent folder, both relative to `root`, as `workbench.agents.owners` keeps them.
+    `ignored` is what was found and not taken: a definition that cannot be read explains a missing agent."""
 
     def __init__(
-        self, agents: Sequence[AgentFolder], root: Path, bases: Sequence[Path], kept_owners: Mapping[str, str]
+        self,
+        agents: Sequence[AgentFolder],
+        root: Path,
+        bases: Sequence[Path],
+        kept_owners: Mapping[str, str],
+        ignored: Sequence[Ignored] = (),
     ) -> None:
         self._root = root
         self._bases = bases
         self._kept = kept_owners
         self._by_folder = {agent.folder: agent for agent in agents}
-        self._outermost = [
-            agent for agent in agents if not any(parent in self._by_folder for parent in agent.folder.parents)
-        ]
+        outermost = [agent for agent in agents if not any(step in self._by_folder for step in agent.folder.parents)]
+        self._outermost = frozenset(outermost)
+        self._unreadable = {item.path.parent: item for item in ignored if item.path.name in DEFINITION_FILES}
         self._by_name: dict[str, list[AgentFolder]] = defaultdict(list)
         for agent in agents:
             for name in {agent.name, agent.folder.name}:
                 self._by_name[name].append(agent)
         self._under: dict[Path, list[AgentFolder]] = defaultdict(list)
-        for agent in self._outermost:
+        for agent in outermost:
             for parent in agent.folder.parents:
                 self._under[parent].append(agent)
 
@@ -70,7 +76,7 @@ class Ownership:
             chosen = self._by_folder.get(self._root / answer)
             if chosen:
                 return chosen, "chosen by you (.workbench/owners.json)"
-        return None, self._why_none(name, nearest, near, answer)
+        return None, self._why_none(file, name, near, answer)
 
     def _folders_above(self, file: Path) -> list[Path]:
         return [folder for folder in file.parents if any(folder.is_relative_to(base) for base in self._bases)]
@@ -86,15 +92,18 @@ class Ownership:
         nearest = [folder for folder, depth in depths.items() if depth == max(depths.values())]
         return self._by_folder[nearest[0]] if len(nearest) == 1 else None
 
-    def _why_none(self, name: str | None, nearest: Path | None, near: Sequence[AgentFolder], answer: str | None) -> str:
+    def _why_none(self, file: Path, name: str | None, near: Sequence[AgentFolder], answer: str | None) -> str:
+        unreadable = next((self._unreadable[step] for step in file.parents if step in self._unreadable), None)
+        if unreadable:
+            return f"{relative_to(unreadable.path, self._root)}: {unreadable.reason}"
         if answer is not None:
             return f"the agent chosen for it, {answer}, is not there any more"
-        if not nearest:
+        if not near:
             return f"no agent was found under {self._root}"
         names = [agent.name for agent in near]
         shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
         which = f'session_input.app_name is "{name}"' if name else "it has no session_input.app_name"
-        return f"{which}, and under {self._show(nearest)} there are {len(names)} agents: {shown}"
+        return f"{which}, and there are {len(names)} agents near it: {shown}"
 
     def _show(self, folder: Path) -> str:
         relative = relative_to(folder, self._root)

@@ -51,12 +51,13 @@ class Walk:
     def __iter__(self) -> Iterator[Folder]:
         rules = _rules_above(self.base, self.left_out)
         yield from self._descend(self.base, rules)
-        inside = os.path.realpath(self.base) + os.sep
+        inside = Path(os.path.realpath(self.base))
         while self._links:
             self._links.sort(key=lambda link: link[0].parts)
             path, rules = self._links.pop(0)
-            if not (os.path.realpath(path) + os.sep).startswith(inside):
-                self.left_out.append((path, f"a link that leads out of the project, to {os.path.realpath(path)}"))
+            real = Path(os.path.realpath(path))
+            if not real.is_relative_to(inside):
+                self.left_out.append((path, f"a link that leads out of the project, to {real}"))
                 continue
             yield from self._descend(path, rules)
 

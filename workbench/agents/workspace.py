@@ -91,7 +91,7 @@ def open_targets(
     found, bases = discover_for(targets, root)
     agents = name_agents(found.agents, root)
     kept = read_owners(root / STATE_FOLDER) if kept_owners is None else kept_owners
-    ownership = Ownership(agents, root, bases, kept)
+    ownership = Ownership(agents, root, bases, kept, found.ignored)
     chooser = CriteriaChooser(root, config)
     asked_for = _Asked(targets, ownership)
     entries = (
