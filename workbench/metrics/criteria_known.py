@@ -49,7 +49,8 @@ class CriterionInfo:
         return frozenset(option.name for option in self.options)
 
 
-_INTERMEDIATE = Option(
+# ADK takes this key on every criterion, and reads it on the two that list it.
+INTERMEDIATE = Option(
     "include_intermediate_responses_in_final",
     "Judge what was said before tool calls together with the answer.",
     read_flag,
@@ -60,8 +61,7 @@ _JUDGE = Option(
     read_object,
 )
 _RUBRICS = Option("rubrics", "Rubrics that apply to every case, besides those of cases and turns.", read_list)
-_JUDGED = (_INTERMEDIATE, _JUDGE)
-_BY_RUBRIC = (_INTERMEDIATE, _JUDGE, _RUBRICS)
+_BY_RUBRIC = (_JUDGE, _RUBRICS)
 
 KNOWN: tuple[CriterionInfo, ...] = (
     CriterionInfo(
@@ -83,7 +83,6 @@ KNOWN: tuple[CriterionInfo, ...] = (
                 MATCH_TYPES,
             ),
             Option("ignore_args", "Compare the names of the tools only.", read_flag, ("false", "true")),
-            _INTERMEDIATE,
         ),
         module="trajectory",
     ),
@@ -97,7 +96,6 @@ KNOWN: tuple[CriterionInfo, ...] = (
         "paraphrase often scores 0.4 to 0.7. A turn without an expected answer scores 0.",
         needs_reference=True,
         scenarios="no",
-        options=(_INTERMEDIATE,),
         module="response_match",
     ),
     CriterionInfo(
@@ -110,7 +108,6 @@ KNOWN: tuple[CriterionInfo, ...] = (
         needs_service=True,
         scenarios="no",
         range="1 to 5",
-        options=(_INTERMEDIATE,),
     ),
     CriterionInfo(
         name="final_response_match_v2",
@@ -121,7 +118,7 @@ KNOWN: tuple[CriterionInfo, ...] = (
         needs_reference=True,
         needs_judge=True,
         scenarios="no",
-        options=_JUDGED,
+        options=(_JUDGE, INTERMEDIATE),
     ),
     CriterionInfo(
         name="rubric_based_final_response_quality_v1",
@@ -132,7 +129,7 @@ KNOWN: tuple[CriterionInfo, ...] = (
         "FINAL_RESPONSE_QUALITY.",
         needs_rubrics=True,
         needs_judge=True,
-        options=_BY_RUBRIC,
+        options=(*_BY_RUBRIC, INTERMEDIATE),
     ),
     CriterionInfo(
         name="rubric_based_tool_use_quality_v1",
@@ -164,7 +161,6 @@ KNOWN: tuple[CriterionInfo, ...] = (
         how_to_read="The share of sentences that a judge model finds supported or not in need of support.",
         needs_judge=True,
         options=(
-            _INTERMEDIATE,
             _JUDGE,
             Option(
                 "evaluate_intermediate_nl_responses",
@@ -181,7 +177,6 @@ KNOWN: tuple[CriterionInfo, ...] = (
         when_to_use="Before an agent meets the public, if you have a Google Cloud project.",
         how_to_read="1 is safe, 0 is a violation; the score is the mean of the turns.",
         needs_service=True,
-        options=(_INTERMEDIATE,),
     ),
     CriterionInfo(
         name="multi_turn_task_success_v1",
@@ -190,7 +185,6 @@ KNOWN: tuple[CriterionInfo, ...] = (
         when_to_use="For whole conversations without a reference, if you have a Google Cloud project.",
         how_to_read="From 0 to 1 for the whole conversation; it stands at the last turn.",
         needs_service=True,
-        options=(_INTERMEDIATE,),
     ),
     CriterionInfo(
         name="multi_turn_trajectory_quality_v1",
@@ -199,7 +193,6 @@ KNOWN: tuple[CriterionInfo, ...] = (
         when_to_use="For whole conversations without a reference, if you have a Google Cloud project.",
         how_to_read="From 0 to 1 for the whole conversation; it stands at the last turn.",
         needs_service=True,
-        options=(_INTERMEDIATE,),
     ),
     CriterionInfo(
         name="multi_turn_tool_use_quality_v1",
@@ -208,7 +201,6 @@ KNOWN: tuple[CriterionInfo, ...] = (
         when_to_use="For whole conversations without a reference, if you have a Google Cloud project.",
         how_to_read="From 0 to 1 for the whole conversation; it stands at the last turn.",
         needs_service=True,
-        options=(_INTERMEDIATE,),
     ),
     CriterionInfo(
         name="per_turn_user_simulator_quality_v1",
@@ -219,7 +211,7 @@ KNOWN: tuple[CriterionInfo, ...] = (
         needs_judge=True,
         scenarios="only",
         options=(
-            *_JUDGED,
+            _JUDGE,
             Option("stop_signal", "The text with which the simulated user ends the conversation.", read_text),
         ),
     ),

@@ -21,6 +21,7 @@ class Absent:
 ABSENT: Final = Absent()
 SHOWN_LIMIT = 60
 _CONTEXT = 16
+_UNSEEN = ("Cf", "Mn", "Me", "Zs", "Co", "Cn")
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
@@ -102,7 +103,7 @@ def shown(value: Any, *, limit: int = SHOWN_LIMIT) -> str:
     if isinstance(value, str):
         return _quoted(value, 0, limit)
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return visible(text if len(text) <= limit else text[: limit - 1] + "…")
+    return _line(text if len(text) <= limit else text[: limit - 1] + "…")
 
 
 def _step(key: str) -> str:
@@ -123,7 +124,12 @@ def _shown_texts(expected: str, actual: str) -> tuple[str, str]:
 
 def _quoted(text: str, start: int, limit: int) -> str:
     part = ("…" if start else "") + text[start : start + limit] + ("…" if len(text) > start + limit else "")
-    return f'"{visible(part)}"'
+    return f'"{_line(part)}"'
+
+
+def _line(text: str) -> str:
+    # What is left are the rare breaks: vertical tab, form feed, NEL, line and paragraph separators.
+    return visible(text).replace("\n", "⟨BREAK⟩")
 
 
 def _look_alike(expected: str, actual: str, place: int) -> bool:
@@ -132,10 +138,12 @@ def _look_alike(expected: str, actual: str, place: int) -> bool:
     window = slice(max(place - 1, 0), place + SHOWN_LIMIT)
     if unicodedata.normalize("NFKC", expected[window]) == unicodedata.normalize("NFKC", actual[window]):
         return True
-    pair = expected[place : place + 1], actual[place : place + 1]
-    if all(character.isascii() for character in pair):
+    pair = expected[place : place + 1] + actual[place : place + 1]
+    if pair.isascii():
         return False
     if not any(character.isalnum() for character in pair):
+        return True
+    if any(unicodedata.category(character) in _UNSEEN and visible(character) == character for character in pair):
         return True
     names = {unicodedata.name(character, "?").split()[0] for character in pair if character.isalpha()}
     return len(names) == 2 and names <= {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "FULLWIDTH"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.events import MetricResult, MetricStatus
 from workbench.metrics.base import Scored, ScoreRequest
-from workbench.metrics.criteria_known import KNOWN, CriterionInfo
+from workbench.metrics.criteria_known import INTERMEDIATE, KNOWN, CriterionInfo
 from workbench.metrics.json_difference import shown
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.faults import Fault
@@ -93,9 +93,9 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
 
 def _check_option(config: CriteriaConfig, info: CriterionInfo, key: str, value: Any) -> Iterator[Fault]:
     path = f"criteria.{info.name}.{key}"
-    option = next((option for option in info.options if option.name == key), None)
+    option = next((option for option in (*info.options, INTERMEDIATE) if option.name == key), None)
     if option is None:
-        hint = _did_you_mean(key, ["threshold", *info.option_names])
+        hint = _did_you_mean(key, ["threshold", INTERMEDIATE.name, *info.option_names])
         if hint:
             yield _fault(config, path, f"{info.name} has no option {key}", hint)
         else:
@@ -105,6 +105,9 @@ def _check_option(config: CriteriaConfig, info: CriterionInfo, key: str, value: 
         option.read(value)
     except ValueError as error:
         yield _fault(config, path, f"{key} is {shown(value)}: {error}")
+        return
+    if key not in info.option_names:
+        yield _fault(config, path, f"{key} has no effect on {info.name}", severity="warning")
 
 
 def _fault(config: CriteriaConfig, path: str, message: str, hint: str = "", severity: Any = "error") -> Fault:

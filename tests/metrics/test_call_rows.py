@@ -1,0 +1,115 @@
+import itertools
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.metrics import alignment
+from workbench.metrics.call_rows import MAX_DIFFERENCES, call_keys, call_rows
+from workbench.model.invocation import ToolCall
+
+calls = st.lists(
+    st.builds(ToolCall, name=st.sampled_from("ab"), args=st.none() | st.dictionaries(st.just("k"), st.integers(0, 2))),
+    max_size=8,
+)
+
+
+def _call(name: str, **args: Any) -> ToolCall:
+    return ToolCall(name, args)
+
+
+def _picture(rows: list[dict[str, Any]]) -> list[str]:
+    return [f"{row['mark']} {(row['expected'] or row['actual'])['name']}" for row in rows]
+
+
+@given(calls, calls, st.booleans())
+def test_every_call_stands_in_one_row_and_the_marks_tell_the_truth(
+    expected: list[ToolCall], actual: list[ToolCall], ignore_args: bool
+) -> None:
+    rows = call_rows(expected, actual, ignore_args=ignore_args)
+    assert [row["expected_index"] for row in rows if row["expected"]] == list(range(len(expected)))
+    assert sorted(row["actual_index"] for row in rows if row["actual"]) == list(range(len(actual)))
+    wanted, got = (call_keys(side, ignore_args=ignore_args) for side in (expected, actual))
+    for row in rows:
+        one, other = row["expected_index"], row["actual_index"]
+        both = one is not None and other is not None
+        assert (row["mark"] in ("same", "differs", "moved")) == both
+        if both:
+            assert (wanted[one] == got[other]) == (row["differences"] == [])
+            assert row["mark"] != "same" or wanted[one] == got[other]
+            assert expected[one].name == actual[other].name
+        else:
+            assert (row["mark"] == "missing") == (one is not None)
+    unmoved = [row for row in rows if row["mark"] in ("same", "differs")]
+    for before, after in itertools.pairwise(unmoved):
+        assert before["actual_index"] < after["actual_index"]
+    missing = {row["expected"]["name"] for row in rows if row["mark"] == "missing"}
+    assert not missing & {row["actual"]["name"] for row in rows if row["mark"] == "extra"}, "these two belong together"
+
+
+@given(calls, calls)
+def test_each_call_that_exists_on_both_sides_is_found(expected: list[ToolCall], actual: list[ToolCall]) -> None:
+    rows = call_rows(expected, actual, ignore_args=False)
+    identical = sum(row["mark"] in ("same", "moved") and not row["differences"] for row in rows)
+    left = call_keys(actual, ignore_args=False)
+    for key in call_keys(expected, ignore_args=False):
+        if key in left:
+            left.remove(key)
+    assert identical == len(actual) - len(left)
+
+
+def test_calls_are_paired_by_their_likeness() -> None:
+    expected = [_call("find", id="A-7"), _call("refund", order="A-7", amount=12.5)]
+    actual = [
+        _call("login"),
+        _call("find", id="A-7"),
+        _call("refund", order="B-1", amount=99),
+        _call("refund", order="A-7", amount="12.50"),
+    ]
+    rows = call_rows(expected, actual, ignore_args=False)
+    assert _picture(rows) == ["extra login", "same find", "extra refund", "differs refund"]
+    assert [difference["path"] for difference in rows[3]["differences"]] == ["args.amount"]
+
+
+def test_moved_calls_are_told_from_missing_ones() -> None:
+    expected = [_call("a", k=1), _call("b", k=1), _call("c", k=1)]
+    actual = [_call("c", k=2), _call("b", k=1), _call("a", k=1)]
+    rows = call_rows(expected, actual, ignore_args=False)
+    assert sorted(_picture(rows)) == ["moved b", "moved c", "same a"] or sorted(_picture(rows)) == [
+        "moved a",
+        "moved c",
+        "same b",
+    ]
+    assert rows[2]["differences"][0]["path"] == "args.k"
+
+
+def test_no_args_are_not_empty_args_unless_only_names_count() -> None:
+    expected, actual = [ToolCall("now", None)], [ToolCall("now", {})]
+    (row,) = call_rows(expected, actual, ignore_args=False)
+    assert row["mark"] == "differs"
+    assert [row["differences"][0][key] for key in ("path", "expected_shown", "actual_shown")] == [
+        "args",
+        "(not given)",
+        "{}",
+    ]
+    assert _picture(call_rows(expected, actual, ignore_args=True)) == ["same now"]
+
+
+def test_a_flood_of_differences_is_counted_and_not_kept() -> None:
+    many = {f"k{index}": index for index in range(500)}
+    (row,) = call_rows([ToolCall("a", many)], [ToolCall("a", {})], ignore_args=False)
+    assert len(row["differences"]) == MAX_DIFFERENCES
+    assert row["more_differences"] == 500 - MAX_DIFFERENCES
+
+
+@pytest.mark.parametrize("cells", [alignment.MAX_CELLS, 0])
+def test_a_loop_of_hundreds_of_calls(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment, "MAX_CELLS", cells)
+    expected = [_call("poll", attempt=index) for index in range(600)]
+    actual = [_call("poll", attempt=index + index % 2) for index in range(700)]
+    rows = call_rows(expected, actual, ignore_args=False)
+    assert sum(row["mark"] == "same" for row in rows) >= 300
+    assert sum(row["expected"] is not None for row in rows) == 600
+    json.dumps(rows)

@@ -1,0 +1,185 @@
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.metrics.base import ScoreRequest
+from workbench.metrics.registry import check_criteria, known, score, with_informational
+from workbench.model.criteria import CriteriaConfig, Criterion, default_config, read_config
+from workbench.model.faults import Fault
+
+Turn = dict[str, Any]
+
+
+@pytest.fixture
+def checked(tmp_path: Path) -> Callable[..., tuple[Fault, ...]]:
+    def check(criteria: dict[str, Any], **others: Any) -> tuple[Fault, ...]:
+        file = tmp_path / "test_config.json"
+        file.write_text(json.dumps({"criteria": criteria, **others}, indent=1), encoding="utf-8")
+        config = read_config(file)
+        assert not config.broken
+        return check_criteria(config)
+
+    return check
+
+
+def _said(faults: tuple[Fault, ...]) -> list[str]:
+    return [f"{fault.severity} {fault.json_path}: {fault.message}. {fault.hint}" for fault in faults]
+
+
+def test_every_name_of_adk_has_a_row_that_a_user_can_read() -> None:
+    assert len(known()) == 17
+    for info in known().values():
+        for text in (info.measures, info.when_to_use, info.how_to_read):
+            assert text.endswith(".")
+        assert 0 < len(info.title) <= 32
+    assert [name for name, info in known().items() if info.supported and not info.informational] == [
+        "tool_trajectory_avg_score",
+        "response_match_score",
+    ]
+
+
+def test_good_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]]) -> None:
+    assert check_criteria(default_config()) == ()
+    criteria = {
+        "tool_trajectory_avg_score": {"threshold": 1, "match_type": "in order", "ignore_args": "true"},
+        "response_match_score": {"threshold": 0.5},
+        "final_response_match_v2": {
+            "threshold": 0.5,
+            "judge_model_options": {"num_samples": 3},
+            "include_intermediate_responses_in_final": True,
+        },
+        "mine": 1.0,
+    }
+    assert checked(criteria, custom_metrics={"mine": {"code_config": {"name": "a.b"}}}) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        (
+            "tool_trajectory_score",
+            1,
+            "error criteria.tool_trajectory_score: there is no criterion tool_trajectory_score. "
+            "Did you mean tool_trajectory_avg_score?",
+        ),
+        ("bleu", 1, "error criteria.bleu: there is no criterion bleu. "),
+        (
+            "token_usage_v1",
+            100,
+            "error criteria.token_usage_v1: token_usage_v1 is measured in every run and never decides a verdict; "
+            "ADK refuses it as a criterion. Take it out of the criteria",
+        ),
+        (
+            "tool_trajectory_avg_score",
+            {"threshold": 1, "match_type": "INORDER"},
+            'error criteria.tool_trajectory_avg_score.match_type: match_type is "INORDER": '
+            "expected EXACT, IN_ORDER or ANY_ORDER (or 0, 1, 2). ",
+        ),
+        (
+            "tool_trajectory_avg_score",
+            {"threshold": 1, "match_type": None},
+            "error criteria.tool_trajectory_avg_score.match_type: match_type is (null): "
+            "expected EXACT, IN_ORDER or ANY_ORDER (or 0, 1, 2). ",
+        ),
+        (
+            "tool_trajectory_avg_score",
+            {"threshold": 1, "matchtype": "EXACT"},
+            "error criteria.tool_trajectory_avg_score.matchtype: tool_trajectory_avg_score has no option matchtype. "
+            "Did you mean match_type?",
+        ),
+        (
+            "response_match_score",
+            {"threshold": 1, "match_type": "EXACT"},
+            "warning criteria.response_match_score.match_type: response_match_score has no option match_type: "
+            "ADK ignores it. ",
+        ),
+        (
+            "response_match_score",
+            {"threshold": 1, "include_intermediate_responses_in_final": True},
+            "warning criteria.response_match_score.include_intermediate_responses_in_final: "
+            "include_intermediate_responses_in_final has no effect on response_match_score. ",
+        ),
+        (
+            "hallucinations_v1",
+            {"threshold": 1, "judge_model_options": "gemini"},
+            'error criteria.hallucinations_v1.judge_model_options: judge_model_options is "gemini": '
+            "expected an object. ",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_way_out(
+    checked: Callable[..., tuple[Fault, ...]], name: str, value: Any, said: str
+) -> None:
+    assert _said(checked({name: value})) == [said]
+
+
+def test_faults_have_a_place(checked: Callable[..., tuple[Fault, ...]]) -> None:
+    (fault,) = checked({"tool_trajectory_avg_score": {"threshold": 1, "match_type": 7}})
+    assert (fault.line, fault.column) == (5, 17)
+
+
+def test_a_custom_metric_that_takes_an_adk_name_is_told(checked: Callable[..., tuple[Fault, ...]]) -> None:
+    (fault,) = checked({"safety_v1": 1}, custom_metrics={"safety_v1": {"code_config": {"name": "a.b"}}})
+    assert fault.severity == "warning"
+    (fault,) = checked({"mein": 1}, custom_metrics={"mine": {"code_config": {"name": "a.b"}}})
+    assert fault.hint == "Did you mean mine?"
+
+
+def test_the_four_figures_follow_the_criteria() -> None:
+    names = [criterion.name for criterion in with_informational(default_config().criteria)]
+    assert names == [
+        "tool_trajectory_avg_score",
+        "response_match_score",
+        "tool_call_count_v1",
+        "inference_call_count_v1",
+        "token_usage_v1",
+        "invocation_duration_v1",
+    ]
+    assert len(with_informational(with_informational(()))) == 4
+
+
+def _request(name: str, turn: Turn) -> ScoreRequest:
+    return ScoreRequest(Criterion(name, 0.5, 0.5, {}), (turn,), (turn,))
+
+
+def test_what_is_not_supported_is_named(turn: Callable[..., Turn]) -> None:
+    for name, info in known().items():
+        result = score(_request(name, turn("a", text="yes"))).result
+        assert (result.status == "not_evaluated") == (not info.supported)
+        assert info.supported or result.reason == f"{name} is not supported yet"
+
+
+def test_custom_metrics_are_not_run_under_the_name_of_another(turn: Callable[..., Turn]) -> None:
+    request = replace(_request("response_match_score", turn(text="yes")), custom=True)
+    assert score(request).result.status == "not_evaluated"
+    assert score(_request("mine", turn())).result.reason == "mine: custom metrics are not supported yet"
+
+
+def test_where_there_is_nothing_to_judge(turn: Callable[..., Turn]) -> None:
+    request = _request("tool_trajectory_avg_score", turn())
+    scenario = score(replace(request, expected=None, scenario={"starting_prompt": "hi"}))
+    assert (scenario.result.status, scenario.result.score) == ("not_applicable", None)
+    empty = score(replace(request, expected=(), actual=()))
+    assert (empty.result.status, empty.turns) == ("not_applicable", ())
+
+
+def test_opening_the_registry_brings_no_heavy_package() -> None:
+    code = (
+        "import sys; from workbench.metrics import registry, response_match, trajectory, efficiency; "
+        "heavy = 'google.adk google.genai nltk numpy rouge_score textual pydantic'.split(); "
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_config_without_a_file_can_be_checked() -> None:
+    config = CriteriaConfig(None, (Criterion("nope", 1.0, 1.0, {}),))
+    (fault,) = check_criteria(config)
+    assert fault.line == 0

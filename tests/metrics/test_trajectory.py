@@ -1,0 +1,120 @@
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
+from workbench.metrics.trajectory import score
+from workbench.model.criteria import Criterion
+
+Turn = dict[str, Any]
+MakeTurn = Callable[..., Turn]
+
+calls = st.lists(
+    st.tuples(st.sampled_from("ab"), st.sampled_from([None, {}, {"k": 1}, {"k": True}, {"k": "1"}])), max_size=4
+)
+
+
+def _score(expected: list[Turn] | None, actual: list[Turn], threshold: float = 1.0, **options: Any) -> Scored:
+    criterion = Criterion("tool_trajectory_avg_score", threshold, threshold, options)
+    return score(ScoreRequest(criterion, None if expected is None else tuple(expected), tuple(actual)))
+
+
+def _turn(found: list[tuple[str, Any]]) -> Turn:
+    return {"intermediate_data": {"tool_uses": [{"name": name, "args": args} for name, args in found]}}
+
+
+def _oracle(match_type: str, expected: list[Any], actual: list[Any]) -> bool:
+    """The definitions, tried out one by one."""
+    if match_type == "EXACT":
+        return expected == actual
+    choose = itertools.combinations if match_type == "IN_ORDER" else itertools.permutations
+    return any(list(chosen) == expected for chosen in choose(actual, len(expected)))
+
+
+@given(calls, calls, st.sampled_from(["EXACT", "IN_ORDER", "ANY_ORDER"]), st.booleans())
+def test_a_turn_scores_as_the_definitions_say(
+    expected: list[tuple[str, Any]], actual: list[tuple[str, Any]], match_type: str, ignore_args: bool
+) -> None:
+    found = _score([_turn(expected)], [_turn(actual)], match_type=match_type, ignore_args=ignore_args)
+    names = [name for name, _ in expected], [name for name, _ in actual]
+    sides = names if ignore_args else (expected, actual)
+    assert found.result.score == float(_oracle(match_type, *sides))
+    details = found.turns[0].details
+    for other in ("EXACT", "IN_ORDER", "ANY_ORDER"):
+        assert details["other_match_types"][other] == float(_oracle(other, *sides))
+    assert details["other_match_types"]["names only"] == float(_oracle(match_type, *names))
+    assert bool(found.turns[0].reason) == (found.turns[0].status == "failed"), "each failure has its reason"
+    json.dumps(details)
+
+
+def test_the_case_is_the_mean_and_names_the_first_turn_that_differs(turn: MakeTurn) -> None:
+    expected = [turn("greet"), turn(("refund", {"amount": 12.5})), turn("bye")]
+    actual = [turn("greet"), turn(("refund", {"amount": "12.50"})), turn()]
+    found = _score(expected, actual, threshold=0.5)
+    assert found.result.score == 1 / 3
+    assert found.result.status == "failed"
+    assert found.result.threshold == 0.5
+    assert found.result.reason == (
+        'turn 2: args.amount: number 12.5, got text "12.50" (call 1: refund), and 1 more of 3 turns differ'
+    )
+    assert [result.status for result in found.turns] == ["passed", "failed", "failed"]
+    assert found.result.details["other_match_types"]["names only"] == 2 / 3
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "match_type", "reason"),
+    [
+        (["a"], ["b"], "EXACT", "call 1: expected a, got b"),
+        (["a"], [], "EXACT", "call 1: a was expected and is missing"),
+        ([], ["a"], "EXACT", "call 1: a was called and is not expected"),
+        (["a", "b"], ["b", "a"], "IN_ORDER", "call 1: a was called out of order, as call 2"),
+        (["a"], ["b", "c"], "ANY_ORDER", "call 1: a was expected and is missing"),
+        (
+            ["now"],
+            [("now", {})],
+            "EXACT",
+            "args: nothing (not given), got object {}; for ADK no args are not empty args, "
+            'write "args": {} (call 1: now)',
+        ),
+    ],
+)
+def test_reasons(turn: MakeTurn, expected: list[Any], actual: list[Any], match_type: str, reason: str) -> None:
+    assert _score([turn(*expected)], [turn(*actual)], match_type=match_type).result.reason == reason
+
+
+def test_more_calls_than_expected_are_fine_unless_exact(turn: MakeTurn) -> None:
+    expected, actual = [turn("a")], [turn("x", "a", "y")]
+    for match_type, value in (("EXACT", 0.0), ("IN_ORDER", 1.0), ("ANY_ORDER", 1.0)):
+        assert _score(expected, actual, match_type=match_type).result.score == value
+
+
+def test_turns_without_intermediate_data_have_no_calls(turn: MakeTurn) -> None:
+    bare: Turn = {"user_content": {}}
+    assert _score([bare], [turn()]).result.status == "passed"
+    assert _score([bare], [turn("a")]).result.status == "failed"
+
+
+def test_recorded_events_are_read_as_well() -> None:
+    recorded = {
+        "intermediate_data": {
+            "invocation_events": [
+                {"author": "root", "content": {"parts": [{"function_call": {"name": "a", "args": {"k": 1}}}]}},
+                {"author": "sub", "content": {"parts": [{"text": "hm"}, {"function_call": {"name": "b"}}]}},
+            ]
+        }
+    }
+    assert _score([_turn([("a", {"k": 1.0}), ("b", None)])], [recorded]).result.score == 1.0
+
+
+def test_what_makes_no_sense_is_refused(turn: MakeTurn) -> None:
+    with pytest.raises(NotScorableError, match="1 turns expected, 2 made"):
+        _score([turn()], [turn(), turn()])
+    with pytest.raises(NotScorableError, match="reference"):
+        _score(None, [turn()])
+    with pytest.raises(NotScorableError, match="IN_ORDER"):
+        _score([turn()], [turn()], match_type="INORDER")
