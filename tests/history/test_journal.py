@@ -1,0 +1,182 @@
+"""The journal: what was written comes back, and damage is named and passed over."""
+
+import json
+import os
+import stat
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from workbench.events import (
+    AgentActed,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    Event,
+    Noticed,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+    to_json,
+)
+from workbench.history.journal import Journal, read_journal
+from workbench.history.state_dir import state_dir
+from workbench.store import Store
+
+REF = CaseRef("desk", "desk/refunds.evalset.json", "refunds", "late_parcel")
+OTHER = CaseRef("desk", "desk/refunds.evalset.json", "refunds", "on_time", 2)
+STARTED = RunStarted(
+    "run-1",
+    "/root",
+    "2026-11-21T10:30:00Z",
+    (PlannedCase(REF, None, "defaults"), PlannedCase(OTHER, "c.json", "beside")),
+)
+USER = {"role": "user", "parts": [{"text": "hallo \ud800 \x1b[31m é"}]}
+EVENTS: list[Event] = [
+    STARTED,
+    CaseStarted(REF, 0.1, ({"user_content": USER},), {"tool_trajectory_avg_score": 1.0}),
+    TurnStarted(REF, 0, USER),
+    AgentActed(REF, 0, {"author": "desk", "content": {"parts": [{"text": "Grüße"}]}}),
+    TurnFinished(REF, 0, {"user_content": USER, "final_response": None}),
+    CaseFinished(REF, "passed", None, 0.5),
+    CaseStarted(OTHER, 0.2, None, {}),
+    TurnStarted(OTHER, 0, USER),
+    TurnFinished(OTHER, 0, {"user_content": USER}),
+    TurnStarted(OTHER, 1, USER),
+    CaseFinished(OTHER, "failed", None, 0.5),
+    RunFinished(1.0),
+]
+
+
+def _write(state: Path, events: list[Event]) -> Path:
+    journal = Journal.open(state, "run-1")
+    assert journal.path is not None
+    for event in events:
+        journal.write([json.dumps(to_json(event))], sync=isinstance(event, CaseFinished))
+    journal.close()
+    return journal.path
+
+
+def test_what_was_written_comes_back(tmp_path: Path) -> None:
+    path = _write(tmp_path / "state", EVENTS)
+    assert list(read_journal(path)) == EVENTS
+    assert path == tmp_path / "state" / "runs" / "run-1" / "events.jsonl"
+    for line in path.read_text("ascii").splitlines():
+        assert set(json.loads(line)) == {"crc32", "data"}
+
+
+def test_only_its_owner_reads_it_and_git_does_not_see_it(tmp_path: Path) -> None:
+    state = state_dir(tmp_path)
+    path = _write(state, EVENTS)
+    assert state == tmp_path / ".workbench"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    for folder in (state, path.parent, path.parent.parent):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert (state / ".gitignore").read_text() == "*\n"
+
+
+def test_a_line_cut_by_a_kill_is_named_and_the_rest_stays(tmp_path: Path) -> None:
+    path = _write(tmp_path, EVENTS[:6])
+    path.write_bytes(path.read_bytes()[:-7])
+    *whole, last = read_journal(path)
+    assert whole == EVENTS[:5]
+    assert isinstance(last, Noticed)
+    assert f"{path}:7" in last.message
+    assert "cut off" in last.message
+
+
+@pytest.mark.parametrize("line", range(1, len(EVENTS) + 1))
+def test_a_damaged_line_never_stops_the_reader(tmp_path: Path, line: int) -> None:
+    path = _write(tmp_path, EVENTS)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[line] = lines[line].replace(b'"event"', b'"evemt"')
+    path.write_bytes(b"".join(lines))
+    store = Store()
+    for event in read_journal(path):
+        store.apply(event)
+    assert [notice.message for notice in store.notices if f"{path}:{line + 1}:" in notice.message]
+    assert set(store.records) == {REF, OTHER}
+    assert store.records[REF].state == ("running" if line == 6 else "passed")
+
+
+def test_a_lost_announcement_is_made_from_the_cases(tmp_path: Path) -> None:
+    path = _write(tmp_path, EVENTS[1:])
+    first = next(iter(read_journal(path)))
+    assert isinstance(first, RunStarted)
+    assert first.run_id == "run-1"
+    assert [planned.case for planned in first.cases] == [REF, OTHER]
+
+
+def test_what_is_no_journal_of_this_version_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    header = b'{"schema": "agent-workbench/journal/9"}'
+    path.write_bytes(b'{"crc32": "%08x", "data": %s}\n' % (zlib.crc32(header), header))
+    with pytest.raises(ValueError, match="journal/9"):
+        list(read_journal(path))
+    path.write_text("shopping\n")
+    with pytest.raises(ValueError, match="no journal"):
+        list(read_journal(path))
+
+
+def test_where_nothing_can_be_written_the_run_stays_in_memory(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    journal = Journal.open(blocked / ".workbench", "run-1")
+    assert journal.path is None
+    assert journal.notice is not None
+    assert journal.notice.level == "warning"
+    assert str(blocked) in journal.notice.message
+    journal.write(["{}"], sync=True)
+    journal.close()
+
+
+def test_a_full_disk_is_an_error_and_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal.open(tmp_path, "run-1")
+    assert journal.path is not None
+    journal.write([json.dumps(to_json(EVENTS[0]))], sync=True)
+    real = os.write
+    calls = iter([True, False])
+
+    def full(descriptor: int, data: bytes) -> int:
+        if next(calls):
+            return real(descriptor, bytes(data)[:10])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        journal.write([json.dumps(to_json(EVENTS[1]))], sync=False)
+    assert list(read_journal(journal.path)) == EVENTS[:1]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_whatever_happens_to_the_file_the_rest_is_read(tmp_path: Path, data: st.DataObject) -> None:
+    original = tmp_path / "runs" / "run-1" / "events.jsonl"
+    if not original.exists():
+        _write(tmp_path, EVENTS)
+    content = bytearray(original.read_bytes())
+    start = content.index(b"\n") + 1
+    for _ in range(data.draw(st.integers(1, 4))):
+        if data.draw(st.booleans()):
+            place = data.draw(st.integers(start, len(content) - 1))
+            content[place] ^= data.draw(st.integers(1, 255))
+        else:
+            del content[max(start, data.draw(st.integers(start, len(content)))) :]
+        if len(content) <= start:
+            break
+    damaged = tmp_path / "runs" / "run-1" / "damaged.jsonl"
+    damaged.write_bytes(content)
+    events = list(read_journal(damaged))
+    store = Store()
+    for event in events:
+        store.apply(event)
+    kept = [event for event in events if event in EVENTS]
+    assert kept == [event for event in EVENTS if event in kept]
+    cut_between_lines = content.endswith(b"\n") and original.read_bytes().startswith(content)
+    if len(kept) < len(EVENTS) and not cut_between_lines:
+        assert any(isinstance(event, Noticed) for event in events)

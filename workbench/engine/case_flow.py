@@ -1,0 +1,210 @@
+"""A case from its place in the plan to its verdict: start, transcript, scores, status."""
+
+import asyncio
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.engine.agent_host import AgentHost, NoAgentProcessError, Seat
+from workbench.engine.case_run import CaseRun, Transcript
+from workbench.engine.children import Children
+from workbench.engine.options import RunOptions
+from workbench.engine.plan import PlanEntry
+from workbench.engine.scoring import Conversation
+from workbench.engine.verdict import case_status, metric_error
+from workbench.events import (
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    CaseStatus,
+    Event,
+    MetricResult,
+    MetricScored,
+    MetricStatus,
+    OutputCaptured,
+)
+from workbench.metrics.base import Scored
+from workbench.metrics.registry import known, with_informational
+from workbench.model.evalset import BrokenCaseError, EvalCase
+
+_NO_SIMULATOR = CaseError(
+    "simulator",
+    "the user of this case is simulated, which this version cannot do yet",
+    "A conversation with fixed messages can be run; the case stays as it is",
+)
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What the cases of a run share: its options and children, where events go, and the seconds since it began."""
+
+    options: RunOptions
+    children: Children
+    emit: Callable[[Event], None]
+    at: Callable[[], float]
+
+
+class CaseFlow:
+    """One entry of the plan. `host` gives its process, None where it cannot start; `release` is called once, when
+    the agent has done its part and another case may begin."""
+
+    def __init__(
+        self, entry: PlanEntry, context: RunContext, host: AgentHost | None, release: Callable[[], None]
+    ) -> None:
+        self._entry = entry
+        self._context = context
+        self._host = host
+        self._release: Callable[[], None] | None = release
+        self._case_run: CaseRun | None = None
+        self._cancelled: CaseError | None = None
+        self._waiting: asyncio.Future[Seat] | None = None
+        self._leftover: asyncio.Task[None] | None = None
+        self._started = context.at()
+
+    @property
+    def ref(self) -> CaseRef:
+        return self._entry.ref
+
+    def cancel(self, reason: CaseError, *, kill: bool) -> None:
+        """Ends the case with `reason` as its error, unless its transcript is complete."""
+        self._cancelled = self._cancelled or reason
+        if self._case_run is not None:
+            self._case_run.cancel(reason, kill=kill)
+        if self._waiting is not None:
+            self._waiting.cancel()
+
+    async def run(self) -> None:
+        """Never raises: a fault of the workbench becomes the case's error."""
+        try:
+            await self._run()
+        except Exception as fault:
+            error = CaseError("internal", f"the workbench failed: {fault!r}", "", traceback.format_exc())
+            self._finish("error", error, Transcript())
+        finally:
+            self._give_up_slot()
+
+    async def _run(self) -> None:
+        entry = self._entry
+        if entry.index is None:
+            self._finish("error", entry.blocked, Transcript())
+            return
+        try:
+            case = entry.entry.document.case(entry.index)
+        except BrokenCaseError as broken:
+            # Checked when the plan was made: the file has changed since.
+            self._finish("error", CaseError("broken_file", str(broken)), Transcript())
+            return
+        if entry.blocked is not None or self._host is None:
+            self._start(case)
+            self._finish("error", entry.blocked, Transcript())
+        elif case.scenario is not None or case.turns is None:
+            self._start(case)
+            self._without_simulator()
+        else:
+            transcript = await self._transcript(case, case.turns, self._host)
+            self._give_up_slot()
+            await self._score(case, transcript)
+
+    async def _transcript(self, case: EvalCase, turns: tuple[dict[str, Any], ...], host: AgentHost) -> Transcript:
+        """What the agent does. Where a shared process ended under the case, it is run once more, alone: then it is
+        known which case is to blame."""
+        if not turns:
+            self._start(case)
+            return Transcript()
+        transcript = await self._attempt(case, turns, host, alone=False)
+        if transcript.undecided and self._cancelled is None:
+            if self._leftover is not None:
+                await self._leftover
+            transcript = await self._attempt(case, turns, host, alone=True)
+        return transcript
+
+    async def _attempt(
+        self, case: EvalCase, turns: tuple[dict[str, Any], ...], host: AgentHost, *, alone: bool
+    ) -> Transcript:
+        self._waiting = asyncio.ensure_future(host.seat(alone=alone))
+        try:
+            seat = await self._waiting
+        except NoAgentProcessError as unusable:
+            self._start(case)
+            self._show_import(host)
+            return Transcript(error=unusable.error)
+        except asyncio.CancelledError:
+            if self._cancelled is None:
+                raise
+        self._start(case)
+        if self._cancelled is not None:
+            return Transcript(error=self._cancelled)
+        self._show_import(host)
+        messages = [turn["user_content"] for turn in turns]
+        run = self._case_run = CaseRun(self.ref, messages, self._context.options.timeout, self._context.emit)
+        spec = {"eval_id": case.eval_id, "session_input": case.session_input, "turns": len(turns), "env": {}}
+        transcript = await run.run(seat.process, spec, share=seat.share)
+        self._leftover = asyncio.create_task(self._clear(run, seat))
+        return transcript
+
+    async def _clear(self, run: CaseRun, seat: Seat) -> None:
+        """The end of what the case leaves behind, and of a process that was only there for it."""
+        await run.finish()
+        if seat.alone:
+            await seat.process.close()
+
+    async def _score(self, case: EvalCase, transcript: Transcript) -> None:
+        """The verdicts over a complete transcript, or the error of one that is not; then the end of the case."""
+        error = transcript.error
+        results: list[MetricResult] = []
+        if error is None:
+            scored = await self._context.children.scorer.score(self._conversation(case, transcript), self._scored)
+            results = [item.result for item in scored]
+            error = metric_error(results)
+        if self._leftover is not None:
+            await self._leftover
+        status: CaseStatus = "error"
+        if error is None:
+            status = case_status(results, allow_not_evaluated=self._context.options.allow_not_evaluated)
+        self._finish(status, error, transcript)
+
+    def _conversation(self, case: EvalCase, transcript: Transcript) -> Conversation:
+        config = self._entry.config
+        return Conversation(
+            with_informational(config.criteria),
+            case.turns,
+            transcript.turns,
+            case.scenario,
+            case.rubrics,
+            frozenset(config.custom_metrics),
+        )
+
+    def _without_simulator(self) -> None:
+        """What a scenario gets instead of a transcript: the criteria that need one could be judged, the others never
+        apply to a simulated user."""
+        for criterion in self._entry.config.criteria:
+            info = known().get(criterion.name)
+            status: MetricStatus = "not_evaluated"
+            reason = _NO_SIMULATOR.message
+            if info is not None and (info.needs_reference or info.scenarios == "no"):
+                status, reason = "not_applicable", "a scenario has no reference to compare with"
+            self._scored(Scored(MetricResult(criterion.name, status, None, criterion.threshold, reason)))
+        self._finish("not_evaluated", _NO_SIMULATOR, Transcript())
+
+    def _start(self, case: EvalCase) -> None:
+        self._started = self._context.at()
+        criteria = {criterion.name: criterion.value for criterion in self._entry.config.criteria}
+        self._context.emit(CaseStarted(self.ref, self._started, case.turns, criteria))
+
+    def _show_import(self, host: AgentHost) -> None:
+        for stream, text in host.take_output():
+            self._context.emit(OutputCaptured(self.ref, stream, text))
+
+    def _scored(self, scored: Scored) -> None:
+        self._context.emit(MetricScored(self.ref, scored.result, scored.turns))
+
+    def _finish(self, status: CaseStatus, error: CaseError | None, transcript: Transcript) -> None:
+        duration = self._context.at() - self._started
+        self._context.emit(CaseFinished(self.ref, status, error, duration, transcript.usage))
+
+    def _give_up_slot(self) -> None:
+        release, self._release = self._release, None
+        if release is not None:
+            release()

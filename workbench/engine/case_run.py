@@ -1,0 +1,267 @@
+"""One case in an agent process: its turns driven one by one, what comes of them, and how it ends."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.engine.agent_process import AgentProcess, Stream, read_error
+from workbench.engine.channel import Channel, Frame
+from workbench.engine.output import OutputPipe
+from workbench.events import (
+    AgentActed,
+    CaseError,
+    CaseRef,
+    Event,
+    Noticed,
+    OutputCaptured,
+    TurnFinished,
+    TurnStarted,
+    Usage,
+)
+
+OUTPUT_LIMIT = 16 * 1024 * 1024
+"""Bytes a case may print."""
+_FRAMES_LIMIT = 64 * 1024 * 1024
+"""Bytes of events a case may make: four of the largest answers."""
+_TERMINATE_GRACE = 1.0
+_KILL_GRACE = 5.0
+_TEARDOWN_GRACE = 8.0
+"""Seconds that closing toolsets and plugins may take after the last turn; the worker gives up after 5."""
+
+
+@dataclass
+class Transcript:
+    """What an agent did in a case: one invocation a turn, complete unless `error` says why not. `undecided` means that
+    a process shared with other cases ended under it, so that nobody knows which of them is to blame."""
+
+    turns: list[dict[str, Any]] = field(default_factory=list)
+    error: CaseError | None = None
+    usage: Usage = field(default_factory=Usage)
+    undecided: bool = False
+
+
+class CaseRun:
+    """One execution of one case. `run` gives the transcript as soon as it is settled, `finish` waits for the end of
+    what it left behind; both are to be awaited, in this order.
+
+    `messages` are the users' contents, one a turn; `emit` takes the events."""
+
+    def __init__(
+        self, ref: CaseRef, messages: Sequence[dict[str, Any]], timeout: float, emit: Callable[[Event], None]
+    ) -> None:
+        self._ref = ref
+        self._messages = messages
+        self._timeout = timeout
+        self._emit = emit
+        loop = asyncio.get_running_loop()
+        self._loop = loop
+        self._transcript = Transcript()
+        self._settled: asyncio.Future[None] = loop.create_future()
+        """The transcript is complete, or it is known why it will not be."""
+        self._exited: asyncio.Future[None] = loop.create_future()
+        """The case has ended, and all that it wrote is taken in."""
+        self._stop_reason: CaseError | None = None
+        self._where = ""
+        self._printed = 0
+        self._timers: list[asyncio.TimerHandle] = []
+        self._ending: asyncio.Task[None] | None = None
+        self._process: AgentProcess
+        self._channel: Channel
+        self._pipes: tuple[OutputPipe, ...] = ()
+        self._share = False
+        self._number = 0
+
+    async def run(self, process: AgentProcess, case: dict[str, Any], *, share: bool) -> Transcript:
+        """Runs the case (the wire's CaseSpec) in `process`, in a process of its own unless it is to `share`."""
+        self._process = process
+        self._share = share
+        own, childs = socket.socketpair()
+        stdout, childs_stdout = os.pipe()
+        stderr, childs_stderr = os.pipe()
+        self._channel = Channel(own, self._take, self._lost)
+        self._pipes = (
+            OutputPipe(stdout, lambda text: self._show("stdout", text), self._count),
+            OutputPipe(stderr, lambda text: self._show("stderr", text), self._count),
+        )
+        self._timers.append(self._loop.call_later(self._timeout, self._time_out))
+        self._number = process.start_case(case, share, [childs.detach(), childs_stdout, childs_stderr], self._ended)
+        self._send_turn()
+        await self._settled
+        return self._transcript
+
+    async def finish(self) -> None:
+        """Waits until nothing of the case is left, and makes sure of it."""
+        if not self._exited.done():
+            await asyncio.wait([self._exited], timeout=_TEARDOWN_GRACE)
+        if not self._exited.done():
+            self._process.kill_case(self._number, signal.SIGKILL)
+            await asyncio.wait([self._exited], timeout=_KILL_GRACE)
+        self._close()
+
+    def cancel(self, reason: CaseError, *, kill: bool = False) -> None:
+        """Ends the case: asks it to, and kills it if it does not listen; with `kill` at once. `reason` becomes its
+        error, unless it had one or was complete already."""
+        if self._settled.done():
+            return
+        first = self._stop_reason is None
+        if first:
+            self._stop_reason = reason
+        if kill:
+            self._kill_now()
+        elif first:
+            self._terminate()
+
+    def _time_out(self) -> None:
+        turn = len(self._transcript.turns) + 1
+        self.cancel(
+            CaseError(
+                "timeout",
+                f"took longer than {self._timeout:g} s and was stopped in turn {turn}",
+                "--timeout SECONDS allows more",
+            )
+        )
+
+    def _terminate(self) -> None:
+        self._process.kill_case(self._number, signal.SIGTERM)
+        self._timers.append(self._loop.call_later(_TERMINATE_GRACE, self._kill_now))
+
+    def _kill_now(self) -> None:
+        """Kills the case; where it shares a process and did not let itself be cancelled, that process. What cannot be
+        killed (a process that waits for a dead disk) is left behind."""
+        if self._exited.done():
+            return
+        self._process.kill_case(self._number, signal.SIGKILL)
+        if self._share:
+            self._timers.append(self._loop.call_later(_TERMINATE_GRACE, self._process.kill))
+        self._timers.append(self._loop.call_later(_KILL_GRACE, self._settle))
+
+    def _send_turn(self) -> None:
+        turn = len(self._transcript.turns)
+        if turn == len(self._messages):
+            self._channel.send({"op": "end"})
+            self._settle()
+            return
+        try:
+            self._channel.send({"op": "turn", "content": self._messages[turn]})
+        except ValueError as error:
+            self.cancel(CaseError("too_large", f"the user's message of turn {turn + 1} cannot be sent: {error}"))
+
+    def _take(self, frame: Frame) -> None:
+        try:
+            self._understand(frame)
+        except (KeyError, TypeError, ValueError) as error:
+            self.cancel(CaseError("internal", f"the agent's process sent what cannot be understood: {error!r}"))
+        if self._channel.received_bytes > _FRAMES_LIMIT:
+            limit = _FRAMES_LIMIT // 2**20
+            self.cancel(CaseError("too_large", f"the agent made more than {limit} MiB of events in one case"))
+
+    def _understand(self, frame: Frame) -> None:
+        match frame["event"]:
+            case "TurnStarted":
+                self._event(TurnStarted(self._ref, _int(frame["turn"]), _dict(frame["user"])))
+            case "AgentActed":
+                self._event(AgentActed(self._ref, _int(frame["turn"]), _dict(frame["acted"])))
+            case "TurnFinished":
+                self._turn_finished(_int(frame["turn"]), _dict(frame["actual"]), str(frame.get("note") or ""))
+            case "Usage":
+                counts = (_int(frame.get(name) or 0) for name in ("model_calls", "input_tokens", "output_tokens"))
+                self._transcript.usage = Usage(*counts)
+            case "Failed":
+                self._settle(read_error(_dict(frame["error"])))
+            case "Stopped":
+                self._where = str(frame.get("where") or "")
+            case "Ended":
+                for warning in frame.get("warnings") or ():
+                    self._emit(Noticed("warning", f"{self._ref.label}: {warning}"))
+
+    def _turn_finished(self, turn: int, actual: dict[str, Any], note: str) -> None:
+        if self._settled.done() or turn != len(self._transcript.turns):
+            return
+        self._transcript.turns.append(actual)
+        self._event(TurnFinished(self._ref, turn, actual, note))
+        self._send_turn()
+
+    def _event(self, event: Event) -> None:
+        if not self._settled.done():
+            self._emit(event)
+
+    def _show(self, stream: Stream, text: str) -> None:
+        self._emit(OutputCaptured(self._ref, stream, text))
+
+    def _count(self, size: int) -> None:
+        self._printed += size
+        if self._printed > OUTPUT_LIMIT:
+            for pipe in self._pipes:
+                pipe.mute()
+            limit = OUTPUT_LIMIT // 2**20
+            self.cancel(CaseError("output_flood", f"the agent printed more than {limit} MiB"), kill=True)
+
+    def _settle(self, error: CaseError | None = None) -> None:
+        """The first word on how the case went holds."""
+        if self._settled.done():
+            return
+        if error is None and len(self._transcript.turns) < len(self._messages):
+            made, wanted = len(self._transcript.turns), len(self._messages)
+            error = self._stop_reason or CaseError("turn_count", f"{made} turns were made of {wanted}")
+        if error is not None and self._where and not error.traceback:
+            error = CaseError(error.kind, error.message, error.hint, self._where)
+        self._transcript.error = error
+        self._settled.set_result(None)
+
+    def _lost(self, reason: str) -> None:
+        """The socket closed. The end itself comes from the process's parent; only a socket that was spoilt needs a
+        word."""
+        if reason:
+            self.cancel(CaseError("internal", f"what the agent's process sent cannot be read: {reason}"), kill=True)
+
+    def _ended(self, how: str | None) -> None:
+        """The case's process ended (`how`), or the one above it (None)."""
+        if self._ending is None:
+            self._ending = self._loop.create_task(self._take_rest(how))
+
+    async def _take_rest(self, how: str | None) -> None:
+        await self._channel.drain()
+        for pipe in self._pipes:
+            pipe.finish()
+        if not self._settled.done() and self._stop_reason is None:
+            turn = len(self._transcript.turns) + 1
+            who = "the process"
+            if how is None:
+                self._transcript.undecided = self._share
+                who, how = "the agent's process", self._process.gone.result()
+            self._settle(CaseError("crashed", f"{who} {how} in turn {turn}", _hint(how)))
+        elif not self._settled.done():
+            self._transcript.undecided = (
+                self._share and how is None and self._stop_reason is not None and self._stop_reason.kind == "timeout"
+            )
+            self._settle()
+        self._exited.set_result(None)
+
+    def _close(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._channel.close()
+        for pipe in self._pipes:
+            pipe.finish()
+
+
+def _hint(how: str) -> str:
+    if "SIGKILL" in how:
+        return "killed from outside, or by the system because memory ran out"
+    return "os._exit, or a crash in native code; what it printed last is in its output" if "code" in how else ""
+
+
+def _int(value: Any) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r} is no number")
+    return value
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{str(value)[:80]!r} is no object")
+    return value

@@ -1,0 +1,164 @@
+"""The parent's end of a socket that carries frames, driven by the event loop."""
+
+import asyncio
+import json
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from workbench.agents.worker.frames import Decoder, encode
+
+_READ = 256 * 1024
+_DECODED_ASIDE = 256 * 1024
+"""Bytes of a frame from which on it is decoded in a thread."""
+
+Frame: TypeAlias = dict[str, Any]
+
+
+class Channel:
+    """Frames from and to a child process, in order.
+
+    `on_frame(frame)` is called for each one that comes, `on_end(reason)` once when no more can come: the other side
+    closed its end (reason ""), or sent what is no frame. Neither must raise. Nothing here waits: what the other side
+    does not take yet is kept.
+    """
+
+    def __init__(self, sock: socket.socket, on_frame: Callable[[Frame], None], on_end: Callable[[str], None]) -> None:
+        sock.setblocking(False)
+        self._socket = sock
+        self._on_frame = on_frame
+        self._on_end = on_end
+        self._decoder = Decoder()
+        self._loop = asyncio.get_running_loop()
+        self._received: deque[bytes] = deque()
+        self._aside: asyncio.Task[None] | None = None
+        self._unsent: deque[tuple[memoryview, Sequence[int]]] = deque()
+        self._open = True
+        self._end_reason: str | None = None
+        self.received_bytes = 0
+        self._loop.add_reader(sock, self._readable)
+
+    def send(self, message: Frame, descriptors: Sequence[int] = ()) -> None:
+        """Sends a frame, with file descriptors that this call takes over and closes. After the end nothing is sent.
+
+        Raises:
+            FrameTooLargeError: the message is over 16 MiB.
+        """
+        data = encode(message)
+        if not self._open:
+            _close(descriptors)
+            return
+        self._unsent.append((memoryview(data), descriptors))
+        if len(self._unsent) == 1:
+            self._writable()
+
+    async def drain(self) -> None:
+        """Takes in what has arrived already, without waiting for more."""
+        while self._read_once() or self._aside is not None:
+            if self._aside is not None:
+                await self._aside
+
+    def close(self) -> None:
+        """Closes this end; nothing is called any more."""
+        if not self._open:
+            return
+        self._open = False
+        self._loop.remove_reader(self._socket)
+        self._loop.remove_writer(self._socket)
+        self._socket.close()
+        self._received.clear()
+        self._drop_unsent()
+
+    def _readable(self) -> None:
+        self._read_once()
+
+    def _read_once(self) -> bool:
+        """Reads once; False if there was nothing to read."""
+        if not self._open or self._end_reason is not None:
+            return False
+        try:
+            data = self._socket.recv(_READ)
+        except (BlockingIOError, InterruptedError):
+            return False
+        except OSError:
+            data = b""
+        self.received_bytes += len(data)
+        try:
+            self._received.extend(self._decoder.feed(data))
+        except ValueError as error:
+            self._end_reason = str(error)
+        if not data:
+            self._end_reason = ""
+        self._deliver()
+        return True
+
+    def _deliver(self) -> None:
+        """Hands on what was received. A large frame is decoded in a thread while the ones behind it wait."""
+        while self._received and self._aside is None:
+            payload = self._received.popleft()
+            if len(payload) >= _DECODED_ASIDE:
+                self._loop.remove_reader(self._socket)
+                self._aside = self._loop.create_task(self._deliver_aside(payload))
+                return
+            self._take(payload)
+        if self._end_reason is not None and self._open and self._aside is None:
+            reason = self._end_reason
+            self.close()
+            self._on_end(reason)
+
+    async def _deliver_aside(self, payload: bytes) -> None:
+        frame = await asyncio.to_thread(_decode, payload)
+        self._aside = None
+        if self._open:
+            self._loop.add_reader(self._socket, self._readable)
+            self._take(frame)
+            self._deliver()
+
+    def _take(self, payload: bytes | Frame | ValueError) -> None:
+        frame = _decode(payload) if isinstance(payload, bytes) else payload
+        if isinstance(frame, ValueError):
+            self._received.clear()
+            self._end_reason = str(frame)
+        else:
+            self._on_frame(frame)
+
+    def _writable(self) -> None:
+        while self._unsent:
+            data, descriptors = self._unsent[0]
+            try:
+                sent = socket.send_fds(self._socket, [data], descriptors) if descriptors else self._socket.send(data)
+            except (BlockingIOError, InterruptedError):
+                self._loop.add_writer(self._socket, self._writable)
+                return
+            except OSError:
+                # The other side is gone: reading says so, and tells the rest.
+                self._drop_unsent()
+                break
+            _close(descriptors)
+            if sent < len(data):
+                self._unsent[0] = (data[sent:], ())
+            else:
+                self._unsent.popleft()
+        if self._open:
+            self._loop.remove_writer(self._socket)
+
+    def _drop_unsent(self) -> None:
+        for _, descriptors in self._unsent:
+            _close(descriptors)
+        self._unsent.clear()
+
+
+def _decode(payload: bytes) -> Frame | ValueError:
+    """The frame's JSON, or why it cannot be taken."""
+    try:
+        frame = json.loads(payload)
+    except (ValueError, RecursionError) as error:
+        return ValueError(f"a message cannot be read: {error}")
+    return frame if isinstance(frame, dict) else ValueError("a message is no object")
+
+
+def _close(descriptors: Sequence[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)

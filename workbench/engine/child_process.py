@@ -1,0 +1,115 @@
+"""A child with a control channel, in a process group of its own, and how it ended."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.engine.channel import Channel, Frame
+from workbench.engine.output import OutputPipe
+
+_WORDS_KEPT = 4000
+_REAPED_WITHIN = 5.0
+"""Seconds that a child whose socket has closed is given to end."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """What is executed: `arguments` without those that name the control socket and the lifeline; `environment` is the
+    whole one; `folder` the working directory."""
+
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
+    folder: Path
+
+
+class ChildProcess:
+    """A started child; `on_frame` gets what it says. `ended` is done when it is gone and reaped: how it ended, in
+    words that follow a subject ("was killed by SIGKILL").
+
+    Raises:
+        OSError: the program cannot be started.
+    """
+
+    def __init__(self, command: Command, lifeline: int, on_frame: Callable[[Frame], None]) -> None:
+        control, childs_control = socket.socketpair()
+        output, childs_output = os.pipe()
+        try:
+            self._child = subprocess.Popen(
+                [*command.arguments, "--control", str(childs_control.fileno()), "--lifeline", str(lifeline)],
+                stdin=subprocess.DEVNULL,
+                stdout=childs_output,
+                stderr=childs_output,
+                pass_fds=(childs_control.fileno(), lifeline),
+                env=dict(command.environment),
+                cwd=command.folder,
+                start_new_session=True,
+            )
+        except OSError:
+            control.close()
+            os.close(output)
+            raise
+        finally:
+            childs_control.close()
+            os.close(childs_output)
+        loop = asyncio.get_running_loop()
+        self.pid = self._child.pid
+        self.ended: asyncio.Future[str] = loop.create_future()
+        self._words = ""
+        self._output = OutputPipe(output, self._keep, lambda count: None)
+        self._reaper: asyncio.Task[None] | None = None
+        self.channel = Channel(control, on_frame, lambda reason: self._lost())
+
+    @property
+    def last_words(self) -> str:
+        """The last line of what it printed, such as why the interpreter did not start."""
+        lines = self._words.strip().splitlines()
+        return lines[-1] if lines else ""
+
+    def signal_group(self, number: int) -> None:
+        """Sends a signal to the child and all that is in its group; nothing if it is gone."""
+        if self._child.poll() is None:
+            with contextlib.suppress(ProcessLookupError):  # It ended in between.
+                os.killpg(self.pid, number)
+
+    async def close(self, *, grace: float = 2.0) -> None:
+        """Asks the child to end, kills it if it does not within `grace` seconds, and reaps it."""
+        if not self.ended.done():
+            self.channel.send({"op": "quit"})
+            await asyncio.wait([self.ended], timeout=grace)
+        if not self.ended.done():
+            self.signal_group(signal.SIGKILL)
+            self._lost()
+        await asyncio.shield(self.ended)
+
+    def _keep(self, text: str) -> None:
+        self._words = (self._words + text)[-_WORDS_KEPT:]
+
+    def _lost(self) -> None:
+        if self._reaper is None:
+            self._reaper = asyncio.get_running_loop().create_task(self._reap())
+
+    async def _reap(self) -> None:
+        try:
+            code = await asyncio.to_thread(self._child.wait, _REAPED_WITHIN)
+        except subprocess.TimeoutExpired:
+            self.signal_group(signal.SIGKILL)
+            code = await asyncio.to_thread(self._child.wait)
+        self.channel.close()
+        self._output.finish()
+        self.ended.set_result(how_it_ended(code))
+
+
+def how_it_ended(code: int) -> str:
+    """The exit code of a child (negative: the number of a signal) as words that follow a subject."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"

@@ -1,0 +1,129 @@
+"""The children that outlive a run: warm zygotes and the scorer. One `Children` for the life of the program."""
+
+import asyncio
+import itertools
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from workbench.agents.discovery import AgentFolder
+from workbench.agents.worker import WORKER_DIR
+from workbench.engine.child_process import Command
+from workbench.engine.scoring import Scorer
+from workbench.engine.zygote import Ready, Zygote
+
+_READY_WITHIN = 120.0
+"""Seconds that importing the framework may take: cold, on a slow disk."""
+_SOURCES = ("*.py", "*/*.py")
+_SOURCES_READ = 200
+
+
+class NoWorkerError(Exception):
+    """An interpreter cannot be used; the text says how it failed. `died`: it did start."""
+
+    def __init__(self, message: str, *, died: bool = False) -> None:
+        super().__init__(message)
+        self.died = died
+
+
+class Children:
+    """Starts what a run needs, keeps it warm for the next one, and ends it.
+
+    Use as `async with`. All of it ends when this process does, however that happens: the children hold the other end
+    of a pipe that only this process can write to, and end with it.
+    """
+
+    def __init__(self) -> None:
+        self.lifeline, self._lifeline_end = os.pipe()
+        self.scorer = Scorer(self.lifeline)
+        self.adk_agents: set[Path] = set()
+        """Folders of agents that turned out to need google-adk."""
+        self._zygotes: dict[tuple[Path, bool], asyncio.Task[tuple[Zygote, Ready]]] = {}
+
+    async def __aenter__(self) -> "Children":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def zygote(self, interpreter: Path, folder: Path, *, warm: bool) -> tuple[Zygote | None, Ready]:
+        """The zygote of an interpreter, once it is ready, with the framework imported if `warm`; started in `folder`
+        if there is none alive. None if it cannot fork (and `why` says so).
+
+        Raises:
+            NoWorkerError: the interpreter does not start, or ends before it is ready.
+        """
+        task = self._zygotes.get((interpreter, warm))
+        if task is None or (task.done() and _is_lost(task)):
+            command = worker_command("zygote", interpreter, folder, warm=warm)
+            task = self._zygotes[interpreter, warm] = asyncio.create_task(self._start(command))
+        zygote, ready = await asyncio.shield(task)
+        return (zygote if ready.can_fork else None), ready
+
+    def uses_adk(self, agent: AgentFolder) -> bool:
+        """Whether google-adk should be imported before the agent is: it was once, or a word in its sources says so. A
+        wrong guess only costs time."""
+        if agent.kind == "yaml" or agent.folder in self.adk_agents:
+            return True
+        sources = itertools.islice(itertools.chain.from_iterable(map(agent.folder.glob, _SOURCES)), _SOURCES_READ)
+        if any(_names_adk(source) for source in sources):
+            self.adk_agents.add(agent.folder)
+        return agent.folder in self.adk_agents
+
+    async def close(self) -> None:
+        """Ends all children, and waits until they are gone."""
+        tasks, self._zygotes = list(self._zygotes.values()), {}
+        for task in tasks:
+            if not task.done():
+                task.cancel()
+        started = await asyncio.gather(*tasks, return_exceptions=True)
+        zygotes = [item[0] for item in started if isinstance(item, tuple)]
+        await asyncio.gather(self.scorer.close(), *(zygote.process.close() for zygote in zygotes))
+        if self.lifeline >= 0:
+            os.close(self.lifeline)
+            os.close(self._lifeline_end)
+            self.lifeline = -1
+
+    async def _start(self, command: Command) -> tuple[Zygote, Ready]:
+        try:
+            zygote = Zygote(command, self.lifeline)
+        except OSError as error:
+            raise NoWorkerError(f"{command.arguments[0]} cannot be started: {error.strerror or error}") from None
+        try:
+            ready = await asyncio.wait_for(asyncio.shield(zygote.ready), _READY_WITHIN)
+        except TimeoutError:
+            ready = None
+        except asyncio.CancelledError:
+            await zygote.process.close(grace=0)
+            raise
+        if ready is None:
+            failure = zygote.failure
+            await zygote.process.close(grace=0)
+            raise NoWorkerError(f"the worker in {command.arguments[0]} {failure}", died=True)
+        if not ready.can_fork:
+            await zygote.process.close()
+        return zygote, ready
+
+
+def worker_command(mode: Literal["zygote", "solo"], interpreter: Path, folder: Path, *, warm: bool) -> Command:
+    """How a worker is started, in this process's environment. Pools of numerical threads are kept to one: threads do
+    not survive a fork."""
+    arguments = [str(interpreter), "-X", "utf8", "-u", WORKER_DIR, mode, *(("--warm", "adk") if warm else ())]
+    return Command(arguments, {"OPENBLAS_NUM_THREADS": "1", **os.environ}, folder)
+
+
+def _is_lost(task: "asyncio.Task[tuple[Zygote, Ready]]") -> bool:
+    if task.cancelled() or task.exception() is not None:
+        return True
+    zygote, ready = task.result()
+    return ready.can_fork and zygote.process.ended.done()
+
+
+def _names_adk(source: Path) -> bool:
+    try:
+        return b"google.adk" in source.read_bytes()
+    except OSError:
+        return False  # The agent's own import will say it better.

@@ -1,0 +1,52 @@
+"""What the user asked of a run, and how a wrong request is refused."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+UsageKind: TypeAlias = Literal["usage", "config", "broken_file"]
+
+
+class UsageFaultError(Exception):
+    """The command, a file named on it or a config is wrong, and nothing ran (exit code 2).
+
+    `str(error)` is for people and names what is wrong and where, one fault a line; `hint` the way out, such as the
+    nearest name that exists; `kind` which of the three it is. All of it is raw: not yet safe for a terminal.
+    """
+
+    def __init__(self, message: str, hint: str = "", kind: UsageKind = "usage") -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.kind: UsageKind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of one run; the defaults are those of the command line.
+
+    Raises:
+        UsageFaultError: a number that makes no sense.
+    """
+
+    runs: int = 1
+    """How often each case is executed: repeats 1 … runs."""
+    concurrency: int = 8
+    """How many cases have their agent working at the same time."""
+    timeout: float = 300.0
+    """Seconds for one case, from its start to its last turn, and for importing an agent."""
+    isolation: Literal["case", "run"] = "case"
+    """`case`: a process for each case, so that none sees what another left behind; `run`: the cases of an agent share
+    one."""
+    python: Path | None = None
+    """The interpreter of all agents, where the user named one."""
+    allow_not_evaluated: bool = False
+    """Leave metrics that are not_evaluated out of a case's status."""
+
+    def __post_init__(self) -> None:
+        if self.runs < 1:
+            raise UsageFaultError(f"--runs must be at least 1, not {self.runs}")
+        if self.concurrency < 1:
+            raise UsageFaultError(f"--concurrency must be at least 1, not {self.concurrency}")
+        if not (math.isfinite(self.timeout) and self.timeout > 0):
+            raise UsageFaultError(f"--timeout must be a number of seconds above 0, not {self.timeout}")

@@ -1,0 +1,96 @@
+"""What a child prints, read as it comes and handed on in pieces."""
+
+import asyncio
+import codecs
+import os
+from collections.abc import Callable
+
+_READ = 64 * 1024
+_PIPE_READS = 17
+"""Reads that empty the largest pipe there is (1 MiB), however fast something goes on writing."""
+_WAIT = 0.1
+"""Seconds that printed text may wait for more, so that a line a print does not become an event a print."""
+_LONGEST = 64 * 1024
+_KEPT_BACK = 1024
+"""Characters of an unfinished line that stay behind when it is too long to wait for its end: a secret that stands
+across the cut must not escape in two halves."""
+
+
+class OutputPipe:
+    """Reads one pipe until it is closed. `on_text(text)` gets whole lines where that is possible. `on_bytes(count)` is
+    called for whatever is read, also when nobody wants the text any more (`mute`): a full pipe blocks the child."""
+
+    def __init__(self, descriptor: int, on_text: Callable[[str], None], on_bytes: Callable[[int], None]) -> None:
+        os.set_blocking(descriptor, False)
+        self._descriptor = descriptor
+        self._on_text = on_text
+        self._on_bytes = on_bytes
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._text = ""
+        self._muted = False
+        self._open = True
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(descriptor, self._read_once)
+
+    def mute(self) -> None:
+        """From now on what is printed is read and dropped."""
+        self._muted = True
+
+    def settle(self) -> None:
+        """Takes what stands in the pipe now, and hands everything on."""
+        for _ in range(_PIPE_READS):
+            if not self._read_once():
+                break
+        self._hand_on(len(self._text))
+
+    def finish(self) -> None:
+        """`settle`, and closes: something that outlives the child may hold the other end for ever."""
+        self.settle()
+        self._close()
+
+    def _read_once(self) -> bool:
+        if not self._open:
+            return False
+        try:
+            data = os.read(self._descriptor, _READ)
+        except (BlockingIOError, InterruptedError):
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self._close()
+            return False
+        if not self._muted:
+            self._text += self._decode(data)
+            if len(self._text) >= _LONGEST:
+                self._flush()
+            elif self._timer is None:
+                self._timer = self._loop.call_later(_WAIT, self._flush)
+        self._on_bytes(len(data))
+        return True
+
+    def _flush(self) -> None:
+        """Hands on the finished lines, or most of a line that has become too long."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        end = self._text.rfind("\n") + 1
+        if not end and len(self._text) >= _LONGEST:
+            end = len(self._text) - _KEPT_BACK
+        self._hand_on(end)
+
+    def _hand_on(self, end: int) -> None:
+        text, self._text = self._text[:end], self._text[end:]
+        if text:
+            self._on_text(text)
+
+    def _close(self) -> None:
+        if not self._open:
+            return
+        self._open = False
+        self._loop.remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        self._text += self._decode(b"", True)
+        self._flush()
+        self._hand_on(len(self._text))

@@ -1,0 +1,135 @@
+"""The one way out of the engine: every event is cleaned of secrets, written, and only then shown."""
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeAlias
+
+from workbench.engine.secrets import Secrets
+from workbench.events import CaseFinished, Event, to_json
+
+Publish: TypeAlias = Callable[[Event], None]
+
+_DEEPEST = 200
+_PUBLISHED_AT_ONCE = 200
+"""Events handed to the front end before the event loop may do something else."""
+
+
+class EventWriter(Protocol):
+    """What keeps the events of a run: `workbench.history.journal.Journal`."""
+
+    def write(self, lines: Iterable[str], *, sync: bool) -> None:
+        """Appends events as ASCII JSON; with `sync` they are on the disk itself afterwards. Called from one thread at
+        a time, never from the event loop's. Raises OSError."""
+        ...
+
+
+class Recorder:
+    """Takes events in order, without waiting, and publishes them in the same order from the event loop's thread.
+
+    Writing happens in a thread of its own, in batches: what comes while a batch is being written is the next one, so
+    that a hundred cases that end together share one fsync. If writing fails, `on_failure` is told once and later
+    events are only published.
+    """
+
+    def __init__(
+        self,
+        publish: Publish,
+        writer: EventWriter | None,
+        secrets: Secrets,
+        on_failure: Callable[[OSError], None],
+    ) -> None:
+        self._publish = publish
+        self._writer = writer
+        self._secrets = secrets
+        self._on_failure = on_failure
+        self._pending: list[Event] = []
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._thread = ThreadPoolExecutor(1, "journal")
+        self._pump: asyncio.Task[None] | None = None
+
+    def put(self, event: Event) -> None:
+        """Takes the event; it is written and published soon."""
+        self._pending.append(event)
+        if self._pump is None or self._pump.done():
+            self._idle.clear()
+            self._pump = asyncio.get_running_loop().create_task(self._run())
+
+    async def flush(self) -> None:
+        """Returns when all that was taken is published.
+
+        Raises:
+            Exception: what the front end's `publish` raised, a fault of the front end.
+        """
+        await self._idle.wait()
+        if self._pump is not None and self._pump.done():
+            self._pump.result()
+
+    async def close(self) -> None:
+        """`flush`, and the end of the thread."""
+        try:
+            await self.flush()
+        finally:
+            self._thread.shutdown(wait=False)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._pending:
+                batch, self._pending = self._pending, []
+                events, failure = await loop.run_in_executor(self._thread, self._write, batch)
+                for index, event in enumerate(events, 1):
+                    self._publish(event)
+                    if index % _PUBLISHED_AT_ONCE == 0:
+                        await asyncio.sleep(0)
+                if failure is not None:
+                    self._on_failure(failure)
+        finally:
+            self._idle.set()
+
+    def _write(self, batch: Sequence[Event]) -> tuple[list[Event], OSError | None]:
+        events, lines = [], []
+        for event in batch:
+            shown, line = self._encode(event)
+            events.append(shown)
+            lines.append(line)
+        if self._writer is not None:
+            try:
+                self._writer.write(lines, sync=any(isinstance(event, CaseFinished) for event in batch))
+            except OSError as error:
+                self._writer = None
+                return events, error
+        return events, None
+
+    def _encode(self, event: Event) -> tuple[Event, str]:
+        try:
+            line = json.dumps(to_json(event))
+            if not self._secrets.touch(line):
+                return event, line
+            event = self._secrets.clean(event)
+        except RecursionError:
+            event = self._secrets.clean(_cut_fields(event))
+        return event, json.dumps(to_json(event))
+
+
+def _cut_fields(event: Event) -> Event:
+    """`event` with what an agent nested too deeply to be written as JSON cut off."""
+    changes: dict[str, Any] = {
+        item.name: _cut(value, _DEEPEST)
+        for item in dataclasses.fields(event)
+        if isinstance(value := getattr(event, item.name), dict)
+    }
+    return dataclasses.replace(event, **changes)
+
+
+def _cut(value: Any, levels: int) -> Any:
+    if not isinstance(value, dict | list):
+        return value
+    if levels == 0:
+        return f"… [nested deeper than {_DEEPEST} levels]"
+    if isinstance(value, dict):
+        return {key: _cut(item, levels - 1) for key, item in value.items()}
+    return [_cut(item, levels - 1) for item in value]

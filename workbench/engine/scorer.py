@@ -1,0 +1,135 @@
+"""The child that scores: `python -m workbench.engine.scorer --control FD --lifeline FD`, in our own interpreter.
+
+What scoring imports (nltk, numpy) and what it does to memory and threads stays here. One conversation at a time, in
+the order they come; each criterion's result is sent as soon as it exists.
+
+→ `{"op": "warm", "criteria": [name, …]}` imports what these need
+→ `{"op": "case", "id", "first", "criteria": [{"name", "threshold", "value", "options", "custom"}, …], "scenario",
+   "rubrics", "static": bool}`, then a frame a turn, `{"op": "expected" | "actual", "id", "turn": {…}}` (an invocation
+   can be as large as a frame), then `{"op": "score", "id"}`
+← `{"op": "ready"}` once; `{"op": "scored", "id", "index", "result": {…}, "turns": [{…}, …]}` for each criterion,
+   `index` counted from `first`
+"""
+
+import argparse
+import dataclasses
+import os
+import socket
+import sys
+import threading
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.agents.worker.frames import Channel, FrameTooLargeError
+from workbench.events import MetricResult
+from workbench.metrics import registry
+from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
+from workbench.model.criteria import Criterion
+
+_NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn", "tkinter")
+"""What nltk imports if it is there, and does without if it is not: a second and a hundred megabytes."""
+
+
+@dataclass
+class _Case:
+    first: int
+    criteria: list[dict[str, Any]]
+    scenario: dict[str, Any] | None
+    rubrics: tuple[dict[str, Any], ...]
+    static: bool
+    expected: list[dict[str, Any]] = field(default_factory=list)
+    actual: list[dict[str, Any]] = field(default_factory=list)
+
+
+def score_one(case: _Case, criterion: dict[str, Any]) -> Scored:
+    """The verdict of one criterion; if it crashes, that is its verdict: `error`, with the traceback in `details`."""
+    name, threshold = criterion["name"], criterion["threshold"]
+    request = ScoreRequest(
+        Criterion(name, threshold, criterion["value"], criterion["options"]),
+        tuple(case.expected) if case.static else None,
+        tuple(case.actual),
+        case.scenario,
+        case.rubrics,
+        criterion["custom"],
+    )
+    try:
+        return registry.score(request)
+    except NotScorableError as error:
+        return Scored(MetricResult(name, "error", None, threshold, str(error)))
+    except (Exception, SystemExit) as error:
+        reason = f"the metric crashed: {type(error).__name__}: {error}"
+        details = {"traceback": traceback.format_exc()}
+        return Scored(MetricResult(name, "error", None, threshold, reason, details))
+
+
+def serve(channel: Channel) -> None:
+    """Answers until the other side closes."""
+    cases: dict[int, _Case] = {}
+    channel.send({"op": "ready"})
+    while (message := channel.receive()) is not None:
+        number = message.get("id", 0)
+        match message["op"]:
+            case "warm":
+                _warm(message["criteria"])
+            case "case":
+                fields = (message[key] for key in ("first", "criteria", "scenario", "rubrics", "static"))
+                cases[number] = _Case(*fields)
+            case "expected":
+                cases[number].expected.append(message["turn"])
+            case "actual":
+                cases[number].actual.append(message["turn"])
+            case "score":
+                case = cases.pop(number)
+                for index, criterion in enumerate(case.criteria, case.first):
+                    _reply(channel, number, index, score_one(case, criterion))
+            case "quit":
+                return
+
+
+def _reply(channel: Channel, number: int, index: int, scored: Scored) -> None:
+    message = {"op": "scored", "id": number, "index": index}
+    try:
+        channel.send({**message, **_plain(scored)})
+    except FrameTooLargeError as error:
+        # The verdict counts; its explanation is too large for anybody to read.
+        bare = dataclasses.replace(scored.result, details={"left_out": f"the explanation: {error}"})
+        turns = tuple(dataclasses.replace(turn, details={}) for turn in scored.turns)
+        channel.send({**message, **_plain(Scored(bare, turns))})
+
+
+def _plain(scored: Scored) -> dict[str, Any]:
+    return {"result": _fields(scored.result), "turns": [_fields(turn) for turn in scored.turns]}
+
+
+def _fields(result: MetricResult) -> dict[str, Any]:
+    return {item.name: getattr(result, item.name) for item in dataclasses.fields(result)}
+
+
+def _warm(names: list[str]) -> None:
+    """Scores nothing in particular, so that what the criteria import is there when the first case comes."""
+    turn = {"final_response": {"parts": [{"text": "warm"}]}}
+    for name in names:
+        criterion = {"name": name, "threshold": 0.0, "value": 0.0, "options": {}, "custom": False}
+        score_one(_Case(0, [], None, (), True, [turn], [turn]), criterion)
+
+
+def _end_with(lifeline: int) -> None:
+    """Ends this process when the workbench is gone, also in the middle of a long calculation."""
+    os.read(lifeline, 1)
+    os._exit(0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="workbench.engine.scorer")
+    parser.add_argument("--control", type=int, required=True)
+    parser.add_argument("--lifeline", type=int, required=True)
+    arguments = parser.parse_args()
+    threading.Thread(target=_end_with, args=(arguments.lifeline,), daemon=True).start()
+    for name in _NOT_NEEDED:
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+    serve(Channel(socket.socket(fileno=arguments.control)))
+
+
+if __name__ == "__main__":
+    main()

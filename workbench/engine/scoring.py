@@ -1,0 +1,213 @@
+"""The engine's end of the scorer: conversations in, verdicts out as they come."""
+
+import asyncio
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import workbench
+from workbench.agents.worker.frames import FrameTooLargeError
+from workbench.engine.channel import Frame
+from workbench.engine.child_process import ChildProcess, Command
+from workbench.events import MetricResult
+from workbench.metrics.base import Scored
+from workbench.model.criteria import Criterion
+
+_ANSWER_WITHIN = 300.0
+"""Seconds that one criterion may take over one conversation."""
+_ATTEMPTS = 2
+"""How often a criterion is tried when the scorer does not survive it."""
+
+OnScored = Callable[[Scored], None]
+
+
+@dataclass
+class Conversation:
+    """What is to be scored: invocations one a turn, `expected` None for a scenario; `custom` are the names of criteria
+    that the config defines itself."""
+
+    criteria: Sequence[Criterion]
+    expected: Sequence[dict[str, Any]] | None
+    actual: Sequence[dict[str, Any]]
+    scenario: dict[str, Any] | None = None
+    rubrics: Sequence[dict[str, Any]] = ()
+    custom: frozenset[str] = frozenset()
+
+
+@dataclass
+class _Request:
+    conversation: Conversation
+    on_scored: OnScored
+    done: "asyncio.Future[None]"
+    results: list[Scored] = field(default_factory=list)
+    attempts: int = 0
+
+    @property
+    def next(self) -> Criterion:
+        return self.conversation.criteria[len(self.results)]
+
+    def take(self, scored: Scored) -> bool:
+        """Hands on the next result; whether that was the last one."""
+        self.results.append(scored)
+        self.attempts = 0
+        self.on_scored(scored)
+        if len(self.results) < len(self.conversation.criteria):
+            return False
+        if not self.done.done():
+            self.done.set_result(None)
+        return True
+
+
+class Scorer:
+    """The scorer child, started when it is first needed and again if it dies. `lifeline` is the pipe it dies with."""
+
+    def __init__(self, lifeline: int) -> None:
+        self._lifeline = lifeline
+        self._child: ChildProcess | None = None
+        self._ready = False
+        self._numbers = itertools.count(1)
+        self._open: dict[int, _Request] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def warm(self, criteria: Iterable[str]) -> None:
+        """Starts the child and has it import what these criteria need, without waiting."""
+        self._running().channel.send({"op": "warm", "criteria": sorted(set(criteria))})
+
+    async def score(self, conversation: Conversation, on_scored: OnScored) -> list[Scored]:
+        """The verdicts, one a criterion in their order; `on_scored` gets each as soon as it exists. What cannot be
+        scored is a result too."""
+        if not conversation.criteria:
+            return []
+        request = _Request(conversation, on_scored, asyncio.get_running_loop().create_future())
+        self._send(request)
+        await request.done
+        return request.results
+
+    async def close(self) -> None:
+        """Ends the child."""
+        child, self._child = self._child, None
+        self._stop_clock()
+        if child is not None:
+            await child.close()
+
+    def _running(self) -> ChildProcess:
+        if self._child is None:
+            self._ready = False
+            child = ChildProcess(_command(), self._lifeline, self._take)
+            child.ended.add_done_callback(lambda ended: self._lost(child, ended.result()))
+            self._child = child
+        return self._child
+
+    def _send(self, request: _Request) -> None:
+        number = next(self._numbers)
+        self._open[number] = request
+        if len(self._open) == 1:
+            self._start_clock()
+        try:
+            for frame in _frames(number, request):
+                self._running().channel.send(frame)
+        except (FrameTooLargeError, RecursionError) as error:
+            self._open.pop(number)
+            self._give_up(request, f"the conversation cannot be handed to the scorer: {error}")
+
+    def _take(self, frame: Frame) -> None:
+        if frame["op"] == "ready":
+            self._ready = True
+            return
+        request = self._open.get(frame["id"])
+        if request is None or frame["index"] != len(request.results):
+            return
+        result = MetricResult(**frame["result"])
+        if request.take(Scored(result, tuple(MetricResult(**turn) for turn in frame["turns"]))):
+            del self._open[frame["id"]]
+        self._start_clock()
+
+    def _start_clock(self) -> None:
+        """Each criterion has its time; they are scored one after the other."""
+        self._stop_clock()
+        if self._open:
+            self._timer = asyncio.get_running_loop().call_later(_ANSWER_WITHIN, self._too_long)
+
+    def _stop_clock(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_long(self) -> None:
+        request = next(iter(self._open.values()))
+        request.attempts = _ATTEMPTS
+        if self._child is not None:
+            self._child.signal_group(9)
+
+    def _lost(self, child: ChildProcess, how: str) -> None:
+        """The child died. What it was working on is tried once more, then given up; the rest is sent again."""
+        if child is not self._child:
+            return
+        self._child = None
+        requests, self._open = list(self._open.values()), {}
+        if not self._ready:
+            for request in requests:
+                self._give_up(request, f"the scorer {how} before it could begin: {child.last_words}")
+            return
+        for request in requests[:1]:
+            request.attempts += 1
+            if request.attempts >= _ATTEMPTS:
+                lost = request.next
+                result = MetricResult(lost.name, "error", None, lost.threshold, f"the scorer {how}", _crash(how))
+                request.take(Scored(result))
+        for request in requests:
+            if not request.done.done():
+                self._send(request)
+
+    def _give_up(self, request: _Request, reason: str) -> None:
+        while not request.done.done():
+            lost = request.next
+            request.take(Scored(MetricResult(lost.name, "error", None, lost.threshold, reason)))
+
+
+def _frames(number: int, request: _Request) -> Iterable[Frame]:
+    """What has to be sent for the criteria that have no result yet."""
+    conversation = request.conversation
+    first = len(request.results)
+    yield {
+        "op": "case",
+        "id": number,
+        "first": first,
+        "criteria": [_criterion(item, conversation.custom) for item in conversation.criteria[first:]],
+        "scenario": conversation.scenario,
+        "rubrics": list(conversation.rubrics),
+        "static": conversation.expected is not None,
+    }
+    for turn in conversation.expected or ():
+        yield {"op": "expected", "id": number, "turn": turn}
+    for turn in conversation.actual:
+        yield {"op": "actual", "id": number, "turn": turn}
+    yield {"op": "score", "id": number}
+
+
+def _criterion(criterion: Criterion, custom: frozenset[str]) -> dict[str, Any]:
+    return {
+        "name": criterion.name,
+        "threshold": criterion.threshold,
+        "value": criterion.value,
+        "options": criterion.options,
+        "custom": criterion.name in custom,
+    }
+
+
+def _crash(how: str) -> dict[str, Any]:
+    return {"traceback": f"the scoring process {how}"}
+
+
+def _command() -> Command:
+    """Our own interpreter. The folder above the package is named only where Python would not find it by itself, and
+    the working directory is kept off the path: it belongs to the user, and may hold modules of any name."""
+    home = Path(workbench.__file__).parents[1]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    if home.name not in ("site-packages", "dist-packages"):
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (environment.get("PYTHONPATH"), str(home))))
+    return Command([sys.executable, "-P", "-X", "utf8", "-m", "workbench.engine.scorer"], environment, home)

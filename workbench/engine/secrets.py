@@ -1,0 +1,106 @@
+"""Keep passwords and keys out of what is written and shown.
+
+A secret is the value, of eight or more characters, of an environment variable whose name holds KEY, TOKEN, SECRET,
+PASSWORD or CREDENTIAL, and whatever an authorization header carries. Scoring sees the agent's own words; everything
+that leaves the engine has been through `Secrets.clean`.
+"""
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from workbench.events import CaseRef, Event, PlannedCase
+
+_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SHORTEST = 8
+_HEADER_KEYS = frozenset({"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key"})
+_HEADER = re.compile(
+    r"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\?[\"']?\s*[:=]\s*\\?[\"']?)"
+    r"((?:bearer|basic|token|digest|negotiate)\s+[^\s\"',;}\\]+|[^\s\"',;}\\]{8,})",
+    re.IGNORECASE,
+)
+_HEADER_HINTS = ("uthorization", "UTHORIZATION", "pi-key", "PI-KEY", "pi-Key", "PI-Key")
+_HEADER_TEXT = "[secret header]"
+
+# Part of the workbench's own vocabulary, not foreign text.
+_KEPT_FIELDS = frozenset({"run_id", "root", "started", "kind", "name", "status", "stream", "level"})
+
+EventT = TypeVar("EventT", bound=Event)
+
+
+class Secrets:
+    """The secrets of one run, and how they are taken out of its events."""
+
+    def __init__(self, environments: Iterable[Mapping[str, str]]) -> None:
+        """`environments` are all that agents of the run may see: the process's own and each agent's."""
+        named = {
+            value: name
+            for values in environments
+            for name, value in values.items()
+            if len(value) >= _SHORTEST and _NAME.search(name)
+        }
+        # The longest first, so that a secret that holds another one is replaced as a whole.
+        self._values = sorted(named.items(), key=lambda item: -len(item[0]))
+        written = {json.dumps(value)[1:-1] for value in named}
+        # JSON inside a JSON string is escaped twice.
+        self._written = tuple(written | {json.dumps(value)[1:-1] for value in written})
+
+    def touch(self, line: str) -> bool:
+        """Whether `line`, an event as ASCII JSON, may hold a secret: a quick look that never misses one."""
+        return any(value in line for value in self._written) or any(hint in line for hint in _HEADER_HINTS)
+
+    def clean(self, event: EventT) -> EventT:
+        """`event` with each secret replaced by `[secret NAME]`; who and what it is about stays."""
+        cleaned: EventT = self._clean_fields(event)
+        return cleaned
+
+    def clean_text(self, text: str) -> str:
+        """`text` with each secret replaced."""
+        for value, name in self._values:
+            if value in text:
+                text = text.replace(value, f"[secret {name}]")
+        if any(hint in text for hint in _HEADER_HINTS):
+            text = _HEADER.sub(lambda match: match[1] + match[2] + _HEADER_TEXT, text)
+        return text
+
+    def _clean_fields(self, value: Any) -> Any:
+        changes = {}
+        for item in dataclasses.fields(value):
+            if item.name not in _KEPT_FIELDS:
+                old = getattr(value, item.name)
+                new = self._clean_field(old)
+                if new is not old:
+                    changes[item.name] = new
+        return dataclasses.replace(value, **changes) if changes else value
+
+    def _clean_field(self, value: Any) -> Any:
+        if isinstance(value, CaseRef | PlannedCase):
+            return value
+        if dataclasses.is_dataclass(value):
+            return self._clean_fields(value)
+        if isinstance(value, tuple):
+            return tuple(self._clean_field(item) for item in value)
+        if isinstance(value, str | dict | list):
+            return self._clean_data(value)
+        return value
+
+    def _clean_data(self, value: Any) -> Any:
+        """JSON data: here numbers are foreign as well (a PIN in a tool call's arguments)."""
+        if isinstance(value, str):
+            return self.clean_text(value)
+        if isinstance(value, dict):
+            return {
+                self.clean_text(key): _HEADER_TEXT
+                if isinstance(item, str) and key.lower() in _HEADER_KEYS
+                else self._clean_data(item)
+                for key, item in value.items()
+            }
+        if isinstance(value, list):
+            return [self._clean_data(item) for item in value]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            written = json.dumps(value)
+            cleaned = self.clean_text(written)
+            return value if cleaned == written else cleaned
+        return value

@@ -1,0 +1,29 @@
+"""The folder where the workbench keeps what it must remember: runs, and later cache and undo."""
+
+import os
+from pathlib import Path
+
+FOLDER = ".workbench"
+
+
+def state_dir(root: Path, explicit: Path | None = None) -> Path:
+    """Where the state of `root` is kept: `.workbench` in it, or the folder that `--state-dir` names. Makes nothing."""
+    return explicit.absolute() if explicit is not None else root / FOLDER
+
+
+def make_state_dir(path: Path) -> None:
+    """Makes the folder, for its owner only, with a `.gitignore` of its own that hides all of it.
+
+    Raises:
+        OSError: it cannot be made or written to.
+    """
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ignore = path / ".gitignore"
+    if not ignore.exists():
+        with os.fdopen(os.open(ignore, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+            file.write("*\n")
+
+
+def runs_dir(path: Path) -> Path:
+    """The folder with one folder a run, in the state folder `path`."""
+    return path / "runs"
