@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.agent_process import AgentProcess, Stream, read_error
 from workbench.engine.channel import Channel, Frame
 from workbench.engine.output import OutputPipe
@@ -147,7 +148,7 @@ class CaseRun:
             return
         try:
             self._channel.send({"op": "turn", "content": self._messages[turn]})
-        except ValueError as error:
+        except FrameTooLargeError as error:
             self.cancel(CaseError("too_large", f"the user's message of turn {turn + 1} cannot be sent: {error}"))
 
     def _take(self, frame: Frame) -> None:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from workbench.agents.worker.frames import Decoder, encode
+from workbench.agents.worker.frames import Decoder, FrameTooLargeError, encode
 
 _READ = 256 * 1024
 _DECODED_ASIDE = 256 * 1024
@@ -87,7 +87,7 @@ class Channel:
         self.received_bytes += len(data)
         try:
             self._received.extend(self._decoder.feed(data))
-        except ValueError as error:
+        except FrameTooLargeError as error:
             self._end_reason = str(error)
         if not data:
             self._end_reason = ""

@@ -49,12 +49,11 @@ class Decoder:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Any]:
-        """The messages that `data` completes.
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """The JSON of each message that `data` completes, not yet decoded.
 
         Raises:
             FrameTooLargeError: a frame announces more than `MAX_FRAME` bytes; the stream cannot be read any further.
-            ValueError: a frame is not JSON.
         """
         self._buffer += data
         while len(self._buffer) >= _LENGTH.size:
@@ -66,7 +65,7 @@ class Decoder:
                 return
             body = bytes(self._buffer[_LENGTH.size : end])
             del self._buffer[:end]
-            yield json.loads(body)
+            yield body
 
 
 def send(sock: socket.socket, message: Any, fds: Sequence[int] = ()) -> None:
@@ -109,7 +108,7 @@ class Channel:
                 for fd in fds:
                     os.set_inheritable(fd, False)
                 self._fds.extend(fds)
-        self.pending.extend(self._decoder.feed(data))
+        self.pending.extend(map(json.loads, self._decoder.feed(data)))
         return bool(data)
 
     def receive(self) -> Optional[Dict[str, Any]]:
