@@ -104,6 +104,14 @@ def test_a_flood_of_differences_is_counted_and_not_kept() -> None:
     assert row["more_differences"] == 500 - MAX_DIFFERENCES
 
 
+def test_a_huge_call_is_not_repeated_in_its_row() -> None:
+    huge = ToolCall("a", {"text": "x" * 1_000_000, **{f"k{index}": index for index in range(1000)}})
+    (row,) = call_rows([huge], [huge], ignore_args=False)
+    assert row["mark"] == "same"
+    assert len(json.dumps(row)) < 10_000
+    assert row["actual"]["args"]["…"] == "801 more"
+
+
 @pytest.mark.parametrize("cells", [alignment.MAX_CELLS, 0])
 def test_a_loop_of_hundreds_of_calls(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alignment, "MAX_CELLS", cells)

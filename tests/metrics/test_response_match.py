@@ -118,6 +118,13 @@ def test_hostile_answers_are_scored(turn: MakeTurn, text: str) -> None:
     assert len(found.result.reason) < 500
 
 
+def test_a_flood_of_text_is_scored_without_an_explanation_as_large(turn: MakeTurn) -> None:
+    found = _score([("a word", "word " * 200_000)], turn)
+    assert found.result.score == rouge_1("a word", "word " * 200_000).f > 0
+    assert "not explained" in found.result.reason
+    assert len(json.dumps(found.turns[0].details)) < 1000
+
+
 def test_the_memory_of_stems_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_match, "MAX_STEMS", 10)
     assert rouge_1(" ".join(f"word{index}" for index in range(50)), "word7 other").recall == 1 / 50

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
-from workbench.metrics.trajectory import score
+from workbench.metrics.trajectory import MAX_ROWS, score
 from workbench.model.criteria import Criterion
 
 Turn = dict[str, Any]
@@ -91,6 +91,13 @@ def test_more_calls_than_expected_are_fine_unless_exact(turn: MakeTurn) -> None:
     expected, actual = [turn("a")], [turn("x", "a", "y")]
     for match_type, value in (("EXACT", 0.0), ("IN_ORDER", 1.0), ("ANY_ORDER", 1.0)):
         assert _score(expected, actual, match_type=match_type).result.score == value
+
+
+def test_an_endless_loop_of_calls_has_a_short_explanation(turn: MakeTurn) -> None:
+    found = _score([turn("a")], [turn(*["a"] * 5000)]).turns[0]
+    assert found.reason == "call 2: a was called and is not expected"
+    assert len(found.details["rows"]) == MAX_ROWS
+    assert found.details["more_rows"] == 5000 - MAX_ROWS
 
 
 def test_turns_without_intermediate_data_have_no_calls(turn: MakeTurn) -> None:

@@ -12,11 +12,13 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from workbench.metrics.alignment import heaviest_pairs, lcs_pairs
-from workbench.metrics.json_difference import ABSENT, describe, differences, frozen
+from workbench.metrics.json_difference import ABSENT, brief, describe, differences, frozen
 from workbench.model.invocation import ToolCall
 
 MAX_DIFFERENCES = 50
 """Kept for each row; the row's `more_differences` counts the others."""
+MAX_ARGUMENTS = 200
+"""Kept for each call of a row; a last argument `…` counts the others. Long values stand as short texts (`brief`)."""
 
 
 def call_keys(calls: Sequence[ToolCall], *, ignore_args: bool) -> list[Hashable]:
@@ -48,8 +50,8 @@ def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], *, ignor
         rows.append(
             {
                 "mark": mark,
-                "expected": None if one is None else {"name": one.name, "args": one.args},
-                "actual": None if other is None else {"name": other.name, "args": other.args},
+                "expected": _shown_call(one),
+                "actual": _shown_call(other),
                 "expected_index": row,
                 "actual_index": column,
                 "differences": found,
@@ -57,6 +59,17 @@ def call_rows(expected: Sequence[ToolCall], actual: Sequence[ToolCall], *, ignor
             }
         )
     return rows
+
+
+def _shown_call(call: ToolCall | None) -> dict[str, Any] | None:
+    if call is None:
+        return None
+    args = call.args
+    if args is not None:
+        args = {name: brief(value) for name, value in itertools.islice(args.items(), MAX_ARGUMENTS)}
+        if len(args) < len(call.args or {}):
+            args["…"] = f"{len(call.args or {}) - len(args)} more"
+    return {"name": call.name, "args": args}
 
 
 def _differences(expected: ToolCall, actual: ToolCall) -> tuple[list[dict[str, Any]], int]:

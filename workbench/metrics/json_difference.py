@@ -20,6 +20,7 @@ class Absent:
 
 ABSENT: Final = Absent()
 SHOWN_LIMIT = 60
+BRIEF_LIMIT = 2_000
 _CONTEXT = 16
 _UNSEEN = ("Cf", "Mn", "Me", "Zs", "Co", "Cn")
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
@@ -53,17 +54,17 @@ def differences(expected: Any, actual: Any, path: str) -> Iterator[tuple[str, An
 
 
 def describe(path: str, expected: Any, actual: Any) -> dict[str, Any]:
-    """One difference as JSON data: `path`; the two values (null where there is none); their types in human terms
-    (`number`, `text`, `true/false`, `list`, `object`, `nothing`); and both as short text that is safe to show, with
-    invisible characters named and long texts cut around their first difference."""
+    """One difference as JSON data: `path`; the two values (null where there is none, `brief`); their types in human
+    terms (`number`, `text`, `true/false`, `list`, `object`, `nothing`); and both as short text that is safe to show,
+    with invisible characters named and long texts cut around their first difference."""
     if isinstance(expected, str) and isinstance(actual, str):
         expected_shown, actual_shown = _shown_texts(expected, actual)
     else:
         expected_shown, actual_shown = shown(expected), shown(actual)
     return {
         "path": path,
-        "expected": None if expected is ABSENT else expected,
-        "actual": None if actual is ABSENT else actual,
+        "expected": None if expected is ABSENT else brief(expected),
+        "actual": None if actual is ABSENT else brief(actual),
         "expected_type": type_name(expected),
         "actual_type": type_name(actual),
         "expected_shown": expected_shown,
@@ -104,6 +105,15 @@ def shown(value: Any, *, limit: int = SHOWN_LIMIT) -> str:
         return _quoted(value, 0, limit)
     text = json.dumps(value, ensure_ascii=False, default=str)
     return _line(text if len(text) <= limit else text[: limit - 1] + "…")
+
+
+def brief(value: Any) -> Any:
+    """The value itself, or a short text in place of one whose JSON has more than `BRIEF_LIMIT` characters: the
+    explanation of a verdict must not be larger than the transcript, where the value stands whole."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    size = len(value) if isinstance(value, str) else len(json.dumps(value, default=str))
+    return value if size <= BRIEF_LIMIT else shown(value, limit=4 * SHOWN_LIMIT)
 
 
 def _step(key: str) -> str:

@@ -9,13 +9,13 @@ Text of thoughts counts, as in ADK; an answer without words scores 0, even again
 Details of a turn: `precision`, `recall`, `f`; `matched` and `missing`, words of the expected answer as written there;
 `extra`, words of the agent's; `expected_marks` and `actual_marks`, each text cut into [piece, mark] with the marks
 `same`, `missing` (expected) or `extra` (actual) and `space` for what is between words: the pieces joined are the text.
+Texts of more than `MAX_EXPLAINED` characters have no words and no marks but `unexplained`, a sentence with the reason.
 Details of the case: `turns`, how many, and `lowest_turn`, counted from 0.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from itertools import repeat
 from typing import Any, NamedTuple
 
 from workbench.events import MetricResult
@@ -27,6 +27,7 @@ from workbench.model.invocation import content_text
 from workbench.text import one_line
 
 MAX_STEMS = 100_000
+MAX_EXPLAINED = 100_000
 _LONG_TEXT = 20_000
 _WORDS_NAMED = 5
 
@@ -41,12 +42,16 @@ class Rouge(NamedTuple):
 
 def rouge_1(expected: str, actual: str) -> Rouge:
     """Shares of words, each word counted as often as both texts have it."""
-    wanted = _cached_counts(expected) if len(expected) <= _LONG_TEXT else _counts(expected)
-    got = _counts(actual)
-    few, many = (wanted, got) if len(wanted) <= len(got) else (got, wanted)
-    shared = sum(map(min, few.values(), map(many.get, few, repeat(0))))
-    precision = shared / max(got.total(), 1)
-    recall = shared / max(wanted.total(), 1)
+    reference = _remembered_reference(expected) if len(expected) <= _LONG_TEXT else _reference(expected)
+    left = dict(reference.counts)
+    got = _stems(actual)
+    shared = 0
+    for stem in got:
+        if left.get(stem):
+            left[stem] -= 1
+            shared += 1
+    precision = shared / max(len(got), 1)
+    recall = shared / max(reference.total, 1)
     return Rouge(precision, recall, _package().f_measure(precision, recall))
 
 
@@ -82,8 +87,18 @@ def _turn(criterion: Criterion, expected: dict[str, Any], actual: dict[str, Any]
 
 def explain(expected: str, actual: str) -> dict[str, Any]:
     """`matched`, `missing`, `extra`, `expected_marks`, `actual_marks` as described above."""
+    if max(len(expected), len(actual)) > MAX_EXPLAINED:
+        said = f"a text of more than {MAX_EXPLAINED:,} characters is scored, but not explained word by word"
+        return {
+            "matched": [],
+            "missing": [],
+            "extra": [],
+            "expected_marks": [],
+            "actual_marks": [],
+            "unexplained": said,
+        }
     wanted, got = placed_words(expected), placed_words(actual)
-    rows, columns = _matches([_stem(word) for word in wanted], [_stem(word) for word in got])
+    rows, columns = _matches([_STEMS[word.text] for word in wanted], [_STEMS[word.text] for word in got])
     return {
         "matched": [expected[word.start : word.end] for index, word in enumerate(wanted) if index in rows],
         "missing": [expected[word.start : word.end] for index, word in enumerate(wanted) if index not in rows],
@@ -129,6 +144,8 @@ def _marks(text: str, found: Sequence[Word], matched: set[int], other: str) -> l
 
 
 def _reason(details: dict[str, Any]) -> str:
+    if "unexplained" in details:
+        return str(details["unexplained"])
     matched, missing, extra = (details[key] for key in ("matched", "missing", "extra"))
     expected = len(matched) + len(missing)
     if not expected:
@@ -176,13 +193,19 @@ class _Stems(dict[str, str]):
 _STEMS = _Stems()
 
 
-def _stem(word: Word) -> str:
-    return _STEMS[word.text]
+def _stems(text: str) -> list[str]:
+    return list(map(_STEMS.__getitem__, words(text)))
 
 
-def _counts(text: str) -> Counter[str]:
-    return Counter(map(_STEMS.__getitem__, words(text)))
+class _Reference(NamedTuple):
+    counts: Counter[str]
+    total: int
 
 
-_cached_counts = lru_cache(maxsize=512)(_counts)
-"""For references, which come again with each repeat and each save."""
+def _reference(text: str) -> _Reference:
+    counts = Counter(_stems(text))
+    return _Reference(counts, counts.total())
+
+
+# A reference comes again with each repeat and each save.
+_remembered_reference = lru_cache(maxsize=512)(_reference)

@@ -4,8 +4,8 @@ A turn scores 1.0 or 0.0, the case their mean. Only names and args are compared,
 without args is not equal to one with {} (ADK's rule, kept).
 
 Details of a turn: `match_type`, `ignore_args`, `rows` (see `call_rows`) and `other_match_types`: the score that EXACT,
-IN_ORDER and ANY_ORDER would have given, and `names only` for the configured match type without args. Details of the
-case: the same without `rows`, `other_match_types` being means.
+IN_ORDER and ANY_ORDER would have given, and `names only` for the configured match type without args; `more_rows` counts
+the rows above `MAX_ROWS` that are left out. Details of the case: the same without rows, `other_match_types` being means.
 """
 
 from collections import Counter
@@ -22,6 +22,7 @@ from workbench.model.criteria import Criterion
 from workbench.model.invocation import ToolCall, tool_calls
 
 NAMES_ONLY = "names only"
+MAX_ROWS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +83,14 @@ def _turn(criterion: Criterion, rule: Rule, expected: dict[str, Any], actual: di
     value = others[rule.match_type]
     others[NAMES_ONLY] = float(_names_match(rule.match_type, wanted, got))
     reason = "" if value else next(_complaints(rows, rule.match_type), "")
-    details = {
+    details: dict[str, Any] = {
         "match_type": rule.match_type,
         "ignore_args": rule.ignore_args,
-        "rows": rows,
+        "rows": rows[:MAX_ROWS],
         "other_match_types": others,
     }
+    if len(rows) > MAX_ROWS:
+        details["more_rows"] = len(rows) - MAX_ROWS
     return MetricResult(
         criterion.name, status_of(value, criterion.threshold), value, criterion.threshold, reason, details
     )
