@@ -4,8 +4,9 @@ A turn scores 1.0 or 0.0, the case their mean. Only names and args are compared,
 without args is not equal to one with {} (ADK's rule, kept).
 
 Details of a turn: `match_type`, `ignore_args`, `rows` (see `call_rows`) and `other_match_types`: the score that EXACT,
-IN_ORDER and ANY_ORDER would have given, and `names only` for the configured match type without args; `more_rows` counts
-the rows above `MAX_ROWS` that are left out. Details of the case: the same without rows, `other_match_types` being means.
+IN_ORDER and ANY_ORDER would have given, and `names only` for the configured match type without args; `more_rows`
+counts the rows above `MAX_ROWS` that are left out. Details of the case: the same without rows, `other_match_types`
+being means.
 """
 
 from collections import Counter
