@@ -6,59 +6,72 @@ exactly one of `conversation` and `conversation_scenario`, and personas are look
 
 import base64
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from workbench.model.evalset_schema import PREBUILT_PERSONAS, InvocationEvent
-
-Location = tuple[str | int, ...]
-"""Keys and list positions from the value that was validated down to the one meant."""
+from workbench.model.breaches import Breach, below, nearest
+from workbench.model.evalset_schema import (
+    PREBUILT_PERSONAS,
+    EvalCase,
+    InvocationEvent,
+    SessionInput,
+    UserBehavior,
+    UserPersona,
+)
+from workbench.model.schema_words import breaches_of
 
 # Objects that belong to the user: tool arguments, state. Nothing in them is ours to drop or rename.
 _OPAQUE = frozenset({"args", "response", "state", "part_metadata", "tool_declarations", "final_session_state"})
+_CASE_KEYS = frozenset(EvalCase.__annotations__)
+_SESSION_KEYS = frozenset(SessionInput.__annotations__)
 _EVENT_KEYS = frozenset(InvocationEvent.__annotations__)
-
-
-@dataclass(frozen=True, slots=True)
-class Breach:
-    """A rule that a value breaks, at a location inside it."""
-
-    location: Location
-    message: str
-    hint: str = ""
+_EDITOR_KEYS = frozenset({"invocationIndex", "toolUseIndex"})
+"""ADK's own web editor leaves them on events, for nobody."""
 
 
 def case_breaches(case: dict[str, Any]) -> Iterator[Breach]:
-    """What is wrong with a case whose fields are all right. `case` is what `EvalCase` validated."""
+    """What is wrong or odd with a case whose fields are all right. `case` is what `EvalCase` validated."""
     conversation, scenario = case.get("conversation"), case.get("conversation_scenario")
+    odd_keys = case.keys() - _CASE_KEYS
     if conversation is None and scenario is None:
-        yield Breach((), "a case needs `conversation` or `conversation_scenario`, and this one has neither")
+        yield _neither(odd_keys)
     elif conversation is not None and scenario is not None:
         yield Breach(
-            ("conversation_scenario",), "a case has either `conversation` or `conversation_scenario`, never both"
+            ("conversation_scenario",),
+            "a case has either `conversation` or `conversation_scenario`, and this one has both",
         )
+    for key in odd_keys:
+        yield from _mistyped(key, _CASE_KEYS)
+    for key in (case.get("session_input") or {}).keys() - _SESSION_KEYS:
+        yield from below(("session_input",), _mistyped(key, _SESSION_KEYS))
     for number, invocation in enumerate(conversation or ()):
-        for breach in invocation_breaches(invocation):
-            yield Breach(("conversation", number, *breach.location), breach.message, breach.hint)
-    persona = scenario.get("user_persona") if scenario else None
-    if isinstance(persona, str) and persona not in PREBUILT_PERSONAS:
-        yield Breach(
-            ("conversation_scenario", "user_persona"),
-            f"no prebuilt persona is called {persona!r}",
-            f"There are {', '.join(PREBUILT_PERSONAS)}, or an object with id, description and behaviors",
-        )
+        yield from below(("conversation", number), invocation_breaches(invocation))
+    if scenario and scenario.get("user_persona") is not None:
+        yield from below(("conversation_scenario", "user_persona"), _persona_breaches(scenario["user_persona"]))
 
 
 def invocation_breaches(invocation: dict[str, Any]) -> Iterator[Breach]:
     """The same for one turn. `invocation` is what `Invocation` validated."""
     data = invocation.get("intermediate_data")
-    if data and "invocation_events" in data and len(data) > 1:
-        other = next(key for key in data if key != "invocation_events")
+    if not data or "invocation_events" not in data:
+        return
+    for other in data.keys() - {"invocation_events"}:
         yield Breach(
             ("intermediate_data", other),
             f"`{other}` beside `invocation_events`: these are two ways to write the same thing",
             "Keep `invocation_events`, or `tool_uses`, `tool_responses` and `intermediate_responses`",
+            on_key=True,
         )
+    for number, event in enumerate(data["invocation_events"]):
+        for key in event.keys() - _EVENT_KEYS - _EDITOR_KEYS:
+            yield dropped(("intermediate_data", "invocation_events", number, key), _EVENT_KEYS)
+
+
+def dropped(location: tuple[str | int, ...], known: frozenset[str]) -> Breach:
+    """The warning for a key (the last step of `location`) that ADK reads over."""
+    key = str(location[-1])
+    meant = nearest(key, known)
+    hint = f"Did you mean `{meant}`?" if meant else ""
+    return Breach(location, f"ADK does not know the key `{key}` here and drops it", hint, "warning", on_key=True)
 
 
 def normal_invocation(invocation: dict[str, Any]) -> dict[str, Any]:
@@ -80,3 +93,38 @@ def normal(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.urlsafe_b64encode(value).decode("ascii")
     return value
+
+
+def _neither(odd_keys: set[str]) -> Breach:
+    message = "a case needs `conversation` or `conversation_scenario`, and this one has neither"
+    for key in odd_keys:
+        if meant := nearest(key, frozenset({"conversation", "conversation_scenario"})):
+            return Breach((key,), message, f"Did you mean `{meant}` by `{key}`?", on_key=True)
+    return Breach((), message)
+
+
+def _mistyped(key: str, known: frozenset[str]) -> Iterator[Breach]:
+    """ADK keeps unknown keys of cases and session inputs, so only those that look like a slip are worth a word."""
+    meant = nearest(key, known)
+    if meant and meant not in ("conversation", "conversation_scenario"):
+        message = f"`{key}` is kept, but nothing reads it"
+        yield Breach((key,), message, f"Did you mean `{meant}`?", "warning", on_key=True)
+
+
+def _persona_breaches(persona: Any) -> Iterator[Breach]:
+    if isinstance(persona, str):
+        if persona not in PREBUILT_PERSONAS:
+            known = ", ".join(PREBUILT_PERSONAS)
+            meant = nearest(persona.upper(), frozenset(PREBUILT_PERSONAS))
+            hint = f"Did you mean {meant}?" if meant else f"There are {known}; or write an object"
+            yield Breach((), f"no prebuilt persona is called `{persona}`", hint)
+        return
+    errors = breaches_of(UserPersona, persona)
+    yield from errors
+    if errors:
+        return
+    for key in persona.keys() - UserPersona.__annotations__.keys():
+        yield dropped((key,), frozenset(UserPersona.__annotations__))
+    for number, behavior in enumerate(persona["behaviors"]):
+        for key in behavior.keys() - UserBehavior.__annotations__.keys():
+            yield dropped(("behaviors", number, key), frozenset(UserBehavior.__annotations__))

@@ -14,7 +14,9 @@ from pydantic import ConfigDict, with_config
 from pydantic.alias_generators import to_camel
 from typing_extensions import TypedDict
 
-STRICT = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", val_json_bytes="base64")
+STRICT = ConfigDict(
+    alias_generator=to_camel, populate_by_name=True, extra="forbid", val_json_bytes="base64", loc_by_alias=False
+)
 
 AnyName = str
 """An enumeration there. It takes every text, in any case, with no more than a Python warning for unknown ones."""

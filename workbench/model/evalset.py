@@ -1,18 +1,29 @@
 """An open evalset file: its cases by name at once, each case in full when somebody looks at it, and every fault at its
 place."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from workbench.model.case_rules import Breach, normal, normal_invocation
+from workbench.model.breaches import Breach
+from workbench.model.case_rules import normal, normal_invocation
+from workbench.model.evalset_schema import SessionInput
 from workbench.model.faults import Fault
-from workbench.model.validation import validate_case
+from workbench.model.locating import fault_of, faults_of
+from workbench.model.old_formats import session_input
+from workbench.model.opening import FileFormat, Opened, file_faults, name_of, open_file, unreadable
+from workbench.model.places import Places
+from workbench.model.scanner import scan
+from workbench.model.schema_words import breaches_of, describe
+from workbench.model.text_file import TextFile
 
 FileKind = Literal["evalset", "test"]
-FileFormat = Literal["current", "old_evalset", "old_test"]
+CHECKED_AT_ONCE = 256 * 1024
+"""Files up to so many bytes are checked in full when they are opened (a few milliseconds); larger ones by `check`."""
+MOST_FAULTS = 500
+"""So many errors, and so many warnings, are told of one file."""
+_CASES_KEPT = 64
 
 
 class BrokenFileError(ValueError):
@@ -50,25 +61,31 @@ class EvalCase:
     """Those of the case; a turn's own are in the turn."""
     final_session_state: dict[str, Any] | None
     raw: Any
-    """The case's JSON as it stands in the file."""
+    """The case's JSON as it stands in the file; for the old test format the whole list of turns."""
 
 
 class EvalsetDocument:
-    """One evalset file, open. Nothing here raises because of what the file holds: what is wrong is in `faults`."""
+    """One evalset file, open. Nothing here raises because of what the file holds, but `case` for a broken case: what
+    is wrong is in `faults`.
 
-    def __init__(self, path: Path, content: dict[str, Any], faults: tuple[Fault, ...]) -> None:
+    The content is that of the moment of opening; a file that changes on disk is opened again.
+    """
+
+    def __init__(self, path: Path, opened: Opened) -> None:
         self.path = path
-        self.kind: FileKind = "test" if path.name.endswith(".test.json") else "evalset"
-        self.format: FileFormat = "current"
-        self.eval_set_id: str = str(content.get("eval_set_id") or path.name.split(".")[0])
-        self.name: str | None = content.get("name")
-        self.description: str | None = content.get("description")
-        self.faults = faults
-        self._cases: list[Any] = content.get("eval_cases") or []
-        self.cases: Sequence[CaseSummary] = tuple(
-            CaseSummary(str(case.get("eval_id", case.get("evalId", ""))), index)
-            for index, case in enumerate(self._cases)
-        )
+        self.format: FileFormat = opened.format
+        self.kind: FileKind = "test" if path.name.endswith(".test.json") or opened.format == "old_test" else "evalset"
+        self.eval_set_id: str = _text(opened.frame.get("eval_set_id")) or name_of(path)
+        self.name: str | None = _text(opened.frame.get("name"))
+        self.description: str | None = _text(opened.frame.get("description"))
+        self._content = opened.cases
+        ids = opened.cases.ids if opened.cases is not None else []
+        self.cases: Sequence[CaseSummary] = tuple(CaseSummary(eval_id, index) for index, eval_id in enumerate(ids))
+        self._kept: dict[int, EvalCase] = {}
+        self._checked = False
+        self.faults: tuple[Fault, ...] = (*opened.faults, *self._id_faults())
+        if opened.size <= CHECKED_AT_ONCE:
+            self.check()
 
     @property
     def broken(self) -> bool:
@@ -80,53 +97,114 @@ class EvalsetDocument:
 
         Raises:
             BrokenCaseError: ADK would reject the case.
+            IndexError: there is no such position.
         """
-        raw = self._cases[index]
-        value, breaches = validate_case(json.dumps(raw))
+        if index in self._kept:
+            return self._kept[index]
+        if self._content is None or not 0 <= index < len(self.cases):
+            raise IndexError(f"{self.path} has no case {index}")
+        value, faults = self._content.look(index, warnings=False)
         if value is None:
-            raise BrokenCaseError(tuple(self._fault(breach) for breach in breaches))
-        turns = value.get("conversation")
-        scenario = value.get("conversation_scenario")
-        session = value.get("session_input")
-        return EvalCase(
-            eval_id=value["eval_id"],
-            turns=None if turns is None else tuple(normal_invocation(turn) for turn in turns),
-            scenario=None if scenario is None else normal(scenario),
-            session_input=None if session is None else normal(session),
-            rubrics=tuple(normal(rubric) for rubric in value.get("rubrics") or ()),
-            final_session_state=value.get("final_session_state"),
-            raw=raw,
-        )
+            raise BrokenCaseError(tuple(fault for fault in faults if fault.severity == "error"))
+        if len(self._kept) >= _CASES_KEPT:
+            self._kept.pop(next(iter(self._kept)), None)
+        case = self._kept[index] = _eval_case(value, self._content.raw(index))
+        return case
 
     def check(self) -> tuple[Fault, ...]:
-        """Validate every case and return all faults of the file, which `faults` holds from now on."""
-        for index, raw in enumerate(self._cases):
-            _, breaches = validate_case(json.dumps(raw))
-            self.faults += tuple(self._fault(breach, index) for breach in breaches)
+        """Validate every case (once) and return all faults of the file, which `faults` holds from then on."""
+        if not self._checked:
+            self._checked = True
+            found = dict.fromkeys([*self.faults, *self._case_faults()])
+            self.faults = tuple(sorted(found, key=lambda fault: (fault.line, fault.column)))
         return self.faults
 
-    def _fault(self, breach: Breach, index: int = 0) -> Fault:
-        return Fault(self.path, 0, 0, f"eval_cases[{index}]", breach.message, breach.hint)
+    def _case_faults(self) -> Iterator[Fault]:
+        counts = {"error": 0, "warning": 0}
+        for case in self.cases:
+            assert self._content is not None  # it has cases
+            _, faults = self._content.look(case.index, warnings=counts["warning"] < MOST_FAULTS)
+            for fault in faults:
+                counts[fault.severity] += 1
+                yield fault
+            if counts["error"] >= MOST_FAULTS:
+                message = f"more than {MOST_FAULTS} errors: the cases after this one were not checked"
+                yield Fault(self.path, faults[-1].line, faults[-1].column, "", message)
+                return
+
+    def _id_faults(self) -> Iterator[Fault]:
+        """Cases that cannot be told apart, or have no name: known without checking them."""
+        if self._content is None:
+            return
+        first: dict[str, int] = {}
+        told = 0
+        for case in self.cases:
+            if not case.eval_id or case.eval_id in first:
+                told += 1
+                yield from self._id_fault(case, first.get(case.eval_id))
+            if told >= MOST_FAULTS:
+                return
+            first.setdefault(case.eval_id, case.index)
+
+    def _id_fault(self, case: CaseSummary, first: int | None) -> Iterator[Fault]:
+        assert self._content is not None  # it has cases
+        if case.eval_id:
+            message = f"the id `{case.eval_id}` stands twice in the file: case {first} has it, too (counted from 0)"
+            yield self._content.fault(case.index, Breach(("eval_id",), message, "Ids must differ"))
+            return
+        value, faults = self._content.look(case.index)
+        yield from faults
+        if value is not None:
+            yield self._content.fault(case.index, Breach(("eval_id",), "the id of this case is empty", "", "warning"))
 
 
 def open_evalset(path: Path, *, initial_session: dict[str, Any] | None = None) -> EvalsetDocument:
-    """Open an evalset or test file, of today's schema or one of the two old ones. A file that is missing or unreadable
-    gives a document without cases and with one fault. `initial_session` is what `read_initial_session` gave; it goes
-    with the old test format only."""
-    try:
-        return EvalsetDocument(path, json.loads(path.read_text(encoding="utf-8")), ())
-    except (OSError, ValueError) as error:
-        return EvalsetDocument(path, {}, (Fault(path, 0, 0, "", str(error)),))
+    """Open an evalset or test file, of today's schema or one of the two old ones.
+
+    A file that is missing or unreadable gives a document without cases and with its faults. `initial_session` is what
+    `read_initial_session` gave; it goes with the old test format only, and is a fault of any other file.
+    """
+    return EvalsetDocument(path, open_file(path, initial_session))
 
 
 def read_initial_session(path: Path) -> dict[str, Any]:
-    """The `{state, app_name, user_id}` of an initial session file, as ADK's AgentEvaluator takes it.
+    """The `{state, app_name, user_id}` of an initial session file, as ADK's AgentEvaluator takes it; {} is none.
 
     Raises:
         BrokenFileError: the file cannot be read or ADK would reject it.
     """
     try:
-        session: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise BrokenFileError((Fault(path, 0, 0, "", str(error)),)) from None
-    return session
+        file = TextFile.read(path)
+    except OSError as error:
+        raise BrokenFileError((unreadable(path, error),)) from None
+    text = file.text()
+    places = Places(text)
+    scanned = scan(text, places=places)
+    faults = [*file_faults(path, file), *(fault_of(path, flaw, places) for flaw in scanned.flaws)]
+    content = scanned.root.value() if scanned.root is not None else None
+    if scanned.root is not None:
+        wrong = [Breach((), f"this must be an object with app_name, user_id and state, not {describe(content)}")]
+        if isinstance(content, dict):
+            wrong = breaches_of(SessionInput, session_input(content)) if content else []
+        faults += faults_of(path, wrong, scanned.root, places)
+    errors = tuple(fault for fault in faults if fault.severity == "error")
+    if errors or not isinstance(content, dict):
+        raise BrokenFileError(errors)
+    return content
+
+
+def _eval_case(value: dict[str, Any], raw: Any) -> EvalCase:
+    turns, scenario, session = value.get("conversation"), value.get("conversation_scenario"), value.get("session_input")
+    return EvalCase(
+        eval_id=value["eval_id"],
+        turns=None if turns is None else tuple(normal_invocation(turn) for turn in turns),
+        scenario=None if scenario is None else normal(scenario),
+        session_input=None if session is None else normal(session),
+        rubrics=tuple(normal(rubric) for rubric in value.get("rubrics") or ()),
+        final_session_state=value.get("final_session_state"),
+        raw=raw,
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

@@ -22,9 +22,9 @@ from typing_extensions import TypedDict
 from workbench.model.content_schema import STRICT, Content, FunctionCall, FunctionResponse, Part
 from workbench.model.grounding_schema import GroundingMetadata, UsageMetadata
 
-OPEN = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
+OPEN = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow", loc_by_alias=False)
 # Dropped keys are let through here as well: they are kept in `raw`, and seen to be warned about.
-LOOSE = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
+LOOSE = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow", loc_by_alias=False)
 PLAIN = ConfigDict(extra="allow")
 
 

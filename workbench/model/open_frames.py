@@ -17,13 +17,15 @@ _LONGEST_PATH = 40
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Something wrong in a JSON text, at an offset; `location` is where in the tree the scanner was."""
+    """Something wrong in a JSON text, at an offset; `location` is where in the tree the scanner was. `certain` says
+    that there is no doubt what was meant, so that the tree around it can be believed."""
 
     offset: int
     location: Location
     message: str
     hint: str = ""
     severity: Literal["error", "warning"] = "error"
+    certain: bool = False
 
 
 @dataclass(slots=True)
@@ -83,10 +85,15 @@ class Notebook:
         return len(self._flaws) >= MOST_FLAWS
 
     def complain(
-        self, offset: int, message: str, hint: str = "", severity: Literal["error", "warning"] = "error"
+        self,
+        offset: int,
+        message: str,
+        hint: str = "",
+        severity: Literal["error", "warning"] = "error",
+        certain: bool = False,
     ) -> None:
         if not self.full:
-            self._flaws.append(Flaw(offset, self._location(), message, hint, severity))
+            self._flaws.append(Flaw(offset, self._location(), message, hint, severity, certain))
 
     def forget(self, offset: int) -> None:
         """Withdraw a complaint about the token at `offset`: it is part of something else."""

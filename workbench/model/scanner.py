@@ -22,22 +22,23 @@ class Scan:
     flaws: tuple[Flaw, ...]
 
 
-def scan(text: str, *, places: Places | None = None, keep: bool = True) -> Scan:
+def scan(text: str, *, places: Places | None = None, keep: bool = True, depth: int = 0) -> Scan:
     """Read `text`, whatever it holds. Never raises; a text that is not JSON has at least one flaw of severity error.
 
     `places` knows the lines of `text` if it is a piece of a file. Without `keep` there is no tree, only flaws, and
-    memory does not grow with the text.
+    memory does not grow with the text. `depth` is how many brackets are open around a piece of a file.
     """
-    return _Scanner(text, places or Places(text), keep).run()
+    return _Scanner(text, places or Places(text), keep, depth).run()
 
 
 class _Scanner:
     """A state machine over tokens: each open container is a frame, `_outside` stands for the text around the root."""
 
-    def __init__(self, text: str, places: Places, keep: bool) -> None:
+    def __init__(self, text: str, places: Places, keep: bool, depth: int) -> None:
         self._text = text
         self._places = places
         self._keep = keep
+        self._deepest_frames = DEEPEST + 1 - depth
         self._outside = Frame(Node("missing", 0, len(text)), "value")
         self._frames = [self._outside]
         self._notes = Notebook(self._frames)
@@ -92,7 +93,10 @@ class _Scanner:
             if self._stray_quote(frame, token):
                 return
             self._complain(
-                self._previous.end, "a comma is missing here", f"Between two items of a list{self._since(token)}"
+                self._previous.end,
+                "a comma is missing here",
+                f"Between two items of a list{self._since(token)}",
+                certain=True,
             )
         self._accept(frame, token)
 
@@ -107,12 +111,14 @@ class _Scanner:
             self._value_is_missing(frame, self._previous.end)
             self._key(frame, token)
         elif frame.expect == "colon":
-            self._complain(self._previous.end, "a colon is missing after this key")
+            self._complain(self._previous.end, "a colon is missing after this key", certain=True)
             self._accept(frame, token)
         elif frame.expect == "value":
             self._accept(frame, token)
         elif is_key:
-            self._complain(self._previous.end, "a comma is missing here", f"Before the key `{token.value}`")
+            self._complain(
+                self._previous.end, "a comma is missing here", f"Before the key `{token.value}`", certain=True
+            )
             self._key(frame, token)
         elif not self._stray_quote(frame, token):
             self._value_without_key(frame, token)
@@ -159,7 +165,7 @@ class _Scanner:
 
     def _open(self, node: Node) -> None:
         self._frames.append(Frame(node, "first"))
-        if len(self._frames) == DEEPEST + 2:
+        if len(self._frames) == self._deepest_frames + 1:
             self._complain(node.start, f"nested deeper than {DEEPEST} levels: ADK's reader gives up here")
 
     # Marks
@@ -176,7 +182,10 @@ class _Scanner:
         elif frame.expect != "comma":
             twice = frame.expect in ("key", "value")
             self._complain(
-                token.start, "two commas in a row" if twice else "a comma with nothing before it", "Delete it"
+                token.start,
+                "two commas in a row" if twice else "a comma with nothing before it",
+                "Delete it",
+                certain=True,
             )
         else:
             frame.expect = "key" if frame.node.kind == "object" else "value"
@@ -246,7 +255,7 @@ class _Scanner:
             self._value_is_missing(frame, token.start)
         elif frame.expect in ("key", "value"):
             frame.expect = "comma"
-            self._complain(frame.comma, f"a trailing comma before `{token.kind}`", "Delete it")
+            self._complain(frame.comma, f"a trailing comma before `{token.kind}`", "Delete it", certain=True)
         frame.node.end = token.end
         self._frames.pop()
 
@@ -353,7 +362,7 @@ class _Scanner:
             self._lexer.position = comma
             return True
         end = self._lexer.end_of_line_text(token.start)
-        self._complain(before.end - 1, "a quote inside text", 'Write \\"')
+        self._complain(before.end - 1, "a quote inside text", 'Write \\"', certain=True)
         child.node.end, child.node.scalar = end, text[before.start + 1 : end - 1]
         self._lexer.position = end
         return True

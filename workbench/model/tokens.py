@@ -70,7 +70,7 @@ class Token:
 
 
 Complain = Callable[..., None]
-"""Called as complain(offset, message, hint="", severity="error")."""
+"""Called as complain(offset, message, hint="", severity="error", certain=False); see `open_frames.Flaw`."""
 
 
 class Lexer:
@@ -130,7 +130,9 @@ class Lexer:
         if raw.lstrip("-").isdigit():
             if len(raw) <= MOST_DIGITS:
                 return int(raw)
-            self._complain(start, f"a whole number of {len(raw):,} digits: ADK reads at most {MOST_DIGITS:,}")
+            self._complain(
+                start, f"a whole number of {len(raw):,} digits: ADK reads at most {MOST_DIGITS:,}", certain=True
+            )
         return float(raw)
 
     def _irregular(self, start: int) -> Token | None:
@@ -141,14 +143,14 @@ class Lexer:
             return self._triple_quoted(start) if text.startswith('"""', start) else self._broken_string(start)
         if text.startswith("```", start):
             line_end = _LINE_END.search(text, start)
-            self._complain(start, "a Markdown fence (```) around the JSON", "Delete the line")
+            self._complain(start, "a Markdown fence (```) around the JSON", "Delete the line", certain=True)
             self.position = line_end.start() if line_end else len(text)
             return None
         if character in "'`“”„«»":
             return self._strangely_quoted(start)
         if match := _COMMENT.match(text, start):
             mark = {"/": "//", "#": "#"}[character] if text[start : start + 2] != "/*" else "/* */"
-            self._complain(start, f"a comment ({mark}): JSON has none", "Delete it")
+            self._complain(start, f"a comment ({mark}): JSON has none", "Delete it", certain=True)
             self.position = match.end()
             return None
         if match := _NEAR_NUMBER.match(text, start):
@@ -169,6 +171,7 @@ class Lexer:
             start,
             'text in three quotes (""") is Python, not JSON',
             "Use one quote on each side, and \\n for line breaks",
+            certain=True,
         )
         return Token("string", start, match.end(), match.group(1), quoted=True)
 
@@ -179,7 +182,7 @@ class Lexer:
         if match is None:  # a closing typographic quote on its own
             return Token("string", start, start + 1, "", quoted=True)
         name = {"'": "single quotes", "`": "backquotes"}.get(quote, f"typographic quotes ({quote})")
-        self._complain(start, f"{name}: JSON wants double quotes", 'Write "…"')
+        self._complain(start, f"{name}: JSON wants double quotes", 'Write "…"', certain=True)
         return Token("string", start, match.end(), match.group(1), quoted=True)
 
     def _near_number(self, match: re.Match[str]) -> Token:
@@ -194,7 +197,7 @@ class Lexer:
         raw, start = match.group(), match.start()
         token = Token("word", start, match.end(), raw)
         if self.colon_follows(token):
-            self._complain(start, f"the key `{raw[:60]}` is not in quotes", f'Write "{raw[:60]}"')
+            self._complain(start, f"the key `{raw[:60]}` is not in quotes", f'Write "{raw[:60]}"', certain=True)
             return token
         if raw in _NOT_NUMBERS:
             self._complain(start, *_not_a_number(raw), severity="warning")
@@ -202,7 +205,7 @@ class Lexer:
         if raw in _FOREIGN_WORDS:
             value, meant = _FOREIGN_WORDS[raw]
             python = " (it is Python)" if raw in ("True", "False", "None") else ""
-            self._complain(start, f"`{raw}` is not JSON{python}", f"Write {meant}")
+            self._complain(start, f"`{raw}` is not JSON{python}", f"Write {meant}", certain=True)
             return Token("word", start, match.end(), value)
         self._complain(start, f"`{raw[:60]}` is neither true, false, null nor a number", "Text needs double quotes")
         return token
@@ -221,14 +224,14 @@ class Lexer:
             if character == "\\":
                 escape = _ESCAPE.match(text, position - 1)
                 if escape is None:
-                    self._complain(position - 1, *_bad_escape(text[position - 1 : position + 5]))
+                    self._complain(position - 1, *_bad_escape(text[position - 1 : position + 5]), certain=True)
                 position = escape.end() if escape else min(position + 1, len(text))
             elif character in "\r\n" and _NEXT_LINE_IS_JSON.match(text, position):
                 self._complain(start, "this text is never closed: the line ends inside it", 'A " is missing')
                 return self._string(start, position - 1, closed=False)
             elif not complained:
                 complained = True
-                self._complain(position - 1, *_control_character(character))
+                self._complain(position - 1, *_control_character(character), certain=True)
 
     def _string(self, start: int, end: int, *, closed: bool = True) -> Token:
         raw = self.text[start + 1 : end - 1] if closed else self.text[start + 1 : end]

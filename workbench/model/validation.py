@@ -1,33 +1,102 @@
-"""Validate JSON text as ADK would, and say in plain words what is wrong."""
+"""Validate JSON text as ADK would: the value with snake_case keys, and in plain words what is wrong with it."""
 
 import json
+import re
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
-from workbench.model.case_rules import Breach, case_breaches, invocation_breaches, normal_invocation
+from workbench.model.breaches import Breach
+from workbench.model.case_rules import case_breaches, invocation_breaches, normal_invocation
 from workbench.model.evalset_schema import EvalCase, Invocation, adapter
+from workbench.model.places import json_path
+from workbench.model.schema_words import explain
+
+_ESCAPES = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u([dD][89a-fA-F]..)|.)", re.DOTALL)
+_RAW_SURROGATES = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_STAND_INS = 0x10F000
+"""Private-use characters that stand for U+D800 to U+DFFF while pydantic, which refuses those, looks at a value."""
 
 
-def validate_case(text: str | bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
-    """One eval case's JSON text → (the case with snake_case keys, nothing) or (None, what is wrong)."""
-    value, breaches = _validate(EvalCase, text)
-    breaches += case_breaches(value) if value is not None else ()
-    return (None, breaches) if breaches else (value, [])
+def validate_case(text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
+    """One eval case's JSON text → the case with snake_case keys, or None where ADK would reject it, and all that is
+    wrong or odd. `text` is JSON; lone surrogates, which ADK cannot read, are let through."""
+    value, breaches = validate(EvalCase, text)
+    if value is not None:
+        breaches = list(case_breaches(value))
+    rejected = any(breach.severity == "error" for breach in breaches)
+    return (None if rejected else value), breaches
 
 
 def validate_invocation(data: Any) -> dict[str, Any]:
     """See `workbench.model.invocation.normalise_invocation`."""
-    value, breaches = _validate(Invocation, json.dumps(data))
-    breaches += invocation_breaches(value) if value is not None else ()
+    value, breaches = validate(Invocation, json.dumps(data).encode("ascii"))
+    if value is not None:
+        breaches = [breach for breach in invocation_breaches(value) if breach.severity == "error"]
     if value is None or breaches:
-        raise ValueError("\n".join(f"{breach.location}: {breach.message}" for breach in breaches))
+        raise ValueError("\n".join(_sentence(breach) for breach in breaches))
     return normal_invocation(value)
 
 
-def _validate(schema: type, text: str | bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
+def validate(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
+    """JSON text as a `schema` → (the value, []) or (None, why not)."""
+    validator = adapter(schema).validator
     try:
-        value: dict[str, Any] = adapter(schema).validate_json(text)
+        value: dict[str, Any] = validator.validate_json(text)
     except ValidationError as error:
-        return None, [Breach(item["loc"], item["msg"]) for item in error.errors(include_url=False)]
+        if error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid":
+            return None, explain(schema, error)
+        return _validate_shielded(schema, text)
     return value, []
+
+
+def _validate_shielded(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
+    """The same for JSON that pydantic cannot read because of lone surrogates."""
+    try:
+        value = adapter(schema).validator.validate_json(shielded(text))
+    except ValidationError as error:
+        return None, explain(schema, error)
+    return unshielded(value), []
+
+
+def read_json(text: bytes) -> Any:
+    """JSON text as Python data, lone surrogates included.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    try:
+        return from_json(text)
+    except ValueError:
+        return unshielded(from_json(shielded(text)))
+
+
+def shielded(text: bytes) -> bytes:
+    """JSON text in which stand-ins replace the lone surrogates, so that pydantic reads it."""
+
+    def stand_in(match: re.Match[bytes]) -> bytes:
+        half = match.group(1)
+        return chr(_STAND_INS + int(half, 16) - 0xD800).encode() if half else match.group()
+
+    def raw_stand_in(match: re.Match[bytes]) -> bytes:
+        half = match.group().decode("utf-8", "surrogatepass")
+        return chr(_STAND_INS + ord(half) - 0xD800).encode()
+
+    return _RAW_SURROGATES.sub(raw_stand_in, _ESCAPES.sub(stand_in, text))
+
+
+def unshielded(value: Any) -> Any:
+    """Data read from `shielded` text, with the surrogates back in their places."""
+    if isinstance(value, str):
+        return re.sub("[\U0010f000-\U0010f7ff]", lambda match: chr(ord(match.group()) - _STAND_INS + 0xD800), value)
+    if isinstance(value, dict):
+        return {unshielded(key): unshielded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [unshielded(item) for item in value]
+    return value
+
+
+def _sentence(breach: Breach) -> str:
+    text = f"{json_path(breach.location)}: {breach.message}".removeprefix(": ")
+    return f"{text}. {breach.hint}" if breach.hint else text

@@ -1,0 +1,201 @@
+"""Where the cases of an evalset file are, and what they are called, without keeping any of them.
+
+A file of 20 000 cases is listed at several hundred megabytes a second, and exactly: programs write such files, so the
+text between two cases is the same everywhere, and what lies between two such seams is handed to pydantic's JSON
+reader. If that finds one complete object, the seam was real (a reader inside a case would have found brackets that do
+not match); if not, Python's reader says where the case ends. What neither reads is left to the tolerant scanner.
+"""
+
+import codecs
+import json
+import re
+from array import array
+from dataclasses import dataclass, field
+from typing import Any, Required
+
+from pydantic import ConfigDict, TypeAdapter, with_config
+from pydantic_core import from_json
+from typing_extensions import TypedDict
+
+from workbench.model.validation import read_json
+
+_SPACE = re.compile(rb"[ \t\n\r]*")
+_KEY = re.compile(rb'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
+_SEAM = re.compile(rb'[ \t\n\r]*,[ \t\n\r]*(\{)[ \t\n\r]*"[^"\\]*"')
+_WINDOW = 1 << 14
+_FARTHEST_SEAM = 1 << 20
+_decoder = json.JSONDecoder()
+
+
+@with_config(ConfigDict(extra="ignore", populate_by_name=True, alias_generator=lambda _: "evalId"))
+class _Named(TypedDict):
+    eval_id: Required[str]
+
+
+_named = TypeAdapter(list[list[_Named]]).validator
+
+
+@dataclass
+class CaseIndex:
+    """Offsets are bytes; `ids` has "" where a case is no object with an id (its faults say so when it is checked)."""
+
+    ids: list[str] = field(default_factory=list)
+    starts: "array[int]" = field(default_factory=lambda: array("q"))
+    ends: "array[int]" = field(default_factory=lambda: array("q"))
+    odd: list[int] = field(default_factory=list)
+    """Cases that Python's reader takes and ADK's does not (lone surrogates, depth)."""
+    frame: bytes = b""
+    """The file without its cases: everything else that stands in it."""
+    frame_cut: int = 0
+    """The offset at which they were cut out."""
+
+    def add(self, start: int, end: int, eval_id: str) -> None:
+        """Take note of one more case."""
+        self.starts.append(start)
+        self.ends.append(end)
+        self.ids.append(eval_id)
+
+
+def index_cases(data: bytes) -> CaseIndex | None:
+    """The cases of a file of today's schema; None where it is not one JSON object with one `eval_cases` list, or not
+    sound JSON."""
+    start = _list_of_cases(data)
+    if start is None:
+        return None
+    index = _Indexer(data)
+    end = index.read(start)
+    if end is None:
+        return None
+    index.found.frame, index.found.frame_cut = data[:start] + data[end:], start
+    try:
+        frame = read_json(index.found.frame)
+    except ValueError:
+        return None
+    # A second list of that name would be the one that counts.
+    return index.found if isinstance(frame, dict) and frame.get("eval_cases") == [] else None
+
+
+def _list_of_cases(data: bytes) -> int | None:
+    """The offset after the bracket that opens `eval_cases`."""
+    position = _after_space(data, 0)
+    if data[position : position + 1] != b"{":
+        return None
+    position = _after_space(data, position + 1)
+    while match := _KEY.match(data, position):
+        position = match.end()
+        if match.group(1) == b"eval_cases":
+            return position + 1 if data[position : position + 1] == b"[" else None
+        read = _read_value(data, position)
+        if read is None:
+            return None
+        position = _after_space(data, read[1])
+        if data[position : position + 1] != b",":
+            return None
+        position = _after_space(data, position + 1)
+    return None
+
+
+class _Indexer:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.found = CaseIndex()
+        self._seam = b""
+        self._seam_end = self._seam_open = 0
+        """Offsets in the seam: after the brace that closes a case, at the one that opens the next."""
+        self._largest = 0
+
+    def read(self, position: int) -> int | None:
+        """Read the items from after the opening bracket; the offset of the closing one, None where it is not sound."""
+        data = self._data
+        position = _after_space(data, position)
+        if data[position : position + 1] == b"]":
+            return position
+        while True:
+            ahead = self._by_seam(position)
+            if ahead is not None:
+                position = ahead
+                continue
+            end = self._by_reading(position)
+            if end is None:
+                return None
+            seam = _SEAM.match(data, end)
+            if seam is not None:
+                self._learn(seam, end)
+            position = _after_space(data, end)
+            mark = data[position : position + 1]
+            if mark == b"]":
+                return position
+            if mark != b",":
+                return None
+            position = _after_space(data, position + 1)
+
+    def _by_seam(self, position: int) -> int | None:
+        """Where the next case begins, if the next seam is a real one; then the case at `position` is noted."""
+        if not self._seam:
+            return None
+        reach = position + max(4 * self._largest, _FARTHEST_SEAM)
+        seam = self._data.find(self._seam, position, reach)
+        if seam < 0:
+            return None
+        end = seam + self._seam_end
+        try:
+            # In two lists, as in the file: how deep a case may be nested depends on it.
+            ((case,),) = _named.validate_json(b"[[%b]]" % self._data[position:end])
+        except ValueError:  # not JSON, a case without an id, or more than one value
+            return None
+        self._note(position, end, case["eval_id"])
+        return seam + self._seam_open
+
+    def _by_reading(self, position: int) -> int | None:
+        read = _read_value(self._data, position)
+        if read is None:
+            return None
+        value, end = read
+        try:
+            from_json(b"[[%b]]" % self._data[position:end])
+        except ValueError:
+            self.found.odd.append(len(self.found.ids))
+        self._note(position, end, _id_of(value))
+        return end
+
+    def _note(self, start: int, end: int, eval_id: str) -> None:
+        self.found.add(start, end, eval_id)
+        self._largest = max(self._largest, end - start)
+
+    def _learn(self, seam: re.Match[bytes], end: int) -> None:
+        """From now on look for what stands between this case and the next, from the white space before the brace."""
+        start = end - 1
+        while self._data[start - 1 : start] in (b" ", b"\t", b"\n", b"\r"):
+            start -= 1
+        self._seam = self._data[start : seam.end()]
+        self._seam_end, self._seam_open = end - start, seam.start(1) - start
+
+
+def _id_of(case: Any) -> str:
+    value = case.get("evalId", case.get("eval_id")) if isinstance(case, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _after_space(data: bytes, position: int) -> int:
+    match = _SPACE.match(data, position)
+    assert match is not None  # it matches nothing, too
+    return match.end()
+
+
+def _read_value(data: bytes, position: int) -> tuple[Any, int] | None:
+    """The JSON value at an offset and the offset after it; None where there is none that Python's reader takes."""
+    window = _WINDOW
+    while True:
+        piece = data[position : position + window]
+        whole = position + window >= len(data)
+        try:
+            # "surrogatepass" because surrogates written as bytes are let through, with a warning.
+            text = codecs.getincrementaldecoder("utf-8")("surrogatepass").decode(piece, whole)
+            value, end = _decoder.raw_decode(text)
+        except (ValueError, RecursionError):
+            if whole:
+                return None
+        else:
+            if whole or end < len(text):
+                return value, position + len(text[:end].encode("utf-8", "surrogatepass"))
+        window *= 8

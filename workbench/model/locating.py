@@ -1,0 +1,59 @@
+"""Faults in a file, from what is known to be wrong with a value: which line that is, and how the file spells it."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+from pydantic.alias_generators import to_camel
+
+from workbench.model.breaches import Breach, snake
+from workbench.model.faults import Fault
+from workbench.model.json_nodes import Child, Node
+from workbench.model.open_frames import Flaw
+from workbench.model.places import Location, json_path
+
+
+class Lines(Protocol):
+    """What knows the line and column of an offset: `Places`, or something like it."""
+
+    def at(self, offset: int) -> tuple[int, int]: ...
+
+
+def fault_of(path: Path, flaw: Flaw, lines: Lines, above: Location = ()) -> Fault:
+    """A flaw of JSON text as a fault of the file; `above` is where the text stands in it."""
+    line, column = lines.at(flaw.offset)
+    return Fault(path, line, column, json_path((*above, *flaw.location)), flaw.message, flaw.hint, flaw.severity)
+
+
+def faults_of(
+    path: Path, breaches: Iterable[Breach], root: Node, lines: Lines, above: Location = ()
+) -> Iterator[Fault]:
+    """Breaches of the value `root` as faults at their places: the key or value itself, or the nearest parent that
+    the file has."""
+    for breach in breaches:
+        location, child = resolve(root, breach.location)
+        offset = root.start if child is None else child.key_start if breach.on_key else child.node.start
+        line, column = lines.at(offset)
+        yield Fault(path, line, column, json_path((*above, *location)), breach.message, breach.hint, breach.severity)
+
+
+def resolve(root: Node, location: Location) -> tuple[Location, Child | None]:
+    """The part of a location that the file has, in the file's spelling, and what stands there; (), None is the root."""
+    found: list[str | int] = []
+    child: Child | None = None
+    node = root
+    for step in location:
+        inner = _inner(node, step)
+        if inner is None:
+            break
+        found.append(step if inner.key is None else inner.key)
+        child, node = inner, inner.node
+    return tuple(found), child
+
+
+def _inner(node: Node, step: str | int) -> Child | None:
+    if isinstance(step, int):
+        return node.children[step] if node.kind == "array" and step < len(node.children) else None
+    if node.kind != "object":
+        return None
+    return node.member(step) or node.member(to_camel(step)) or node.member(snake(step))

@@ -1,0 +1,50 @@
+"""The cases of a file in one of the two old formats, converted as ADK converts them."""
+
+from pathlib import Path
+from typing import Any
+
+from workbench.model.breaches import Breach
+from workbench.model.faults import Fault
+from workbench.model.json_nodes import Node
+from workbench.model.locating import faults_of
+from workbench.model.old_formats import OldFormat, convert_case, convert_test
+from workbench.model.places import Location, Places
+
+
+class OldCases:
+    """Cases by position, like `current_cases.CurrentCases`; all are converted at once: such files are small."""
+
+    def __init__(
+        self, path: Path, root: Node, places: Places, kind: OldFormat, name: str, session: dict[str, Any] | None
+    ) -> None:
+        self.format = kind
+        self._path = path
+        self._root = root
+        self._places = places
+        self._content = root.value()
+        if kind == "old_test":
+            self._converted = [convert_test(self._content, name, session)]
+        else:
+            self._converted = [convert_case(item, number) for number, item in enumerate(self._content)]
+        self.ids = [name] if kind == "old_test" else self._names()
+
+    def look(self, number: int, *, warnings: bool = True) -> tuple[dict[str, Any] | None, list[Fault]]:
+        """The case at a position, in today's schema, and its faults."""
+        case, breaches = self._converted[number]
+        wanted = [breach for breach in breaches if warnings or breach.severity == "error"]
+        return case, list(faults_of(self._path, wanted, self._root, self._places))
+
+    def raw(self, number: int) -> Any:
+        """The JSON that the case was made of."""
+        return self._content if self.format == "old_test" else self._content[number]
+
+    def fault(self, number: int, breach: Breach) -> Fault:
+        """Something that is wrong with the case at a position, as a fault at its place."""
+        above: Location = () if self.format == "old_test" else (number,)
+        location = tuple("name" if step == "eval_id" else step for step in breach.location)
+        moved = Breach((*above, *location), breach.message, breach.hint, breach.severity, breach.on_key)
+        return next(faults_of(self._path, [moved], self._root, self._places))
+
+    def _names(self) -> list[str]:
+        names = [item.get("name") if isinstance(item, dict) else None for item in self._content]
+        return [name if isinstance(name, str) else "" for name in names]

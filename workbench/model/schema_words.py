@@ -1,0 +1,170 @@
+"""pydantic's verdicts in plain words: what stands there, what was expected, which key was meant."""
+
+import types
+from collections.abc import Iterator
+from typing import Any, Required, Union, get_args, get_origin, get_type_hints
+
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
+from typing_extensions import is_typeddict
+
+from workbench.model.breaches import Breach, nearest, snake
+from workbench.model.content_schema import Content, Part
+from workbench.model.evalset_schema import adapter
+from workbench.model.places import Location
+
+# What pydantic's error types want, in the words of JSON.
+_WANTED = {
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "an object",
+    "bytes": "base64 text",
+    "finite": "a finite number",
+}
+# Keys of the old formats, where somebody writes them into the new one.
+_OLD_KEYS = {
+    "query": "user_content",
+    "reference": "final_response",
+    "expected_tool_use": "intermediate_data.tool_uses",
+    "expected_intermediate_agent_responses": "intermediate_data.intermediate_responses",
+    "tool_name": "name",
+    "tool_input": "args",
+    "initial_session": "session_input",
+    "data": "conversation",
+}
+
+
+def breaches_of(schema: type, value: Any) -> list[Breach]:
+    """What makes Python data no `schema`; [] if it is one. For the few values that are not read from JSON text."""
+    try:
+        adapter(schema).validate_python(value)
+    except ValidationError as error:
+        return explain(schema, error)
+    return []
+
+
+def explain(schema: type, error: ValidationError) -> list[Breach]:
+    """All that `error` says about a value that should be a `schema`, one breach for each mistake a person made."""
+    details = error.errors(include_url=False)
+    unknown = {item["loc"]: item for item in details if item["type"] == "extra_forbidden"}
+    breaches = []
+    for item in details:
+        if item["type"] == "missing":
+            meant_by = _misspelled(schema, item)
+            if (*item["loc"][:-1], meant_by) not in unknown:
+                breaches.append(_missing(item, meant_by))
+        else:
+            breaches.append(_breach(schema, item))
+    return breaches
+
+
+def describe(value: Any) -> str:
+    """A JSON value in two or three words: `the number 5`, `a list`, `null`."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return f"the number {value!r:.20}"
+    if isinstance(value, str):
+        return f'the text "{value[:30]}{"…" if len(value) > 30 else ""}"'
+    return "an object" if isinstance(value, dict) else "a list"
+
+
+def known_keys(schema: Any) -> frozenset[str]:
+    """The keys of an object type in snake_case; none for other types."""
+    return frozenset(get_type_hints(schema)) if is_typeddict(schema) else frozenset()
+
+
+def type_at(schema: Any, location: Location) -> Any:
+    """The type that the schema has at a location; None where it has none (or leaves it open)."""
+    current = _bare(schema)
+    for step in location:
+        arguments = get_args(current)
+        if is_typeddict(current):
+            current = get_type_hints(current).get(snake(str(step)))
+        elif get_origin(current) is tuple and isinstance(step, int) and step < len(arguments):
+            current = arguments[step]
+        elif get_origin(current) in (list, dict):
+            current = arguments[-1]
+        else:
+            return None
+        current = _bare(current)
+    return current
+
+
+def _bare(hint: Any) -> Any:
+    """A type without Required and None around it."""
+    while get_origin(hint) in (Required, Union, types.UnionType):
+        hint = next(argument for argument in get_args(hint) if argument is not type(None))
+    return hint
+
+
+def _misspelled(schema: type, item: ErrorDetails) -> str | None:
+    """The unknown key by which the missing one was probably meant."""
+    given = item["input"]
+    if not isinstance(given, dict):
+        return None
+    field, known = str(item["loc"][-1]), known_keys(type_at(schema, item["loc"][:-1]))
+    unknown: Iterator[str] = (
+        key for key in given if snake(key) not in known or key not in (snake(key), to_camel(snake(key)))
+    )
+    return next((key for key in unknown if _OLD_KEYS.get(key) == field or nearest(key, known) == field), None)
+
+
+def _missing(item: ErrorDetails, meant_by: str | None) -> Breach:
+    *parent, field = item["loc"]
+    if isinstance(field, int):
+        return Breach(tuple(parent), "this list has too few items", 'Expected ["author", [{"text": "…"}]]')
+    if meant_by is not None:
+        hint = f"Did you mean `{field}` by `{meant_by}`?"
+        return Breach((*parent, meant_by), f"`{field}` is missing", hint, on_key=True)
+    return Breach(tuple(parent), f"`{field}` is missing")
+
+
+def _breach(schema: type, item: ErrorDetails) -> Breach:
+    location, kind = item["loc"], item["type"]
+    if kind == "extra_forbidden":
+        return _unknown_key(schema, location)
+    name = f"`{location[-1]}`" if location and isinstance(location[-1], str) else "this"
+    found = describe(item["input"])
+    if kind == "bytes_invalid_encoding":
+        return Breach(location, f"{name} must be base64 text, and {found} is not")
+    if kind == "literal_error":
+        return Breach(location, f"{name} must be {item['ctx']['expected']}, not {found}")
+    if kind == "too_long":
+        return Breach(location, "this list has too many items", 'Expected ["author", [{"text": "…"}]]')
+    wanted = _WANTED.get(kind.split("_")[0]) or ("an object" if "typed_dict" in kind or "model" in kind else None)
+    message = f"{name} must be {wanted}, not {found}" if wanted else f"{name}: {item['msg']}"
+    return Breach(location, message, _type_hint(type_at(schema, location), item["input"]))
+
+
+def _unknown_key(schema: type, location: Location) -> Breach:
+    key = str(location[-1])
+    known = known_keys(type_at(schema, location[:-1]))
+    if key in known or (snake(key) in known and key == to_camel(snake(key))):
+        return Breach(
+            location, f"`{key}` stands here in both spellings, snake_case and camelCase", "Keep one", on_key=True
+        )
+    meant = _OLD_KEYS.get(key) if _OLD_KEYS.get(key, "").split(".")[0] in known else nearest(key, known)
+    hint = f"Did you mean `{meant}`?" if meant else f"Known here: {', '.join(sorted(known))}"
+    return Breach(location, f"unknown key `{key}`: ADK rejects the file", hint, on_key=True)
+
+
+def _type_hint(wanted: Any, given: Any) -> str:
+    if not isinstance(given, str):
+        return ""
+    if wanted is Content:
+        return 'Write {"role": "user", "parts": [{"text": "…"}]}'
+    if wanted is Part:
+        return 'Write {"text": "…"}'
+    if wanted == list[Part]:
+        return 'Write [{"text": "…"}]'
+    if get_origin(wanted) is dict and given.lstrip().startswith("{"):
+        return "It is an object written as text: leave out the quotes around it"
+    return ""

@@ -1,0 +1,94 @@
+"""The bytes of a JSON file: what they are as text, and where a byte stands."""
+
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from workbench.model.places import Places
+
+_BREAK = re.compile(rb"\r\n?|\n")
+_BOM = b"\xef\xbb\xbf"
+_OTHER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"+/v": "UTF-7"}
+
+Encoding = Literal["utf-8", "surrogates", "broken"]
+
+
+class TextFile:
+    """A file as it was when it was read. Offsets into `data` are bytes, after a byte-order mark if there was one.
+
+    The whole file stays in memory, so that what was listed is what runs, whatever an editor writes meanwhile; a map
+    of the file would save that memory and die with the process when somebody truncates the file.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self.has_bom = content.startswith(_BOM)
+        self.data = content[len(_BOM) :] if self.has_bom else content
+        self._last_line = (0, 1)
+
+    @classmethod
+    def read(cls, path: Path) -> "TextFile":
+        """The file at `path`.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        return cls(path.read_bytes())
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """Whether the bytes are UTF-8, are but for surrogates written as bytes, or are not."""
+        return _encoding(self.data)
+
+    def text(self, start: int = 0, end: int | None = None) -> str:
+        """A piece of the file, never failing: bytes that are not UTF-8 become U+FFFD, surrogates written as bytes
+        become lone surrogates."""
+        errors = {"utf-8": "strict", "surrogates": "surrogatepass", "broken": "replace"}[self.encoding]
+        return self.data[start:end].decode("utf-8", errors)
+
+    def places(self, start: int, end: int) -> Places:
+        """Lines and columns of the characters of `text(start, end)`."""
+        return Places(self.text(start, end), *self.at(start))
+
+    def at(self, offset: int) -> tuple[int, int]:
+        """Line and column of the byte at `offset`, counted from 1, the column in characters."""
+        base, line = self._last_line if self._last_line[0] <= offset else (0, 1)
+        line += (
+            len(_BREAK.findall(self.data, base, offset)) if self._has_returns else self.data.count(b"\n", base, offset)
+        )
+        start = (
+            max(self.data.rfind(b"\n", 0, offset), self.data.rfind(b"\r", 0, offset) if self._has_returns else -1) + 1
+        )
+        # Faults are asked for from the top down: counting goes on where it stopped.
+        self._last_line = (start, line)
+        return line, len(self.text(start, offset)) + 1
+
+    @cached_property
+    def _has_returns(self) -> bool:
+        return b"\r" in self.data
+
+    def undecodable(self) -> tuple[int, int, str] | None:
+        """Line and column of the first byte that is not UTF-8, and what is wrong; None where all are."""
+        if self.encoding != "broken":
+            return None
+        for mark, name in _OTHER_MARKS.items():
+            if self.data.startswith(mark):
+                return 1, 1, f"the file is {name}, not UTF-8"
+        try:
+            self.data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line, column = self.at(error.start)
+            return line, column, f"the byte 0x{self.data[error.start]:02x} is not UTF-8"
+        return None
+
+
+def _encoding(data: bytes) -> Encoding:
+    if data.isascii():
+        return "utf-8"
+    for errors, encoding in (("strict", "utf-8"), ("surrogatepass", "surrogates")):
+        try:
+            data.decode("utf-8", errors)
+        except UnicodeDecodeError:
+            continue
+        return encoding  # type: ignore[return-value]
+    return "broken"
