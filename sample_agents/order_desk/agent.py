@@ -11,7 +11,7 @@ from typing import Any
 
 from .shop import TOOLS
 
-ORDER_ID = re.compile(r"\b[A-Z]-\d+\b")
+ORDER_ID = re.compile(r"[A-Z]-\d+")
 REFUND = re.compile(r"money back|refund|geld zurück|reembolso|返金", re.IGNORECASE)
 RETURN = re.compile(r"return|send (it|this) back|zurückschicken", re.IGNORECASE)
 PARCEL = re.compile(r"where|parcel|track|wo ist|dónde|どこ", re.IGNORECASE)
