@@ -13,7 +13,7 @@ pytest.importorskip("google.adk", reason="the samples' ADK agents need google-ad
 
 REASONS = {
     "late_parcel": "args.amount",
-    "label_before_lookup": "send_label",
+    "label_before_lookup": "find_order",
     "paraphrased": "",
     "looked_twice": "track_parcel",
     "full_house": "reserve_table",
