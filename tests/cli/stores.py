@@ -23,8 +23,14 @@ from workbench.events import (
 from workbench.store import Store
 
 FILE = "desk/refunds.evalset.json"
-SOURCE = "tool_trajectory_avg_score 1.0 from test_config.json beside the evalset"
-CRASH = CaseError("agent_raised", "KeyError: 'A-9' in tools.py:12", "Look at the tool", "Traceback\n  tools.py:12\n")
+SOURCE = "test_config.json beside the evalset"
+CRASH = CaseError(
+    "agent_raised",
+    "KeyError: 'A-9'",
+    "Look at the tool",
+    'Traceback:\n  File "/work space/root/desk/agent.py", line 3, in root_agent\n    find(id)\n'
+    '  File "/work space/root/desk/tools.py", line 12, in find\n    ORDERS[id]\n',
+)
 TRAJECTORY_FAILED = MetricResult(
     "tool_trajectory_avg_score",
     "failed",

@@ -51,7 +51,9 @@ def test_one_suite_for_each_evalset(store: Store) -> None:
     ]
     assert root[0].get("timestamp") == "2026-11-21T10:30:00"
     assert root[0].get("time") == "7.500"
-    assert root[0].findtext("properties/property[@name='criteria']") is not None
+    criteria = root[0].find("properties/property[@name='criteria']")
+    assert criteria is not None
+    assert criteria.get("value") == "tool_trajectory_avg_score 1.0 (test_config.json beside the evalset)"
 
 
 def test_a_failure_says_why_at_once_and_in_full(store: Store) -> None:
@@ -62,7 +64,7 @@ def test_a_failure_says_why_at_once_and_in_full(store: Store) -> None:
     )
     assert failure.text is not None
     assert "PASSED response_match_score 0.857 ≥ 0.8" in failure.text
-    assert "test_config.json beside the evalset" in failure.text
+    assert "Criteria: tool_trajectory_avg_score 1.0 (test_config.json beside the evalset)" in failure.text
 
 
 def test_an_error_holds_the_traceback_and_what_was_printed(store: Store) -> None:
@@ -70,7 +72,7 @@ def test_an_error_holds_the_traceback_and_what_was_printed(store: Store) -> None
     error = case.find("error")
     assert error is not None
     assert error.get("type") == "agent_raised"
-    assert "tools.py:12" in str(error.text)
+    assert 'tools.py", line 12, in find' in str(error.text)
     assert case.findtext("system-out") == "printed hello\n"
 
 

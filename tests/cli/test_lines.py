@@ -16,15 +16,14 @@ from workbench.store import Store
     [
         (
             PASSED,
-            "PASS desk/refunds/on_time response_match_score=0.8571428571428571>=0.8 tool_call_count_v1=3.0 "
-            "hallucinations_v1=not_applicable",
+            "PASS desk/refunds/on_time response_match_score=0.8571428571428571>=0.8 hallucinations_v1=not_applicable",
         ),
         (
             FAILED,
             "FAIL desk/refunds/late_parcel tool_trajectory_avg_score=0.5<1.0 "
             "response_match_score=0.8571428571428571>=0.8",
         ),
-        (BROKEN, "ERROR desk/refunds/unknown_order agent_raised: KeyError: 'A-9' in tools.py:12. Look at the tool"),
+        (BROKEN, "ERROR desk/refunds/unknown_order agent_raised: KeyError: 'A-9'"),
         (UNKNOWN, "NOT_EVALUATED desk/refunds/needs_a_key safety_v1=not_evaluated"),
         (NO_FILE, "ERROR ?/desk/torn.evalset.json broken_file: line 3, column 7: a comma is missing"),
         (

@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.cli.stores import BROKEN, FAILED, all_statuses, case_events, feed, ref, started
+from tests.cli.stores import BROKEN, CRASH, FAILED, all_statuses, case_events, feed, ref, started
 from tests.hostile import HOSTILE
 from workbench.cli.refusal import Refused, refusal_json
 from workbench.cli.report import build_report, json_schema, to_bytes
@@ -67,6 +67,7 @@ def test_a_case_has_exactly_the_keys_of_the_contract(store: Store) -> None:
         "reason": 'turn 2: args.amount: number 12.5, got text "12.50"',
         "details": {"match_type": "EXACT"},
     }
+    assert list(case["metrics"][0]) == ["name", "score", "threshold", "status", "reason", "details"]
     (turn,) = case["invocations"]
     assert list(turn) == ["user", "expected", "actual", "metrics"]
     assert set(turn["metrics"][0]) == {"name", "score", "status", "reason", "details"}
@@ -76,9 +77,9 @@ def test_a_case_that_broke_off_shows_how_far_it_came(store: Store) -> None:
     case = next(case for case in written(store)["cases"] if case["eval_id"] == BROKEN.eval_id)
     assert case["error"] == {
         "kind": "agent_raised",
-        "message": "KeyError: 'A-9' in tools.py:12",
+        "message": "KeyError: 'A-9'",
         "hint": "Look at the tool",
-        "traceback": "Traceback\n  tools.py:12\n",
+        "traceback": CRASH.traceback,
     }
     (turn,) = case["invocations"]
     assert turn["actual"]["intermediate_data"]["invocation_events"][0]["author"] == "desk"

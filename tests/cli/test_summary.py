@@ -1,22 +1,34 @@
 import pytest
 
-from tests.cli.stores import FAILED, PASSED, all_statuses, case_events, feed, ref, started
+from tests.cli.stores import FAILED, PASSED, TRAJECTORY_FAILED, all_statuses, case_events, feed, ref, started
 from tests.hostile import HOSTILE, leaks
 from workbench.cli.explain import reasons, score_text, verdict
-from workbench.cli.summary import count_line, summary_lines
+from workbench.cli.summary import count_text, summary_lines
 from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase, RunFinished, RunStarted
 from workbench.store import Store
 
 
+def lines_of(store: Store) -> list[str]:
+    return [str(line) for line in summary_lines(store)]
+
+
 def test_each_case_without_a_pass_has_its_reason(store: Store) -> None:
-    assert list(summary_lines(store)) == [
+    assert lines_of(store) == [
+        "",
+        "Criteria:",
+        "  tool_trajectory_avg_score 1.0 (test_config.json beside the evalset)",
+        "    desk/refunds.evalset.json",
+        "  not read (test_config.json beside the evalset)",
+        "    desk/torn.evalset.json",
         "",
         "Errors:",
         "  desk/refunds/unknown_order",
-        "    agent_raised: KeyError: 'A-9' in tools.py:12. Look at the tool",
+        "    agent_raised: KeyError: 'A-9'",
+        "      at desk/tools.py:12 in find",
+        "      Look at the tool",
         "  ?/desk/torn.evalset.json",
         "    broken_file: line 3, column 7: a comma is missing",
-        "  desk/refunds/on_time#2",
+        "  desk/refunds/on_time (repeat 2)",
         "    response_match_score error: the metric crashed",
         "",
         "Failures:",
@@ -27,37 +39,50 @@ def test_each_case_without_a_pass_has_its_reason(store: Store) -> None:
         "  desk/refunds/needs_a_key",
         "    safety_v1 not evaluated: needs google-cloud-aiplatform",
         "",
-        "Criteria:",
-        "  tool_trajectory_avg_score 1.0 from test_config.json beside the evalset (desk/refunds.evalset.json, "
-        "desk/torn.evalset.json)",
         "7 cases in 4.2 s: 1 passed, 1 failed, 3 errors, 1 not evaluated, 1 not started",
     ]
 
 
 def test_a_run_where_all_passed_is_short() -> None:
-    lines = list(summary_lines(feed([started([PASSED])], case_events(PASSED, "passed"), [RunFinished(0.31)])))
+    lines = lines_of(feed([started([PASSED])], case_events(PASSED, "passed"), [RunFinished(0.31)]))
     assert lines[-1] == "1 case in 0.3 s: 1 passed"
     assert not any(line.startswith(("Errors", "Failures")) for line in lines)
 
 
 def test_an_interrupted_run_says_so() -> None:
-    assert count_line(all_statuses(interrupted=True)).startswith("interrupted, 7 cases in 4.2 s: ")
+    assert count_text(all_statuses(interrupted=True)).startswith("interrupted, 7 cases in 4.2 s: ")
 
 
 def test_evalsets_with_the_same_criteria_share_a_line() -> None:
     cases = [CaseRef("a", f"a/{number}.evalset.json", "s", "c") for number in range(8)]
     planned = tuple(PlannedCase(case, None, "defaults" if case != cases[0] else "own") for case in cases)
     store = feed([RunStarted("id", "/", "2026-01-01T00:00:00Z", planned)])
-    lines = [line for line in summary_lines(store) if line.startswith("  ")]
-    assert lines[0] == "  own (a/0.evalset.json)"
-    assert lines[1].startswith("  defaults (a/1.evalset.json, ")
-    assert lines[1].endswith(" and 2 more)")
+    for case in cases:
+        store.records[case].criteria = {"m": {"threshold": 0.5, "match_type": "IN_ORDER", "judge": {}}, "n": 1}
+    lines = [line for line in lines_of(store) if line.startswith("  ")]
+    assert lines[:2] == ["  m 0.5 (match_type IN_ORDER), n 1 (own)", "    a/0.evalset.json"]
+    assert lines[2] == "  m 0.5 (match_type IN_ORDER), n 1 (defaults)"
+    assert lines[3].startswith("    a/1.evalset.json, ")
+    assert lines[3].endswith(" and 2 more")
+
+
+def test_repeats_that_fail_alike_are_told_once() -> None:
+    refs = [ref("late_parcel", repeat=number) for number in (1, 2, 3)]
+    other = MetricResult("response_match_score", "failed", 0.1, 0.8, "nothing matched")
+    runs = [case_events(case, "failed", [TRAJECTORY_FAILED]) for case in refs[:2]]
+    lines = lines_of(feed([started(refs)], *runs, case_events(refs[2], "failed", [other]), [RunFinished(1.0)]))
+    assert lines[lines.index("Failures:") + 1 : -2] == [
+        "  desk/refunds/late_parcel (repeats 1, 2)",
+        '    tool_trajectory_avg_score 0.5 < 1.0: turn 2: args.amount: number 12.5, got text "12.50"',
+        "  desk/refunds/late_parcel (repeat 3)",
+        "    response_match_score 0.1 < 0.8: nothing matched",
+    ]
 
 
 def test_a_case_that_no_criterion_looked_at_is_explained() -> None:
     silent = MetricResult("response_match_score", "not_applicable", None, 0.8)
     store = feed([started([PASSED])], case_events(PASSED, "not_evaluated", [silent]), [RunFinished(1.0)])
-    assert "    no criterion has anything to judge here" in summary_lines(store)
+    assert "    no criterion has anything to judge here" in lines_of(store)
 
 
 def test_a_crashed_metric_is_named_once() -> None:
@@ -95,6 +120,6 @@ def test_foreign_text_steers_nothing(text: str) -> None:
     broken = ref(text, repeat=2)
     events = case_events(case, "failed", [MetricResult(text, "failed", 0.0, 1.0, text)])
     more = case_events(broken, "error", error=CaseError("crashed", text, text, text))
-    lines = list(summary_lines(feed([started([case, broken], text)], events, more, [RunFinished(1.0)])))
+    lines = lines_of(feed([started([case, broken], text)], events, more, [RunFinished(1.0)]))
     assert not leaks("\n".join(lines))
     assert all("\n" not in line for line in lines)

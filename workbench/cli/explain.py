@@ -3,12 +3,16 @@
 Safe for a terminal, like all text of the headless front ends.
 """
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
 from workbench.cli.lines import error_text
-from workbench.events import MetricResult
+from workbench.events import CaseError, MetricResult
 from workbench.store import CaseRecord
 from workbench.text import one_line, plain
+
+_FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
 
 
 def reasons(record: CaseRecord) -> list[str]:
@@ -49,7 +53,7 @@ def explanation(record: CaseRecord) -> Iterator[str]:
     """All that is known of a case without a pass: the criteria and where they come from, every verdict, and under it
     the turns that speak against it."""
     yield from _error(record)
-    yield f"Criteria: {one_line(record.planned.criteria_source)}"
+    yield f"Criteria: {criteria_and_source(record)}"
     for result in record.metrics.values():
         yield f"{result.status.upper()} {verdict(result)}"
         for number, turn in enumerate(record.turns, 1):
@@ -61,10 +65,23 @@ def explanation(record: CaseRecord) -> Iterator[str]:
             yield f"Turn {number}: {one_line(turn.note)}"
 
 
+def way_out(error: CaseError, root: str) -> Iterator[str]:
+    """Where in the files below `root` the error was raised, and what can be done about it, as far as that is known."""
+    folder = root.rstrip("/") + "/"
+    frames = [frame for frame in _FRAME.findall(error.traceback) if frame[0].startswith(folder)]
+    if frames:
+        file, line, function = frames[-1]
+        yield one_line(f"at {file.removeprefix(folder)}:{line} in {function}")
+    if error.hint:
+        yield one_line(error.hint, limit=1000)
+
+
 def _error(record: CaseRecord) -> Iterator[str]:
     if record.error is None:
         return
     yield error_text(record.error)
+    if record.error.hint:
+        yield one_line(record.error.hint, limit=1000)
     if record.error.traceback:
         yield plain(record.error.traceback.rstrip("\n"))
 
@@ -72,3 +89,27 @@ def _error(record: CaseRecord) -> Iterator[str]:
 def _short(value: float, digits: int) -> str:
     text = f"{value:.{digits}f}".rstrip("0")
     return f"{text}0" if text.endswith(".") else text
+
+
+def criteria_and_source(record: CaseRecord) -> str:
+    """Which criteria apply to a case, and why those."""
+    text, source = criteria_text(record), one_line(record.planned.criteria_source, limit=1000)
+    return f"{text} ({source})" if text else source
+
+
+def criteria_text(record: CaseRecord) -> str:
+    """The criteria of a case and what is set for them: `tool_trajectory_avg_score 1.0 (match_type IN_ORDER)`. Empty
+    where the case never came to be judged."""
+    return ", ".join(_criterion(name, value) for name, value in record.criteria.items())
+
+
+def _criterion(name: str, value: Any) -> str:
+    settings = dict(value) if isinstance(value, dict) else {"threshold": value}
+    threshold = settings.pop("threshold", None)
+    parts = [one_line(name, limit=100)]
+    if threshold is not None:
+        parts.append(one_line(str(threshold), limit=40))
+    simple = [f"{key} {setting}" for key, setting in settings.items() if isinstance(setting, (str, int, float))]
+    if simple:
+        parts.append(f"({one_line(', '.join(simple))})")
+    return " ".join(parts)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from xml.etree import ElementTree as Tree
 
-from workbench.cli.explain import explanation, reasons
+from workbench.cli.explain import criteria_and_source, explanation, reasons
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line, plain
 
@@ -41,8 +41,9 @@ def _suite(records: list[CaseRecord], started: str) -> Tree.Element:
     # The format's own schema wants a time without zone; by custom that is UTC.
     suite.set("timestamp", _line(started.removesuffix("Z")))
     suite.set("file", _line(ref.evalset_file))
+    criteria = criteria_and_source(next((record for record in records if record.criteria), records[0]))
     properties = Tree.SubElement(suite, "properties")
-    Tree.SubElement(properties, "property", {"name": "criteria", "value": _line(records[0].planned.criteria_source)})
+    Tree.SubElement(properties, "property", {"name": "criteria", "value": _line(criteria)})
     suite.extend(_case(record) for record in records)
     return suite
 

@@ -19,8 +19,9 @@ _WORDS: dict[CaseState, str] = {
 
 def case_line(record: CaseRecord) -> str:
     """`PASS|FAIL|ERROR|NOT_EVALUATED agent/eval_set_id/eval_id[#repeat] metric=score<threshold …`, and for ERROR the
-    cause behind it. Scores are not rounded."""
-    parts = [_WORDS[record.state], label(record.ref), *(_metric_word(result) for result in record.metrics.values())]
+    cause behind it. Scores are not rounded. What is only informational is left to the reports."""
+    judged = (result for result in record.metrics.values() if result.status != "informational")
+    parts = [_WORDS[record.state], label(record.ref), *map(_metric_word, judged)]
     if record.state == "error":
         parts.append(_cause(record))
     return " ".join(parts)
@@ -35,8 +36,6 @@ def _metric_word(result: MetricResult) -> str:
     name = one_line(result.name, limit=100)
     if result.status in ("passed", "failed") and result.score is not None and result.threshold is not None:
         return f"{name}={result.score!r}{'>=' if result.status == 'passed' else '<'}{result.threshold!r}"
-    if result.status == "informational" and result.score is not None:
-        return f"{name}={result.score!r}"
     return f"{name}={result.status}"
 
 
@@ -49,17 +48,13 @@ def _cause(record: CaseRecord) -> str:
 
 
 def error_text(error: CaseError) -> str:
-    """`kind: message. hint` on one line."""
-    return f"{error.kind}: {_sentences(error.message, error.hint)}"
+    """`kind: message` on one line."""
+    return f"{error.kind}: {one_line(error.message, limit=1000)}"
 
 
 def notice_line(notice: Noticed) -> str:
     """`warning: message. hint`; what is only information has no word before it."""
     prefix = "" if notice.level == "info" else f"{notice.level}: "
-    return prefix + _sentences(notice.message, notice.hint)
-
-
-def _sentences(message: str, hint: str) -> str:
-    first, second = one_line(message, limit=1000), one_line(hint, limit=1000)
-    stop = "" if first.endswith((".", "!", "?")) else "."
-    return f"{first}{stop} {second}" if second else first
+    message, hint = one_line(notice.message, limit=1000), one_line(notice.hint, limit=1000)
+    stop = "" if message.endswith((".", "!", "?")) else "."
+    return f"{prefix}{message}{stop} {hint}" if hint else f"{prefix}{message}"

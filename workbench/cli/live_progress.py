@@ -6,7 +6,7 @@ write, so that a thousand quick cases cost a slow connection no more than ten.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Self, TextIO
 
@@ -15,7 +15,8 @@ from rich.live import Live
 from rich.text import Text
 
 from workbench.cli.lines import case_line, label, notice_line
-from workbench.cli.streams import can_show, silence, write_line
+from workbench.cli.streams import can_show, silence, spelled_for, write_line
+from workbench.cli.summary import SummaryLine
 from workbench.events import CaseFinished, Event, Noticed
 from workbench.store import CaseState, Store
 
@@ -36,6 +37,19 @@ _FACES: tuple[tuple[CaseState, str, str], ...] = (
     ("error", "!", "error"),
     ("not_evaluated", "?", "not evaluated"),
 )
+
+
+def print_styled(stream: TextIO, lines: Iterable[SummaryLine]) -> None:
+    """Writes lines to a terminal: wrapped at its width below their own beginning, and coloured."""
+    console = Console(file=stream, markup=False, highlight=False, emoji=False)
+    try:
+        for line in lines:
+            text = Text(spelled_for(stream, line.text), style=line.style)
+            width = max(20, console.width - line.indent)
+            for part in text.wrap(console, width) or [text]:
+                console.print(Text(" " * line.indent).append_text(part), soft_wrap=True)
+    except OSError:
+        silence(stream)
 
 
 class LiveProgress:
@@ -76,7 +90,7 @@ class LiveProgress:
         if self._elsewhere is not None:
             write_line(self._elsewhere, line)
         else:
-            self._waiting.append(Text(line, style="yellow"))
+            self._waiting.append(Text(spelled_for(self._stream, line), style="yellow"))
 
     async def keep_fresh(self) -> None:
         while True:
@@ -107,7 +121,7 @@ class LiveProgress:
         elif isinstance(event, CaseFinished):
             record = self._store.records[event.case]
             if record.state != "passed" or len(self._store.current) <= _ALL_NAMED:
-                line = Text(case_line(record))
+                line = Text(spelled_for(self._stream, case_line(record)))
                 line.stylize(f"bold {_COLOURS.get(record.state, '')}", 0, line.plain.index(" "))
                 self._waiting.append(line)
 

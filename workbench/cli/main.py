@@ -49,7 +49,7 @@ def _execute(words: list[str]) -> int:
     except click.ClickException as error:
         refused = error if isinstance(error, Refused) else Refused(error.format_message(), try_help=name)
     except UsageFaultError as error:
-        refused = Refused(str(error))
+        refused = Refused.from_fault(error)
     else:
         return int(code or 0)
     write_refusal(refused, json_on_stdout=wants_json_on_stdout(rest))

@@ -4,11 +4,12 @@ import json
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, Self
 
 import click
 
 from workbench.cli.streams import write_line
+from workbench.engine.options import UsageFaultError
 from workbench.text import plain
 
 SCHEMA: Final = "agent-workbench/report/1"
@@ -20,10 +21,16 @@ class Refused(click.ClickException):
 
     exit_code = 2
 
-    def __init__(self, message: str, *, hint: str = "", try_help: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", try_help: str = "", kind: str = "usage") -> None:
         super().__init__(message)
         self.hint = hint
         self.try_help = try_help
+        self.kind = kind
+
+    @classmethod
+    def from_fault(cls, fault: UsageFaultError) -> Self:
+        """The same refusal, where the engine found what is wrong."""
+        return cls(str(fault), hint=fault.hint, kind=fault.kind)
 
 
 def write_refusal(refused: Refused, *, json_on_stdout: bool) -> None:
@@ -40,7 +47,7 @@ def write_refusal(refused: Refused, *, json_on_stdout: bool) -> None:
 def refusal_json(refused: Refused) -> str:
     """What stands in the place of a report; `workbench.cli.report.Refusal` is its model. Written without that model,
     so that a mistyped option need not wait for pydantic."""
-    error = {"kind": "usage", "message": refused.message, "hint": refused.hint, "traceback": ""}
+    error = {"kind": refused.kind, "message": refused.message, "hint": refused.hint, "traceback": ""}
     return json.dumps({"schema": SCHEMA, "error": error})
 
 

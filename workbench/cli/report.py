@@ -68,11 +68,19 @@ class TurnMetric(_Part):
     """The explanation as data; its shape belongs to the criterion."""
 
 
-class CaseMetric(TurnMetric):
+class CaseMetric(_Part):
     """A criterion's verdict over a case."""
 
+    name: Words
+    score: float | None
+    """Not rounded; null where there is none."""
     threshold: float | None
     """The score that passes; null for what is only informational."""
+    status: MetricStatus
+    reason: Words
+    """One sentence for people, or empty."""
+    details: Object
+    """The explanation as data; its shape belongs to the criterion."""
 
 
 class ReportInvocation(_Part):

@@ -40,10 +40,8 @@ def write_line(stream: TextIO, text: str = "") -> bool:
     Raises:
         OSError: the stream cannot take it for another reason, such as a full disk.
     """
-    if not can_show(stream, text):
-        text = text.translate(_PLAIN_SPELLINGS)
     try:
-        stream.write(text + "\n")
+        stream.write(spelled_for(stream, text) + "\n")
         stream.flush()
     except OSError as error:
         if error.errno not in _GONE:
@@ -61,6 +59,11 @@ def silence(stream: TextIO) -> None:
         os.dup2(null, stream.fileno())
     finally:
         os.close(null)
+
+
+def spelled_for(stream: TextIO, text: str) -> str:
+    """`text`, with our own signs in letters where the stream's encoding lacks any of its characters."""
+    return text if can_show(stream, text) else text.translate(_PLAIN_SPELLINGS)
 
 
 def can_show(stream: TextIO, text: str) -> bool:

@@ -1,16 +1,17 @@
 """What is said when a run is over: what went wrong and why, which criteria applied and why, and the counts."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
-from workbench.cli.explain import reasons
+from workbench.cli.explain import criteria_text, reasons, way_out
 from workbench.cli.lines import label
 from workbench.store import CaseRecord, CaseState, Store
 from workbench.text import one_line
 
-_SECTIONS: tuple[tuple[CaseState, str], ...] = (
-    ("error", "Errors"),
-    ("failed", "Failures"),
-    ("not_evaluated", "Not evaluated"),
+_SECTIONS: tuple[tuple[CaseState, str, str], ...] = (
+    ("error", "Errors:", "bold magenta"),
+    ("failed", "Failures:", "bold red"),
+    ("not_evaluated", "Not evaluated:", "bold yellow"),
 )
 _WORDS: tuple[tuple[CaseState, str], ...] = (
     ("passed", "passed"),
@@ -23,22 +24,35 @@ _WORDS: tuple[tuple[CaseState, str], ...] = (
 _FILES_NAMED = 5
 
 
-def summary_lines(store: Store) -> Iterator[str]:
-    """The whole summary, safe for a terminal, line by line."""
+@dataclass(frozen=True, slots=True)
+class SummaryLine:
+    """Safe text, how many blanks stand before it (and before its continuation, where it is wrapped), and the style it
+    has on a terminal."""
+
+    text: str
+    indent: int = 0
+    style: str = ""
+
+    def __str__(self) -> str:
+        return " " * self.indent + self.text
+
+
+def summary_lines(store: Store) -> Iterator[SummaryLine]:
+    """The whole summary, line by line."""
     records = list(store.current_records())
-    for state, title in _SECTIONS:
+    yield SummaryLine("")
+    yield from _criteria(records)
+    for state, title, style in _SECTIONS:
         found = [record for record in records if record.state == state]
         if found:
-            yield ""
-            yield f"{title}:"
-            for record in found:
-                yield from _problem(record)
-    yield ""
-    yield from _criteria(records)
-    yield count_line(store)
+            yield SummaryLine("")
+            yield SummaryLine(title, style=style)
+            yield from _problems(found, store.run.root)
+    yield SummaryLine("")
+    yield SummaryLine(count_text(store), style="bold")
 
 
-def count_line(store: Store) -> str:
+def count_text(store: Store) -> str:
     """`12 cases in 4.2 s: 9 passed, 2 failed, 1 error`."""
     counts = store.counts()
     total = counts.total()
@@ -49,20 +63,41 @@ def count_line(store: Store) -> str:
     return f"{interrupted}{cases} in {store.run.duration_seconds:.1f} s: {', '.join(parts) or 'nothing ran'}"
 
 
-def _problem(record: CaseRecord) -> Iterator[str]:
-    yield f"  {label(record.ref)}"
-    for reason in reasons(record) or ["no criterion has anything to judge here"]:
-        yield f"    {reason}"
-
-
-def _criteria(records: Iterable[CaseRecord]) -> Iterator[str]:
-    """Which criteria applied to which evalsets, and why those; evalsets with the same answer share a line."""
-    files: dict[str, dict[str, None]] = {}
+def _problems(records: Iterable[CaseRecord], root: str) -> Iterator[SummaryLine]:
+    """The cases with their reasons; repeats of a case that ended for the same reasons are told once."""
+    repeats: dict[tuple[str, tuple[SummaryLine, ...]], list[int]] = {}
     for record in records:
-        files.setdefault(record.planned.criteria_source, {})[record.ref.evalset_file] = None
+        name = label(replace(record.ref, repeat=1))
+        repeats.setdefault((name, tuple(_reasons(record, root))), []).append(record.ref.repeat)
+    for (name, lines), numbers in repeats.items():
+        which = "" if numbers == [1] else f" (repeat{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))})"
+        yield SummaryLine(name + which, 2, "bold")
+        yield from lines
+
+
+def _reasons(record: CaseRecord, root: str) -> Iterator[SummaryLine]:
+    for reason in reasons(record) or ["no criterion has anything to judge here"]:
+        yield SummaryLine(reason, 4)
+    if record.error is not None:
+        for line in way_out(record.error, root):
+            yield SummaryLine(line, 6)
+
+
+def _criteria(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
+    """Which criteria applied to which evalsets, and why those; evalsets with the same answer share a line."""
+    criteria: dict[str, str] = {}
+    sources: dict[str, str] = {}
+    for record in records:
+        file = record.ref.evalset_file
+        sources[file] = record.planned.criteria_source
+        criteria[file] = criteria.get(file) or criteria_text(record)
+    files: dict[tuple[str, str], list[str]] = {}
+    for file, source in sources.items():
+        files.setdefault((criteria[file], source), []).append(file)
     if files:
-        yield "Criteria:"
-    for source, names in files.items():
-        named = [one_line(name) for name in list(names)[:_FILES_NAMED]]
+        yield SummaryLine("Criteria:", style="bold")
+    for (text, source), names in files.items():
         more = f" and {len(names) - _FILES_NAMED} more" if len(names) > _FILES_NAMED else ""
-        yield f"  {one_line(source, limit=1000)} ({', '.join(named)}{more})"
+        named = ", ".join(one_line(name) for name in names[:_FILES_NAMED])
+        yield SummaryLine(f"{text or 'not read'} ({one_line(source, limit=1000)})", 2)
+        yield SummaryLine(named + more, 4, "dim")

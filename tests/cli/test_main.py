@@ -1,0 +1,186 @@
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hostile import HOSTILE, leaks
+from workbench.cli.main import main
+from workbench.cli.run_command import RunRequest
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
+    """Collects what `run` would run, instead of running it."""
+    requests: list[RunRequest] = []
+
+    def remember(request: RunRequest) -> int:
+        requests.append(request)
+        return 0
+
+    monkeypatch.setattr("workbench.cli.headless.run", remember)
+    return requests
+
+
+def exit_of(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_help_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_of("--help") == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Usage: agent-workbench [PATH]")
+    for part in ("--theme", "--no-mouse", "--version", "run (eval)", "./run"):
+        assert part in text
+    for later in ("--watch", "migrate", "compare"):
+        assert later not in text, "what is not there is not listed"
+
+
+@pytest.mark.parametrize("name", ["run", "eval"])
+def test_help_of_run_under_both_names(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_of(name, "--help") == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"Usage: agent-workbench {name} [OPTIONS] [AGENT] TARGET...")
+    for part in ("--config", "--json FILE|-", "--junit", "--isolation [case|run]", "130", "TARGET"):
+        assert part in text
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_of("--version") == 0
+    assert capsys.readouterr().out.startswith("agent-workbench ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["rum"], "Did you mean the command `run`"),
+        (["evla", "x"], "Did you mean the command `eval`"),
+        (["nowhere"], "there is no file, folder or command 'nowhere'"),
+        ([""], "there is no file, folder or command ''"),
+        ([".", "."], "opens one path"),
+        (["--no-mouse", "run"], "the command comes first"),
+        (["--theem", "x"], "--theme"),
+        (["--watch"], "--watch is not in this version"),
+        (["."], "needs a terminal"),
+        ([], "needs a terminal"),
+        (["run"], "nothing is named to run"),
+        (["run", ""], "empty"),
+        (["run", ".", "--jsn", "-"], "--json"),
+        (["run", ".", "--confg", "x"], "--config"),
+        (["run", ".", "--runs", "0"], "--runs must be at least 1"),
+        (["run", ".", "--runs", "two"], "--runs"),
+        (["run", ".", "--concurrency", "-1"], "--concurrency must be at least 1"),
+        (["run", ".", "--timeout", "0"], "--timeout"),
+        (["run", ".", "--timeout", "nan"], "--timeout"),
+        (["run", ".", "--timeout", "inf"], "--timeout"),
+        (["run", ".", "--isolation", "none"], "--isolation"),
+        (["run", ".", "--max-judge-calls", "-1"], "--max-judge-calls"),
+        (["run", ".", "--log_level", "LOUD"], "--log-level"),
+        (["run", ".", "--watch"], "--watch is not in this version"),
+        (["run", ".", "--eval_storage_uri", "gs://bucket"], "--eval_storage_uri is not supported"),
+        (["run", ".", "--eval-storage-uri=gs://bucket"], "--eval_storage_uri is not supported"),
+        (["run", ".", "--junit", "-"], "--junit writes a file"),
+        (["run", ".", "--json", "nowhere/report.json"], "there is no folder"),
+        (["run", ".", "--junit", "."], "is a folder"),
+        (["run", ".", "--json", ""], "is a folder"),
+        (["run", ".", "--python", "nowhere/python"], "--python nowhere/python"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_the_way_out(
+    words: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    asked: list[RunRequest],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert exit_of(*words) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith("Error: ")
+    assert said in err
+    assert out == ""
+    assert asked == []
+
+
+@pytest.mark.parametrize("words", [["--json", "-", "--bad"], ["--json=-", ".", "--runs", "0"], ["--json", "-"]])
+def test_with_json_on_stdout_a_refusal_is_json_too(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_of("run", *words) == 2
+    out, err = capsys.readouterr()
+    data = json.loads(out)
+    assert data["schema"] == "agent-workbench/report/1"
+    assert data["error"]["message"] in err
+
+
+def test_every_option_reaches_the_run(asked: list[RunRequest], tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    words = [
+        "eval",
+        "agent",
+        "a.json",
+        "b.json:one,two",
+        "--config",
+        "c.json",
+        "--agent",
+        "other",
+        "--state-dir",
+        "kept",
+    ]
+    words += ["--case", "one", "--case", "two", "--runs", "3", "--concurrency", "2", "--timeout", "1.5", "--plain"]
+    words += ["--print-detailed-results", "--allow-not-evaluated", "--isolation", "run", "--fresh", "--no-cache"]
+    words += ["--all-votes", "--state-dir", "kept", "--initial-session-file", "s.json"]
+    words += ["--max-judge-calls", "0", "--json", str(report), "--junit", str(tmp_path / "j.xml")]
+    words += ["--python", sys.executable]
+    assert exit_of(*words) == 0
+    (request,) = asked
+    assert request.words == ("agent", "a.json", "b.json:one,two")
+    assert (request.config, request.agent, request.cases) == (Path("c.json"), Path("other"), ("one", "two"))
+    options = request.options
+    assert (options.runs, options.concurrency, options.timeout, options.isolation) == (3, 2, 1.5, "run")
+    assert options.allow_not_evaluated
+    assert options.python == Path(sys.executable)
+    assert (request.json, request.junit) == (str(report), tmp_path / "j.xml")
+    assert request.plain
+    assert request.detailed
+    assert (request.initial_session_file, request.state_dir) == (Path("s.json"), Path("kept"))
+
+
+def test_the_spelling_of_adk_is_understood(asked: list[RunRequest]) -> None:
+    words = "eval agent set.json:a --config_file_path c.json --print_detailed_results --log_level debug"
+    assert exit_of(*words.split(), "--enable_features=A,B", "--disable_features", "C") == 0
+    (request,) = asked
+    assert request.config == Path("c.json")
+    assert request.detailed
+    assert os.environ.pop("AGENT_WORKBENCH_LOG_LEVEL") == "DEBUG"
+    assert [os.environ.pop(name) for name in ("ADK_ENABLE_A", "ADK_ENABLE_B", "ADK_DISABLE_C")] == ["1"] * 3
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE if text and "\0" not in text and len(text) < 1000])
+def test_a_hostile_command_line_is_quoted_safely(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([text, text], ["run", ".", f"--{text}"], ["run", ".", "--isolation", text]):
+        assert exit_of(*words) == 2
+        assert not leaks(capsys.readouterr().err)
+
+
+def test_a_fault_of_ours_is_no_failed_case(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(request: RunRequest) -> int:
+        raise RuntimeError("we are \x1b[31mwrong")
+
+    monkeypatch.setattr("workbench.cli.headless.run", broken)
+    assert exit_of("run", ".") == 3
+    err = capsys.readouterr().err
+    assert "RuntimeError: we are ␛[31mwrong" in err
+    assert "fault of the workbench" in err
+
+
+def test_ctrl_c_before_anything_ran(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(request: RunRequest) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("workbench.cli.headless.run", interrupted)
+    assert exit_of("run", ".") == 130
+    assert "Traceback" not in capsys.readouterr().err
