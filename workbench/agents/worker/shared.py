@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
+import select
 import socket
 from typing import Any, Dict, Set
 
@@ -60,6 +61,9 @@ class SharedCases:
                 self._handle(command)
             ready.clear()
             await ready.wait()
+            # The loop may call its reader once more for what has been taken already; reading then would block it.
+            if not select.select([self._channel, self._lifeline], [], [], 0)[0]:
+                continue
             if not self._channel.fill():
                 return
 
