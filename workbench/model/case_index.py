@@ -11,11 +11,9 @@ import json
 import re
 from array import array
 from dataclasses import dataclass, field
-from typing import Any, Required
+from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, with_config
-from pydantic_core import from_json
-from typing_extensions import TypedDict
+from pydantic_core import SchemaValidator, core_schema, from_json
 
 from workbench.model.validation import read_json
 
@@ -27,12 +25,23 @@ _FARTHEST_SEAM = 1 << 20
 _decoder = json.JSONDecoder()
 
 
-@with_config(ConfigDict(extra="ignore", populate_by_name=True, alias_generator=lambda _: "evalId"))
-class _Named(TypedDict):
-    eval_id: Required[str]
-
-
-_named = TypeAdapter(list[list[_Named]]).validator
+_ID_SPELLINGS: list[list[str | int]] = [["evalId"], ["eval_id"]]
+# A list with a list of objects that have an id: as deep as cases are nested in a file. With pydantic's core
+# alone, which imports faster than pydantic.
+_named = SchemaValidator(
+    core_schema.list_schema(
+        core_schema.list_schema(
+            core_schema.typed_dict_schema(
+                {
+                    "eval_id": core_schema.typed_dict_field(
+                        core_schema.str_schema(), required=True, validation_alias=_ID_SPELLINGS
+                    )
+                },
+                extra_behavior="ignore",
+            )
+        )
+    )
+)
 
 
 @dataclass

@@ -69,7 +69,9 @@ class CurrentCases:
 
     def frame_faults(self) -> Iterator[Fault]:
         """What is wrong with the file around its cases."""
-        _, breaches = validate(EvalSet, self._index.frame)
+        value, breaches = validate(EvalSet, self._index.frame)
+        if value is not None and value.keys() <= _EVALSET_KEYS and not _is_worth_scanning(self._index.frame, value):
+            return
         places = _FramePlaces(self._file, self._index)
         scanned = scan(places.text, places=places)
         yield from (fault_of(self._path, flaw, places) for flaw in scanned.flaws)

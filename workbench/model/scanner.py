@@ -351,6 +351,8 @@ class _Scanner:
 
     def _stray_quote(self, frame: Frame, token: Token) -> bool:
         """Whether the text that ended just before `token` holds a quote, or was never closed; then it is mended."""
+        from workbench.model.near_json import end_of_line_text  # see `tokens`
+
         text, before, child = self._text, self._previous, frame.last
         if not before.quoted or before.end != token.start or child is None or token.kind in ("{", "["):
             return False
@@ -361,7 +363,7 @@ class _Scanner:
             child.node.end, child.node.scalar = comma, before.value.rstrip()[:-1]
             self._lexer.position = comma
             return True
-        end = self._lexer.end_of_line_text(token.start)
+        end = end_of_line_text(text, token.start)
         self._complain(before.end - 1, "a quote inside text", 'Write \\"', certain=True)
         child.node.end, child.node.scalar = end, text[before.start + 1 : end - 1]
         self._lexer.position = end
