@@ -100,7 +100,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("ignored", (), "what was ignored", "Files and folders that were passed over, and why.", GENERAL),
     Action("choose_agent", (), "choose the agent", "Says which agent an evalset belongs to; kept.", GENERAL),
     Action("notices", (), "notices", "What the last run wanted you to know.", GENERAL),
-    Action("mouse", (), "mouse on, off", "Off leaves selecting text to the terminal.", GENERAL),
     Action("quit", ("q", "ctrl+c"), "quit", "Leaves; asks once while a run is going.", GENERAL),
     Action(
         "option_toggle",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.ui.tree.arrange import SORTS, Sort, arrange
 from workbench.ui.tree.marks import Marks
-from workbench.ui.tree.names import Names
+from workbench.ui.tree.names import Name, Names
 from workbench.ui.tree.outline import Outline, Row
 from workbench.ui.tree.query import Query
 from workbench.ui.tree.verdicts import Verdicts
@@ -75,6 +75,15 @@ class Tree:
         if len(self.marks):
             return sorted(self.marks)
         return self.outline.cases(self.cursor) if self.cursor else []
+
+    def names(self, pairs: Iterable[tuple[int, int]]) -> set[Name]:
+        """The names of cases, by which `named` finds them after the folder was read again."""
+        return Names(self.entries, self.groups).cases(pairs)
+
+    def named(self, names: Iterable[Name]) -> list[tuple[int, int]]:
+        """The cases of these names that are still there, in the order of the files."""
+        rows = Names(self.entries, self.groups).rows(names, self.outline)
+        return sorted((row.evalset, row.case) for row in rows)
 
     # Filter and order
 

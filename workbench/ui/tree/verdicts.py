@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.events import CaseFinished, CaseRef, CaseStarted, Event, MetricScored, RunStarted
+from workbench.events import CaseFinished, CaseRef, CaseStarted, Event, MetricScored, RunFinished, RunStarted
 from workbench.store import CaseRecord, Store
 from workbench.ui.status import FACES, Status
 
@@ -58,6 +58,10 @@ class Verdicts:
                 self._start(event)
             case CaseStarted() | CaseFinished() | MetricScored():
                 self._review(event.case.evalset_file, event.case.eval_id)
+            case RunFinished():
+                left = {(ref.evalset_file, ref.eval_id) for ref in self.store.current if not self.store.records[ref].finished}
+                for file, eval_id in left:
+                    self._review(file, eval_id)
 
     def state(self, evalset: int, case: int) -> Status:
         view = self.views.get((evalset, case))
@@ -109,7 +113,7 @@ class Verdicts:
         if number is None:
             return
         before = self.views.get((evalset, number))
-        view = _view([self.store.records[ref] for ref in self._newest[file, eval_id]])
+        view = _view([self.store.records[ref] for ref in self._newest[file, eval_id]], self.store.run.finished)
         self.views[evalset, number] = view
         self.changed.add((evalset, number))
         if number == WHOLE_FILE or (before is not None and before.state == view.state):
@@ -120,15 +124,19 @@ class Verdicts:
             counts[before.state] -= 1
 
 
-def _view(records: Sequence[CaseRecord]) -> View:
+def _view(records: Sequence[CaseRecord], run_finished: bool) -> View:
     active = [record for record in records if record.state == "running"]
     waiting = [record for record in records if record.state == "queued"]
     worst = min(records, key=lambda record: FACES[record.state].rank)
     shown = (active or waiting or [worst])[0]
+    state: Status = "running" if waiting and len(waiting) < len(records) else shown.state
+    if run_finished and not shown.finished:
+        # The run was cancelled before this one came to its end.
+        state = "not_run"
     return View(
         refs=tuple(record.ref for record in records),
         worst=shown.ref,
-        state="running" if waiting and len(waiting) < len(records) else shown.state,
+        state=state,
         score=_decisive_score(shown),
         passed=sum(record.state == "passed" for record in records),
     )

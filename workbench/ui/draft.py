@@ -1,0 +1,143 @@
+"""The criteria of the run to come: what the files say, and what the user changed for this once."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.agents.criteria_choice import CriteriaChoice
+    from workbench.model.criteria import CriteriaConfig, Criterion
+
+STEP = 0.05
+MATCH_TYPES = ("EXACT", "IN_ORDER", "ANY_ORDER")
+_DEFAULT_THRESHOLD = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One criterion as it will be used. `in_file` says whether the config (or the defaults) has it; `match_type` is
+    None for criteria that have none; `changed` whether it differs from the file."""
+
+    name: str
+    on: bool
+    threshold: float
+    match_type: str | None
+    in_file: bool
+    changed: bool = False
+
+
+class Draft:
+    """Changes by config file (None: the defaults) and criterion."""
+
+    def __init__(self) -> None:
+        self._changes: dict[tuple[object, str], Setting] = {}
+
+    @property
+    def empty(self) -> bool:
+        """Whether the files hold as they are."""
+        return not self._changes
+
+    def settings(self, config: "CriteriaConfig") -> list[Setting]:
+        """The criteria of a config in the order of its file, then the others that could be added, which are off."""
+        from workbench.metrics.registry import known
+
+        own = [_setting(criterion) for criterion in config.criteria]
+        names = {setting.name for setting in own} | set(config.custom_metrics)
+        more = [
+            Setting(info.name, False, _DEFAULT_THRESHOLD, "EXACT" if _has_match_type(info.name) else None, False)
+            for info in known().values()
+            if info.supported and not info.informational and info.name not in names
+        ]
+        return [self._changes.get((config.path, setting.name), setting) for setting in (*own, *more)]
+
+    def change(self, config: "CriteriaConfig", setting: Setting) -> None:
+        """Takes a setting for the run to come; one that says what the file says is no change."""
+        key = (config.path, setting.name)
+        self._changes.pop(key, None)
+        original = next(item for item in self.settings(config) if item.name == setting.name)
+        plain = replace(setting, changed=False)
+        if plain != original and (plain.on or original.on):
+            self._changes[key] = replace(setting, changed=True)
+
+    def clear(self) -> None:
+        """Back to the files."""
+        self._changes.clear()
+
+    def apply(self, choice: "CriteriaChoice") -> "CriteriaChoice":
+        """The criteria with the changes made, and the reason saying which."""
+        config = choice.config
+        changed = [setting for setting in self.settings(config) if setting.changed] if self._changes else []
+        if not changed:
+            return choice
+        by_name = {criterion.name: criterion for criterion in config.criteria}
+        criteria = [
+            _criterion(by_name.get(setting.name), setting) if setting.changed else by_name[setting.name]
+            for setting in self.settings(config)
+            if setting.on
+        ]
+        words = ", ".join(map(_in_words, changed))
+        return replace(
+            choice,
+            config=replace(config, criteria=tuple(criteria), has_criteria=True),
+            reason=f"{choice.reason}; changed for this run: {words}",
+        )
+
+
+def raised(setting: Setting, steps: int) -> Setting:
+    """The threshold moved by steps of 0.05, on the grid, never below 0."""
+    value = round(round(setting.threshold / STEP) + steps, 6) * STEP
+    return replace(setting, threshold=max(0.0, round(value, 4)), on=True)
+
+
+def next_match_type(setting: Setting) -> Setting:
+    """The next of the three ways to compare trajectories; the same where there is none."""
+    if setting.match_type is None:
+        return setting
+    place = MATCH_TYPES.index(setting.match_type) if setting.match_type in MATCH_TYPES else -1
+    return replace(setting, match_type=MATCH_TYPES[(place + 1) % len(MATCH_TYPES)], on=True)
+
+
+def configs(choices: "Iterable[CriteriaChoice]") -> "list[CriteriaChoice]":
+    """Each config once, in the order in which they come."""
+    found: dict[object, CriteriaChoice] = {}
+    for choice in choices:
+        found.setdefault(choice.config.path, choice)
+    return list(found.values())
+
+
+def _setting(criterion: "Criterion") -> Setting:
+    match_type = None
+    if _has_match_type(criterion.name):
+        match_type = str(criterion.options.get("match_type") or "EXACT").upper()
+        # ADK takes the numbers 0, 1, 2 as well.
+        match_type = dict(zip("012", MATCH_TYPES, strict=True)).get(match_type, match_type)
+    return Setting(criterion.name, True, criterion.threshold, match_type, True)
+
+
+def _has_match_type(name: str) -> bool:
+    from workbench.metrics.registry import known
+
+    info = known().get(name)
+    return info is not None and "match_type" in info.option_names
+
+
+def _criterion(original: "Criterion | None", setting: Setting) -> "Criterion":
+    from workbench.model.criteria import Criterion
+
+    options: dict[str, Any] = dict(original.options) if original else {}
+    value: Any = setting.threshold
+    before: Mapping[str, Any] = original.value if original and isinstance(original.value, dict) else {}
+    matches = setting.match_type is not None and (before or setting.match_type != "EXACT")
+    if matches:
+        options["match_type"] = setting.match_type
+    if before or matches:
+        kept = {key: item for key, item in before.items() if key != "matchType"}
+        value = {**kept, "threshold": setting.threshold, **({"match_type": setting.match_type} if matches else {})}
+    return Criterion(setting.name, setting.threshold, value, options)
+
+
+def _in_words(setting: Setting) -> str:
+    if not setting.on:
+        return f"{setting.name} off"
+    way = f" {setting.match_type}" if setting.match_type else ""
+    return f"{setting.name} {setting.threshold:g}{way}"

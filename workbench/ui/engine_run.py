@@ -1,0 +1,103 @@
+"""The engine as the screen uses it: what is marked becomes a plan, a journal and a run."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.events import Event, Noticed, RunStarted
+from workbench.ui.draft import Draft
+from workbench.ui.run_thread import Build, Publish, Runnable
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import Workspace
+    from workbench.engine.children import Children
+    from workbench.engine.selection import Selection
+    from workbench.history.journal import Journal
+
+
+class Engine:
+    """Keeps the engine's children warm between runs. `build` only remembers; all the work happens where its result is
+    called, in the run's thread."""
+
+    def __init__(self) -> None:
+        self._children: Children | None = None
+
+    def build(
+        self, workspace: "Workspace", targets: Iterable[tuple[int, int]], runs: int, draft: Draft, state_dir: Path
+    ) -> Build:
+        """A run of these cases, each `runs` times, with the criteria of the draft."""
+        chosen = _with_draft(workspace, draft)
+        cases = sorted(set(targets))
+
+        def build(publish: Publish) -> Runnable:
+            from workbench.engine.children import Children
+            from workbench.engine.options import RunOptions
+            from workbench.engine.plan import make_plan
+            from workbench.engine.run import Run
+            from workbench.history.journal import Journal
+
+            options = RunOptions(runs=runs)
+            plan = make_plan(*select(chosen, cases), options)
+            if self._children is None:
+                self._children = Children()
+            journal = Journal.open(state_dir, plan.run_id)
+            run = Run(plan, options, _after_start(publish, journal.notice), self._children, journal)
+            return _Journaled(run, journal)
+
+        return build
+
+    async def close(self) -> None:
+        """Ends the children."""
+        if self._children is not None:
+            await self._children.close()
+
+
+class _Journaled:
+    """A run that closes its journal when it is over."""
+
+    def __init__(self, run: Runnable, journal: "Journal") -> None:
+        self._run, self._journal = run, journal
+        self.cancel, self.stop = run.cancel, run.stop
+
+    async def execute(self) -> None:
+        try:
+            await self._run.execute()
+        finally:
+            self._journal.close()
+
+
+def select(workspace: "Workspace", cases: list[tuple[int, int]]) -> "tuple[Workspace, Selection]":
+    """The workspace with only the evalsets that are meant, and the selection: an evalset of which all cases are meant
+    is not named, so that a fault in it does not refuse the others."""
+    from workbench.engine.selection import Selection, Target
+
+    meant: dict[int, list[int]] = {}
+    for evalset, case in cases:
+        meant.setdefault(evalset, []).append(case)
+    entries = {evalset: workspace.evalsets[evalset] for evalset in meant}
+    partly = [
+        Target(entry.relative, entry.file, tuple(entry.document.cases[case].eval_id for case in meant[evalset]))
+        for evalset, entry in entries.items()
+        if len(meant[evalset]) < len(entry.document.cases)
+    ]
+    whole = Target(workspace.root.name, workspace.root)
+    return replace(workspace, evalsets=tuple(entries.values())), Selection((whole, *partly))
+
+
+def _with_draft(workspace: "Workspace", draft: Draft) -> "Workspace":
+    if draft.empty:
+        return workspace
+    entries = tuple(replace(entry, criteria=draft.apply(entry.criteria)) for entry in workspace.evalsets)
+    return replace(workspace, evalsets=entries)
+
+
+def _after_start(publish: Publish, notice: Noticed | None) -> Callable[[Event], None]:
+    """Publishes the notice once the run has announced itself: what came before is forgotten then."""
+
+    def both(event: Event) -> None:
+        publish(event)
+        if notice is not None and isinstance(event, RunStarted):
+            publish(notice)
+
+    return both

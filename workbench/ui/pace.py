@@ -1,0 +1,29 @@
+"""How often the screen takes in what happened: often enough to look alive, seldom enough for a slow line."""
+
+import os
+
+FASTEST = 0.1
+OVER_SSH = 0.25
+BYTES_A_SECOND = 8_000
+_BYTES_A_LINE = 90
+
+
+def over_ssh() -> bool:
+    """Whether the terminal is at the other end of a network."""
+    return any(os.environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT"))
+
+
+class Pace:
+    """Says when to paint next. Times in seconds of one monotonic clock."""
+
+    def __init__(self, shortest: float | None = None) -> None:
+        self._shortest = shortest if shortest is not None else OVER_SSH if over_ssh() else FASTEST
+        self._next = 0.0
+
+    def wait(self, now: float) -> float:
+        """How long to wait before painting; 0 if now is the time."""
+        return max(0.0, self._next - now)
+
+    def painted(self, now: float, lines: int) -> None:
+        """So many lines were painted: the more, the longer the rest that keeps the line below its budget."""
+        self._next = now + max(self._shortest, lines * _BYTES_A_LINE / BYTES_A_SECOND)

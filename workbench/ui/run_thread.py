@@ -1,0 +1,151 @@
+"""Runs beside the screen: a thread with an event loop of its own, so that nothing the engine does delays a key.
+
+The thread lives as long as the program, because the engine's children die with the thread that started them.
+"""
+
+import asyncio
+import threading
+import traceback
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from workbench.events import CaseRef, Event
+
+
+class Runnable(Protocol):
+    """What the engine's `Run` is to the screen."""
+
+    async def execute(self) -> None: ...
+
+    def cancel(self, ref: CaseRef | None, *, kill: bool = False) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+Publish: TypeAlias = Callable[[Event], None]
+Build: TypeAlias = Callable[[Publish], Runnable]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The run did not start, or ended without saying so: why, and the way out. Raw text."""
+
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The run is over and its thread free for the next one."""
+
+
+News: TypeAlias = Event | Refused | Ended
+
+
+class RunThread:
+    """One run at a time. News come through `take`; `wake` is called from the other thread when there are some after
+    there were none."""
+
+    def __init__(self, wake: Callable[[], None], at_end: Callable[[], Awaitable[None]] | None = None) -> None:
+        """`at_end` is awaited in the thread when it closes."""
+        self._wake = wake
+        self._at_end = at_end
+        self._news: deque[News] = deque()
+        self._asleep = threading.Event()
+        self._asleep.set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._run: Runnable | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, build: Build) -> None:
+        """Builds a run and executes it, both in the thread. What `build` raises becomes `Refused`."""
+        self._call(lambda: self._begin(build))
+
+    def cancel(self, refs: list[CaseRef] | None, *, kill: bool = False) -> None:
+        """Cancels (or kills) these cases; None: no new case starts, and all that run are cancelled."""
+
+        def now() -> None:
+            if self._run is None:
+                return
+            if refs is None:
+                self._run.stop()
+                self._run.cancel(None, kill=kill)
+            else:
+                for ref in refs:
+                    self._run.cancel(ref, kill=kill)
+
+        self._call(now)
+
+    def take(self) -> list[News]:
+        """All news since the last call, oldest first."""
+        self._asleep.set()
+        news: list[News] = []
+        while self._news:
+            news.append(self._news.popleft())
+        return news
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Cancels what runs, waits a little for its end, and ends the thread."""
+        if self._thread is None or self._loop is None:
+            return
+        self.cancel(None, kill=True)
+        asyncio.run_coroutine_threadsafe(self._finish(timeout), self._loop)
+        self._thread.join(2 * timeout + 1)
+
+    def _call(self, function: Callable[[], None]) -> None:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._live, name="workbench-run", daemon=True)
+            self._thread.start()
+        self._loop.call_soon_threadsafe(function)
+
+    def _live(self) -> None:
+        assert self._loop is not None
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    def _begin(self, build: Build) -> None:
+        assert self._loop is not None
+        self._task = self._loop.create_task(self._execute(build))
+
+    async def _execute(self, build: Build) -> None:
+        try:
+            self._run = build(self._publish)
+            await self._run.execute()
+        except Exception as error:
+            # Whatever went wrong in a run must not end the screen: it is shown there.
+            self._publish(Refused(str(error) or type(error).__name__, getattr(error, "hint", "") or _place(error)))
+        finally:
+            self._run = None
+            self._publish(Ended())
+
+    async def _finish(self, timeout: float) -> None:
+        assert self._loop is not None
+        if self._task is not None and not self._task.done():
+            await asyncio.wait([self._task], timeout=timeout)
+            self._task.cancel()
+            await asyncio.wait([self._task], timeout=0.5)
+        try:
+            if self._at_end is not None:
+                await asyncio.wait_for(self._at_end(), timeout)
+        finally:
+            self._loop.stop()
+
+    def _publish(self, news: News) -> None:
+        self._news.append(news)
+        if self._asleep.is_set():
+            self._asleep.clear()
+            self._wake()
+
+
+def _place(error: Exception) -> str:
+    """Where an unexpected exception came from, for a report of the fault; "" for a refusal, which explains itself."""
+    if hasattr(error, "hint"):
+        return ""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {frame.name}, line {frame.lineno}"

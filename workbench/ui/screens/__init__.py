@@ -1,0 +1,1 @@
+"""The main screen and what opens on top of it."""

@@ -1,0 +1,98 @@
+"""What concerns the folder: reading it again, what was ignored in it, and which agent an evalset belongs to."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from workbench.text import one_line, plain
+from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.screens.shell import Shell
+from workbench.ui.tree.labels import label
+from workbench.ui.widgets.pick_list import Item
+
+if TYPE_CHECKING:
+    from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import EvalsetEntry
+
+
+class FolderActions(Shell):
+    """Reads in a thread, so that a large folder delays no key."""
+
+    def action_reload(self) -> None:
+        self.run_worker(self._reload(), group="read", exclusive=True)
+
+    def action_ignored(self) -> None:
+        workspace = self.session.workspace
+        ignored = workspace.ignored if workspace else ()
+        items = [
+            Item(self._below(str(item.path)), hint=one_line(item.reason, limit=60), help=one_line(item.reason))
+            for item in ignored
+        ]
+        self.app.push_screen(
+            PickScreen(f"passed over: {len(items)}", searching(items), nothing="nothing was passed over")
+        )
+
+    def action_choose_agent(self) -> None:
+        row = self.tree_view.row
+        if row is None or row.evalset < 0:
+            self.notify("put the cursor on an evalset first", timeout=3)
+            return
+        self.run_worker(self._choose(self.session.entry(row.evalset)), group="ask")
+
+    async def read_again(self) -> bool:
+        """Reads the folder and shows it; False (and a notice) if it cannot be read."""
+        try:
+            workspace = await asyncio.to_thread(self.session.read)
+        except (OSError, ValueError) as error:
+            self.notify(plain(str(error), limit=600), severity="error", timeout=10, markup=False)
+            return False
+        self.load(workspace)
+        return True
+
+    async def give_agents(self, targets: Iterable[tuple[int, int]]) -> bool:
+        """Asks for each evalset of the targets that belongs to no agent; False if the user would not say. Where there
+        is no agent at all, nothing is asked: the run says so."""
+        workspace = self.session.workspace
+        if workspace is None or not workspace.agents:
+            return True
+        loose = [self.session.entry(evalset) for evalset in sorted({evalset for evalset, _ in targets})]
+        asked = [entry for entry in loose if entry.agent is None]
+        for entry in asked:
+            if not await self._ask(entry):
+                return False
+        return not asked or await self.read_again()
+
+    async def _reload(self) -> None:
+        if await self.read_again():
+            self.notify("read again", timeout=2)
+
+    async def _choose(self, entry: "EvalsetEntry") -> None:
+        if await self._ask(entry):
+            await self.read_again()
+
+    async def _ask(self, entry: "EvalsetEntry") -> bool:
+        """Which agent the evalset belongs to; keeps the answer."""
+        assert self.session.workspace is not None
+        items = [
+            Item(
+                label(agent.name),
+                agent,
+                hint=self._below(str(agent.folder)),
+                help=f"now: {one_line(entry.agent_reason)}",
+            )
+            for agent in self.session.workspace.agents
+        ]
+        title = f"which agent does {label(entry.relative)} belong to?"
+        agent: AgentFolder | None = await self.app.push_screen_wait(PickScreen(title, searching(items)))
+        if agent is None:
+            return False
+        try:
+            await asyncio.to_thread(self.session.keep_owner, entry, agent)
+        except (OSError, ValueError) as error:
+            self.notify(plain(str(error), limit=600), severity="error", timeout=10, markup=False)
+            return False
+        return True
+
+    def _below(self, path: str) -> str:
+        root = str(self.session.workspace.root) if self.session.workspace else ""
+        return one_line(path.removeprefix(root + "/"))

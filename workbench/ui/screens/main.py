@@ -1,0 +1,42 @@
+"""The main screen: the shell with all its keys."""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from textual.binding import BindingType
+
+from workbench.ui.host import Host
+from workbench.ui.keys import bindings_of
+from workbench.ui.pace import Pace
+from workbench.ui.run_thread import Build, RunThread
+from workbench.ui.screens.general_actions import GeneralActions
+from workbench.ui.screens.run_actions import Targets
+from workbench.ui.screens.tree_actions import TreeActions
+from workbench.ui.session import Session
+
+
+class MainScreen(TreeActions, GeneralActions):
+    """`build` makes a run of cases, `runs` the thread it is executed in (given what wakes the screen)."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("main")]
+
+    def __init__(
+        self,
+        session: Session,
+        keys: Mapping[str, tuple[str, ...]],
+        build: Callable[[Targets, int], Build],
+        host: Host,
+        runs: Callable[[Callable[[], None]], RunThread] = RunThread,
+    ) -> None:
+        super().__init__(session, keys)
+        self._build = build
+        self.host = host
+        self.pace = Pace()
+        self.runs = runs(self._wake)
+
+    def build(self, targets: Targets, runs: int) -> Build:
+        return self._build(targets, runs)
+
+    def _wake(self) -> None:
+        """From the run's thread: posting a message is what may be done from there."""
+        self.post_message(self.NewsCame())

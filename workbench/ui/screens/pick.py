@@ -1,0 +1,102 @@
+"""Type some letters, pick something: the palette, the keys, the themes and every question with a list."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from workbench.ui import fuzzy
+from workbench.ui.widgets.pick_list import Item, PickList
+from workbench.ui.widgets.plain_input import PlainInput
+
+Search = Callable[[str], Sequence[Item]]
+
+
+def searching(items: Sequence[Item]) -> Search:
+    """The search over a fixed list: without letters all items under their headings, with letters the best first."""
+    pickable = [item for item in items if not item.heading]
+    texts = [f"{item.kind} {item.label} {item.hint}".strip() for item in pickable]
+
+    def search(query: str) -> Sequence[Item]:
+        if not query.strip():
+            return items
+        return [pickable[number] for number in fuzzy.best(query, texts, limit=200)]
+
+    return search
+
+
+class PickScreen(ModalScreen[Any]):
+    """Ends with the value of the item picked, None if it was left with esc. `on_move` is called with the value under
+    the cursor (None for none): a preview."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave"),
+        Binding("enter", "pick"),
+        Binding("down,ctrl+n", "move('down')"),
+        Binding("up,ctrl+p", "move('up')"),
+        Binding("pagedown", "move('page_down')"),
+        Binding("pageup", "move('page_up')"),
+    ]
+
+    def __init__(
+        self,
+        title: str,
+        search: Search,
+        *,
+        placeholder: str = "type to find",
+        nothing: str = "nothing matches",
+        on_move: Callable[[Any], None] | None = None,
+        current: Any = None,
+    ) -> None:
+        super().__init__()
+        self._title, self._search, self._nothing, self._on_move = title, search, nothing, on_move
+        self._placeholder, self._current = placeholder, current
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = Content(self._title)
+            yield PlainInput(placeholder=self._placeholder)
+            yield PickList()
+            yield Static("", classes="help", markup=False)
+
+    def on_mount(self) -> None:
+        items = self._search("")
+        values = [item.value for item in items]
+        cursor = values.index(self._current) if self._current is not None and self._current in values else 0
+        self._list.add_class("-active")
+        self._list.can_focus = False
+        self._list.show_items(items, cursor=cursor)
+        self.query_one(PlainInput).focus()
+
+    def on_input_changed(self, event: PlainInput.Changed) -> None:
+        self._list.show_items(self._search(event.value), event.value)
+
+    def on_row_view_moved(self, event: PickList.Moved) -> None:
+        item = self._list.item
+        text = item.help if item else self._nothing
+        self.query_one(".help", Static).update(Content(text))
+        if self._on_move is not None:
+            self._on_move(item.value if item else None)
+
+    def on_row_view_picked(self, event: PickList.Picked) -> None:
+        self.action_pick()
+
+    def action_move(self, direction: str) -> None:
+        self._list.move(direction)
+
+    def action_pick(self) -> None:
+        item = self._list.item
+        if item is not None:
+            self.dismiss(item.value)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+    @property
+    def _list(self) -> PickList:
+        return self.query_one(PickList)

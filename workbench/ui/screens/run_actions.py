@@ -1,0 +1,193 @@
+"""Running, cancelling, and taking in what happens: never more often than the line to the terminal bears."""
+
+import time
+from collections.abc import Sequence
+
+from textual.message import Message
+from textual.timer import Timer
+
+from workbench.events import CaseRef, Noticed, RunFinished, RunStarted
+from workbench.text import one_line, plain
+from workbench.ui.pace import Pace
+from workbench.ui.run_thread import Build, Ended, News, Refused, RunThread
+from workbench.ui.screens.folder_actions import FolderActions
+from workbench.ui.screens.number import NumberScreen
+
+Targets = Sequence[tuple[int, int]]
+_NOTICES_SHOWN = 2
+
+
+class RunActions(FolderActions):
+    """One run at a time."""
+
+    pace: Pace
+    runs: RunThread
+    _due: Timer | None = None
+    _ticker: Timer
+
+    class NewsCame(Message):
+        """There is something to take in."""
+
+    def build(self, targets: Targets, runs: int) -> Build:
+        """How these cases are run, each `runs` times: the engine's part."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._ticker = self.set_interval(1.0, self._tick, pause=True)
+
+    # Keys
+
+    def action_run(self) -> None:
+        self.start(self.tree_view.model.targets())
+
+    def action_rerun(self) -> None:
+        targets = self.session.problems()
+        if targets:
+            self.start(targets)
+        else:
+            self.notify("nothing failed" if self.session.store.current else "nothing has run yet", timeout=3)
+
+    def action_repeat(self) -> None:
+        targets = self.tree_view.model.targets()
+
+        def repeat(number: int | None) -> None:
+            if number is not None:
+                self.start(targets, number)
+
+        if self._can_start(targets):
+            self.app.push_screen(NumberScreen(f"run {cases(len(targets))} how many times?", 5, 1000), repeat)
+
+    def action_options(self) -> None:
+        from workbench.ui.screens.options import OptionsScreen
+
+        targets, workspace = self.tree_view.model.targets(), self.session.workspace
+        if workspace is None or not targets:
+            self.notify("no cases here", timeout=3)
+            return
+
+        def chosen(run: bool | None) -> None:
+            self.show_facts()
+            if run:
+                self.start(targets)
+
+        choices = [self.session.entry(evalset).criteria for evalset in sorted({evalset for evalset, _ in targets})]
+        screen = OptionsScreen(choices, self.session.draft, len(targets), workspace.root, self.keys)
+        self.app.push_screen(screen, chosen)
+
+    def action_cancel(self) -> None:
+        refs = self.session.active(self.tree_view.model.targets())
+        self._cancel(refs, refs, cases(len(refs)))
+
+    def action_cancel_all(self) -> None:
+        self._cancel(None, self.session.store.current if self.session.running else [], "the run")
+
+    # Starting
+
+    def start(self, targets: Targets, runs: int = 1) -> None:
+        """Runs these cases, each `runs` times; reads the folder again if a file has changed, and asks for an agent
+        where one is missing."""
+        if self._can_start(targets):
+            self.session.starting = True
+            self.show_facts()
+            self.run_worker(self._start(targets, runs), group="start")
+
+    async def _start(self, targets: Targets, runs: int) -> None:
+        model = self.tree_view.model
+        names = model.names(targets)
+        ready = not self.session.outdated() or await self.read_again()
+        ready = ready and await self.give_agents(model.named(names))
+        targets = model.named(names)
+        if ready and targets:
+            self.runs.start(self.build(targets, runs))
+        else:
+            self.session.starting = False
+            self.show_facts()
+
+    def _can_start(self, targets: Targets) -> bool:
+        if self.session.running or self.session.starting:
+            self.notify("a run is going on: cancel it, or wait for its end", severity="warning", timeout=4)
+        elif not targets:
+            self.notify("no cases here", timeout=3)
+        else:
+            return True
+        return False
+
+    def _cancel(self, refs: list[CaseRef] | None, meant: list[CaseRef], what: str) -> None:
+        asked = self.session.asked_to_cancel
+        meant = [ref for ref in meant if not self.session.store.records[ref].finished]
+        if not self.session.running or not meant:
+            self.notify("nothing is running here", timeout=3)
+            return
+        kill = asked.issuperset(meant)
+        asked.update(meant)
+        self.runs.cancel(refs, kill=kill)
+        self.notify(f"{'killing' if kill else 'cancelling'} {what}", timeout=3)
+
+    # What happens
+
+    def on_run_actions_news_came(self) -> None:
+        wait = self.pace.wait(time.monotonic())
+        if self._due is None:
+            if wait > 0:
+                self._due = self.set_timer(wait, self.flush)
+            else:
+                self.flush()
+
+    def flush(self) -> None:
+        """Takes in all that has happened and paints what that changed."""
+        self._due = None
+        touched: set[CaseRef] = set()
+        notices: list[Noticed] = []
+        news = self.runs.take()
+        for item in news:
+            self._apply(item, touched, notices)
+        verdicts = self.session.verdicts
+        changed, verdicts.changed = verdicts.changed, set()
+        lines = self.tree_view.verdicts_changed(changed) + self.refresh_row(touched) + int(self.show_facts())
+        if any(isinstance(item, RunFinished) for item in news):
+            self.tree_view.arrange_again()
+        self._show_notices(notices)
+        self.pace.painted(time.monotonic(), lines)
+
+    def _apply(self, item: News, touched: set[CaseRef], notices: list[Noticed]) -> None:
+        session = self.session
+        match item:
+            case Refused():
+                notices.append(Noticed("error", item.message, item.hint))
+                session.starting = False
+            case Ended():
+                session.starting = False
+                if session.running:
+                    session.store.apply(RunFinished(session.elapsed(), interrupted=True))
+                self._ticker.pause()
+            case _:
+                session.store.apply(item)
+                if isinstance(item, RunStarted):
+                    session.starting = False
+                    self._ticker.resume()
+                elif isinstance(item, Noticed):
+                    notices.append(item)
+                elif (ref := getattr(item, "case", None)) is not None:
+                    touched.add(ref)
+
+    def _show_notices(self, notices: list[Noticed]) -> None:
+        """The first of them as toasts; all of a run are in the palette's notices."""
+        loud = [notice for notice in notices if notice.level != "info"]
+        for notice in loud[:_NOTICES_SHOWN]:
+            text = plain(notice.message, limit=600)
+            hint = f"\n{one_line(notice.hint)}" if notice.hint else ""
+            self.notify(
+                text + hint, severity="error" if notice.level == "error" else "warning", timeout=10, markup=False
+            )
+        if (more := len(loud) - _NOTICES_SHOWN) > 0:
+            self.notify(f"{more} more notices: in the palette", severity="warning", timeout=6)
+
+    def _tick(self) -> None:
+        self.show_facts()
+        self.tree_view.tick()
+
+
+def cases(number: int) -> str:
+    """`1 case`, `2,000 cases`."""
+    return f"{number:,} case{'' if number == 1 else 's'}"

@@ -1,0 +1,168 @@
+"""The main screen's parts and how they share the room; what they do is in the modules beside this one."""
+
+from typing import TYPE_CHECKING, Any
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.events import DescendantFocus
+from textual.screen import Screen
+
+from workbench.actions import footer
+from workbench.ui.about import about_agent, about_nothing
+from workbench.ui.session import Session
+from workbench.ui.tree.outline import Row
+from workbench.ui.widgets.bar import Bar, Facts
+from workbench.ui.widgets.case_tree import CaseTree
+from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.sides import Cases, Right
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.agents.workspace import Workspace
+    from workbench.store import CaseRecord
+
+
+class Shell(Screen[None]):
+    """Bar, cases, right side, footer. Below 76 columns one side is seen at a time; `-in-right` is on the screen as
+    long as the focus is (or last was) on the right."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-normal"), (140, "-wide")]  # noqa: RUF012 - Textual's declaration
+
+    def __init__(self, session: Session, keys: "Mapping[str, tuple[str, ...]]") -> None:
+        super().__init__()
+        self.session = session
+        self.keys = keys
+        self.bar = Bar()
+        self.cases = Cases(session.verdicts, session.elapsed)
+        self.right = Right()
+        self._shown_record: CaseRecord | None = None
+
+    def compose(self) -> ComposeResult:
+        yield self.bar
+        with Horizontal(id="body"):
+            yield self.cases
+            yield self.right
+        yield KeyLine(footer(), self.keys)
+
+    def on_mount(self) -> None:
+        self.tree_view.focus()
+        self.show_facts()
+
+    @property
+    def tree_view(self) -> CaseTree:
+        """The tree of cases."""
+        return self.cases.tree_view
+
+    @property
+    def in_right(self) -> bool:
+        """Whether keys go to the right side."""
+        return self.right.has_focus_within
+
+    # What is shown
+
+    def load(self, workspace: "Workspace") -> None:
+        """Shows a workspace, read for the first time or again."""
+        self.session.take(workspace)
+        self.tree_view.load(workspace)
+        self.set_class(not workspace.evalsets, "-empty")
+        self.cases.show_state()
+        self.show_row()
+        self.show_facts()
+
+    def show_row(self) -> None:
+        """Shows on the right what is under the cursor."""
+        workspace, row = self.session.workspace, self.tree_view.row
+        if workspace is None:
+            return
+        if not workspace.evalsets:
+            self._shown_record = None
+            self.right.show_page("nothing to run", about_nothing(workspace, self.keys))
+        elif row is None:
+            return
+        elif row.kind == "agent":
+            self._show_agent(workspace, row)
+        else:
+            self._shown_record = self.session.record(row)
+            case = self.session.case(row.evalset, row.case) if row.case >= 0 else None
+            self.right.show_case(self._shown_record, self.session.entry(row.evalset), case)
+
+    def refresh_row(self, touched: "set[Any]") -> int:
+        """Brings the right side up to date if one of the touched executions is shown; returns how many lines that may
+        have painted."""
+        row = self.tree_view.row
+        if row is None or row.kind == "agent":
+            return 0
+        record = self.session.record(row)
+        if record is not self._shown_record:
+            self.show_row()
+        elif record is not None and record.ref in touched:
+            self.right.detail.refresh_record()
+        else:
+            return 0
+        return self.right.size.height
+
+    def show_facts(self) -> bool:
+        """Brings the bar up to date; whether it had to be painted."""
+        session, store = self.session, self.session.store
+        return self.bar.show(
+            Facts(
+                root=session.place,
+                resting=self._resting(),
+                counts=store.counts(),
+                total=len(store.current),
+                running=session.running,
+                interrupted=store.run.interrupted,
+                seconds=session.elapsed(),
+                changed=not session.draft.empty,
+            )
+        )
+
+    def _resting(self) -> str:
+        workspace = self.session.workspace
+        if workspace is None:
+            return "reading …"
+        cases = sum(len(entry.document.cases) for entry in workspace.evalsets)
+        agents = len(self.tree_view.model.groups)
+        return f"{_count(cases, 'case')} in {_count(len(workspace.evalsets), 'evalset')} of {_count(agents, 'agent')}"
+
+    def _show_agent(self, workspace: "Workspace", row: Row) -> None:
+        self._shown_record = None
+        name = self.tree_view.model.groups[row.agent]
+        numbers = self.tree_view.model.outline.evalsets[row.agent]
+        agent = next((agent for agent in workspace.agents if agent.name == name), None)
+        if agent is None:
+            lines = [(one.file.name, one.agent_reason) for one in map(self.session.entry, numbers)]
+            self.right.show_page(name, _safe(lines))
+        else:
+            entries = [self.session.entry(number) for number in numbers]
+            self.right.show_page(_safe([(name, "")])[0][0], about_agent(workspace, agent, entries))
+
+    # Which side
+
+    def go_left(self) -> None:
+        """To the cases."""
+        self.remove_class("-no-tree")
+        self.tree_view.focus()
+
+    def go_right(self) -> None:
+        """To what is shown of the row."""
+        self.add_class("-in-right")
+        self.right.enter()
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        self.set_class(self.in_right, "-in-right")
+
+    def on_row_view_moved(self, event: CaseTree.Moved) -> None:
+        if event.view is self.tree_view:
+            self.show_row()
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _safe(lines: "list[tuple[str, str]]") -> "list[tuple[str, str]]":
+    from workbench.text import one_line
+
+    return [(one_line(label, limit=80), one_line(text)) for label, text in lines]

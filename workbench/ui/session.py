@@ -1,0 +1,152 @@
+"""What the screen works on: the folder as it was read, what is true now, and the criteria of the run to come."""
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.events import CaseRef, RunFinished, RunStarted
+from workbench.store import CaseRecord, Store
+from workbench.text import one_line
+from workbench.ui.draft import Draft
+from workbench.ui.tree.outline import Row
+from workbench.ui.tree.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import EvalsetEntry, Workspace
+    from workbench.model.evalset import EvalCase
+
+Signature = tuple[tuple[str, int, int], ...]
+
+
+class Session:
+    """Everything but widgets. `state_dir` None: `.workbench` in the root. `clock` is monotonic, in seconds."""
+
+    def __init__(
+        self, path: Path, *, state_dir: Path | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.path = path
+        self.store = Store()
+        self.verdicts = Verdicts(self.store)
+        self.draft = Draft()
+        self.workspace: Workspace | None = None
+        self.starting = False
+        """Whether a run was asked for that has not announced itself yet."""
+        self.asked_to_cancel: set[CaseRef] = set()
+        self.asked_to_quit = False
+        self._state_dir = state_dir
+        self._clock = clock
+        self._began = 0.0
+        self._signature: Signature = ()
+        self.store.subscribe(self.verdicts.apply)
+        self.store.subscribe(self._keep_time)
+
+    # The folder
+
+    def read(self) -> "Workspace":
+        """Reads the folder; for a thread. Changes nothing here.
+
+        Raises:
+            OSError, ValueError: the path is not there, or the kept answers cannot be read.
+        """
+        from workbench.agents.workspace import open_workspace
+
+        return open_workspace(self.path)
+
+    def take(self, workspace: "Workspace") -> None:
+        """Works on this reading from now on."""
+        self.workspace = workspace
+        self._signature = _signature(workspace)
+
+    def outdated(self) -> bool:
+        """Whether a file that was read has changed since."""
+        return self.workspace is not None and _signature(self.workspace) != self._signature
+
+    @property
+    def state_dir(self) -> Path:
+        """Where runs and answers are kept."""
+        assert self.workspace is not None
+        return self._state_dir or self.workspace.root / ".workbench"
+
+    @property
+    def place(self) -> str:
+        """The folder or file that is open, as a safe name."""
+        path = self.workspace.target if self.workspace else self.path.absolute()
+        return one_line(path.name or str(path), limit=80)
+
+    def entry(self, evalset: int) -> "EvalsetEntry":
+        """An evalset of the workspace."""
+        assert self.workspace is not None
+        return self.workspace.evalsets[evalset]
+
+    def case(self, evalset: int, case: int) -> "EvalCase | None":
+        """A case in full; None if ADK would reject it (its faults are the document's)."""
+        from workbench.model.evalset import BrokenCaseError
+
+        document = self.entry(evalset).document
+        try:
+            return document.case(case)
+        except BrokenCaseError:
+            return None
+
+    def record(self, row: Row) -> CaseRecord | None:
+        """What is known of a row's case or repeat; None if it never ran."""
+        return self.verdicts.record(row.evalset, row.case, row.repeat)
+
+    def keep_owner(self, entry: "EvalsetEntry", agent: "AgentFolder") -> None:
+        """Keeps the user's answer; the folder must be read again for it to count.
+
+        Raises:
+            OSError, ValueError: it cannot be kept.
+        """
+        from workbench.agents.owners import keep_owner
+
+        assert self.workspace is not None
+        self.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        keep_owner(self.state_dir, entry.relative, agent.folder, self.workspace.root)
+
+    # The run
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is going on."""
+        return not self.store.run.finished
+
+    def elapsed(self) -> float:
+        """Seconds since the run began, or its whole duration."""
+        return self._clock() - self._began if self.running else self.store.run.duration_seconds
+
+    def active(self, targets: Iterable[tuple[int, int]]) -> list[CaseRef]:
+        """Of these cases, the executions that are running or waiting."""
+        records = (record for pair in targets for record in self.verdicts.records(*pair))
+        return [record.ref for record in records if not record.finished]
+
+    def problems(self) -> list[tuple[int, int]]:
+        """All cases whose newest verdict is fail or error, in the order of the files."""
+        return sorted(
+            pair for pair, view in self.verdicts.views.items() if view.state in ("failed", "error") and pair[1] >= 0
+        )
+
+    def _keep_time(self, event: object) -> None:
+        if isinstance(event, RunStarted):
+            self._began = self._clock()
+            self.asked_to_cancel.clear()
+            self.asked_to_quit = False
+            self.draft.clear()
+        elif isinstance(event, RunFinished):
+            self.asked_to_cancel.clear()
+
+
+def _signature(workspace: "Workspace") -> Signature:
+    files = {entry.file for entry in workspace.evalsets}
+    files |= {entry.criteria.config.path for entry in workspace.evalsets if entry.criteria.config.path}
+    found = []
+    for file in sorted(files):
+        try:
+            status = file.stat()
+        except OSError:
+            found.append((str(file), 0, -1))
+        else:
+            found.append((str(file), status.st_mtime_ns, status.st_size))
+    return tuple(found)

@@ -1,0 +1,108 @@
+"""The line on top: where we are, how far the run is, what came out of it, how long it took."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.widget import Widget
+
+from workbench.store import CaseState
+from workbench.ui.cells import cell_len, cut
+from workbench.ui.status import COUNTED, FACES
+
+Part = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the bar shows. `root` is safe text; `total` 0 before the first run, with `resting` in place of progress."""
+
+    root: str = ""
+    resting: str = ""
+    counts: Counter[CaseState] | None = None
+    total: int = 0
+    running: bool = False
+    interrupted: bool = False
+    seconds: float = 0.0
+    changed: bool = False
+    """Whether the criteria of the run to come are not those of the files."""
+    watching: bool = False
+
+
+def clock(seconds: float) -> str:
+    """`0:07`, `12:03`, `1:02:03`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
+    """The left and the right side of the bar as (text, theme variable), shorter forms where `width` is small."""
+    right = [(" criteria changed ", "accent")] if facts.changed else []
+    right.append((f"watch {'on' if facts.watching else 'off'} ", "status-muted"))
+    for words, meter in ((True, 20), (True, 0), (False, 0)):
+        middle = _run(facts, words=words, meter=meter) if facts.total else [(f"   {facts.resting}", "status-muted")]
+        for tail in (right, []):
+            room = width - sum(cell_len(text) for text, _ in (*middle, *tail)) - 2
+            if room >= min(cell_len(facts.root), 24) and (not meter or room >= 30):
+                return [(f" {cut(facts.root, room)}", "bold"), *middle], tail
+    return [(f" {cut(facts.root, 12)}", "bold"), *middle], []
+
+
+def _run(facts: Facts, *, words: bool, meter: int) -> list[Part]:
+    counts = facts.counts or Counter()
+    done = sum(counts[state] for state in COUNTED)
+    sign, color = ("▶", "status-running") if facts.running else ("■", "status-muted")
+    gap = "   " if words else "  "
+    parts = [(f"{gap}{sign} {done}/{facts.total}", color)]
+    if meter:
+        parts += [("  ", ""), *_meter(counts, facts.total, meter)]
+    for state in COUNTED:
+        if counts[state]:
+            face = FACES[state]
+            word = f" {face.word}" if words else ""
+            text = f"{face.glyph} {counts[state]}{word}" if words else f"{face.glyph}{counts[state]}"
+            parts.append((gap + text, face.variable))
+    parts.append((gap + clock(facts.seconds), ""))
+    if facts.interrupted:
+        parts.append((gap + ("cancelled" if words else "✂"), "status-not-evaluated"))
+    return parts
+
+
+def _meter(counts: Counter[CaseState], total: int, width: int) -> list[Part]:
+    """A line of `width` cells, each verdict with its share; what runs or waits is left dim."""
+    parts: list[Part] = []
+    done, drawn = 0, 0
+    for state in COUNTED:
+        done += counts[state]
+        end = round(done * width / total)
+        parts.append(("━" * (end - drawn), FACES[state].variable))
+        drawn = end
+    return [*(part for part in parts if part[0]), ("╌" * (width - drawn), "status-muted")]
+
+
+class Bar(Widget):
+    """Draws facts; paints only when what it says has changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._facts = Facts()
+
+    def show(self, facts: Facts) -> bool:
+        """Shows other facts; whether anything had to be painted."""
+        width = self.size.width
+        changed = bar_parts(facts, width) != bar_parts(self._facts, width)
+        self._facts = facts
+        if changed:
+            self.refresh()
+        return changed
+
+    def render(self) -> Content:
+        left, right = bar_parts(self._facts, self.size.width)
+        gap = self.size.width - sum(cell_len(text) for text, _ in (*left, *right))
+        return Content.assemble(*map(_styled, left), " " * max(gap, 0), *map(_styled, right))
+
+
+def _styled(part: Part) -> tuple[str, str]:
+    text, name = part
+    return text, name if name in ("", "bold") else f"${name}"

@@ -1,0 +1,166 @@
+"""The tree agent → evalset → case on the screen."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from workbench.ui.tree.arrange import Sort
+from workbench.ui.tree.labels import Labels
+from workbench.ui.tree.model import Tree
+from workbench.ui.tree.outline import Row
+from workbench.ui.tree.query import Query
+from workbench.ui.tree.verdicts import Verdicts
+from workbench.ui.widgets.rows import Piece, RowView
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import Workspace
+
+
+class CaseTree(RowView):
+    """Draws a `Tree`. Its rows change only by the user's own keys, by `load` and by `arrange_again`; what runs
+    repaints labels and nothing else. `now` is the time since the run began, in seconds."""
+
+    def __init__(self, verdicts: Verdicts, now: Callable[[], float]) -> None:
+        super().__init__()
+        self.model = Tree(verdicts)
+        self._now = now
+        self._labels = Labels((), [], verdicts, now)
+
+    def load(self, workspace: "Workspace") -> None:
+        """Takes a workspace, read for the first time or again."""
+        self.model.load(workspace)
+        self._labels = Labels(self.model.entries, self.model.groups, self.model.verdicts, self._now)
+        self._lay_out()
+
+    @property
+    def row(self) -> Row | None:
+        """The row under the cursor; None in an empty tree."""
+        return self.model.cursor
+
+    def set_query(self, query: Query) -> None:
+        """Filters."""
+        self.model.set_query(query)
+        self._lay_out()
+
+    def next_sort(self) -> Sort:
+        """Sorts by the next of file, status, score, time."""
+        sort = self.model.next_sort()
+        self._lay_out()
+        return sort
+
+    def arrange_again(self) -> None:
+        """Filters and sorts by what is true now; the cursor stays on its case and on its line of the screen."""
+        if self.model.arranged:
+            self.model.arrange_again()
+            self._lay_out()
+
+    def go_to(self, row: Row) -> None:
+        """Puts the cursor on a row, opening what hides it."""
+        before = self.cursor
+        if self.model.show(row):
+            self.rows_changed()
+        position = self.model.position
+        self._cursor = before
+        self.move_to(position)
+
+    def open_row(self) -> None:
+        """Opens the row; if it is open, goes to its first child."""
+        row = self.model.cursor
+        if row is not None and self.model.outline.has_children(row):
+            if self.model.outline.is_open(row):
+                self.move("down")
+            else:
+                self.toggle_row()
+
+    def close_row(self) -> None:
+        """Closes the row; if there is nothing to close, goes to its parent."""
+        row = self.model.cursor
+        if row is None:
+            return
+        if self.model.outline.has_children(row) and self.model.outline.is_open(row):
+            self.toggle_row()
+        elif row.parent is not None:
+            self.go_to(row.parent)
+
+    def toggle_row(self) -> bool:
+        """Opens or closes the row; False if it has no children."""
+        toggled = self.model.toggle()
+        if toggled:
+            self._lay_out()
+        return toggled
+
+    def next_problem(self, step: int) -> bool | None:
+        """To the next (1) or previous (-1) problem. True if the search began anew at the other end, None if there is
+        none."""
+        found = self.model.problem(step)
+        if found is None:
+            return None
+        self.go_to(found[0])
+        return found[1]
+
+    def mark(self) -> None:
+        """Marks the row, or ends a range, and goes one down."""
+        in_range = self.model.anchor is not None
+        self.model.mark()
+        self.refresh()
+        if not in_range:
+            self.move("down")
+
+    def mark_range(self) -> None:
+        """Starts a range of marks, or ends it."""
+        self.model.mark_range()
+        self.refresh()
+
+    def mark_all(self) -> None:
+        """Marks every case that the filter lets through; where all are, unmarks them."""
+        self.model.marks.toggle(self.model.outline.all_cases())
+        self.refresh()
+
+    def drop_marks(self) -> bool:
+        """Gives up a range, else takes back the marks; False if there were none."""
+        dropped = self.model.drop_marks()
+        if dropped:
+            self.refresh()
+        return dropped
+
+    def verdicts_changed(self, changed: Iterable[tuple[int, int]]) -> int:
+        """Paints the rows of these cases and the headings above them; returns how many lines."""
+        return self.refresh_rows(self.model.touched(changed, self._visible()))
+
+    def tick(self) -> int:
+        """Paints the rows that show how long they have been running; returns how many."""
+        rows = ((position, self.model.outline.row(position)) for position in self._visible())
+        state = self.model.verdicts.state
+        return self.refresh_rows(
+            [number for number, row in rows if row.case >= 0 and state(row.evalset, row.case) == "running"]
+        )
+
+    # RowView
+
+    def row_count(self) -> int:
+        return len(self.model.outline)
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        return self._labels.pieces(self.model.outline, self.model.outline.row(position), width)
+
+    def is_marked(self, position: int) -> bool:
+        return self.model.is_marked(position)
+
+    def move_to(self, position: int, *, announce: bool = True) -> None:
+        super().move_to(position, announce=announce)
+        self.model.stand_on(self._cursor)
+        if self.model.anchor is not None:
+            self.refresh()
+
+    def _visible(self) -> range:
+        top = self.scroll_offset.y
+        return range(top, min(top + self.size.height, len(self.model.outline)))
+
+    def _lay_out(self) -> None:
+        """Takes over the rows of the model, with the cursor on the same line of the screen as before."""
+        line = max(0, self._cursor - self.scroll_offset.y)
+        self._cursor = self.model.position
+        self.rows_changed()
+        if self.size.height:
+            self.scroll_to(y=max(0, self._cursor - line), animate=False)
+            self.show_cursor()
+        self.post_message(self.Moved(self, self._cursor))

@@ -1,0 +1,42 @@
+"""The line at the bottom: up to seven keys from the table of actions."""
+
+from collections.abc import Mapping, Sequence
+
+from textual.content import Content
+from textual.events import Click
+from textual.widget import Widget
+
+from workbench.actions import Action, key_label
+from workbench.ui.cells import cell_len
+
+
+class KeyLine(Widget):
+    """Shows as many of the actions as fit, in their order; a click does them. `keys` are those of the user's keymap."""
+
+    def __init__(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
+        super().__init__()
+        self._shown = [
+            (action.id, key_label(keys[action.id][0]), action.label) for action in actions if keys[action.id]
+        ]
+        self._places: list[tuple[int, str]] = []
+
+    def render(self) -> Content:
+        parts: list[tuple[str, str]] = [(" ", "")]
+        self._places = []
+        column, last = 1, len(self._shown) - 1
+        # The last one ("keys") is the way to all others: it always has its place.
+        reserved = cell_len(f"{self._shown[last][1]} {self._shown[last][2]}") if self._shown else 0
+        for number, (name, key, label) in enumerate(self._shown):
+            width = cell_len(f"{key} {label}") + 2
+            if number < last and column + width + reserved > self.size.width:
+                continue
+            parts += [(key, "$footer-key-foreground bold"), (f" {label}  ", "$status-muted")]
+            column += width
+            self._places.append((column, name))
+        return Content.assemble(*parts)
+
+    async def on_click(self, event: Click) -> None:
+        for end, name in self._places:
+            if event.x < end:
+                await self.run_action(f"screen.{name}")
+                return

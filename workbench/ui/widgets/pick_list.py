@@ -1,0 +1,70 @@
+"""A list to pick from, with the typed letters marked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.ui import fuzzy
+from workbench.ui.widgets.rows import Piece, RowView
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to pick. All texts are safe already. `kind` stands dimmed before the label ("theme", "case"), `hint`
+    on the right; `help` is shown while the cursor is on it. A heading cannot be picked."""
+
+    label: str
+    value: Any = None
+    hint: str = ""
+    help: str = ""
+    kind: str = ""
+    heading: bool = False
+
+
+class PickList(RowView):
+    """Shows items; `query` marks the letters that made them match."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.items: Sequence[Item] = ()
+        self.query_text = ""
+
+    def show_items(self, items: Sequence[Item], query: str = "", *, cursor: int = 0) -> None:
+        """Replaces the items."""
+        self.items, self.query_text = items, query
+        self._cursor = cursor
+        self.rows_changed()
+        self.move_to(cursor, announce=False)
+        self.scroll_to(y=0, animate=False)
+        self.show_cursor()
+        self.post_message(self.Moved(self, self._cursor))
+
+    @property
+    def item(self) -> Item | None:
+        """What the cursor is on; None in an empty list."""
+        return self.items[self.cursor] if self.items and not self.items[self.cursor].heading else None
+
+    def row_count(self) -> int:
+        return len(self.items)
+
+    def can_stop(self, position: int) -> bool:
+        return not self.items[position].heading
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        item = self.items[position]
+        if item.heading:
+            return [(item.label, "label")], []
+        kind = [(item.kind + "  ", "muted")] if item.kind else []
+        right = [(item.hint + " ", "label")] if item.hint else []
+        return [*kind, *self._label(item.label)], right
+
+    def _label(self, label: str) -> list[Piece]:
+        marked = set(fuzzy.positions(self.query_text, label) or ()) if self.query_text.strip() else set()
+        pieces: list[Piece] = []
+        for number, letter in enumerate(label):
+            name = "match" if number in marked else ""
+            if pieces and pieces[-1][1] == name:
+                pieces[-1] = (pieces[-1][0] + letter, name)
+            else:
+                pieces.append((letter, name))
+        return pieces

@@ -1,0 +1,149 @@
+"""The two sides of the screen: the cases with their filter, and what is known of the one under the cursor."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from workbench.ui.detail.pane import CaseDetail
+from workbench.ui.tree.query import parse_query
+from workbench.ui.tree.verdicts import Verdicts
+from workbench.ui.widgets.case_tree import CaseTree
+from workbench.ui.widgets.overview import Line, Overview
+from workbench.ui.widgets.plain_input import PlainInput
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry
+    from workbench.model.evalset import EvalCase
+    from workbench.store import CaseRecord
+
+
+class FilterInput(PlainInput):
+    """The text after `/`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "done"), Binding("escape", "clear")]
+
+    class Done(Message):
+        """The filter stays as it is."""
+
+    class Cleared(Message):
+        """The filter is taken back."""
+
+    def action_done(self) -> None:
+        self.post_message(self.Done())
+
+    def action_clear(self) -> None:
+        self.post_message(self.Cleared())
+
+
+class Cases(Vertical):
+    """The framed tree; below it, as long as there is one, the filter."""
+
+    def __init__(self, verdicts: Verdicts, now: Callable[[], float]) -> None:
+        super().__init__()
+        self.tree_view = CaseTree(verdicts, now)
+        self.input = FilterInput(placeholder="text  :fail  :error  metric<0.8")
+        self._nothing = Static("", classes="nothing", markup=False)
+
+    def compose(self) -> ComposeResult:
+        self.border_title = Content("cases")
+        yield self.tree_view
+        yield self._nothing
+        yield self.input
+
+    def open_filter(self) -> None:
+        """Shows the field and goes there."""
+        self.add_class("-filtering")
+        self.input.focus()
+
+    def clear_filter(self) -> bool:
+        """Takes the filter back; False if there was none."""
+        had_one = self.has_class("-filtering")
+        self.remove_class("-filtering")
+        self.input.value = ""
+        return had_one
+
+    def on_input_changed(self, event: PlainInput.Changed) -> None:
+        event.stop()
+        query = parse_query(event.value)
+        self.tree_view.set_query(query)
+        if query.faults:
+            text = query.faults[0]
+        else:
+            text = "" if len(self.tree_view.model.outline) else "no case matches; esc takes the filter back"
+        self._nothing.update(Content(text))
+        self._nothing.display = bool(text)
+        self.show_state()
+
+    def on_filter_input_done(self, event: FilterInput.Done) -> None:
+        event.stop()
+        if not self.input.value.strip():
+            self.clear_filter()
+        self.tree_view.focus()
+
+    def on_filter_input_cleared(self, event: FilterInput.Cleared) -> None:
+        event.stop()
+        self.clear_filter()
+        self.tree_view.focus()
+
+    def show_state(self) -> None:
+        """Writes into the frame what is marked, filtered and sorted."""
+        model = self.tree_view.model
+        words = []
+        if len(model.marks):
+            words.append(f"{len(model.marks)} marked")
+        if model.anchor is not None:
+            words.append("marking a range")
+        if not model.query.empty:
+            words.append(f"{len(model.outline.all_cases())} of {sum(model.outline.sizes)}")
+        if model.sort != "file":
+            words.append(f"by {model.sort}")
+        self.border_subtitle = Content(" · ".join(words)) if words else None
+
+
+class Right(Vertical):
+    """The detail of a case or evalset, or else a page of lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.detail = CaseDetail()
+        self.overview = Overview()
+
+    def compose(self) -> ComposeResult:
+        yield self.detail
+        yield self.overview
+
+    def on_mount(self) -> None:
+        self.overview.display = False
+
+    def show_case(self, record: "CaseRecord | None", entry: "EvalsetEntry", case: "EvalCase | None") -> None:
+        """Shows a case, or with `case` None its file."""
+        self._show_detail(True)
+        self.detail.show(record, entry, case)
+
+    def show_page(self, title: str, lines: Sequence[Line]) -> None:
+        """Shows a page."""
+        self._show_detail(False)
+        self.overview.show(title, lines)
+
+    @property
+    def shows_case(self) -> bool:
+        """Whether it is the detail that is seen."""
+        return self.detail.display
+
+    def enter(self) -> None:
+        """Takes the focus."""
+        (self.detail if self.shows_case else self.overview).focus()
+
+    def _show_detail(self, shown: bool) -> None:
+        if self.detail.display != shown:
+            had_focus = self.has_focus_within
+            self.detail.display = shown
+            self.overview.display = not shown
+            if had_focus:
+                self.enter()

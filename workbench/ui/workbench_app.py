@@ -1,0 +1,115 @@
+"""The Textual app: themes, settings, signals, and the main screen."""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import BindingType
+from textual.theme import Theme
+
+from workbench import config
+from workbench.actions import keymap
+from workbench.text import one_line
+from workbench.ui.engine_run import Engine
+from workbench.ui.host import Host
+from workbench.ui.keys import textual_keymap
+from workbench.ui.run_thread import Build, RunThread
+from workbench.ui.screens.main import MainScreen
+from workbench.ui.screens.run_actions import Targets
+from workbench.ui.session import Session
+from workbench.ui.terminal import on_signals
+from workbench.ui.themes import variable_defaults
+
+MakeBuild = Callable[[Targets, int], Build]
+
+
+class WorkbenchApp(App[int], inherit_bindings=False):
+    """`themes` must hold `theme`. `build` replaces the engine in tests."""
+
+    CSS_PATH = "workbench.tcss"
+    TITLE = "agent-workbench"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = []
+
+    def __init__(
+        self,
+        session: Session,
+        settings: config.Settings,
+        themes: Mapping[str, Theme],
+        theme: str,
+        *,
+        faults: tuple[str, ...] = (),
+        build: MakeBuild | None = None,
+    ) -> None:
+        super().__init__()
+        self.session = session
+        self.animation_level = "none"
+        self._settings, self._themes, self._faults = settings, dict(themes), faults
+        self._engine = Engine()
+        self._keys = keymap(settings.keys)
+        self._kept = theme
+        for each in themes.values():
+            self.register_theme(each)
+        self.theme = theme
+        host = Host(sorted(themes), self.preview_theme, self.keep_theme, self._write, self._keys.faults)
+        self.main = MainScreen(session, self._keys.keys, build or self._build, host, self._run_thread)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return variable_defaults(self.current_theme)
+
+    def on_mount(self) -> None:
+        self.set_keymap(textual_keymap(self._keys))
+        self.push_screen(self.main)
+        self._end_signals = on_signals(self._told_to_end) if not self.is_headless else lambda: None
+        self.call_after_refresh(self._open)
+
+    def on_unmount(self) -> None:
+        self._end_signals()
+
+    def _open(self) -> None:
+        for fault in (*self._settings.faults, *self._keys.faults, *self._faults):
+            self.notify(fault, title="settings", severity="warning", timeout=8, markup=False)
+        self.run_worker(self._read_first(), group="read")
+
+    async def _read_first(self) -> None:
+        if not await self.main.read_again():
+            self.main.show_facts()
+
+    def _told_to_end(self, number: int) -> None:
+        self.runs.close(timeout=1.0)
+        self.exit(128 + number)
+
+    @property
+    def runs(self) -> RunThread:
+        """The thread that runs are executed in."""
+        return self.main.runs
+
+    def _run_thread(self, wake: Callable[[], None]) -> RunThread:
+        return RunThread(wake, self._engine.close)
+
+    def _build(self, targets: Targets, runs: int) -> Build:
+        assert self.session.workspace is not None
+        return self._engine.build(self.session.workspace, targets, runs, self.session.draft, self.session.state_dir)
+
+    # What the main screen asks for
+
+    def preview_theme(self, name: str | None) -> None:
+        """Shows a theme for the moment; None: the one that holds."""
+        wanted = name or self._kept
+        if self.theme != wanted:
+            self.theme = wanted
+
+    def keep_theme(self, name: str) -> None:
+        """Uses a theme from now on, also the next time."""
+        self._kept = name
+        self.preview_theme(None)
+        try:
+            config.remember_theme(name, self._settings.file)
+        except (OSError, ValueError) as error:
+            text = one_line(f"{name} holds until you leave; it could not be kept: {error}")
+            self.notify(text, severity="warning", timeout=8, markup=False)
+
+    def _write(self, text: str) -> None:
+        if self._driver is not None:
+            self._driver.write(text)
+            self._driver.flush()
