@@ -3,12 +3,19 @@
 Which names exist and which options a criterion has is not known here: `workbench.metrics.registry` checks that.
 """
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workbench.model.breaches import snake
+from workbench.model.config_rules import config_breaches, either, number_of
+from workbench.model.criteria_schema import OPTION_NAMES
 from workbench.model.faults import Fault
+from workbench.model.json_nodes import Node
+from workbench.model.locating import fault_of, faults_of, find
+from workbench.model.places import Places
+from workbench.model.scanner import scan
+from workbench.model.text_file import TextFile, file_faults, unreadable
 
 DEFAULTS = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
 """ADK's, for a run without any config."""
@@ -39,6 +46,8 @@ class CriteriaConfig:
     faults: tuple[Fault, ...] = ()
     has_criteria: bool = True
     """False where the file has no `criteria` key at all: the defaults apply then. `{"criteria": {}}` means none."""
+    tree: tuple[Node, Places] | None = field(default=None, repr=False, compare=False)
+    """Where things stand in the file; None for the defaults and a file that holds nothing."""
 
     @property
     def broken(self) -> bool:
@@ -46,19 +55,46 @@ class CriteriaConfig:
         return any(fault.severity == "error" for fault in self.faults)
 
     def place(self, json_path: str) -> tuple[int, int]:
-        """Line and column (from 1) of the value at a path like `criteria.response_match_score.threshold`; of its
-        nearest parent where there is no such value; (0, 0) for the defaults."""
-        return (0, 0)
+        """Line and column (from 1) of what stands at a path like `criteria.response_match_score.threshold` (of the key,
+        where it has one), or of its nearest parent in the file; (0, 0) for the defaults."""
+        if self.tree is None:
+            return 0, 0
+        root, places = self.tree
+        child = find(root, json_path)
+        return places.at(root.start if child is None else child.key_start)
 
 
 def read_config(path: Path) -> CriteriaConfig:
-    """Read a criteria config. Never raises: a file that is missing, unreadable or wrong has faults."""
+    """Read a criteria config. Never raises: a file that is missing, unreadable or wrong has faults, and no criteria."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        return CriteriaConfig(path, (), faults=(Fault(path, 0, 0, "", str(error)),))
-    criteria = tuple(_criterion(name, value) for name, value in content.get("criteria", {}).items())
-    return CriteriaConfig(path, criteria, has_criteria="criteria" in content)
+        file = TextFile.read(path)
+    except OSError as error:
+        return CriteriaConfig(path, (), faults=(unreadable(path, error),))
+    text = file.text()
+    places = Places(text)
+    scanned = scan(text, places=places)
+    faults = [*file_faults(path, file), *(fault_of(path, flaw, places) for flaw in scanned.flaws)]
+    if scanned.root is None:
+        return CriteriaConfig(path, (), faults=tuple(faults))
+    content = scanned.root.value()
+    doubtful = any(flaw.severity == "error" and not flaw.certain for flaw in scanned.flaws)
+    if not doubtful:
+        faults += faults_of(path, config_breaches(content), scanned.root, places)
+    faults.sort(key=lambda fault: (fault.line, fault.column))
+    tree = (scanned.root, places)
+    if not isinstance(content, dict) or any(fault.severity == "error" for fault in faults):
+        has_criteria = isinstance(content, dict) and "criteria" in content
+        return CriteriaConfig(path, (), faults=tuple(faults), has_criteria=has_criteria, tree=tree)
+    return CriteriaConfig(
+        path,
+        tuple(_criterion(name, value) for name, value in content.get("criteria", {}).items()),
+        either(content, "custom_metrics") or {},
+        either(content, "user_simulator_config"),
+        either(content, "live_model_config"),
+        tuple(faults),
+        "criteria" in content,
+        tree,
+    )
 
 
 def default_config() -> CriteriaConfig:
@@ -67,7 +103,18 @@ def default_config() -> CriteriaConfig:
 
 
 def _criterion(name: str, value: Any) -> Criterion:
-    if isinstance(value, dict):
-        options = {key: item for key, item in value.items() if key != "threshold"}
-        return Criterion(name, float(value["threshold"]), value, options)
-    return Criterion(name, float(value), value, {})
+    options = value if isinstance(value, dict) else {}
+    threshold = number_of(options["threshold"] if options else value)
+    assert threshold is not None  # the config was checked
+    return Criterion(name, threshold, value, _options(options))
+
+
+def _options(value: dict[str, Any]) -> dict[str, Any]:
+    options = {}
+    for key, item in value.items():
+        name = snake(key) if snake(key) in OPTION_NAMES else key
+        if name == "judge_model_options" and isinstance(item, dict):
+            item = _options(item)
+        if key != "threshold":
+            options[name] = item
+    return options

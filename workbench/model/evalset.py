@@ -12,11 +12,11 @@ from workbench.model.evalset_schema import SessionInput
 from workbench.model.faults import Fault
 from workbench.model.locating import fault_of, faults_of
 from workbench.model.old_formats import session_input
-from workbench.model.opening import FileFormat, Opened, file_faults, name_of, open_file, unreadable
+from workbench.model.opening import FileFormat, Opened, name_of, open_file
 from workbench.model.places import Places
 from workbench.model.scanner import scan
 from workbench.model.schema_words import breaches_of, describe
-from workbench.model.text_file import TextFile
+from workbench.model.text_file import TextFile, file_faults, unreadable
 
 FileKind = Literal["evalset", "test"]
 CHECKED_AT_ONCE = 256 * 1024

@@ -1,5 +1,6 @@
 """Faults in a file, from what is known to be wrong with a value: which line that is, and how the file spells it."""
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
@@ -57,3 +58,35 @@ def _inner(node: Node, step: str | int) -> Child | None:
     if node.kind != "object":
         return None
     return node.member(step) or node.member(to_camel(step)) or node.member(snake(step))
+
+
+def find(root: Node, path: str) -> Child | None:
+    """What stands at a JSON path as people write it, or its nearest parent in the file; None is the root. Keys may
+    stand in the path without quotes even if they hold dots or brackets, and in either spelling."""
+    child: Child | None = None
+    node, rest = root, path
+    while rest:
+        step = _first_step(node, rest)
+        if step is None:
+            break
+        child, rest = step
+        node = child.node
+    return child
+
+
+def _first_step(node: Node, path: str) -> tuple[Child, str] | None:
+    if node.kind == "array":
+        match = re.match(r"\.?\[([0-9]+)\]", path)
+        inner = _inner(node, int(match.group(1))) if match else None
+        return (inner, path[match.end() :]) if match and inner else None
+    fitting: list[tuple[int, Child]] = []
+    for child in node.children:
+        key = child.key or ""
+        for spelled in (json_path(("", key))[1:], key, snake(key), json_path((key,))):
+            rest = path.removeprefix(".").removeprefix(spelled)
+            if len(rest) < len(path.removeprefix(".")) and (not rest or rest[0] in ".["):
+                fitting.append((len(rest), child))
+    if not fitting:
+        return None
+    left, child = min(fitting, key=lambda item: item[0])
+    return child, path[len(path) - left :]

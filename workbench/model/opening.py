@@ -18,7 +18,7 @@ from workbench.model.old_formats import old_format_of
 from workbench.model.places import Places
 from workbench.model.scanner import Scan, scan
 from workbench.model.schema_words import describe
-from workbench.model.text_file import TextFile
+from workbench.model.text_file import TextFile, file_faults, unreadable
 from workbench.model.validation import validate, validate_case
 
 FileFormat = Literal["current", "old_evalset", "old_test"]
@@ -66,24 +66,6 @@ def open_file(path: Path, initial_session: dict[str, Any] | None) -> Opened:
     except OSError as error:
         return Opened((unreadable(path, error),))
     return _Opening(path, file, initial_session).opened()
-
-
-def unreadable(path: Path, error: OSError) -> Fault:
-    """The fault of a file that the system does not give."""
-    if isinstance(error, FileNotFoundError):
-        return Fault(path, 0, 0, "", "there is no such file")
-    return Fault(path, 0, 0, "", f"the file cannot be read: {error.strerror or error}")
-
-
-def file_faults(path: Path, file: TextFile) -> Iterator[Fault]:
-    """What is wrong with the bytes: not UTF-8, or marked as what ADK cannot read."""
-    if file.has_bom:
-        message = "the file begins with a byte-order mark: ADK cannot read it"
-        yield Fault(path, 1, 1, "", message, "Save it as UTF-8 without BOM", "warning")
-    undecodable = file.undecodable()
-    if undecodable is not None:
-        line, column, message = undecodable
-        yield Fault(path, line, column, "", message, "Save it as UTF-8")
 
 
 class _Opening:

@@ -1,10 +1,12 @@
 """The bytes of a JSON file: what they are as text, and where a byte stands."""
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from workbench.model.faults import Fault
 from workbench.model.places import Places
 
 _BREAK = re.compile(rb"\r\n?|\n")
@@ -92,3 +94,21 @@ def _encoding(data: bytes) -> Encoding:
             continue
         return encoding  # type: ignore[return-value]
     return "broken"
+
+
+def unreadable(path: Path, error: OSError) -> Fault:
+    """The fault of a file that the system does not give."""
+    if isinstance(error, FileNotFoundError):
+        return Fault(path, 0, 0, "", "there is no such file")
+    return Fault(path, 0, 0, "", f"the file cannot be read: {error.strerror or error}")
+
+
+def file_faults(path: Path, file: TextFile) -> Iterator[Fault]:
+    """What is wrong with the bytes: not UTF-8, or marked as what ADK cannot read."""
+    if file.has_bom:
+        message = "the file begins with a byte-order mark: ADK cannot read it"
+        yield Fault(path, 1, 1, "", message, "Save it as UTF-8 without BOM", "warning")
+    undecodable = file.undecodable()
+    if undecodable is not None:
+        line, column, message = undecodable
+        yield Fault(path, line, column, "", message, "Save it as UTF-8")

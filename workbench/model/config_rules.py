@@ -1,0 +1,167 @@
+"""What is wrong or odd in a criteria config whose JSON is sound: ADK's rules, and where the workbench is stricter.
+
+ADK lets a threshold be NaN or infinite (nothing ever reaches it) and reads over a `criterias` as if nothing stood
+there; here both are errors, before anything runs.
+"""
+
+import math
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from workbench.model.breaches import Breach, below, nearest
+from workbench.model.criteria_schema import (
+    SIMULATORS,
+    TEMPLATE_NAMES,
+    BaseCriterion,
+    CustomMetric,
+    EvalConfig,
+    LiveModel,
+)
+from workbench.model.schema_words import breaches_of, describe
+
+_CONFIG_KEYS = frozenset(EvalConfig.__annotations__)
+_USUAL_RANGE = (0.0, 1.0)
+_RANGES = {"response_evaluation_score": (1.0, 5.0)}
+
+
+def config_breaches(content: Any) -> list[Breach]:
+    """All that is wrong or odd with a config's content."""
+    if not isinstance(content, dict):
+        return [Breach((), f"a config must be an object with `criteria`, not {describe(content)}")]
+    found = list(_key_breaches(content))
+    found += breaches_of(EvalConfig, content)
+    criteria = content.get("criteria")
+    if isinstance(criteria, dict):
+        custom = either(content, "custom_metrics")
+        for name, value in criteria.items():
+            known = isinstance(custom, dict) and name in custom
+            found += below(("criteria", name), criterion_breaches(name, value, custom=known))
+    simulator = either(content, "user_simulator_config")
+    if isinstance(simulator, dict):
+        found += below(("user_simulator_config",), _simulator_breaches(simulator))
+    found += _dropped_inside(content)
+    return found
+
+
+def criterion_breaches(name: str, value: Any, *, custom: bool = False) -> Iterator[Breach]:
+    """What is wrong or odd with the value of one criterion."""
+    if not isinstance(value, dict):
+        yield from _threshold_breaches(name, value, f"`{name}`", custom=custom)
+        return
+    for breach in breaches_of(BaseCriterion, value):
+        if breach.location != ("threshold",):
+            yield breach
+    if "threshold" in value:
+        yield from below(("threshold",), _threshold_breaches(name, value["threshold"], "`threshold`", custom=custom))
+
+
+def number_of(value: Any) -> float | None:
+    """The number that ADK reads in a threshold: numbers, text that spells one, true and false. None for others."""
+    if isinstance(value, (bool, int, float)):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
+    if isinstance(value, str) and value.isascii():
+        try:
+            return float(value)
+        except ValueError:
+            return None
+    return None
+
+
+def _threshold_breaches(name: str, value: Any, what: str, *, custom: bool) -> Iterator[Breach]:
+    number = number_of(value)
+    if number is None:
+        wanted = "a number" if what == "`threshold`" else "a number, or an object with `threshold`"
+        yield Breach((), f"{what} must be {wanted}, not {describe(value)}", _number_hint(value))
+    elif not math.isfinite(number):
+        yield Breach((), f"{what} is {number}, and no score can be compared with that", "Write a finite number")
+    else:
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            message = f"{what} is {describe(value)}: ADK reads it as the number {number:g}"
+            yield Breach((), message, f"Write {number:g}", "warning")
+        low, high = _RANGES.get(name, _USUAL_RANGE)
+        if not custom and not low <= number <= high:
+            always = "every score passes" if number < low else "no score reaches it"
+            yield Breach((), f"{what} is {number:g} and scores run from {low:g} to {high:g}: {always}", "", "warning")
+
+
+def _number_hint(value: Any) -> str:
+    if value is None:
+        return "To leave a criterion out, delete its line"
+    if isinstance(value, str) and value.rstrip().endswith("%"):
+        return "Write 0.8 for 80 %"
+    if isinstance(value, str) and re.fullmatch(r"\s*[0-9]+,[0-9]+\s*", value):
+        return "Write a point, not a comma"
+    return ""
+
+
+def _key_breaches(content: dict[str, Any]) -> Iterator[Breach]:
+    for key in content:
+        if key in _spellings(_CONFIG_KEYS):
+            continue
+        meant = nearest(key, _CONFIG_KEYS)
+        if meant:
+            yield Breach(
+                (key,), f"unknown key `{key}`: ADK would read over it", f"Did you mean `{meant}`?", on_key=True
+            )
+        else:
+            yield Breach((key,), f"ADK does not know the key `{key}` here and drops it", "", "warning", on_key=True)
+    if "criteria" not in content and not any(nearest(key, {"criteria"}) for key in content):
+        message = "no `criteria`: the defaults apply here, and ADK would judge nothing"
+        yield Breach((), message, 'Write "criteria": {} if nothing is to be judged', "warning")
+    elif content.get("criteria") == {}:
+        yield Breach(("criteria",), "no criterion is named, so nothing is judged", "", "warning", on_key=True)
+
+
+def _simulator_breaches(simulator: dict[str, Any]) -> Iterator[Breach]:
+    kind = simulator.get("type") or "llm_backed"
+    schema = SIMULATORS.get(kind) if isinstance(kind, str) else None
+    if schema is None or (simulator.get("type") is not None and kind != simulator["type"]):
+        known = ", ".join(SIMULATORS)
+        yield Breach(("type",), f"there is no simulator of the type {describe(simulator['type'])}", f"Known: {known}")
+        return
+    yield from breaches_of(schema, {key: item for key, item in simulator.items() if key != "type" or item is not None})
+    instructions = either(simulator, "custom_instructions")
+    if isinstance(instructions, str):
+        missing = [name for name in TEMPLATE_NAMES if not re.search(rf"\{{[{{%][^}}]*\b{name}\b", instructions)]
+        if missing:
+            wanted = ", ".join(f"{{{{ {name} }}}}" for name in missing)
+            yield Breach(("custom_instructions",), f"the instructions must mention {wanted}")
+    for key in simulator.keys() - _spellings(schema.__annotations__):
+        meant = nearest(key, schema.__annotations__)
+        if meant:
+            yield Breach(
+                (key,), f"`{key}` is kept, but nothing reads it", f"Did you mean `{meant}`?", "warning", on_key=True
+            )
+
+
+def _dropped_inside(content: dict[str, Any]) -> Iterator[Breach]:
+    """Keys that ADK drops deeper in a config."""
+    custom, live = either(content, "custom_metrics"), either(content, "live_model_config")
+    if isinstance(custom, dict):
+        for name, metric in custom.items():
+            yield from below(("custom_metrics", name), _dropped(metric, CustomMetric))
+    yield from below(("live_model_config",), _dropped(live, LiveModel))
+
+
+def _dropped(value: Any, schema: type) -> Iterator[Breach]:
+    known = frozenset(schema.__annotations__)
+    for key in value if isinstance(value, dict) else ():
+        if key not in _spellings(known):
+            meant = nearest(key, known)
+            hint = f"Did you mean `{meant}`?" if meant else ""
+            yield Breach((key,), f"ADK does not know the key `{key}` here and drops it", hint, "warning", on_key=True)
+
+
+def _spellings(known: Collection[str]) -> set[str]:
+    return {*known, *map(to_camel, known)}
+
+
+def either(content: dict[str, Any], key: str) -> Any:
+    """The value of a key in camelCase (which wins, as in ADK) or snake_case."""
+    return content.get(to_camel(key), content.get(key))
