@@ -32,7 +32,9 @@ _NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn", "tkinter")
 
 
 @dataclass
-class _Case:
+class Case:
+    """A conversation as it comes, a frame a turn: `static` says whether it has a reference."""
+
     first: int
     criteria: list[dict[str, Any]]
     scenario: dict[str, Any] | None
@@ -42,7 +44,7 @@ class _Case:
     actual: list[dict[str, Any]] = field(default_factory=list)
 
 
-def score_one(case: _Case, criterion: dict[str, Any]) -> Scored:
+def score_one(case: Case, criterion: dict[str, Any]) -> Scored:
     """The verdict of one criterion; if it crashes, that is its verdict: `error`, with the traceback in `details`."""
     name, threshold = criterion["name"], criterion["threshold"]
     request = ScoreRequest(
@@ -65,7 +67,7 @@ def score_one(case: _Case, criterion: dict[str, Any]) -> Scored:
 
 def serve(channel: Channel) -> None:
     """Answers until the other side closes."""
-    cases: dict[int, _Case] = {}
+    cases: dict[int, Case] = {}
     channel.send({"op": "ready"})
     while (message := channel.receive()) is not None:
         number = message.get("id", 0)
@@ -74,7 +76,7 @@ def serve(channel: Channel) -> None:
                 _warm(message["criteria"])
             case "case":
                 fields = (message[key] for key in ("first", "criteria", "scenario", "rubrics", "static"))
-                cases[number] = _Case(*fields)
+                cases[number] = Case(*fields)
             case "expected":
                 cases[number].expected.append(message["turn"])
             case "actual":
@@ -111,7 +113,13 @@ def _warm(names: list[str]) -> None:
     turn = {"final_response": {"parts": [{"text": "warm"}]}}
     for name in names:
         criterion = {"name": name, "threshold": 0.0, "value": 0.0, "options": {}, "custom": False}
-        score_one(_Case(0, [], None, (), True, [turn], [turn]), criterion)
+        score_one(Case(0, [], None, (), True, [turn], [turn]), criterion)
+
+
+def forgo_what_is_not_needed() -> None:
+    """Lets imports of what nltk can do without fail at once."""
+    for name in _NOT_NEEDED:
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
 
 
 def _end_with(lifeline: int) -> None:
@@ -126,8 +134,7 @@ def main() -> None:
     parser.add_argument("--lifeline", type=int, required=True)
     arguments = parser.parse_args()
     threading.Thread(target=_end_with, args=(arguments.lifeline,), daemon=True).start()
-    for name in _NOT_NEEDED:
-        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+    forgo_what_is_not_needed()
     serve(Channel(socket.socket(fileno=arguments.control)))
 
 

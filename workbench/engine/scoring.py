@@ -68,10 +68,16 @@ class Scorer:
     def __init__(self, lifeline: int) -> None:
         self._lifeline = lifeline
         self._child: ChildProcess | None = None
-        self._ready = False
+        self.ready = False
+        """Whether the running child has answered."""
         self._numbers = itertools.count(1)
         self._open: dict[int, _Request] = {}
         self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The running child; None if there is none."""
+        return self._child.pid if self._child is not None else None
 
     def warm(self, criteria: Iterable[str]) -> None:
         """Starts the child and has it import what these criteria need, without waiting."""
@@ -96,7 +102,7 @@ class Scorer:
 
     def _running(self) -> ChildProcess:
         if self._child is None:
-            self._ready = False
+            self.ready = False
             child = ChildProcess(_command(), self._lifeline, self._take)
             child.ended.add_done_callback(lambda ended: self._lost(child, ended.result()))
             self._child = child
@@ -116,7 +122,7 @@ class Scorer:
 
     def _take(self, frame: Frame) -> None:
         if frame["op"] == "ready":
-            self._ready = True
+            self.ready = True
             return
         request = self._open.get(frame["id"])
         if request is None or frame["index"] != len(request.results):
@@ -149,7 +155,7 @@ class Scorer:
             return
         self._child = None
         requests, self._open = list(self._open.values()), {}
-        if not self._ready:
+        if not self.ready:
             for request in requests:
                 self._give_up(request, f"the scorer {how} before it could begin: {child.last_words}")
             return

@@ -1,0 +1,185 @@
+"""kill -9 of everything that can be killed: what was scored stays, the rest goes on, and nobody is left behind."""
+
+import asyncio
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.engine.project import Outcome, Project, execute
+from workbench.engine.children import Children
+from workbench.engine.options import RunOptions
+from workbench.engine.run import Run
+from workbench.events import CaseFinished, Event, MetricScored, RunFinished, RunStarted, TurnFinished, TurnStarted
+from workbench.history.journal import read_journal
+from workbench.store import Store
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for processes by pidfd: Linux only"),
+]
+
+# Answers with its own process, its parent and its grandparent; or kills one of them.
+AGENT = """
+import asyncio, os, signal
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+async def root_agent(message, session):
+    line = [os.getpid(), os.getppid(), parent_of(os.getppid())]
+    if message.startswith("kill parent"):
+        os.kill(line[1], signal.SIGKILL)
+    if message.startswith("kill zygote"):
+        os.kill(line[2], signal.SIGKILL)
+    if message.startswith(("wait", "kill")):
+        await asyncio.sleep(1000)
+    return " ".join(map(str, line))
+"""
+ONE_BY_ONE = RunOptions(concurrency=1)
+
+
+def gone(pids: Iterable[int], seconds: float = 10.0) -> bool:
+    """Whether all these processes end in time."""
+    for pid in pids:
+        try:
+            descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        try:
+            if not select.select([descriptor], [], [], seconds)[0]:
+                return False
+        finally:
+            os.close(descriptor)
+    return True
+
+
+def line_of(outcome: Outcome, eval_id: str) -> list[int]:
+    """The case's process, its parent and its grandparent."""
+    return [int(number) for number in outcome.answer(eval_id).split()]
+
+
+@pytest.mark.parametrize("victim", ["parent", "zygote"])
+async def test_the_next_case_gets_a_new_process(project: Project, victim: str) -> None:
+    project.agent(AGENT)
+    project.cases("first", f"kill {victim}", "second", "third", response_match_score=0.0)
+    async with Children() as children:
+        outcome = await execute(project.plan(), children, ONE_BY_ONE)
+        kind, message = outcome.error(f"kill {victim}")
+        assert kind == "crashed"
+        assert "SIGKILL" in message
+        before, after, last = (line_of(outcome, name) for name in ("first", "second", "third"))
+        assert before[1] != after[1]
+        assert (before[2] == after[2]) is (victim == "parent")
+        assert after[1:] == last[1:]
+        assert gone(before[:2])
+    assert gone(before + after + last)
+
+
+@pytest.mark.parametrize("victim", ["parent", "zygote"])
+async def test_what_runs_beside_it_is_an_error_too_and_ends(project: Project, victim: str) -> None:
+    project.agent(AGENT)
+    project.cases("wait", f"kill {victim}", "after")
+    async with Children() as children:
+        outcome = await execute(project.plan(), children, RunOptions(concurrency=2))
+    assert outcome.error("wait")[0] == "crashed"
+    assert outcome.states["after"] in ("failed", "passed")
+
+
+async def test_a_killed_scorer_is_started_again(project: Project) -> None:
+    project.agent(AGENT)
+    project.cases("first", "second", response_match_score=0.0)
+    async with Children() as children:
+        outcome = Outcome()
+        killed: list[int] = []
+
+        def kill(event: Event) -> None:
+            if isinstance(event, TurnFinished) and not killed and children.scorer.pid is not None:
+                killed.append(children.scorer.pid)
+                os.kill(killed[0], signal.SIGKILL)
+
+        outcome.watchers.append(kill)
+        await execute(project.plan(), children, ONE_BY_ONE, outcome=outcome)
+        assert children.scorer.pid not in (None, *killed)
+    assert outcome.states == {"first": "passed", "second": "passed"}
+
+
+async def test_ending_the_task_ends_the_children(project: Project) -> None:
+    project.agent(AGENT)
+    project.cases("wait")
+    outcome = Outcome()
+    turn_started = asyncio.Event()
+    outcome.watchers.append(lambda event: turn_started.set() if isinstance(event, TurnStarted) else None)
+    async with Children() as children:
+        task = asyncio.create_task(Run(project.plan(), RunOptions(), outcome.take, children).execute())
+        await turn_started.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert outcome.error("wait")[0] == "cancelled"
+        assert isinstance(outcome.events[-1], RunFinished)
+        assert outcome.events[-1].interrupted
+
+
+PROGRAM = """
+import asyncio, sys
+from pathlib import Path
+from tests.engine.project import Project
+from workbench.engine.children import Children
+from workbench.engine.options import RunOptions
+from workbench.engine.run import Run
+from workbench.events import AgentActed, MetricScored, to_json
+from workbench.history.journal import Journal
+from workbench.history.state_dir import state_dir
+import json
+
+async def main():
+    root = Path(sys.argv[1])
+    plan = Project(root).plan()
+    journal = Journal.open(state_dir(root), plan.run_id)
+    print(journal.path, flush=True)
+    async with Children() as children:
+        def say(event):
+            if type(event).__name__ in ("CaseFinished", "TurnStarted"):
+                print(json.dumps([type(event).__name__, event.case.eval_id, children.scorer.pid]), flush=True)
+        await Run(plan, RunOptions(concurrency=2), say, children, journal).execute()
+asyncio.run(main())
+"""
+
+
+async def test_the_workbench_itself(project: Project, repository: Path) -> None:
+    """What was shown is on disk, the journal can be read, and no child outlives it."""
+    project.agent(AGENT)
+    project.cases("first", "second", "wait", response_match_score=0.0)
+    program = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(project.root)], stdout=subprocess.PIPE, cwd=repository, text=True
+    )
+    assert program.stdout is not None
+    path = Path(program.stdout.readline().strip())
+    shown = []
+    while {("CaseFinished", "first"), ("CaseFinished", "second"), ("TurnStarted", "wait")} - {
+        (kind, eval_id) for kind, eval_id, _ in shown
+    }:
+        shown.append(json.loads(program.stdout.readline()))
+    scorer = shown[-1][2]
+    program.kill()
+    program.wait()
+    program.stdout.close()
+    store = Store()
+    events = list(read_journal(path))
+    for event in events:
+        store.apply(event)
+    assert isinstance(events[0], RunStarted)
+    states = {ref.eval_id: record.state for ref, record in store.records.items()}
+    assert states == {"first": "passed", "second": "passed", "wait": "running"}
+    assert {event.case.eval_id for event in events if isinstance(event, MetricScored)} == {"first", "second"}
+    assert not any(isinstance(event, CaseFinished) and event.case.eval_id == "wait" for event in events)
+    outcome = Outcome(events, store)
+    assert gone([*line_of(outcome, "first"), *line_of(outcome, "second"), scorer])
