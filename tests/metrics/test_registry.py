@@ -65,50 +65,55 @@ def test_good_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]]) 
         (
             "tool_trajectory_score",
             1,
-            "error criteria.tool_trajectory_score: there is no criterion tool_trajectory_score. "
-            "Did you mean tool_trajectory_avg_score?",
+            "error criteria.tool_trajectory_score: there is no criterion `tool_trajectory_score`. "
+            "Did you mean `tool_trajectory_avg_score`?",
         ),
-        ("bleu", 1, "error criteria.bleu: there is no criterion bleu. "),
+        ("bleu", 1, "error criteria.bleu: there is no criterion `bleu`. "),
         (
             "token_usage_v1",
-            100,
-            "error criteria.token_usage_v1: token_usage_v1 is measured in every run and never decides a verdict; "
+            1,
+            "error criteria.token_usage_v1: `token_usage_v1` is measured in every run and never decides a verdict; "
             "ADK refuses it as a criterion. Take it out of the criteria",
         ),
         (
             "tool_trajectory_avg_score",
             {"threshold": 1, "match_type": "INORDER"},
-            'error criteria.tool_trajectory_avg_score.match_type: match_type is "INORDER": '
+            'error criteria.tool_trajectory_avg_score.match_type: `match_type` is "INORDER": '
             "expected EXACT, IN_ORDER or ANY_ORDER (or 0, 1, 2). ",
         ),
         (
             "tool_trajectory_avg_score",
             {"threshold": 1, "match_type": None},
-            "error criteria.tool_trajectory_avg_score.match_type: match_type is (null): "
+            "error criteria.tool_trajectory_avg_score.match_type: `match_type` is (null): "
             "expected EXACT, IN_ORDER or ANY_ORDER (or 0, 1, 2). ",
         ),
         (
             "tool_trajectory_avg_score",
+            {"threshold": 1, "ignoreArgs": "maybe"},
+            'error criteria.tool_trajectory_avg_score.ignore_args: `ignore_args` is "maybe": expected true or false. ',
+        ),
+        (
+            "tool_trajectory_avg_score",
             {"threshold": 1, "matchtype": "EXACT"},
-            "error criteria.tool_trajectory_avg_score.matchtype: tool_trajectory_avg_score has no option matchtype. "
-            "Did you mean match_type?",
+            "error criteria.tool_trajectory_avg_score.matchtype: `tool_trajectory_avg_score` has no option "
+            "`matchtype`. Did you mean `match_type`?",
         ),
         (
             "response_match_score",
             {"threshold": 1, "match_type": "EXACT"},
-            "warning criteria.response_match_score.match_type: response_match_score has no option match_type: "
+            "warning criteria.response_match_score.match_type: `response_match_score` has no option `match_type`: "
             "ADK ignores it. ",
         ),
         (
             "response_match_score",
             {"threshold": 1, "include_intermediate_responses_in_final": True},
             "warning criteria.response_match_score.include_intermediate_responses_in_final: "
-            "include_intermediate_responses_in_final has no effect on response_match_score. ",
+            "`include_intermediate_responses_in_final` has no effect on `response_match_score`. ",
         ),
         (
             "hallucinations_v1",
             {"threshold": 1, "judge_model_options": "gemini"},
-            'error criteria.hallucinations_v1.judge_model_options: judge_model_options is "gemini": '
+            'error criteria.hallucinations_v1.judge_model_options: `judge_model_options` is "gemini": '
             "expected an object. ",
         ),
     ],
@@ -121,14 +126,14 @@ def test_what_is_wrong_is_said_with_the_way_out(
 
 def test_faults_have_a_place(checked: Callable[..., tuple[Fault, ...]]) -> None:
     (fault,) = checked({"tool_trajectory_avg_score": {"threshold": 1, "match_type": 7}})
-    assert (fault.line, fault.column) == (5, 17)
+    assert (fault.line, fault.column) == (5, 4)
 
 
 def test_a_custom_metric_that_takes_an_adk_name_is_told(checked: Callable[..., tuple[Fault, ...]]) -> None:
     (fault,) = checked({"safety_v1": 1}, custom_metrics={"safety_v1": {"code_config": {"name": "a.b"}}})
     assert fault.severity == "warning"
     (fault,) = checked({"mein": 1}, custom_metrics={"mine": {"code_config": {"name": "a.b"}}})
-    assert fault.hint == "Did you mean mine?"
+    assert fault.hint == "Did you mean `mine`?"
 
 
 def test_the_four_figures_follow_the_criteria() -> None:
@@ -172,7 +177,7 @@ def test_where_there_is_nothing_to_judge(turn: Callable[..., Turn]) -> None:
 def test_opening_the_registry_brings_no_heavy_package() -> None:
     code = (
         "import sys; from workbench.metrics import registry, response_match, trajectory, efficiency; "
-        "heavy = 'google.adk google.genai nltk numpy rouge_score textual pydantic'.split(); "
+        "heavy = 'google.adk google.genai nltk numpy rouge_score textual'.split(); "
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,17 +2,18 @@
 
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from workbench.events import MetricResult, MetricStatus
 from workbench.metrics.base import Scored, ScoreRequest
 from workbench.metrics.criteria_known import INTERMEDIATE, KNOWN, CriterionInfo
 from workbench.metrics.json_difference import shown
+from workbench.model.breaches import nearest
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.faults import Fault
+from workbench.model.places import json_path
 
 _BY_NAME: Mapping[str, CriterionInfo] = MappingProxyType({info.name: info for info in KNOWN})
 
@@ -71,55 +72,52 @@ def check_criteria(config: CriteriaConfig) -> tuple[Fault, ...]:
 
 
 def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[Fault]:
-    path = f"criteria.{criterion.name}"
-    info = _BY_NAME.get(criterion.name)
-    if criterion.name in config.custom_metrics:
+    name = criterion.name
+    location = ("criteria", name)
+    info = _BY_NAME.get(name)
+    if name in config.custom_metrics:
         if info is not None:
-            message = f"the custom metric {criterion.name} takes the place of ADK's own criterion of that name"
-            yield _fault(config, path, message, severity="warning")
+            message = f"the custom metric `{name}` takes the place of ADK's own criterion of that name"
+            yield _fault(config, location, message, severity="warning")
         return
     if info is None:
-        hint = _did_you_mean(criterion.name, [*_BY_NAME, *config.custom_metrics])
-        yield _fault(config, path, f"there is no criterion {criterion.name}", hint)
+        meant = nearest(name, [*_BY_NAME, *config.custom_metrics])
+        yield _fault(config, location, f"there is no criterion `{name}`", f"Did you mean `{meant}`?" if meant else "")
     elif info.informational:
-        message = (
-            f"{criterion.name} is measured in every run and never decides a verdict; ADK refuses it as a criterion"
-        )
-        yield _fault(config, path, message, "Take it out of the criteria")
+        message = f"`{name}` is measured in every run and never decides a verdict; ADK refuses it as a criterion"
+        yield _fault(config, location, message, "Take it out of the criteria")
     else:
         for key, value in criterion.options.items():
             yield from _check_option(config, info, key, value)
 
 
 def _check_option(config: CriteriaConfig, info: CriterionInfo, key: str, value: Any) -> Iterator[Fault]:
-    path = f"criteria.{info.name}.{key}"
+    location = ("criteria", info.name, key)
     option = next((option for option in (*info.options, INTERMEDIATE) if option.name == key), None)
     if option is None:
-        hint = _did_you_mean(key, ["threshold", INTERMEDIATE.name, *info.option_names])
-        if hint:
-            yield _fault(config, path, f"{info.name} has no option {key}", hint)
+        meant = nearest(key, ["threshold", INTERMEDIATE.name, *info.option_names])
+        if meant:
+            yield _fault(config, location, f"`{info.name}` has no option `{key}`", f"Did you mean `{meant}`?")
         else:
-            yield _fault(config, path, f"{info.name} has no option {key}: ADK ignores it", severity="warning")
+            message = f"`{info.name}` has no option `{key}`: ADK ignores it"
+            yield _fault(config, location, message, severity="warning")
         return
     try:
         option.read(value)
     except ValueError as error:
-        yield _fault(config, path, f"{key} is {shown(value)}: {error}")
+        yield _fault(config, location, f"`{key}` is {shown(value)}: {error}")
         return
     if key not in info.option_names:
-        yield _fault(config, path, f"{key} has no effect on {info.name}", severity="warning")
+        yield _fault(config, location, f"`{key}` has no effect on `{info.name}`", severity="warning")
 
 
-def _fault(config: CriteriaConfig, path: str, message: str, hint: str = "", severity: Any = "error") -> Fault:
+def _fault(
+    config: CriteriaConfig,
+    location: tuple[str, ...],
+    message: str,
+    hint: str = "",
+    severity: Literal["error", "warning"] = "error",
+) -> Fault:
+    path = json_path(location)
     line, column = config.place(path)
     return Fault(config.path or Path(), line, column, path, message, hint, severity)
-
-
-def _did_you_mean(name: str, names: Sequence[str]) -> str:
-    plain = {_bare(known_name): known_name for known_name in names}
-    near = get_close_matches(_bare(name), plain, n=1, cutoff=0.75)
-    return f"Did you mean {plain[near[0]]}?" if near else ""
-
-
-def _bare(name: str) -> str:
-    return "".join(character for character in name.lower() if character.isalnum())
