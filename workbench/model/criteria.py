@@ -65,7 +65,8 @@ class CriteriaConfig:
 
 
 def read_config(path: Path) -> CriteriaConfig:
-    """Read a criteria config. Never raises: a file that is missing, unreadable or wrong has faults, and no criteria."""
+    """Read a criteria config. Never raises: a file that is missing, unreadable or wrong has faults, and only those
+    criteria that could be read."""
     try:
         file = TextFile.read(path)
     except OSError as error:
@@ -82,15 +83,15 @@ def read_config(path: Path) -> CriteriaConfig:
         faults += faults_of(path, config_breaches(content), scanned.root, places)
     faults.sort(key=lambda fault: (fault.line, fault.column))
     tree = (scanned.root, places)
-    if not isinstance(content, dict) or any(fault.severity == "error" for fault in faults):
-        has_criteria = isinstance(content, dict) and "criteria" in content
-        return CriteriaConfig(path, (), faults=tuple(faults), has_criteria=has_criteria, tree=tree)
+    if not isinstance(content, dict):
+        return CriteriaConfig(path, (), faults=tuple(faults), tree=tree)
+    named = _object(content.get("criteria"))
     return CriteriaConfig(
         path,
-        tuple(_criterion(name, value) for name, value in content.get("criteria", {}).items()),
-        either(content, "custom_metrics") or {},
-        either(content, "user_simulator_config"),
-        either(content, "live_model_config"),
+        tuple(criterion for name, value in named.items() if (criterion := _criterion(name, value))),
+        _object(either(content, "custom_metrics")),
+        _object(either(content, "user_simulator_config")) or None,
+        _object(either(content, "live_model_config")) or None,
         tuple(faults),
         "criteria" in content,
         tree,
@@ -99,14 +100,18 @@ def read_config(path: Path) -> CriteriaConfig:
 
 def default_config() -> CriteriaConfig:
     """What applies where no config is found: trajectory 1.0, response match 0.8."""
-    return CriteriaConfig(None, tuple(_criterion(name, value) for name, value in DEFAULTS.items()))
+    return CriteriaConfig(None, tuple(Criterion(name, value, value, {}) for name, value in DEFAULTS.items()))
 
 
-def _criterion(name: str, value: Any) -> Criterion:
+def _criterion(name: str, value: Any) -> Criterion | None:
+    """The criterion, None where there is no threshold to be read: the file has a fault then."""
     options = value if isinstance(value, dict) else {}
-    threshold = number_of(options["threshold"] if options else value)
-    assert threshold is not None  # the config was checked
-    return Criterion(name, threshold, value, _options(options))
+    threshold = number_of(options.get("threshold") if isinstance(value, dict) else value)
+    return None if threshold is None else Criterion(name, threshold, value, _options(options))
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _options(value: dict[str, Any]) -> dict[str, Any]:
