@@ -1,0 +1,75 @@
+"""The two lines over a pane that stay in sight: the panes and the turn, and the verdicts over the case."""
+
+from typing import ClassVar
+
+from textual.events import Click
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from workbench.ui.cells import cell_len
+from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
+from workbench.ui.render.lines import Line, Segment, cut_line, width_of
+
+
+class Head(Widget):
+    """` 1 Diff  2 Scores  3 Log        turn 2 of 3`, and below it whatever line it is given."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
+    DEFAULT_CSS = "Head { height: 2; }" + component_css("Head")
+
+    class Chosen(Message):
+        """The name of a pane was clicked."""
+
+        def __init__(self, index: int) -> None:
+            super().__init__()
+            self.index = index
+
+    def __init__(self, titles: tuple[str, ...]) -> None:
+        super().__init__()
+        self.titles = titles
+        self._chosen = 0
+        self._position = ""
+        self._summary: Line = ()
+        self._painter = Painter(self)
+
+    def show(self, chosen: int, position: str, summary: Line) -> None:
+        """Shows which pane is open, the turn in sight, and the summary."""
+        if (chosen, position, summary) != (self._chosen, self._position, self._summary):
+            self._chosen, self._position, self._summary = chosen, position, summary
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        return self._painter.strip(self._strip_line(width) if y == 0 else (Segment(" "), *self._summary), width)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._painter.forget()
+
+    def on_click(self, event: Click) -> None:
+        for index, (start, end) in enumerate(self._places()):
+            if event.y == 0 and start <= event.x < end:
+                self.post_message(self.Chosen(index))
+
+    def _strip_line(self, width: int) -> Line:
+        line: list[Segment] = []
+        for index, title in enumerate(self.titles):
+            line += [
+                Segment(f" {index + 1} ", "tab"),
+                Segment(title, "tab-chosen" if index == self._chosen else "tab"),
+                Segment(" "),
+            ]
+        room = width - width_of(tuple(line)) - cell_len(self._position) - 1
+        if self._position and room >= 0:
+            line += [Segment(" " * room), Segment(self._position, "label")]
+        return cut_line(tuple(line), width)
+
+    def _places(self) -> list[tuple[int, int]]:
+        places: list[tuple[int, int]] = []
+        start = 0
+        for title in self.titles:
+            end = start + 3 + cell_len(title) + 1
+            places.append((start, end))
+            start = end
+        return places

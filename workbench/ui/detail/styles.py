@@ -1,0 +1,64 @@
+"""The names of styles that the render functions use, resolved in the theme: lines become strips here."""
+
+from rich.segment import Segment as RichSegment
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from workbench.ui.render.lines import Line
+from workbench.ui.status import FACES
+
+PREFIX = "detail--"
+_RULES = {
+    "muted": "color: $status-muted;",
+    "label": "color: $label;",
+    "strong": "text-style: bold;",
+    "name": "text-style: bold;",
+    "user": "text-style: italic;",
+    "heading": "color: $label-strong; text-style: bold;",
+    "rule": "color: $border-blurred;",
+    "hint": "color: $accent; text-style: bold;",
+    "fold": "color: $accent;",
+    "status-error-strong": "color: $status-error; text-style: bold;",
+    "diff-same": "color: $diff-same;",
+    "diff-differs": "color: $diff-differs; text-style: bold;",
+    "diff-missing": "color: $diff-missing;",
+    "diff-extra": "color: $diff-extra;",
+    "diff-moved": "color: $diff-moved;",
+    "mark-missing": "color: $diff-missing; background: $diff-missing-background; text-style: bold;",
+    "mark-extra": "color: $diff-extra; background: $diff-extra-background; text-style: bold;",
+    "tab": "color: $status-muted;",
+    "tab-chosen": "color: $label-strong; text-style: bold underline;",
+    **{face.variable: f"color: ${face.variable}; text-style: bold;" for face in FACES.values()},
+}
+COMPONENTS = frozenset(f"{PREFIX}{name}" for name in _RULES)
+
+
+def component_css(widget: str) -> str:
+    """The rules for the component classes of a widget type."""
+    return "\n".join(f"{widget} > .{PREFIX}{name} {{ {rule} }}" for name, rule in _RULES.items())
+
+
+class Painter:
+    """Turns lines into strips with the colours of one widget (which has `COMPONENTS`)."""
+
+    def __init__(self, widget: Widget) -> None:
+        self._widget = widget
+        self._styles: dict[str, Style] = {}
+
+    def forget(self) -> None:
+        """The theme or the widget's own style is another one."""
+        self._styles.clear()
+
+    def strip(self, line: Line, width: int) -> Strip:
+        """The line in exactly `width` cells."""
+        strip = Strip([RichSegment(text, self._style(name)) for text, name in line])
+        return strip.adjust_cell_length(width, self._widget.rich_style).crop(0, width)
+
+    def _style(self, name: str) -> Style:
+        style = self._styles.get(name)
+        if style is None:
+            component = f"{PREFIX}{name}"
+            style = self._widget.get_component_rich_style(component) if name else self._widget.rich_style
+            self._styles[name] = style
+        return style

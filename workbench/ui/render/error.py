@@ -1,0 +1,51 @@
+"""An error as lines: the cause first, then the way out, then where it came from."""
+
+from collections.abc import Iterator
+
+from workbench.events import CaseError
+from workbench.text import plain
+from workbench.ui.render.lines import Line, Segment, hang, safe, wrap
+from workbench.ui.render.rows import View
+
+KIND_WORDS = {
+    "agent_raised": "the agent raised an exception",
+    "import_failed": "the agent could not be imported",
+    "no_agent": "no agent for this evalset",
+    "no_framework": "google-adk is missing",
+    "timeout": "timed out",
+    "crashed": "the agent's process died",
+    "too_large": "an answer was too large",
+    "output_flood": "too much was printed",
+    "turn_count": "the turns do not match the reference",
+    "cancelled": "cancelled",
+    "broken_file": "the file cannot be read",
+    "config": "the criteria cannot be read",
+    "simulator": "the simulated user failed",
+    "judge": "the judge failed",
+    "quota": "a quota was used up",
+    "metric_crashed": "a metric crashed",
+    "internal": "a fault of the workbench",
+}
+
+
+def error_lines(error: CaseError, view: View, *, traceback: bool | None = None) -> Iterator[Line]:
+    """`! message` in bold, the kind of error in words, `→ hint`, and the traceback, folded to its last line unless
+    `traceback` (or, when that is None, the view) asks for all of it."""
+    width = max(view.width - 1, 10)
+    message = safe(error.message.strip() or KIND_WORDS.get(error.kind, error.kind), "status-error-strong")
+    yield from hang([Segment(" ! ", "status-error-strong")], wrap([message], width - 3), 3)
+    if error.hint.strip():
+        yield from hang([Segment(" → ", "hint")], wrap([safe(error.hint.strip())], width - 3), 3)
+    if error.traceback.strip():
+        yield from _traceback(error.traceback.strip("\n"), width, view.full if traceback is None else traceback)
+
+
+def _traceback(text: str, width: int, unfolded: bool) -> Iterator[Line]:
+    count = text.count("\n") + 1
+    if not unfolded and count > 1:
+        folded = Segment(f"traceback, {count} lines; the last one:", "muted")
+        yield from hang([Segment(" ▸ ", "fold")], wrap([folded], width - 3), 3)
+        yield from hang([], wrap([Segment(plain(text.rsplit("\n", 1)[1]), "muted")], width - 3), 3)
+        return
+    yield from hang([Segment(" ▾ ", "hint")], [(Segment("traceback", "muted"),)], 3)
+    yield from hang([], wrap([safe(text, "muted")], width - 3), 3)

@@ -1,0 +1,60 @@
+"""A file as the detail shows it: whose it is, which criteria hold, and everything that is wrong with it."""
+
+from collections.abc import Iterable, Iterator
+
+from workbench.agents.workspace import EvalsetEntry
+from workbench.model.faults import Fault
+from workbench.text import plain
+from workbench.ui.render.document import Document, Subject
+from workbench.ui.render.lines import Line, Segment, hang, safe, wrap
+from workbench.ui.render.reference import criteria_part
+from workbench.ui.render.rows import View, part
+
+
+def file_document(entry: EvalsetEntry | None, view: View) -> Document:
+    """An evalset as a whole, its faults first."""
+    document = Document()
+    if entry is None:
+        return document
+    evalset = entry.document
+    faults = [*evalset.faults, *entry.criteria.config.faults]
+    document.add(fault_lines(faults, entry, view))
+    document.gap()
+    document.add(part("evalset", [safe(evalset.name or evalset.eval_set_id, "strong")], view))
+    if evalset.description:
+        document.add(part("", [safe(evalset.description)], view))
+    document.add(part("file", [safe(entry.relative)], view))
+    count = len(evalset.cases)
+    document.add(part("cases", [Segment("1 case" if count == 1 else f"{count:,} cases")], view))
+    if entry.agent is not None:
+        document.add(
+            part("agent", [safe(entry.agent.name, "strong"), safe(f", because {entry.agent_reason}", "muted")], view)
+        )
+    else:
+        document.add(part("agent", [Segment("none: ", "status-error"), safe(entry.agent_reason)], view))
+    document.add(criteria_part(entry, view))
+    return document
+
+
+def case_faults(subject: Subject, view: View) -> Iterator[Line]:
+    """The faults of the file that concern one case."""
+    entry, case = subject.entry, subject.case
+    if entry is None or case is None:
+        return
+    places = [f"eval_cases[{item.index}]" for item in entry.document.cases if item.eval_id == case.eval_id]
+    mine = [fault for fault in entry.document.faults if fault.json_path.startswith(tuple(places or ["?"]))]
+    yield from fault_lines(mine, entry, view)
+
+
+def fault_lines(faults: Iterable[Fault], entry: EvalsetEntry, view: View) -> Iterator[Line]:
+    """Every fault, errors first: its place, what is wrong, the way out."""
+    width = max(view.width - 4, 10)
+    for fault in sorted(faults, key=lambda fault: (fault.severity != "error", fault.line, fault.column)):
+        error = fault.severity == "error"
+        style = "status-error" if error else "status-not-evaluated"
+        file = entry.relative if fault.file == entry.file else fault.file.name
+        sign = [Segment(" ! " if error else " ~ ", style)]
+        yield from hang(sign, wrap([Segment(plain(fault.message), "strong" if error else "")], width), 3)
+        yield from hang([], wrap([Segment(plain(fault.where(file)), "muted")], width), 3)
+        if fault.hint:
+            yield from hang([Segment(" → ", "hint")], wrap([Segment(plain(fault.hint))], width), 3)

@@ -1,0 +1,105 @@
+"""The pane "Log": why it broke, what the agent printed, and everything it did, in order."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.store import Turn
+from workbench.text import one_line, plain
+from workbench.ui.render.document import Document, Subject
+from workbench.ui.render.error import error_lines
+from workbench.ui.render.json_text import compact
+from workbench.ui.render.lines import Line, Segment, hang, rule, safe, wrap
+from workbench.ui.render.rows import View
+
+BRIEF_OUTPUT = 200
+_STREAMS = ("stderr", "stdout")
+
+
+def build(subject: Subject, view: View) -> Document:
+    """The whole pane. It grows at its end while the case runs."""
+    document = Document()
+    record = subject.record
+    if record is None:
+        document.add([(Segment(" Nothing yet: the case has not run.", "muted"),)])
+        return document
+    if record.error is not None:
+        document.add(error_lines(record.error, view, traceback=True))
+    for stream in _STREAMS:
+        text = record.output.get(stream)
+        if text:
+            document.gap()
+            document.add(_output(stream, text, view))
+    if not any(record.output.values()) and record.finished:
+        document.gap()
+        document.add([(Segment(" The agent printed nothing.", "muted"),)])
+    for number, turn in enumerate(record.turns, 1):
+        document.gap()
+        document.turns.append(len(document.lines))
+        document.add([rule((Segment(f"turn {number}", "heading"),), (), view.width)])
+        document.add(_turn(turn, view))
+    return document
+
+
+def _output(stream: str, text: str, view: View) -> Iterator[Line]:
+    yield rule((Segment(f"what the agent printed to {stream}", "heading"),), (), view.width)
+    lines = text.rstrip("\n").split("\n")
+    if not view.full and len(lines) > BRIEF_OUTPUT:
+        # The newest lines say why it stopped.
+        yield (Segment(f" … {len(lines) - BRIEF_OUTPUT:,} more lines above", "fold"),)
+        lines = lines[-BRIEF_OUTPUT:]
+    yield from hang([], wrap([Segment(plain("\n".join(lines), limit=400_000))], view.width - 2), 1)
+
+
+def _turn(turn: Turn, view: View) -> Iterator[Line]:
+    if turn.note:
+        yield from _entry("note", [safe(turn.note, "status-error")], view)
+    for kind, author, body in _steps(turn):
+        head = [Segment(f"{author}  ", "name")] if author else []
+        yield from _entry(kind, [*head, body], view)
+
+
+def _entry(kind: str, body: list[Segment], view: View) -> Iterator[Line]:
+    lines = list(wrap(body, max(view.width - 11, 10)))
+    if not view.full and len(lines) > 12:
+        lines = [*lines[:10], (Segment(f"… {len(lines) - 10:,} more lines", "fold"),)]
+    yield from hang([Segment(f" {kind}", "label")], lines, 10)
+
+
+def _steps(turn: Turn) -> Iterator[tuple[str, str, Segment]]:
+    """(kind, author, what) of everything that happened in the turn, as far as it can be read."""
+    yield "user", "", Segment(plain(_text(turn.user)))
+    events = turn.acted or _events(turn.actual)
+    for event in events:
+        if isinstance(event, dict):
+            yield from _event_steps(event)
+    if turn.actual is not None:
+        yield "answer", "", Segment(plain(_text(turn.actual.get("final_response"))) or "nothing")
+
+
+def _events(actual: dict[str, Any] | None) -> list[Any]:
+    data = (actual or {}).get("intermediate_data")
+    events = data.get("invocation_events") if isinstance(data, dict) else None
+    return events if isinstance(events, list) else []
+
+
+def _event_steps(event: dict[str, Any]) -> Iterator[tuple[str, str, Segment]]:
+    author = one_line(str(event.get("author") or ""))
+    for part in _parts(event.get("content")):
+        call, response = part.get("function_call"), part.get("function_response")
+        if isinstance(call, dict):
+            yield "call", author, Segment(plain(f"{call.get('name')} {compact(call.get('args'))}"))
+        elif isinstance(response, dict):
+            yield "result", author, Segment(plain(f"{response.get('name')} {compact(response.get('response'))}"))
+        elif isinstance(part.get("text"), str):
+            yield "thought" if part.get("thought") else "says", author, Segment(plain(part["text"]))
+        else:
+            yield "part", author, Segment(plain(compact(part)))
+
+
+def _parts(content: Any) -> list[dict[str, Any]]:
+    parts = content.get("parts") if isinstance(content, dict) else None
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _text(content: Any) -> str:
+    return "\n".join(part["text"] for part in _parts(content) if isinstance(part.get("text"), str))

@@ -1,0 +1,23 @@
+"""A case in plain text, for terminals and logs without a screen: the same lines, without their styles."""
+
+from collections.abc import Iterator
+
+from workbench.store import CaseRecord
+from workbench.ui.render import diff, score_pane
+from workbench.ui.render.document import Subject
+from workbench.ui.render.lines import Line, Segment, rule, text_of
+from workbench.ui.render.rows import View
+from workbench.ui.render.title import title, verdict
+
+
+def plain_case(record: CaseRecord, width: int) -> Iterator[str]:
+    """Everything the screen shows of a case, in lines of at most `width` cells (24 at least) that are safe for a
+    terminal: title and verdict, the diff turn by turn, the scores. Nothing is folded."""
+    subject, view = Subject(record), View(max(width, 24), full=True)
+    ending = verdict(subject)
+    name = title(subject, view.width - sum(len(segment.text) for segment in ending) - 8)
+    lines: list[Line] = [rule((Segment(name, "heading"),), ending, view.width)]
+    lines += diff.build(subject, view).lines
+    lines += [(), *score_pane.build(subject, view).lines, ()]
+    for line in lines:
+        yield text_of(line).rstrip()

@@ -1,0 +1,171 @@
+"""The pane "Scores": every criterion over the case and turn by turn, with its reason; which criteria apply, and why."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from workbench.events import MetricResult
+from workbench.metrics.registry import known
+from workbench.store import CaseRecord
+from workbench.text import one_line, plain
+from workbench.ui.render.calls import match_type_words
+from workbench.ui.render.document import Document, Subject
+from workbench.ui.render.json_text import pretty_lines
+from workbench.ui.render.lines import Line, Segment, hang, joined, safe, wrap
+from workbench.ui.render.reference import criteria_part
+from workbench.ui.render.rows import View, label, part, under
+from workbench.ui.render.scores import verdict_head
+from workbench.ui.render.status import figure, glyph, score_text
+from workbench.ui.status import FACES
+
+WORDS_SHOWN = 12
+_INDENT = 3
+_TURN = 12
+# What the diff shows, and what is said here in other words.
+_CALLS_TOLD = {"rows", "match_type", "ignore_args", "other_match_types"}
+_WORDS_TOLD = {"expected_marks", "actual_marks", "matched", "missing", "extra", "precision", "recall", "f"}
+_TOLD = _CALLS_TOLD | _WORDS_TOLD | {"turns", "lowest_turn"}
+
+
+def build(subject: Subject, view: View) -> Document:
+    """The whole pane."""
+    document = Document()
+    record = subject.record
+    if record is not None:
+        for result in record.metrics.values():
+            if result.status != "informational":
+                document.add(_criterion(result, record, view))
+                document.gap()
+        if not record.metrics:
+            document.add([(Segment(_no_scores(record), "muted"),)])
+            document.gap()
+        figures = [result for result in record.metrics.values() if result.status == "informational"]
+        document.add(_figures(figures, record, view))
+    document.add(_source(subject, view))
+    if record is not None and record.metrics and not view.full:
+        document.gap()
+        document.add([(Segment(" ▸ what the criteria mean, matching words, other details", "fold"),)])
+    return document
+
+
+def _no_scores(record: CaseRecord) -> str:
+    if not record.finished:
+        return " No scores yet."
+    return " No scores: the case ended before it could be judged." if record.error else " No scores."
+
+
+def _criterion(result: MetricResult, record: CaseRecord, view: View) -> Iterator[Line]:
+    name = result.name
+    turns = [(number, turn.metrics[name]) for number, turn in enumerate(record.turns, 1) if name in turn.metrics]
+    several = len(turns) > 1
+    told_by_turns = several and any(turn.reason and turn.reason in result.reason for _, turn in turns)
+    yield from verdict_head(result, view, reason=not told_by_turns)
+    yield from hang([], _about(result, View(view.width - _INDENT, view.full)), _INDENT)
+    gutter = _TURN if several else _INDENT
+    for number, turn in turns:
+        lead = [Segment(f"   turn {number}", "label")] if several else []
+        yield from hang(lead, _turn(turn, View(view.width - gutter, view.full), alone=not several), gutter)
+
+
+def _about(result: MetricResult, view: View) -> Iterator[Line]:
+    """What the criterion is, how it compares, and what its details say over the whole case."""
+    info = known().get(result.name)
+    if info is not None and view.full:
+        yield from wrap([Segment(f"{info.title}. {info.measures} {info.how_to_read}", "muted")], view.width)
+    if match_type_words(result):
+        yield from wrap(match_type_words(result), view.width)
+    yield from _details(result, view)
+
+
+def _turn(result: MetricResult, view: View, *, alone: bool) -> Iterator[Line]:
+    if not alone:
+        score = score_text(result) or FACES[result.status].word
+        yield (glyph(result.status), Segment(f" {score}", FACES[result.status].variable))
+        if result.reason:
+            yield from wrap([Segment(plain(result.reason))], view.width)
+    if view.full or result.status != "passed":
+        yield from _details(result, view)
+
+
+def _details(result: MetricResult, view: View) -> Iterator[Line]:
+    """What stands in a result's details and nowhere else."""
+    details = result.details
+    shares = [(word, details.get(key)) for key, word in (("precision", "precision"), ("recall", "recall"), ("f", "F"))]
+    figures = [(Segment(f"{word} ", "muted"), Segment(f"{value:.2f}")) for word, value in shares if _is_number(value)]
+    if figures:
+        yield from wrap(joined(figures), view.width)
+    for key, style in (("missing", "diff-missing"), ("extra", "diff-extra"), ("matched", "diff-same")):
+        words = details.get(key)
+        if isinstance(words, list) and words and (view.full or key != "matched"):
+            yield from wrap(_words(key, words, style, view), view.width)
+    rest = {key: value for key, value in details.items() if key not in _TOLD}
+    if rest:
+        yield from _rest(rest, view)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def _words(key: str, words: list[Any], style: str, view: View) -> Iterator[Segment]:
+    kept = words if view.full else words[:WORDS_SHOWN]
+    yield Segment(f"{key}: ", "muted")
+    yield Segment("  ".join(one_line(str(word), limit=60) for word in kept), style)
+    if len(kept) < len(words):
+        yield Segment(f"  … {len(words) - len(kept):,} more", "fold")
+
+
+def _rest(rest: dict[str, Any], view: View) -> Iterator[Line]:
+    simple = {key: value for key, value in rest.items() if not isinstance(value, dict | list)}
+    if simple:
+        told = [(Segment(f"{_name(key)} ", "muted"), Segment(_simple(value))) for key, value in simple.items()]
+        yield from wrap(joined(told), view.width)
+    deep = {key: value for key, value in rest.items() if key not in simple}
+    if deep and view.full:
+        yield from pretty_lines(deep, view.width)
+    elif deep:
+        yield from wrap([Segment(f"… {', '.join(map(_name, deep))}", "fold")], view.width)
+
+
+def _name(key: object) -> str:
+    return one_line(str(key), limit=60).replace("_", " ")
+
+
+def _simple(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "unknown"
+    return figure(value) if isinstance(value, int | float) else one_line(str(value))
+
+
+def _figures(results: Sequence[MetricResult], record: CaseRecord, view: View) -> Iterator[Line]:
+    """What only informs: the cost of the case, and ADK's figures, averages over its turns."""
+    yield from part("cost", [Segment(_cost(record))], view) if record.finished else ()
+    lead = label("a turn")
+    for result in results:
+        words = [Segment(f"{one_line(result.name, limit=100)} "), Segment(score_text(result) or "unknown", "strong")]
+        rest = {key: value for key, value in result.details.items() if value is not None and _is_number(value)}
+        if rest and (view.full or len(rest) < 5):
+            told = [(Segment(f"{_name(key)} {_simple(value)}", "muted"),) for key, value in rest.items()]
+            words += [Segment("  "), *joined(told)]
+        yield from under(lead, wrap(words, view.room))
+        lead = ()
+
+
+def _cost(record: CaseRecord) -> str:
+    usage = record.usage
+    told = [f"{record.duration_seconds:.1f} s"]
+    if usage.model_calls:
+        told.append(f"{usage.model_calls:,} model calls")
+    if usage.input_tokens or usage.output_tokens:
+        told.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
+    if usage.judge_calls:
+        told.append(f"{usage.judge_calls:,} judge calls, {usage.judge_calls_cached:,} from the cache")
+    return " · ".join(told)
+
+
+def _source(subject: Subject, view: View) -> Iterator[Line]:
+    if subject.entry is not None:
+        yield from criteria_part(subject.entry, view)
+    elif subject.record is not None:
+        yield from part("criteria", [safe(subject.record.planned.criteria_source)], view)

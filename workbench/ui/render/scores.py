@@ -1,0 +1,86 @@
+"""Verdicts as lines: one summary line for a case, the scores of a turn, and the whole account of each criterion."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from workbench.events import MetricResult
+from workbench.text import one_line, plain
+from workbench.ui.cells import cut
+from workbench.ui.render.lines import Line, Segment, cut_line, hang, joined, text_of, width_of, wrap
+from workbench.ui.render.rows import View
+from workbench.ui.render.status import badge, glyph, score_text
+from workbench.ui.status import FACES
+
+EXPLAINED_BELOW = frozenset(["tool_trajectory_avg_score", "response_match_score"])
+"""Criteria whose reason the turn itself shows in detail: one line of it is enough there."""
+_SUFFIX = re.compile("(_avg)?(_score)?(_v[0-9]+)?$")
+
+
+def by_weight(results: Sequence[MetricResult]) -> list[MetricResult]:
+    """The worst first, else in the order they came."""
+    return sorted(results, key=lambda result: FACES[result.status].rank)
+
+
+def chip(result: MetricResult, *, short: bool = False) -> Line:
+    """`✗ response_match_score 0.61 < 0.80`, on one line."""
+    name = one_line(result.name, limit=60)
+    if short:
+        name = _SUFFIX.sub("", name) or name
+    score = score_text(result) or FACES[result.status].word
+    return glyph(result.status), Segment(f" {name} "), Segment(score, FACES[result.status].variable)
+
+
+def chips(results: Sequence[MetricResult], width: int) -> Line:
+    """As many chips as fit on one line, the worst first; how many did not."""
+    ordered = by_weight(results)
+    for count in range(len(ordered), 0, -1):
+        more: Line = (Segment(f"  +{len(ordered) - count}", "muted"),) if count < len(ordered) else ()
+        for short in (False, True):
+            line = (*joined((chip(result, short=short) for result in ordered[:count]), "   "), *more)
+            if width_of(line) <= width:
+                return line
+    return cut_line(chip(ordered[0], short=True), width) if ordered else ()
+
+
+def turn_scores(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
+    """The verdicts of one turn: what did not pass on lines of its own with the reason, then what passed."""
+    verdicts = [result for result in by_weight(results) if result.status not in ("informational", "not_applicable")]
+    passed = [chip(result) for result in verdicts if result.status == "passed"]
+    for result in verdicts:
+        if result.status != "passed":
+            yield from _one_or_two_lines((Segment(" "), *chip(result)), view)
+            yield from hang([], _reason(result, view), 3)
+    together = joined(passed, "   ")
+    if width_of(together) < view.width:
+        passed = [together] if passed else []
+    for line in passed:
+        yield from hang([], wrap(line, view.width - 1), 1)
+
+
+def _reason(result: MetricResult, view: View) -> Iterator[Line]:
+    if not result.reason:
+        return
+    body = [Segment(plain(result.reason), "muted")]
+    lines = list(wrap(body, max(view.width - 4, 10)))
+    if len(lines) > 1 and not view.full and result.name in EXPLAINED_BELOW:
+        first = text_of(lines[0])
+        lines = [(Segment(cut(f"{first} …", view.width - 4, end=" …"), "muted"),)]
+    yield from lines
+
+
+def verdict_head(result: MetricResult, view: View, *, reason: bool = True) -> Iterator[Line]:
+    """`✗ FAIL  response_match_score  0.61 < 0.80`, and the reason under it."""
+    name = Segment(f"  {one_line(result.name, limit=200)}  ", "strong")
+    score = Segment(score_text(result), FACES[result.status].variable)
+    yield from _one_or_two_lines((Segment(" "), *badge(result.status), name, score), view)
+    if reason and result.reason:
+        yield from hang([], wrap([Segment(plain(result.reason))], max(view.width - 4, 10)), 3)
+
+
+def _one_or_two_lines(line: Line, view: View) -> Iterator[Line]:
+    """The line, or its last segment (a score) on a line below, so that it is never broken."""
+    if width_of(line) <= view.width:
+        yield line
+        return
+    yield from wrap(line[:-1], view.width)
+    yield from hang([], wrap(line[-1:], max(view.width - 3, 10)), 3)

@@ -1,0 +1,80 @@
+"""The two lines that stay in sight: which case this is, and how it came out."""
+
+from workbench.text import one_line
+from workbench.ui.cells import cell_len, cut
+from workbench.ui.render.document import Subject
+from workbench.ui.render.error import KIND_WORDS
+from workbench.ui.render.lines import Line, Segment, cut_line
+from workbench.ui.render.scores import chips
+from workbench.ui.render.status import badge
+
+
+def title_parts(subject: Subject) -> list[str]:
+    """Agent, evalset, case (with `#2` for the second execution): what is known of them, safe and in full."""
+    record, entry, case = subject.record, subject.entry, subject.case
+    if record is not None:
+        ref = record.ref
+        repeat = f" #{ref.repeat}" if ref.repeat > 1 else ""
+        names = [ref.agent, ref.eval_set_id, f"{ref.eval_id}{repeat}" if ref.eval_id else ref.evalset_file]
+    else:
+        agent = entry.agent.name if entry is not None and entry.agent is not None else ""
+        names = [
+            agent,
+            entry.document.eval_set_id if entry is not None else "",
+            case.eval_id if case is not None else "",
+        ]
+    return [one_line(name) for name in names if name]
+
+
+def title(subject: Subject, width: int) -> str:
+    """`agent › evalset › case` in at most `width` cells; the case is the last to be cut."""
+    parts = title_parts(subject)
+    if not parts:
+        return ""
+    arrow = " › "
+    while len(parts) > 1 and sum(map(cell_len, parts)) + len(arrow) * (len(parts) - 1) > width:
+        room = width - cell_len(parts[-1]) - len(arrow) * (len(parts) - 1)
+        share = room // (len(parts) - 1)
+        if share >= 4:
+            return arrow.join([*(cut(part, share) for part in parts[:-1]), parts[-1]])
+        parts = parts[1:]
+    return cut(arrow.join(parts), width)
+
+
+def verdict(subject: Subject) -> Line:
+    """`✗ FAIL`, as the store has it."""
+    if subject.record is not None:
+        return badge(subject.record.state)
+    if subject.case is not None:
+        return badge("not_run")
+    if subject.entry is not None and subject.entry.document.broken:
+        return badge("error")
+    return ()
+
+
+def summary(subject: Subject, width: int) -> Line:
+    """The verdict of each criterion over the case on one line, or why there is none."""
+    record = subject.record
+    if record is None:
+        return _not_run(subject, width)
+    if record.error is not None:
+        return cut_line((Segment(f"! {KIND_WORDS[record.error.kind]}", "status-error"),), width)
+    judged = [result for result in record.metrics.values() if result.status not in ("informational", "not_applicable")]
+    if judged:
+        return chips(judged, width)
+    words = {"queued": "waiting to run", "running": "running, no scores yet"}
+    return cut_line((Segment(words.get(record.state, "nothing was scored"), "muted"),), width)
+
+
+def _not_run(subject: Subject, width: int) -> Line:
+    if subject.case is not None:
+        return cut_line((Segment("has not run; this is what is expected of it", "muted"),), width)
+    if subject.entry is not None:
+        faults = subject.entry.document.faults
+        errors = sum(fault.severity == "error" for fault in faults)
+        if errors:
+            words = f"{errors} {'fault' if errors == 1 else 'faults'} in the file: its cases cannot run"
+            return cut_line((Segment(words, "status-error"),), width)
+        if faults:
+            return cut_line((Segment(f"{len(faults)} warnings", "status-not-evaluated"),), width)
+    return ()
