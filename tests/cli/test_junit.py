@@ -63,8 +63,8 @@ def test_a_failure_says_why_at_once_and_in_full(store: Store) -> None:
         'tool_trajectory_avg_score 0.5 < 1.0: turn 2: args.amount: number 12.5, got text "12.50"'
     )
     assert failure.text is not None
-    assert "PASSED response_match_score 0.857 ≥ 0.8" in failure.text
-    assert "Criteria: tool_trajectory_avg_score 1.0 (test_config.json beside the evalset)" in failure.text
+    for part in ("response_match_score", "turn 1 of 1", "hello", "test_config.json beside the evalset"):
+        assert part in failure.text
 
 
 def test_an_error_holds_the_traceback_and_what_was_printed(store: Store) -> None:

@@ -25,7 +25,7 @@ from workbench.store import Store
         ),
         (BROKEN, "ERROR desk/refunds/unknown_order agent_raised: KeyError: 'A-9'"),
         (UNKNOWN, "NOT_EVALUATED desk/refunds/needs_a_key safety_v1=not_evaluated"),
-        (NO_FILE, "ERROR ?/desk/torn.evalset.json broken_file: line 3, column 7: a comma is missing"),
+        (NO_FILE, "ERROR desk/torn.evalset.json broken_file: line 3, column 7: a comma is missing"),
         (
             ref("on_time", repeat=2),
             "ERROR desk/refunds/on_time#2 response_match_score=error response_match_score: the metric crashed",

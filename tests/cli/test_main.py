@@ -1,6 +1,7 @@
 import json
 import os
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,8 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", ".", "--json", "nowhere/report.json"], "there is no folder"),
         (["run", ".", "--junit", "."], "is a folder"),
         (["run", ".", "--json", ""], "is a folder"),
+        (["run", ".", "--state-dir", "file.txt"], "--state-dir file.txt is not a folder"),
+        (["--state-dir", "file.txt"], "--state-dir file.txt is not a folder"),
         (["run", ".", "--python", "nowhere/python"], "--python nowhere/python"),
     ],
 )
@@ -99,6 +102,7 @@ def test_what_is_wrong_is_refused_with_the_way_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.txt").write_text("")
     assert exit_of(*words) == 2
     out, err = capsys.readouterr()
     assert err.startswith("Error: ")
@@ -159,7 +163,9 @@ def test_the_spelling_of_adk_is_understood(asked: list[RunRequest]) -> None:
     assert [os.environ.pop(name) for name in ("ADK_ENABLE_A", "ADK_ENABLE_B", "ADK_DISABLE_C")] == ["1"] * 3
 
 
-@pytest.mark.parametrize("text", [text for text in HOSTILE if text and "\0" not in text and len(text) < 1000])
+@pytest.mark.parametrize(
+    "text", [text for text in HOSTILE if text and "\0" not in text and len(text) < 1000], ids=count()
+)
 def test_a_hostile_command_line_is_quoted_safely(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     for words in ([text, text], ["run", ".", f"--{text}"], ["run", ".", "--isolation", text]):
         assert exit_of(*words) == 2

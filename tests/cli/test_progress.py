@@ -2,6 +2,7 @@ import asyncio
 import io
 import os
 import re
+from itertools import count
 
 import pytest
 
@@ -128,7 +129,7 @@ def test_messages_for_a_file_do_not_go_to_the_terminal() -> None:
     assert "odd" not in terminal.shown()
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", HOSTILE, ids=count())
 def test_foreign_text_steers_no_terminal(text: str) -> None:
     case = CaseRef(text, text, text, text)
     store, terminal, clock = Store(), Terminal(), Clock()

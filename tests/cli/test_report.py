@@ -1,5 +1,6 @@
 import json
 import math
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,7 @@ def test_what_is_nested_without_end_does_not_cost_the_report() -> None:
     assert "nested deeper" in json.dumps(report["cases"][0]["metrics"][0]["details"])
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", HOSTILE, ids=count())
 def test_foreign_text_comes_back_as_it_was(text: str) -> None:
     case = CaseRef(text, text, text, text)
     metric = MetricResult(text, "failed", 0.0, 1.0, text, {text: [text]})
@@ -158,7 +159,7 @@ def test_a_turn_that_only_began_and_a_metric_for_it() -> None:
     assert turn["metrics"][0]["score"] == 1
 
 
-@pytest.mark.parametrize("text", ["no such file", *HOSTILE])
+@pytest.mark.parametrize("text", ["no such file", *HOSTILE], ids=count())
 def test_a_refusal_has_the_shape_of_the_schema(text: str) -> None:
     data = json.loads(refusal_json(Refused(text, hint=text)))
     jsonschema.validate(data, json_schema(), cls=jsonschema.Draft202012Validator)

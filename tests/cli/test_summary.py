@@ -1,3 +1,5 @@
+from itertools import count
+
 import pytest
 
 from tests.cli.stores import FAILED, PASSED, TRAJECTORY_FAILED, all_statuses, case_events, feed, ref, started
@@ -18,7 +20,7 @@ def test_each_case_without_a_pass_has_its_reason(store: Store) -> None:
         "Criteria:",
         "  tool_trajectory_avg_score 1.0 (test_config.json beside the evalset)",
         "    desk/refunds.evalset.json",
-        "  not read (test_config.json beside the evalset)",
+        "  test_config.json beside the evalset",
         "    desk/torn.evalset.json",
         "",
         "Errors:",
@@ -26,7 +28,7 @@ def test_each_case_without_a_pass_has_its_reason(store: Store) -> None:
         "    agent_raised: KeyError: 'A-9'",
         "      at desk/tools.py:12 in find",
         "      Look at the tool",
-        "  ?/desk/torn.evalset.json",
+        "  desk/torn.evalset.json",
         "    broken_file: line 3, column 7: a comma is missing",
         "  desk/refunds/on_time (repeat 2)",
         "    response_match_score error: the metric crashed",
@@ -114,7 +116,7 @@ def test_scores_of_other_statuses() -> None:
     assert verdict(MetricResult("m", "error", None, 0.8, "no answer")) == "m error: no answer"
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", HOSTILE, ids=count())
 def test_foreign_text_steers_nothing(text: str) -> None:
     case = CaseRef(text, text, text, text)
     broken = ref(text, repeat=2)

@@ -1,4 +1,4 @@
-"""Why a case did not pass, in words: one line for each reason, and the longer account by turns.
+"""Why a case did not pass, in words: one line for each reason, and by which criteria it was judged.
 
 Safe for a terminal, like all text of the headless front ends.
 """
@@ -10,7 +10,7 @@ from typing import Any
 from workbench.cli.lines import error_text
 from workbench.events import CaseError, MetricResult
 from workbench.store import CaseRecord
-from workbench.text import one_line, plain
+from workbench.text import one_line
 
 _FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
 
@@ -49,22 +49,6 @@ def score_text(result: MetricResult) -> str:
     return f"{_short(score, digits)} {'≥' if result.status == 'passed' else '<'} {_short(threshold, digits)}"
 
 
-def explanation(record: CaseRecord) -> Iterator[str]:
-    """All that is known of a case without a pass: the criteria and where they come from, every verdict, and under it
-    the turns that speak against it."""
-    yield from _error(record)
-    yield f"Criteria: {criteria_and_source(record)}"
-    for result in record.metrics.values():
-        yield f"{result.status.upper()} {verdict(result)}"
-        for number, turn in enumerate(record.turns, 1):
-            part = turn.metrics.get(result.name)
-            if part is not None and part.status in ("failed", "error"):
-                yield f"  turn {number}: {verdict(part)}"
-    for number, turn in enumerate(record.turns, 1):
-        if turn.note:
-            yield f"Turn {number}: {one_line(turn.note)}"
-
-
 def way_out(error: CaseError, root: str) -> Iterator[str]:
     """Where in the files below `root` the error was raised, and what can be done about it, as far as that is known."""
     folder = root.rstrip("/") + "/"
@@ -74,21 +58,6 @@ def way_out(error: CaseError, root: str) -> Iterator[str]:
         yield one_line(f"at {file.removeprefix(folder)}:{line} in {function}")
     if error.hint:
         yield one_line(error.hint, limit=1000)
-
-
-def _error(record: CaseRecord) -> Iterator[str]:
-    if record.error is None:
-        return
-    yield error_text(record.error)
-    if record.error.hint:
-        yield one_line(record.error.hint, limit=1000)
-    if record.error.traceback:
-        yield plain(record.error.traceback.rstrip("\n"))
-
-
-def _short(value: float, digits: int) -> str:
-    text = f"{value:.{digits}f}".rstrip("0")
-    return f"{text}0" if text.endswith(".") else text
 
 
 def criteria_and_source(record: CaseRecord) -> str:
@@ -113,3 +82,8 @@ def _criterion(name: str, value: Any) -> str:
     if simple:
         parts.append(f"({one_line(', '.join(simple))})")
     return " ".join(parts)
+
+
+def _short(value: float, digits: int) -> str:
+    text = f"{value:.{digits}f}".rstrip("0")
+    return f"{text}0" if text.endswith(".") else text

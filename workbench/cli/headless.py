@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
+from workbench.agents.owners import OwnersFileError, read_owners
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
 from workbench.cli.outputs import is_terminal, write_outputs, write_refusal_file
@@ -46,8 +47,24 @@ def _plan(request: RunRequest) -> Plan:
     folder = Path.cwd()
     selection = parse_words(request.words, folder=folder, agent=request.agent, case_ids=request.cases)
     session = _initial_session(request.initial_session_file)
-    workspace = open_selection(selection, folder=folder, config=request.config, initial_session=session)
+    workspace = open_selection(
+        selection,
+        folder=folder,
+        config=request.config,
+        kept_owners=_kept_owners(request.state_dir),
+        initial_session=session,
+    )
     return make_plan(workspace, selection, request.options)
+
+
+def _kept_owners(state: Path | None) -> dict[str, str] | None:
+    """Which evalset belongs to which agent by what the user answered on the screen; None: as kept in the root."""
+    if state is None:
+        return None
+    try:
+        return read_owners(state)
+    except OwnersFileError as error:
+        raise UsageFaultError(str(error)) from None
 
 
 def _initial_session(file: Path | None) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """JUnit XML as CI systems read it: one suite for each evalset, one test case for each execution of a case.
 
 A failed case holds `<failure>`, one without a verdict because of an error `<error>`, one that could not be judged
-`<skipped>`; the message is one line, the body has every criterion and the turns that decided.
+`<skipped>`; the message is one line, the body the whole case: expected beside actual, turn by turn, and every verdict.
 """
 
 import re
@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Iterable
 from xml.etree import ElementTree as Tree
 
-from workbench.cli.explain import criteria_and_source, explanation, reasons
+from workbench.cli.explain import criteria_and_source, reasons
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line, plain
+from workbench.ui.render.plain_case import plain_case
 
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """XML 1.0 has no such characters, not even escaped: one of them and the whole file is refused."""
 _OUTPUT_LIMIT = 20_000
+_WIDTH = 100
 _TAGS = {"failed": "failure", "not_evaluated": "skipped"}
 
 
@@ -64,7 +66,7 @@ def _case(record: CaseRecord) -> Tree.Element:
         why = "; ".join(reasons(record)) or "no criterion applied"
         verdict = Tree.SubElement(case, _TAGS.get(record.state, "error"), {"message": _line(why)})
         verdict.set("type", record.error.kind if record.error else record.state)
-        verdict.text = _block("\n".join(explanation(record)))
+        verdict.text = _block("\n".join([*reasons(record), "", *plain_case(record, _WIDTH)]))
     for stream, tag in (("stdout", "system-out"), ("stderr", "system-err")):
         if record.output.get(stream):
             Tree.SubElement(case, tag).text = _block(record.output[stream][-_OUTPUT_LIMIT:])

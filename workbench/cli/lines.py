@@ -29,7 +29,7 @@ def case_line(record: CaseRecord) -> str:
 
 def label(ref: CaseRef) -> str:
     """The case's name on a line; an entry that stands for a whole file is named by that file."""
-    return one_line(ref.label if ref.eval_id else f"{ref.agent or '?'}/{ref.evalset_file}")
+    return one_line(ref.label if ref.eval_id else ref.evalset_file)
 
 
 def _metric_word(result: MetricResult) -> str:

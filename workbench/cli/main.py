@@ -15,7 +15,7 @@ import click
 
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, USAGE
 from workbench.cli.refusal import Refused, wants_json_on_stdout, write_refusal
-from workbench.cli.run_command import run_command
+from workbench.cli.run_command import check_state_dir, run_command
 from workbench.cli.streams import prepare_streams, write_line
 from workbench.engine.options import UsageFaultError
 from workbench.text import one_line, plain
@@ -90,11 +90,15 @@ def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -
 @click.argument("words", metavar="[PATH]", nargs=-1)
 @click.option("--theme", metavar="NAME", help="Colours; the palette of the workbench (key :) shows them all.")
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, for its own selecting and copying.")
+@click.option("--state-dir", type=click.Path(path_type=Path), metavar="DIR", help="Where runs are kept.")
 @click.option("--watch", is_flag=True, hidden=True)
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
-def workbench_command(words: tuple[str, ...], theme: str | None, no_mouse: bool, watch: bool) -> int:
+def workbench_command(
+    words: tuple[str, ...], theme: str | None, no_mouse: bool, state_dir: Path | None, watch: bool
+) -> int:
     """Opens the screen."""
     path = _path_to_open(words)
+    check_state_dir(state_dir)
     if watch:
         raise Refused("--watch is not in this version", hint="In the workbench, r runs a case again")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -104,7 +108,7 @@ def workbench_command(words: tuple[str, ...], theme: str | None, no_mouse: bool,
         )
     from workbench.ui.app import open_screen
 
-    return open_screen(path, theme=theme, mouse=not no_mouse) or 0
+    return open_screen(path, theme=theme, mouse=not no_mouse, state_dir=state_dir)
 
 
 def _path_to_open(words: tuple[str, ...]) -> Path:

@@ -150,9 +150,16 @@ def _check(request: RunRequest) -> None:
     for option, file in (("--json", None if request.json in (None, "-") else request.json), ("--junit", request.junit)):
         if file is not None:
             _check_writable(option, Path(file))
+    check_state_dir(request.state_dir)
     python = request.options.python
     if python is not None and not (python.is_file() and os.access(python, os.X_OK)):
         raise Refused(f"--python {python}: there is no program that can be run")
+
+
+def check_state_dir(folder: Path | None) -> None:
+    """Raises Refused for a state folder that is something else."""
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise Refused(f"--state-dir {folder} is not a folder")
 
 
 def _check_writable(option: str, file: Path) -> None:

@@ -99,5 +99,6 @@ def _criteria(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
     for (text, source), names in files.items():
         more = f" and {len(names) - _FILES_NAMED} more" if len(names) > _FILES_NAMED else ""
         named = ", ".join(one_line(name) for name in names[:_FILES_NAMED])
-        yield SummaryLine(f"{text or 'not read'} ({one_line(source, limit=1000)})", 2)
+        why = one_line(source, limit=1000)
+        yield SummaryLine(f"{text} ({why})" if text else why, 2)
         yield SummaryLine(named + more, 4, "dim")

@@ -1,0 +1,104 @@
+"""Small projects with plain-Python agents, and the program run on them as a user would."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+REPOSITORY = Path(__file__).parents[2]
+
+ECHO = '''
+import os
+
+def root_agent(message, session):
+    """Says what it is told; some words make it fail."""
+    if message == "raise":
+        raise LookupError("no such order \\x1b[31m")
+    if message == "die":
+        os._exit(7)
+    if message == "print":
+        print("to the log \\x1b]0;title\\x07")
+    if message == "wait":
+        # A reader at the other end tells the test that the case runs; its next line ends the wait.
+        with open(os.environ["STARTED"], "w") as started:
+            started.write("running\\n")
+        with open(os.environ["GO_ON"]) as go_on:
+            go_on.read()
+    return f"You said {message}"
+'''
+
+
+def case(eval_id: str, message: str = "hello", answer: str | None = None) -> dict[str, Any]:
+    """A case of one turn; without `answer`, the one that the agent will give."""
+    turn = {
+        "user_content": {"role": "user", "parts": [{"text": message}]},
+        "final_response": {"role": "model", "parts": [{"text": answer or f"You said {message}"}]},
+    }
+    return {"eval_id": eval_id, "conversation": [turn]}
+
+
+GOOD = case("good")
+BAD = case("bad", answer="Something else entirely")
+RAISES = case("raises", "raise")
+WAITS = case("waits", "wait")
+
+
+class Project:
+    """A folder with the agent `echo`, and what its tests put beside it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / ".git").mkdir()
+        self.write("echo/agent.py", ECHO)
+
+    def write(self, path: str, content: str | dict[str, Any]) -> Path:
+        """A file below the root; a dict is written as JSON."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return file
+
+    def evalset(self, *cases: dict[str, Any], path: str = "echo/talk.evalset.json") -> Path:
+        name = Path(path).name.partition(".")[0]
+        return self.write(path, {"eval_set_id": name, "eval_cases": list(cases)})
+
+    def start(
+        self,
+        *words: str,
+        stdout: int | IO[bytes] = subprocess.PIPE,
+        stderr: int | IO[bytes] = subprocess.PIPE,
+        environment: dict[str, str] | None = None,
+    ) -> "subprocess.Popen[bytes]":
+        """The program in the root of the project, with a group of its own, so that signals can be sent to it alone."""
+        path = os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH"))))
+        return subprocess.Popen(
+            [sys.executable, "-m", "workbench", *words],
+            cwd=self.root,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            env={**os.environ, "PYTHONPATH": path, **(environment or {})},
+            start_new_session=True,
+        )
+
+    def run(self, *words: str, environment: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+        """The program until it ends; what it wrote as UTF-8."""
+        process = self.start(*words, environment=environment)
+        out, err = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(words, process.returncode, out.decode(), err.decode())
+
+    def report(self, *words: str) -> tuple[int, dict[str, Any]]:
+        """Exit code and report of `run words --json -`."""
+        done = self.run("run", *words, "--json", "-")
+        return done.returncode, json.loads(done.stdout)
+
+
+def statuses(report: dict[str, Any]) -> dict[str, str]:
+    return {item["eval_id"] or item["evalset_file"]: item["status"] for item in report["cases"]}
+
+
+def lines_with(text: str, starts: Sequence[str]) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith(tuple(starts))]

@@ -1,0 +1,272 @@
+"""The program on small projects, from the shell's side: exit codes, streams and files."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as Tree
+
+import jsonschema
+import pytest
+
+from tests.cli.projects import BAD, GOOD, RAISES, REPOSITORY, Project, case, lines_with, statuses
+from tests.hostile import leaks
+from workbench.cli.report import json_schema
+
+CRITERIA = {"criteria": {"response_match_score": 0.8}}
+NEEDS_A_SERVICE = {"criteria": {"response_match_score": 0.8, "safety_v1": 0.8}}
+TORN = '{"eval_set_id": "torn",\n "eval_cases": [}'
+
+
+def test_all_passed_is_0(project: Project) -> None:
+    project.evalset(GOOD, case("also", "good day"))
+    done = project.run("run", ".")
+    assert done.returncode == 0
+    assert sorted(lines_with(done.stdout, ["PASS"])) == [
+        "PASS echo/talk/also tool_trajectory_avg_score=1.0>=1.0 response_match_score=1.0>=0.8",
+        "PASS echo/talk/good tool_trajectory_avg_score=1.0>=1.0 response_match_score=1.0>=0.8",
+    ]
+    assert done.stdout.splitlines()[-1].endswith(" s: 2 passed")
+    assert "defaults" in done.stdout, "which criteria applied, and why"
+
+
+def test_a_failure_is_1_and_says_why(project: Project) -> None:
+    project.evalset(GOOD, BAD)
+    done = project.run("run", "echo/talk.evalset.json")
+    assert done.returncode == 1
+    assert lines_with(done.stdout, ["FAIL"]) == [
+        "FAIL echo/talk/bad tool_trajectory_avg_score=1.0>=1.0 response_match_score=0.0<0.8"
+    ]
+    assert "expected words found" in done.stdout.partition("Failures:")[2]
+
+
+def test_an_error_is_3_even_beside_a_failure(project: Project) -> None:
+    project.evalset(GOOD, BAD, RAISES, case("dies", "die"))
+    code, report = project.report("echo/talk.evalset.json")
+    assert code == 3
+    assert statuses(report) == {"good": "passed", "bad": "failed", "raises": "error", "dies": "error"}
+    errors = {item["eval_id"]: item["error"] for item in report["cases"] if item["error"]}
+    assert errors["raises"]["kind"] == "agent_raised"
+    assert errors["dies"]["kind"] == "crashed"
+    jsonschema.validate(report, json_schema())
+
+
+def test_what_cannot_be_judged_is_3_or_left_out(project: Project) -> None:
+    project.evalset(GOOD)
+    config = str(project.write("strict.json", NEEDS_A_SERVICE))
+    code, report = project.report(".", "--config", config)
+    assert (code, statuses(report)) == (3, {"good": "not_evaluated"})
+    code, report = project.report(".", "--config", config, "--allow-not-evaluated")
+    assert (code, statuses(report)) == (0, {"good": "passed"})
+    assert report["cases"][0]["metrics"][1]["status"] == "not_evaluated", "left out of the verdict, not of the report"
+    only = str(project.write("only.json", {"criteria": {"safety_v1": 0.8}}))
+    code, report = project.report(".", "--config", only, "--allow-not-evaluated")
+    assert (code, statuses(report)) == (3, {"good": "not_evaluated"}), "nothing was shown to be right"
+
+
+def test_no_criteria_at_all_is_no_success(project: Project) -> None:
+    project.evalset(GOOD)
+    code, report = project.report(".", "--config", str(project.write("none.json", {"criteria": {}})))
+    assert (code, statuses(report)) == (3, {"good": "not_evaluated"})
+
+
+@pytest.mark.parametrize("words", [["empty"], ["echo/talk.evalset.json"]], ids=["folder", "evalset"])
+def test_nothing_to_run_is_3(words: list[str], project: Project) -> None:
+    (project.root / "empty").mkdir()
+    project.evalset()
+    code, report = project.report(*words)
+    assert code == 3
+    assert report["cases"] == []
+    jsonschema.validate(report, json_schema())
+    done = project.run("run", *words)
+    assert done.returncode == 3
+    assert done.stderr.startswith("Nothing ran: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere"], "nowhere"),
+        (["echo/tlak.evalset.json"], "talk.evalset.json"),
+        (["echo/talk.evalset.json:godo"], "There is the case good"),
+        ([".", "--case", "godo"], "good"),
+        ([".", "--agent", "empty"], "empty"),
+        ([".", "--config", "missing.json"], "missing.json"),
+        ([".", "--config_file_path", "typo.json"], "Did you mean `response_match_score`"),
+        ([".", "--config", "torn.evalset.json"], "torn.evalset.json"),
+        (["torn.evalset.json"], "torn.evalset.json:2:"),
+        (["echo", "torn.evalset.json:one"], "torn.evalset.json:2:"),
+        ([".", "--initial-session-file", "missing.json"], "missing.json"),
+        (["alone/talk.evalset.json"], "--agent"),
+    ],
+)
+def test_what_is_wrong_is_2_and_nothing_runs(words: list[str], said: str, project: Project) -> None:
+    (project.root / "empty").mkdir()
+    project.evalset(GOOD)
+    project.write("torn.evalset.json", TORN)
+    project.write("typo.json", {"criteria": {"response_mtch_score": 0.8}})
+    project.write("other/agent.py", "root_agent = print")
+    project.evalset(GOOD, path="alone/talk.evalset.json")
+    done = project.run("run", *words, "--json", "-")
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: ")
+    assert said in done.stderr
+    refusal = json.loads(done.stdout)
+    assert list(refusal) == ["schema", "error"]
+    jsonschema.validate(refusal, json_schema())
+    assert not (project.root / ".workbench").exists()
+
+
+def test_what_discovery_finds_broken_is_an_error_of_its_own(project: Project) -> None:
+    project.evalset(GOOD)
+    project.write("echo/torn.evalset.json", TORN)
+    code, report = project.report(".")
+    assert code == 3
+    assert statuses(report) == {"good": "passed", "echo/torn.evalset.json": "error"}
+    torn = next(item for item in report["cases"] if not item["eval_id"])
+    assert torn["error"]["kind"] == "broken_file"
+    assert "torn.evalset.json:2:" in torn["error"]["message"]
+
+
+def test_an_evalset_without_an_agent_is_an_error_of_its_own(project: Project) -> None:
+    project.evalset(GOOD)
+    project.write("other/agent.py", "def root_agent(message, session):\n    return message\n")
+    project.evalset(GOOD, path="alone/talk.evalset.json")
+    code, report = project.report(".")
+    assert code == 3
+    assert [(item["agent"], item["status"]) for item in report["cases"] if item["error"]] == [("", "error")]
+    code, report = project.report(".", "--agent", "echo")
+    assert (code, report["summary"]["passed"]) == (0, 2)
+
+
+def test_a_config_that_was_found_and_is_wrong_is_2(project: Project) -> None:
+    project.evalset(GOOD)
+    project.write("echo/test_config.json", '{"criteria": {"response_match_score": NaN}}')
+    done = project.run("run", ".")
+    assert done.returncode == 2
+    assert "echo/test_config.json:1:" in done.stderr
+
+
+def test_a_command_line_of_adk_eval(project: Project) -> None:
+    project.evalset(GOOD, BAD)
+    project.write("config.json", CRITERIA)
+    words = ["echo", "echo/talk.evalset.json:good", "--config_file_path", "config.json", "--print_detailed_results"]
+    done = project.run("eval", *words, "--log_level", "INFO")
+    assert done.returncode == 0
+    assert lines_with(done.stdout, ["PASS", "FAIL"]) == ["PASS echo/talk/good response_match_score=1.0>=0.8"]
+    assert "turn 1 of 1" in done.stdout, "the conversation"
+    assert "config.json" in done.stdout, "where the criteria come from"
+    by_id = project.run("eval", "echo", "talk:bad", "--config_file_path=config.json")
+    assert by_id.returncode == 1
+
+
+def test_repeats_are_told_apart(project: Project) -> None:
+    project.evalset(GOOD)
+    code, report = project.report(".", "--runs", "3")
+    assert code == 0
+    assert sorted(item["repeat"] for item in report["cases"]) == [1, 2, 3]
+    assert report["summary"]["total"] == 3
+
+
+def test_with_json_on_stdout_the_lines_go_to_stderr(project: Project) -> None:
+    project.evalset(GOOD, case("prints", "print"))
+    done = project.run("run", ".", "--json", "-", "--print-detailed-results")
+    assert json.loads(done.stdout)["summary"]["passed"] == 2
+    assert done.stdout.count("\n") == 1
+    assert len(lines_with(done.stderr, ["PASS"])) == 2
+    assert "turn 1 of 1" in done.stderr
+
+
+def test_report_and_junit_are_files(project: Project) -> None:
+    project.evalset(GOOD, BAD, RAISES)
+    done = project.run("run", ".", "--json", "report.json", "--junit", "junit.xml")
+    assert done.returncode == 3
+    report = json.loads((project.root / "report.json").read_text("utf-8"))
+    jsonschema.validate(report, json_schema())
+    assert report["root"] == str(project.root)
+    assert {item["evalset_file"] for item in report["cases"]} == {"echo/talk.evalset.json"}
+    junit = Tree.parse(project.root / "junit.xml").getroot()
+    assert (junit.get("tests"), junit.get("failures"), junit.get("errors")) == ("3", "1", "1")
+    assert (project.root / ".workbench" / "runs" / report["run_id"]).is_dir()
+
+
+def test_a_refusal_replaces_the_report_of_an_earlier_run(project: Project) -> None:
+    project.evalset(GOOD)
+    old = project.write("report.json", {"summary": {"passed": 1}})
+    assert project.run("run", "echo/talk.evalset.json:godo", "--json", "report.json").returncode == 2
+    assert list(json.loads(old.read_text("utf-8"))) == ["schema", "error"]
+
+
+def test_a_report_that_cannot_be_written_is_no_success(project: Project) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    project.evalset(GOOD)
+    done = project.run("run", ".", "--json", "/dev/full")
+    assert done.returncode == 3
+    assert "--json /dev/full: No space left" in done.stderr
+
+
+def test_what_is_odd_is_a_warning_at_its_place(project: Project) -> None:
+    content = {"eval_set_id": "talk", "desciption": "of the set", "eval_cases": [GOOD]}
+    project.write("echo/talk.evalset.json", content)
+    done = project.run("run", ".")
+    assert done.returncode == 0
+    assert "warning: echo/talk.evalset.json:1:" in done.stderr
+    assert "desciption" in done.stderr
+
+
+def test_the_state_goes_where_it_is_told(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    project.evalset(GOOD)
+    state = tmp_path_factory.mktemp("state") / "kept"
+    code, report = project.report(".", "--state-dir", str(state))
+    assert code == 0
+    assert (state / "runs" / report["run_id"]).is_dir()
+    assert not (project.root / ".workbench").exists()
+
+
+def test_what_agents_and_files_say_steers_no_terminal(project: Project) -> None:
+    project.evalset(RAISES, case("\x1b[2J\u202eid", "print"), path="echo/[bold]\x1b[31m.evalset.json")
+    done = project.run("run", ".", "--print-detailed-results", "--junit", "junit.xml")
+    assert done.returncode == 3
+    assert "␛[2J" in done.stdout
+    assert not leaks(done.stdout + done.stderr)
+    printed = Tree.parse(project.root / "junit.xml").getroot().findtext(".//system-out")
+    assert printed == "to the log ␛]0;title␇\n"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_is_not_utf_8(encoding: str, project: Project) -> None:
+    project.evalset(case("日本", answer="まったく違う"))
+    process = project.start("run", ".", "--print-detailed-results", environment={"PYTHONIOENCODING": encoding})
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert b"Traceback" not in err
+    assert "FAIL echo/talk/\\u65e5\\u672c" in out.decode(encoding)
+
+
+def test_the_c_locale(project: Project) -> None:
+    project.evalset(case("日本"))
+    done = project.run("run", ".", environment={"LC_ALL": "C", "LANG": "C"})
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_reader_that_leaves_changes_nothing(project: Project) -> None:
+    project.evalset(*(case(f"case_{number}") for number in range(20)), BAD)
+    reading, writing = os.pipe()
+    process = project.start("run", ".", "--json", "report.json", stdout=writing)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        assert pipe.readline().startswith(b"PASS")
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (1, b"")
+    assert json.loads((project.root / "report.json").read_text("utf-8"))["summary"]["total"] == 21
+
+
+def test_closed_standard_streams(project: Project) -> None:
+    project.evalset(GOOD, case("prints", "print"))
+    command = f"exec {sys.executable} -m workbench run . --json report.json <&- >&- 2>&-"
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=project.root, env=environment, check=False, timeout=60)
+    assert done.returncode == 0
+    assert json.loads((project.root / "report.json").read_text("utf-8"))["summary"]["passed"] == 2

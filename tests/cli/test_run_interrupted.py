@@ -1,0 +1,153 @@
+"""Signals to a real run: what ends, what is kept, and what the exit code says."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.cli.projects import GOOD, REPOSITORY, WAITS, Project, case, statuses
+from workbench.cli.report import json_schema
+
+
+class Waiting:
+    """A run of one case at a time: one that is over, one that runs until it is told to go on, one that is queued."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        project.evalset(GOOD, WAITS, case("later"))
+        self._started, self._go_on = project.root / "started", project.root / "go_on"
+        os.mkfifo(self._started)
+        os.mkfifo(self._go_on)
+        self.environment = {"STARTED": str(self._started), "GO_ON": str(self._go_on)}
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        """Returns once the second case is running."""
+        words = ["run", ".", "--concurrency", "1", "--json", "report.json", "--junit", "junit.xml"]
+        self.process = self.project.start(*words, environment=self.environment)
+        self.wait()
+        return self.process
+
+    def wait(self) -> None:
+        with self._started.open() as started:
+            assert started.read() == "running\n"
+
+    def go_on(self) -> None:
+        with self._go_on.open("w") as file:
+            file.write("go on\n")
+
+    def report(self) -> dict[str, Any]:
+        report: dict[str, Any] = json.loads((self.project.root / "report.json").read_text("utf-8"))
+        jsonschema.validate(report, json_schema())
+        return report
+
+
+@pytest.fixture
+def waiting(project: Project) -> Iterator[Waiting]:
+    found = Waiting(project)
+    yield found
+    if found.process is not None and found.process.poll() is None:
+        found.process.kill()
+        found.process.communicate()
+
+
+def said(process: "subprocess.Popen[bytes]", word: bytes) -> None:
+    """Reads standard error until `word` was said."""
+    assert process.stderr is not None
+    heard = b""
+    while word not in heard:
+        part = os.read(process.stderr.fileno(), 1000)
+        assert part, f"ended without {word!r}: {heard!r}"
+        heard += part
+
+
+def test_ctrl_c_once_lets_what_runs_finish(waiting: Waiting) -> None:
+    process = waiting.start()
+    process.send_signal(signal.SIGINT)
+    said(process, b"No new cases")
+    waiting.go_on()
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"PASS echo/talk/waits" in out
+    assert b"interrupted, 3 cases" in out
+    report = waiting.report()
+    assert statuses(report) == {"good": "passed", "waits": "passed", "later": "error"}
+    assert report["cases"][-1]["error"]["kind"] == "cancelled"
+    assert b"later" in (waiting.project.root / "junit.xml").read_bytes()
+
+
+def test_ctrl_c_twice_kills_what_runs(waiting: Waiting) -> None:
+    process = waiting.start()
+    process.send_signal(signal.SIGINT)
+    said(process, b"No new cases")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    report = waiting.report()
+    assert statuses(report) == {"good": "passed", "waits": "error", "later": "error"}
+    assert {item["error"]["kind"] for item in report["cases"] if item["error"]} == {"cancelled"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_being_told_to_end_still_reports(number: signal.Signals, waiting: Waiting) -> None:
+    process = waiting.start()
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert statuses(waiting.report()) == {"good": "passed", "waits": "error", "later": "error"}
+
+
+def test_ctrl_c_works_for_what_a_script_started_in_the_background(waiting: Waiting) -> None:
+    """There SIGINT is ignored from the start."""
+    script = f"trap '' INT; exec {sys.executable} -m workbench run . --concurrency 1 --json report.json"
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", script],
+        cwd=waiting.project.root,
+        env={**os.environ, **waiting.environment, "PYTHONPATH": str(REPOSITORY)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    waiting.process = process
+    waiting.wait()
+    process.send_signal(signal.SIGINT)
+    said(process, b"No new cases")
+    waiting.go_on()
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+
+
+def test_a_time_out_still_cuts_what_runs_after_ctrl_c(project: Project) -> None:
+    waiting = Waiting(project)
+    words = ["run", ".", "--concurrency", "1", "--timeout", "2", "--json", "report.json"]
+    process = project.start(*words, environment=waiting.environment)
+    waiting.wait()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    errors = {item["eval_id"]: item["error"]["kind"] for item in waiting.report()["cases"] if item["error"]}
+    assert errors == {"waits": "timeout", "later": "cancelled"}
+
+
+def test_killed_outright_what_was_scored_is_on_disk(waiting: Waiting) -> None:
+    process = waiting.start()
+    process.kill()
+    process.communicate(timeout=60)
+    journals = list((waiting.project.root / ".workbench" / "runs").glob("*/events.jsonl"))
+    assert len(journals) == 1
+    assert b'"eval_id": "good"' in journals[0].read_bytes()
+
+
+def test_a_folder_of_a_run_that_cannot_be_written(project: Project, tmp_path: Path) -> None:
+    project.evalset(GOOD)
+    (project.root / ".workbench").symlink_to(tmp_path / "nowhere" / "at all")
+    done = project.run("run", ".")
+    assert done.returncode == 0
+    assert done.stderr.startswith("warning: ")
+    assert "memory" in done.stderr

@@ -1,0 +1,112 @@
+"""What is really loaded, seen in fresh interpreters: a heavy import that creeps in makes every start slow."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {"google", "nltk", "numpy", "rouge_score", "scipy", "absl"}
+SCREEN = {"textual"}
+
+_AROUND = "import sys; before = set(sys.modules)\n{}\nprint('\\n'.join(set(sys.modules) - before))"
+
+
+def loaded(code: str, repository: Path) -> set[str]:
+    """The top-level names of the modules that `code` loads in a fresh interpreter. (Some packages load a part of
+    themselves at every start of Python.)"""
+    done = subprocess.run(
+        [sys.executable, "-c", _AROUND.format(code)],
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(repository)},
+    )
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def program(*words: str) -> str:
+    """Code that runs the program, whatever its exit code."""
+    return (
+        "import contextlib, io\nfrom workbench.cli.main import main\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()), "
+        f"contextlib.redirect_stderr(io.StringIO()): main({list(words)!r})"
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["--version"], ["run", "--help"], ["--theem"], ["run", ".", "--jsn", "-", "--json", "-"], ["nowhere"]],
+    ids=" ".join,
+)
+def test_what_needs_no_run_loads_almost_nothing(words: list[str], repository: Path) -> None:
+    names = loaded(program(*words), repository)
+    assert "click" in names
+    assert not names & (HEAVY | SCREEN | {"pydantic", "rich", "asyncio"})
+
+
+def test_the_package_itself_is_free(repository: Path) -> None:
+    assert loaded("import workbench", repository) == {"workbench"}
+
+
+def test_a_run_loads_no_screen_and_no_framework(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "agent.py").write_text("def root_agent(message, session):\n    return message\n", encoding="utf-8")
+    turn = '{"user_content": {"parts": [{"text": "hi"}]}, "final_response": {"parts": [{"text": "hi"}]}}'
+    cases = f'{{"eval_set_id": "s", "eval_cases": [{{"eval_id": "c", "conversation": [{turn}]}}]}}'
+    (tmp_path / "s.evalset.json").write_text(cases, encoding="utf-8")
+    report = tmp_path / "report.json"
+    words = [
+        "run",
+        str(tmp_path),
+        "--json",
+        str(report),
+        "--junit",
+        str(tmp_path / "j.xml"),
+        "--print-detailed-results",
+    ]
+    names = loaded(program(*words), repository)
+    assert '"passed": 1' in report.read_text(encoding="utf-8")
+    assert not names & (HEAVY | SCREEN)
+
+
+def test_opening_the_workbench_loads_no_framework(repository: Path) -> None:
+    names = loaded(
+        "import workbench.ui.app, workbench.ui.workbench_app, workbench.agents.workspace, workbench.engine.run",
+        repository,
+    )
+    assert "textual" in names
+    assert not names & HEAVY
+
+
+@pytest.mark.parametrize("room", ["model", "agents", "metrics", "engine", "history", "store"])
+def test_no_room_below_the_screen_knows_it(room: str, repository: Path) -> None:
+    code = (
+        f"import importlib, pkgutil\nroot = importlib.import_module('workbench.{room}')\n"
+        "for item in pkgutil.walk_packages(getattr(root, '__path__', []), root.__name__ + '.'):\n"
+        "    if not item.name.rpartition('.')[2].startswith('__') and '.worker' not in item.name:\n"
+        "        importlib.import_module(item.name)"
+    )
+    names = loaded(code, repository)
+    assert not names & (HEAVY | SCREEN | {"click"})
+
+
+def test_rendering_text_needs_no_screen(repository: Path) -> None:
+    assert not loaded("import workbench.ui.render.plain_case", repository) & (HEAVY | SCREEN)
+
+
+def test_the_worker_needs_only_the_standard_library(repository: Path) -> None:
+    """It runs in the agent's interpreter, which may have nothing of ours. Its modules for ADK's agents are loaded only
+    where an agent is one."""
+    code = (
+        "import importlib, pkgutil, sys\nroot = importlib.import_module('workbench.agents.worker')\n"
+        "for item in pkgutil.iter_modules(root.__path__, root.__name__ + '.'):\n"
+        "    if not item.name.endswith('__main__') and '.adk_' not in item.name:\n"
+        "        importlib.import_module(item.name)"
+    )
+    names = loaded(code, repository)
+    outside = {name for name in names if name not in sys.stdlib_module_names and not name.startswith("_")}
+    assert outside == {"workbench"}
