@@ -85,6 +85,7 @@ class Nursery:
         try:
             os.setsid()
             processes.die_with(parent)
+            processes.adopt_orphans()
             self.release()
             self._channel.close()
             body()
@@ -114,16 +115,17 @@ class Nursery:
             processes.kill_group(ended.si_pid)
             number = self._children.pop(ended.si_pid, None)
             status = os.waitpid(ended.si_pid, 0)[1]
+            self._kill_orphans()
             if number is not None:
-                self._kill_orphans(ended.si_pid)
                 self.tell({"op": "exited", "id": number, "status": status})
 
-    def _kill_orphans(self, leader: int) -> None:
-        """Kills what a child left behind: it has become ours. What moved to a session of its own could belong to any of
-        our children; it goes when the last of them has ended."""
+    def _kill_orphans(self) -> None:
+        """Kills what a child that has ended left behind, in whatever session: it has become ours. (Children adopt the
+        orphans below them, so what is ours without being known belongs to none that is still running.)"""
         for pid in processes.children():
-            if pid not in self._children and (not self._children or processes.session_of(pid) == leader):
+            if pid not in self._children:
                 processes.kill_group(pid)
+                processes.kill(pid)
 
     def _end(self) -> bool:
         for pid in self._children:

@@ -71,13 +71,7 @@ def children() -> List[int]:
         return [int(pid) for pid in listed.split()]
     # A kernel without that file: look at everybody.
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    return [pid for pid in pids if _stat(pid)[:1] == [str(own)]]
-
-
-def session_of(pid: int) -> int:
-    """The session a process belongs to; 0 if it is gone."""
-    fields = _stat(pid)
-    return int(fields[2]) if fields else 0
+    return [pid for pid in pids if _parent_of(pid) == str(own)]
 
 
 def kill_group(leader: int, number: int = signal.SIGKILL) -> None:
@@ -126,10 +120,10 @@ def _prctl(option: int, value: int) -> None:
 _libc: Dict[str, ctypes.CDLL] = {}
 
 
-def _stat(pid: int) -> List[str]:
-    """/proc/PID/stat after the name: parent, group, session, …; [] if the process is gone."""
-    # The name stands in parentheses and may hold anything, blanks and parentheses included.
-    return _text(f"/proc/{pid}/stat").rpartition(")")[2].split()[1:]
+def _parent_of(pid: int) -> str:
+    # In /proc/PID/stat the name stands in parentheses and may hold anything, blanks and parentheses included.
+    fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return fields[1] if fields else ""
 
 
 def _text(path: str) -> str:

@@ -30,8 +30,8 @@ class _Rule(NamedTuple):
 
 
 _GEMINI_KEY = (
-    "put GOOGLE_API_KEY=… into a .env beside the agent or into the environment (keys are made at "
-    "https://aistudio.google.com/apikey), or set GOOGLE_GENAI_USE_VERTEXAI=TRUE with GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
+    "put GOOGLE_API_KEY=… into a .env beside the agent or into the environment, or, for Vertex AI, "
+    "set GOOGLE_GENAI_USE_VERTEXAI=TRUE with GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
 )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
-import select
 import socket
 from typing import Any, Dict, Set
 
@@ -50,22 +49,26 @@ class SharedCases:
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
-        ready = asyncio.Event()
-        for fd in (self._channel.fileno(), self._lifeline):
-            loop.add_reader(fd, ready.set)
-        while True:
-            while self._channel.pending:
-                command = self._channel.pending.popleft()
-                if command["op"] == "quit":
-                    return
+        over: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(self._channel.fileno(), self._read, over)
+        loop.add_reader(self._lifeline, _settle, over)
+        # What came together with the command that brought us here.
+        self._take(over)
+        await over
+
+    def _read(self, over: asyncio.Future[None]) -> None:
+        if self._channel.fill():
+            self._take(over)
+        else:
+            _settle(over)
+
+    def _take(self, over: asyncio.Future[None]) -> None:
+        while self._channel.pending:
+            command = self._channel.pending.popleft()
+            if command["op"] == "quit":
+                _settle(over)
+            else:
                 self._handle(command)
-            ready.clear()
-            await ready.wait()
-            # The loop may call its reader once more for what has been taken already; reading then would block it.
-            if not select.select([self._channel, self._lifeline], [], [], 0)[0]:
-                continue
-            if not self._channel.fill():
-                return
 
     def _handle(self, command: Dict[str, Any]) -> None:
         if command["op"] == "kill":
@@ -78,7 +81,7 @@ class SharedCases:
             refuse(sock)
             for fd in (stdout, stderr):
                 os.close(fd)
-            self._ended(number)
+            self._tell_exited(number)
             return
         self._channel.send({"op": "started", "id": number, "pid": os.getpid()})
         case = Case(sock, command["case"], self._loaded, shared=True)
@@ -101,7 +104,15 @@ class SharedCases:
         self._cases.pop(number, None)
         if task is not None:
             self._stopping.discard(task)
-            self._channel.send({"op": "exited", "id": number, "status": 0})
+            self._tell_exited(number)
+
+    def _tell_exited(self, number: int) -> None:
+        self._channel.send({"op": "exited", "id": number, "status": 0})
+
+
+def _settle(over: asyncio.Future[None]) -> None:
+    if not over.done():
+        over.set_result(None)
 
 
 async def _run(case: Case, stdout: int, stderr: int) -> None:

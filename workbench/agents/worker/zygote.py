@@ -48,7 +48,6 @@ class Zygote:
         from .agent_process import run_agent
 
         capture(stdout, stderr)
-        processes.adopt_orphans()
         run_agent(Channel(socket.socket(fileno=control)), self._lifeline, spec)
 
 

@@ -1,0 +1,323 @@
+"""The workbench's end of the wire, as small and as synchronous as it can be: starts the real worker and talks to it."""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from workbench.agents.worker import WORKER_DIR
+from workbench.agents.worker.frames import Channel, send
+
+PATIENCE = 60.0
+"""Seconds after which a test gives up, whatever it waits for."""
+
+
+def user(text: str) -> dict[str, Any]:
+    """A message of the user as ADK's Content."""
+    return {"role": "user", "parts": [{"text": text}]}
+
+
+@dataclass
+class Outcome:
+    """What one case came to."""
+
+    events: list[dict[str, Any]] = field(default_factory=list)
+    status: int | None = None
+    """The wait status that was reported."""
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["event"] == kind]
+
+    @property
+    def actual(self) -> list[dict[str, Any]]:
+        """The finished turns' invocations."""
+        return [event["actual"] for event in self.of("TurnFinished")]
+
+    @property
+    def answers(self) -> list[str | None]:
+        """The text of each finished turn's answer; None where there is none."""
+        finals = [actual.get("final_response") for actual in self.actual]
+        return [final and "".join(part.get("text", "") for part in final["parts"]) for final in finals]
+
+    @property
+    def error(self) -> dict[str, str]:
+        """The error that ended the case."""
+        (failed,) = self.of("Failed")
+        error: dict[str, str] = failed["error"]
+        return error
+
+    @property
+    def exit_code(self) -> int:
+        assert self.status is not None
+        return os.waitstatus_to_exitcode(self.status)
+
+
+class Agent:
+    """An agent process: `imported` is what it said of the import."""
+
+    def __init__(self, channel: Channel, output: tuple[int, int], number: int) -> None:
+        self.channel = channel
+        self.number = number
+        self._output = output
+        self._numbers = count(1)
+        self._exits: dict[int, int] = {}
+        self.pids: dict[int, int] = {}
+        self._cases: list[Case] = []
+        self.imported: dict[str, Any] = {}
+
+    def receive(self) -> dict[str, Any]:
+        message = self.channel.receive()
+        assert message is not None, "the agent process has ended"
+        return message
+
+    def start(
+        self, *, share: bool = False, session: dict[str, Any] | None = None, env: dict[str, str] | None = None
+    ) -> "Case":
+        """Starts a case; it waits for its first message."""
+        number = next(self._numbers)
+        ours, theirs = socket.socketpair()
+        out, err = os.pipe(), os.pipe()
+        spec = {"eval_id": "case", "session_input": session, "turns": None, "env": env or {}}
+        command = {"op": "case", "id": number, "case": spec, "share": share}
+        send(self.channel.sock, command, [theirs.fileno(), out[1], err[1]])
+        theirs.close()
+        os.close(out[1])
+        os.close(err[1])
+        case = Case(self, number, Channel(ours), out[0], err[0])
+        self._cases.append(case)
+        return case
+
+    def run(self, *turns: str | dict[str, Any], **options: Any) -> Outcome:
+        """Runs a whole case: sends each message after the answer to the one before."""
+        return self.start(**options).play(turns)
+
+    def kill(self, number: int, signum: int = signal.SIGTERM) -> None:
+        send(self.channel.sock, {"op": "kill", "id": number, "signal": int(signum)})
+
+    def take_reports(self) -> None:
+        """Notes what the agent process reports; blocks for at least one report."""
+        messages = [self.receive(), *self.channel.pending]
+        self.channel.pending.clear()
+        for message in messages:
+            if message["op"] == "exited":
+                self._exits[message["id"]] = message["status"]
+            elif message["op"] == "started":
+                self.pids[message["id"]] = message["pid"]
+
+    def status_of(self, number: int) -> int | None:
+        return self._exits.get(number)
+
+    def output(self) -> tuple[bytes, bytes]:
+        """What the agent process itself printed so far."""
+        return drain(self._output[0]), drain(self._output[1])
+
+    def close(self) -> None:
+        for case in self._cases:
+            case.close()
+        self.channel.close()
+        for fd in self._output:
+            os.close(fd)
+
+
+class Case:
+    """A case that is running."""
+
+    def __init__(self, agent: Agent, number: int, channel: Channel, stdout: int, stderr: int) -> None:
+        self.agent = agent
+        self.number = number
+        self.channel = channel
+        self.pipes = {stdout: "stdout", stderr: "stderr"}
+        self.outcome = Outcome()
+        for fd in self.pipes:
+            os.set_blocking(fd, False)
+
+    @property
+    def pid(self) -> int:
+        while self.number not in self.agent.pids:
+            self.agent.take_reports()
+        return self.agent.pids[self.number]
+
+    def play(self, turns: Sequence[str | dict[str, Any]]) -> Outcome:
+        waiting = iter(turns)
+        self.say(waiting)
+        self.wait(on_turn=lambda: self.say(waiting))
+        return self.outcome
+
+    def say(self, waiting: Iterator[str | dict[str, Any]]) -> None:
+        """Sends the next message, or the end."""
+        with contextlib.suppress(BrokenPipeError):  # a case that has died shows in its status
+            for turn in waiting:
+                send(self.channel.sock, {"op": "turn", "content": user(turn) if isinstance(turn, str) else turn})
+                return
+            send(self.channel.sock, {"op": "end"})
+
+    def wait(
+        self, until: Callable[[Outcome], bool] = lambda outcome: False, on_turn: Callable[[], None] = lambda: None
+    ) -> Outcome:
+        """Collects until the case has ended, or `until` holds."""
+        deadline = time.monotonic() + PATIENCE
+        while self.agent.status_of(self.number) is None:
+            if until(self.outcome):
+                return self.outcome
+            assert time.monotonic() < deadline, f"still running: {self.outcome}"
+            self._collect(on_turn, self.agent.channel, 1.0)
+        self.outcome.status = self.agent.status_of(self.number)
+        while self._collect(on_turn, None, 0.0):
+            continue
+        self.close()
+        return self.outcome
+
+    def close(self) -> None:
+        self.channel.close()
+        for fd in self.pipes:
+            os.close(fd)
+        self.pipes = {}
+
+    def _collect(self, on_turn: Callable[[], None], reports: Channel | None, patience: float) -> bool:
+        """Reads what there is; False if there was nothing."""
+        watched: list[Any] = [*self.pipes]
+        watched += [channel for channel in (self.channel, reports) if channel is not None and channel.fileno() >= 0]
+        ready = select.select(watched, [], [], patience)[0]
+        some = False
+        for fd in [fd for fd in ready if isinstance(fd, int)]:
+            data = os.read(fd, 1 << 20)
+            name = self.pipes[fd]
+            setattr(self.outcome, name, getattr(self.outcome, name) + data)
+            some = some or bool(data)
+            if not data:
+                os.close(fd)
+                del self.pipes[fd]
+        if self.channel in ready:
+            if not self.channel.fill():
+                self.channel.close()
+            some = some or bool(self.channel.pending)
+            while self.channel.pending:
+                event = self.channel.pending.popleft()
+                self.outcome.events.append(event)
+                if event["event"] == "TurnFinished":
+                    on_turn()
+        if reports is not None and reports in ready:
+            self.agent.take_reports()
+        return some
+
+
+class Worker:
+    """A worker process, zygote or solo; it is killed by `close`."""
+
+    def __init__(
+        self, mode: str = "zygote", python: str = sys.executable, *, warm: bool = True, cwd: Path | None = None
+    ) -> None:
+        ours, theirs = socket.socketpair()
+        lifeline, self.lifeline = os.pipe()
+        command = [python, "-X", "utf8", "-u", WORKER_DIR, mode, "--control", str(theirs.fileno())]
+        command += ["--lifeline", str(lifeline), *(["--warm", "adk"] if warm else [])]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(), lifeline), start_new_session=True, cwd=cwd
+        )
+        theirs.close()
+        os.close(lifeline)
+        ours.settimeout(PATIENCE)
+        self.channel = Channel(ours)
+        self.agents: list[Agent] = []
+        self._numbers = count(1)
+        ready = self.channel.receive()
+        assert ready is not None, "the worker did not start"
+        self.ready = ready
+
+    def agent(
+        self,
+        folder: Path,
+        *,
+        root: Path | None = None,
+        kind: str = "python",
+        env: dict[str, str] | None = None,
+        solo: bool = False,
+        awaited: bool = True,
+    ) -> Agent:
+        """Has an agent imported, and waits for that unless told not to. `env` is added to the test's environment."""
+        number = next(self._numbers)
+        home = root or folder.parent
+        spec: dict[str, Any] = {"name": folder.name, "folder": str(folder), "root": str(home), "kind": kind}
+        spec |= {"env": {**os.environ, **(env or {})}, "cwd": str(home)}
+        out, err = os.pipe(), os.pipe()
+        ours, theirs = socket.socketpair()
+        fds = [out[1], err[1]] if solo else [theirs.fileno(), out[1], err[1]]
+        send(self.channel.sock, {"op": "agent", "id": number, "spec": spec}, fds)
+        for fd in (out[1], err[1]):
+            os.close(fd)
+        theirs.close()
+        ours.settimeout(PATIENCE)
+        for fd in (out[0], err[0]):
+            os.set_blocking(fd, False)
+        if solo:
+            ours.close()
+        channel = self.channel if solo else Channel(ours)
+        agent = Agent(channel, (out[0], err[0]), number)
+        self.agents.append(agent)
+        if awaited:
+            agent.imported = agent.receive()
+        return agent
+
+    def report(self, operation: str, number: int) -> dict[str, Any]:
+        """The next report of this kind about agent `number`; what comes before it is dropped."""
+        while True:
+            message = self.channel.receive()
+            assert message is not None, "the worker has ended"
+            if message["op"] == operation and message["id"] == number:
+                return message
+
+    def close_agents(self) -> None:
+        while self.agents:
+            self.agents.pop().close()
+
+    def cut_lifeline(self) -> None:
+        """What happens when the workbench is gone."""
+        if self.lifeline >= 0:
+            os.close(self.lifeline)
+        self.lifeline = -1
+
+    def close(self) -> None:
+        self.close_agents()
+        self.channel.close()
+        self.cut_lifeline()
+        try:
+            self.process.wait(PATIENCE)
+        finally:
+            self.process.kill()
+            self.process.wait()
+
+
+def drain(fd: int) -> bytes:
+    """What is in a pipe that does not block."""
+    parts = []
+    with contextlib.suppress(BlockingIOError):
+        while data := os.read(fd, 1 << 20):
+            parts.append(data)
+    return b"".join(parts)
+
+
+def is_alive(pid: int) -> bool:
+    """Is there such a process, and not just its remains?"""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    """Returns once `happened()` is true; the test fails if that takes too long."""
+    deadline = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < deadline, "it never happened"
+        select.select([], [], [], 0.01)

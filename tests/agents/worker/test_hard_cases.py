@@ -1,0 +1,241 @@
+"""Agents that do what no agent should: each ends as an error of that one case, and the next case is none the wiser."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.agents.worker.client import Outcome, is_alive, wait_until
+from tests.agents.worker.conftest import MakeAgent, needs_fork
+
+pytestmark = needs_fork
+
+
+def crash(make_agent: MakeAgent, *lines: str) -> Outcome:
+    """Runs an agent whose turn is these lines, and another case of it that asks for nothing special."""
+    body = "\n".join(f"    {line}" for line in lines)
+    agent = make_agent(
+        "import asyncio, os, signal, subprocess, sys, threading, time\n"
+        "async def root_agent(message, session):\n"
+        "    if message == 'well?':\n        yield 'fine'\n        return\n"
+        f"{body}\n    yield 'done'\n"
+    )
+    outcome = agent.run("hi")
+    assert agent.run("well?").answers == ["fine"]
+    return outcome
+
+
+@pytest.mark.parametrize(("line", "code"), [("os._exit(7)", 7), ("os.kill(os.getpid(), signal.SIGSEGV)", -11)])
+def test_a_process_that_dies_shows_in_its_status(make_agent: MakeAgent, line: str, code: int) -> None:
+    outcome = crash(make_agent, line)
+    assert outcome.exit_code == code
+    assert [event["event"] for event in outcome.events] == ["TurnStarted"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["sys.exit('no more')"],
+        ["async def leave(): sys.exit('no more')", "await asyncio.create_task(leave())"],
+    ],
+)
+def test_sys_exit_is_the_agents_own_error(make_agent: MakeAgent, lines: list[str]) -> None:
+    outcome = crash(make_agent, *lines)
+    assert outcome.exit_code == 0
+    assert outcome.error["kind"] == "agent_raised"
+    assert outcome.error["message"] == "the agent called sys.exit('no more')"
+    assert "sys.exit('no more')" in outcome.error["traceback"]
+
+
+@pytest.mark.parametrize(
+    "error", ["KeyboardInterrupt()", "asyncio.CancelledError()", "GeneratorExit()", "MemoryError()"]
+)
+def test_unusual_exceptions_are_the_agents_own_too(make_agent: MakeAgent, error: str) -> None:
+    outcome = crash(make_agent, f"raise {error}")
+    assert outcome.error["kind"] == "agent_raised"
+    assert outcome.error["message"] == error.removeprefix("asyncio.").removesuffix("()")
+
+
+def test_an_exception_that_cannot_be_shown(make_agent: MakeAgent) -> None:
+    outcome = crash(make_agent, "class Odd(Exception):", "    def __str__(self): return self.missing", "raise Odd")
+    assert outcome.error["message"] == "Odd: its message cannot be shown, AttributeError"
+
+
+@pytest.mark.parametrize("wait", ["while True: pass", "time.sleep(1000)", "await asyncio.sleep(1000)"])
+def test_a_case_that_hangs_is_stopped_and_says_where(make_agent: MakeAgent, wait: str) -> None:
+    agent = make_agent(
+        f"import asyncio, sys, time\n\nasync def root_agent(message, session):\n    await dawdle()\n    yield 'x'\n\n"
+        f"async def dawdle():\n    print('here')\n    {wait}\n"
+    )
+    case = agent.start()
+    case.say(iter(["hi"]))
+    case.wait(until=lambda outcome: outcome.stdout == b"here\n")
+    agent.kill(case.number, signal.SIGTERM)
+    outcome = case.wait()
+    assert outcome.exit_code == -signal.SIGTERM
+    (stopped,) = outcome.of("Stopped")
+    assert "await dawdle()" in stopped["where"]
+    assert "in dawdle" in stopped["where"]
+
+
+def test_a_case_that_will_not_be_terminated_is_killed(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "def root_agent(message, session):\n    print('here')\n    while True: pass\n"
+    )
+    case = agent.start()
+    case.say(iter(["hi"]))
+    case.wait(until=lambda outcome: outcome.stdout == b"here\n")
+    agent.kill(case.number, signal.SIGTERM)
+    agent.kill(case.number, signal.SIGKILL)
+    assert case.wait().exit_code == -signal.SIGKILL
+
+
+def test_killing_an_unknown_case_is_no_fault(make_agent: MakeAgent) -> None:
+    agent = make_agent("def root_agent(message, session): return 'x'")
+    agent.kill(99, signal.SIGKILL)
+    assert agent.run("hi").answers == ["x"]
+
+
+def test_an_answer_over_the_limit(make_agent: MakeAgent) -> None:
+    outcome = crash(make_agent, "yield 'x' * 50_000_000")
+    assert outcome.error["kind"] == "too_large"
+    assert outcome.error["message"].startswith("the agent's answer has 50,000,")
+    assert outcome.answers == []
+
+
+def test_a_large_answer_below_the_limit(make_agent: MakeAgent) -> None:
+    (answer,) = crash(make_agent, "yield 'x' * 8_000_000").answers
+    assert answer == "x" * 8_000_000 + "done"
+
+
+def test_a_flood_of_prints_is_all_there(make_agent: MakeAgent) -> None:
+    outcome = crash(make_agent, "for _ in range(2000): print('y' * 999)", "print('z' * 9, file=sys.stderr)")
+    assert outcome.stdout == (b"y" * 999 + b"\n") * 2000
+    assert outcome.stderr == b"z" * 9 + b"\n"
+    assert outcome.answers == ["done"]
+
+
+def test_an_agent_that_closes_its_standard_streams(make_agent: MakeAgent) -> None:
+    assert crash(make_agent, "for fd in range(3): os.close(fd)").answers == ["done"]
+    assert crash(make_agent, "sys.stdout.close()", "sys.stderr = None").answers == ["done"]
+
+
+def test_an_agent_that_closes_everything_has_crashed(make_agent: MakeAgent) -> None:
+    outcome = crash(make_agent, "os.closerange(0, 4096)")
+    assert outcome.answers == []
+    assert outcome.status is not None
+
+
+def test_standard_input_is_at_its_end(make_agent: MakeAgent) -> None:
+    assert crash(make_agent, "yield repr(sys.stdin.read())").answers == ["''done"]
+    outcome = crash(make_agent, "input('name? ')")
+    assert outcome.error["message"].startswith("the agent asked for input, and nobody is there to type it")
+
+
+def test_a_changed_folder_stays_in_the_case(make_agent: MakeAgent, tmp_path: Path) -> None:
+    assert crash(make_agent, "os.chdir('/')", "yield os.getcwd()").answers == ["/done"]
+    agent = make_agent("import os\ndef root_agent(message, session): return os.getcwd()", name="other")
+    assert agent.run("hi").answers == [str(tmp_path)]
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "subprocess.Popen(['sleep', '1000'])",
+        "subprocess.Popen(['sleep', '1000'], start_new_session=True)",
+        "subprocess.Popen(['sh', '-c', 'sleep 1000 & sleep 1000 & wait'], start_new_session=True)",
+    ],
+)
+def test_no_grandchild_outlives_its_case(make_agent: MakeAgent, start: str) -> None:
+    outcome = crash(make_agent, f"child = {start}", "yield f'{child.pid} '")
+    pid = int((outcome.answers[0] or "").split()[0])
+    wait_until(lambda: not is_alive(pid))
+
+
+def test_an_orphan_in_a_session_of_its_own_goes_with_its_case(make_agent: MakeAgent) -> None:
+    command = ["setsid", "-f", "sh", "-c", "echo $$; exec sleep 1000"]
+    start = f"child = subprocess.Popen({command}, stdout=subprocess.PIPE)"
+    outcome = crash(make_agent, start, "print(child.stdout.readline().decode())")
+    pid = int(outcome.stdout)
+    wait_until(lambda: not is_alive(pid))
+
+
+def test_threads_and_tasks_left_behind_do_not_hold_up_the_end(make_agent: MakeAgent) -> None:
+    outcome = crash(
+        make_agent,
+        "threading.Thread(target=time.sleep, args=(1000,)).start()",
+        "session.state['task'] = asyncio.create_task(asyncio.sleep(1000))",
+    )
+    assert outcome.answers == ["done"]
+    assert outcome.exit_code == 0
+
+
+def test_multiprocessing_works(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        """
+        import multiprocessing
+        from .sums import double
+
+        def root_agent(message, session):
+            with multiprocessing.get_context(str(message)).Pool(1) as pool:
+                return str(pool.map(double, [2]))
+        """,
+        files={"sums.py": "def double(number): return 2 * number\n", "__init__.py": ""},
+    )
+    assert agent.run("spawn").answers == ["[4]"]
+    assert agent.run("fork").answers == ["[4]"]
+
+
+def test_signal_handlers_of_the_agent_are_its_own(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        "import os, signal\nGOT = []\nsignal.signal(signal.SIGCHLD, lambda *_: GOT.append('chld'))\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: GOT.append('usr1'))\n"
+        "def root_agent(message, session):\n"
+        "    os.kill(os.getpid(), signal.SIGUSR1)\n    os.system('true')\n    return ' '.join(GOT)"
+    )
+    assert agent.run("hi").answers[0] in ("usr1", "usr1 chld")
+    assert agent.run("hi").answers[0] in ("usr1", "usr1 chld")
+
+
+def test_the_end_of_the_socket_is_the_end_of_the_case(make_agent: MakeAgent) -> None:
+    agent = make_agent("def root_agent(message, session): return 'x'")
+    case = agent.start()
+    case.say(iter(["hi"]))
+    case.wait(until=lambda outcome: bool(outcome.of("TurnFinished")))
+    case.channel.close()
+    assert case.wait().exit_code == 0
+
+
+def test_a_case_whose_listener_has_gone_ends_quietly(make_agent: MakeAgent) -> None:
+    agent = make_agent("import sys\ndef root_agent(message, session):\n sys.stdin.read()\n return 'x' * 9_000_000")
+    case = agent.start()
+    case.say(iter(["hi"]))
+    case.wait(until=lambda outcome: bool(outcome.of("TurnStarted")))
+    case.channel.close()
+    outcome = case.wait()
+    assert outcome.stderr == b""
+
+
+def test_a_broken_message_of_ours_is_told_apart_from_the_agents_errors(make_agent: MakeAgent) -> None:
+    agent = make_agent("def root_agent(message, session): return 'x'")
+    first = agent.start()
+    second = agent.run("hi", share=True)
+    assert second.error["kind"] == "internal"
+    assert first.play(["hi"]).answers == ["x"]
+
+
+def test_randomness_differs_from_case_to_case(make_agent: MakeAgent) -> None:
+    agent = make_agent("import random\ndef root_agent(message, session): return str(random.random())")
+    assert agent.run("hi").answers != agent.run("hi").answers
+
+
+def test_processes_of_cases_are_told(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        "import os\ndef root_agent(message, session): return f'{os.getpid()} {os.getpgrp()} {os.getsid(0)}'"
+    )
+    case = agent.start()
+    pid = case.pid
+    assert case.play(["hi"]).answers == [f"{pid} {pid} {pid}"]
+    assert os.getpid() != pid

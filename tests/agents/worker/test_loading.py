@@ -1,0 +1,224 @@
+"""Importing agents: every layout that ADK's tools accept and some they do not, and errors that name the way out."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agents.worker.client import Worker
+from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork, write
+
+pytestmark = needs_fork
+
+ANSWER = "def root_agent(message, session): return 'x'\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"agent.py": ANSWER},
+        {"agent.py": ANSWER, "__init__.py": ""},
+        {"agent.py": ANSWER, "__init__.py": "from . import agent"},
+        {"agent.py": ANSWER, "__init__.py": "from .agent import root_agent"},
+        {"__init__.py": ANSWER},
+        {"__init__.py": "from .main import root_agent", "main.py": ANSWER},
+        {"agent.py": "from desk.main import root_agent", "main.py": ANSWER, "__init__.py": ""},
+        {"agent.py": "from desk.main import root_agent", "main.py": ANSWER},
+        {"agent.py": "from .deep.down import root_agent", "deep/down.py": ANSWER},
+    ],
+)
+def test_layouts(worker: Worker, tmp_path: Path, files: dict[str, str]) -> None:
+    agent = worker.agent(write(tmp_path / "desk", files))
+    assert agent.imported["op"] == "imported", agent.imported
+    assert agent.run("hi").answers == ["x"]
+
+
+@pytest.mark.parametrize("name", ["my-agent", "v1.2", "json", "agent", "frames", "case", "2fast", "für dich"])
+def test_any_folder_name_will_do(worker: Worker, tmp_path: Path, name: str) -> None:
+    files = {"agent.py": "from .tools import helper\nimport json\n" + ANSWER, "tools.py": "helper = 1"}
+    agent = worker.agent(write(tmp_path / name, {**files, "__init__.py": "from . import agent"}))
+    assert agent.imported["op"] == "imported", agent.imported
+    assert agent.run("hi").answers == ["x"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from shop.agents.desk.tools import helper\n",
+        "from ..shared import helper\n",
+        "from shop.agents.shared import helper\n",
+        "from desk.tools import helper\n",
+        "from agents.shared import helper\n",
+    ],
+)
+def test_agents_inside_larger_packages(worker: Worker, tmp_path: Path, source: str) -> None:
+    names = ["shop/__init__.py", "shop/agents/__init__.py", "shop/agents/desk/__init__.py"]
+    helpers = {"shop/agents/shared.py": "helper = 1", "shop/agents/desk/tools.py": "helper = 1"}
+    if source.startswith("from agents"):
+        names = names[2:]
+    write(tmp_path, {**dict.fromkeys(names, ""), **helpers, "shop/agents/desk/agent.py": source + ANSWER})
+    agent = worker.agent(tmp_path / "shop" / "agents" / "desk", root=tmp_path / "shop")
+    assert agent.imported["op"] == "imported", agent.imported
+    assert agent.run("hi").answers == ["x"]
+
+
+def test_the_root_and_its_src_come_last_on_the_path(worker: Worker, tmp_path: Path) -> None:
+    source = "import email, helpers, library\nLINE = email.__file__\ndef root_agent(m, s): return LINE"
+    files = {"email.py": "", "helpers.py": "", "src/library.py": "", "agents/desk/agent.py": source}
+    agent = worker.agent(write(tmp_path, files) / "agents" / "desk", root=tmp_path)
+    (answer,) = agent.run("hi").answers
+    assert answer is not None
+    assert str(tmp_path) not in answer
+
+
+def test_the_process_is_the_agents(make_agent: MakeAgent, tmp_path: Path) -> None:
+    agent = make_agent(
+        """
+        import os, sys
+        SEEN = [os.environ.get("MY_SETTING"), os.getcwd(), str(sys.argv), sys.path[0], str("workbench" in sys.modules)]
+
+        def root_agent(message, session):
+            return "|".join(SEEN)
+        """,
+        env={"MY_SETTING": "on"},
+    )
+    assert agent.run("hi").answers == [f"on|{tmp_path}|['agent-workbench']|{tmp_path}|False"]
+
+
+def test_nothing_of_ours_is_on_the_path(make_agent: MakeAgent) -> None:
+    for name in ("frames", "case", "zygote", "shared"):
+        agent = make_agent(f"import {name}", name=f"desk_{name}")
+        assert agent.imported["op"] == "import_failed"
+        assert f"No module named '{name}'" in agent.imported["error"]["message"]
+
+
+def test_a_missing_package_names_the_interpreter(make_agent: MakeAgent) -> None:
+    error = make_agent("import no_such_package").imported["error"]
+    assert error["kind"] == "import_failed"
+    assert error["message"] == f"ModuleNotFoundError: No module named 'no_such_package' (by {sys.executable})"
+    assert sys.executable in error["hint"]
+    assert "import no_such_package" in error["traceback"]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("x = (", "SyntaxError: '(' was never closed"),
+        ("import sys\nsys.exit(3)", "the agent called sys.exit(3) while it was imported"),
+        ("raise RuntimeError('no')", "RuntimeError: no"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("nothing = 1", "agent.py defines root_agent, app or get_agent_async"),
+        ("root_agent = 5", "desk.agent.root_agent is an int, neither an ADK agent nor callable"),
+        ("root_agent = None", "desk.agent.root_agent is a NoneType, neither an ADK agent nor callable"),
+    ],
+)
+def test_imports_that_fail(make_agent: MakeAgent, source: str, message: str) -> None:
+    imported = make_agent(source).imported
+    assert imported["op"] == "import_failed"
+    assert imported["error"]["kind"] == "import_failed"
+    assert message in imported["error"]["message"]
+
+
+def test_an_import_that_kills_the_process_shows_in_its_status(worker: Worker, tmp_path: Path) -> None:
+    folder = write(tmp_path / "desk", {"agent.py": "import os\nprint('bye')\nos._exit(9)"})
+    agent = worker.agent(folder, awaited=False)
+    assert worker.report("exited", agent.number)["status"] == 9 << 8
+    assert agent.channel.receive() is None
+    assert agent.output() == (b"bye\n", b"")
+
+
+def test_what_is_printed_at_import_is_kept(make_agent: MakeAgent) -> None:
+    agent = make_agent("import sys\nprint('hello')\nprint('careful', file=sys.stderr)\n" + ANSWER)
+    assert agent.output() == (b"hello\n", b"careful\n")
+    assert agent.run("hi").stdout == b""
+
+
+def test_two_versions_of_an_agent_at_once(worker: Worker, tmp_path: Path) -> None:
+    folder = write(tmp_path / "desk", {"agent.py": "def root_agent(m, s): return 'old'"})
+    old = worker.agent(folder)
+    write(folder, {"agent.py": "def root_agent(m, s): return 'new'"})
+    new = worker.agent(folder)
+    assert (old.run("hi").answers, new.run("hi").answers) == (["old"], ["new"])
+
+
+def test_threads_left_by_the_import_forbid_forks(make_agent: MakeAgent) -> None:
+    source = (
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,), daemon=True, name='pump').start()\n"
+    )
+    imported = make_agent(source + ANSWER).imported
+    assert imported["can_fork"] is False
+    assert imported["why"] == "the import left threads running (pump)"
+
+
+def test_an_event_loop_used_at_import_is_no_trouble(make_agent: MakeAgent) -> None:
+    source = "import asyncio\nasync def nothing(): return 'x'\nX = asyncio.run(nothing())\n"
+    agent = make_agent(source + "async def root_agent(m, s):\n await asyncio.sleep(0)\n return X")
+    assert agent.imported["can_fork"] is True
+    assert agent.run("hi").answers == ["x"]
+
+
+@needs_adk
+def test_a_yaml_agent_that_is_broken(make_agent: MakeAgent) -> None:
+    error = make_agent("name: desk\ninstructions: [", kind="yaml").imported["error"]
+    assert error["kind"] == "import_failed"
+
+
+@needs_adk
+def test_the_app_in_the_submodule_comes_first(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        """
+        from google.adk.agents import LlmAgent
+        from google.adk.apps import App
+        root_agent = LlmAgent(name="bare", model="m")
+        app = App(name="whole", root_agent=root_agent)
+        """,
+        files={"__init__.py": "from . import agent\nfrom .agent import root_agent\n"},
+    )
+    assert agent.imported["framework"] == "adk"
+    assert agent.imported["adk"]
+
+
+@pytest.fixture
+def bare_python(tmp_path: Path) -> str:
+    """An interpreter that has nothing installed."""
+    import venv
+
+    venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
+    return str(tmp_path / "bare" / "bin" / "python")
+
+
+@pytest.mark.parametrize(
+    ("kind", "source"), [("python", "from google.adk.agents import LlmAgent"), ("yaml", "name: a")]
+)
+def test_a_missing_framework_names_the_interpreter_and_what_to_install(
+    bare_python: str, tmp_path: Path, kind: str, source: str
+) -> None:
+    folder = write(tmp_path / "desk", {"agent.py" if kind == "python" else "root_agent.yaml": source})
+    worker = Worker(python=bare_python)
+    try:
+        assert worker.ready["adk"] is None
+        error = worker.agent(folder, kind=kind).imported["error"]
+    finally:
+        worker.close()
+    assert error["kind"] == "no_framework"
+    assert error["message"] == f"google-adk is not installed in {bare_python}, the Python that runs this agent"
+    assert error["hint"].startswith(f'{bare_python} -m pip install -U "google-adk>=')
+
+
+def test_plain_agents_need_no_framework(bare_python: str, tmp_path: Path) -> None:
+    folder = write(tmp_path / "desk", {"agent.py": ANSWER})
+    worker = Worker(python=bare_python)
+    try:
+        agent = worker.agent(folder)
+        assert agent.run("hi").answers == ["x"]
+    finally:
+        worker.close()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="only to have one more executable named")
+def test_environment_is_replaced_not_completed(worker: Worker, tmp_path: Path) -> None:
+    folder = write(tmp_path / "desk", {"agent.py": "import os\ndef root_agent(m, s): return str('ONLY' in os.environ)"})
+    assert worker.agent(folder, env={"ONLY": "1"}).run("hi").answers == ["True"]
+    assert worker.agent(folder).run("hi").answers == ["False"]

@@ -1,0 +1,161 @@
+"""Cases that share a process: as tasks of an agent process, and in a solo worker that forks nothing."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agents.worker.client import Agent, Worker, is_alive, wait_until
+from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork, write
+from tests.agents.worker.test_adk_agents import SCRIPTED
+
+
+@pytest.fixture
+def solo() -> Iterator[Worker]:
+    worker = Worker("solo", warm=False)
+    assert worker.ready["can_fork"] is False
+    yield worker
+    worker.process.kill()
+    worker.close()
+
+
+@needs_fork
+def test_cases_see_each_others_modules(make_agent: MakeAgent) -> None:
+    agent = make_agent("SEEN = []\ndef root_agent(m, s):\n SEEN.append(m)\n return ' '.join(SEEN)")
+    assert agent.run("a", share=True).answers == ["a"]
+    outcome = agent.run("b", "c", share=True)
+    assert outcome.answers == ["a b", "a b c"]
+    assert outcome.exit_code == 0
+    assert outcome.of("Ended") == [{"event": "Ended", "warnings": []}]
+
+
+@needs_fork
+@pytest.mark.parametrize("wait", ["await asyncio.sleep(0.01)", "time.sleep(0.01)"])
+def test_cases_run_at_the_same_time_and_print_apart(make_agent: MakeAgent, wait: str) -> None:
+    word = "async " if "await" in wait else ""
+    agent = make_agent(
+        f"import asyncio, sys, time\n{word}def root_agent(m, s):\n    print('first', m)\n    {wait}\n"
+        f"    print('second', m, file=sys.stderr)\n    return m"
+    )
+    cases = [agent.start(share=True) for _ in range(10)]
+    for index, case in enumerate(cases):
+        case.say(iter([str(index)]))
+    for index, case in enumerate(cases):
+        outcome = case.play([])
+        assert outcome.stdout == f"first {index}\n".encode()
+        assert outcome.stderr == f"second {index}\n".encode()
+        assert outcome.answers == [str(index)]
+
+
+@needs_fork
+def test_one_that_waits_can_be_cancelled(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        """
+        import asyncio
+
+        async def root_agent(m, s):
+            asyncio.get_running_loop().call_soon(print, "here")
+            if m == "wait":
+                await asyncio.sleep(1000)
+            return m
+        """
+    )
+    case = agent.start(share=True)
+    case.say(iter(["wait"]))
+    case.wait(until=lambda outcome: outcome.stdout == b"here\n")
+    agent.kill(case.number)
+    outcome = case.wait()
+    (stopped,) = outcome.of("Stopped")
+    assert "await asyncio.sleep(1000)" in stopped["where"]
+    assert outcome.of("Failed") == []
+    assert agent.run("next", share=True).answers == ["next"]
+
+
+@needs_fork
+@pytest.mark.parametrize(
+    "line", ["sys.exit(3)", "raise SystemExit(3)", "await asyncio.create_task(leave())", "raise KeyError('k')"]
+)
+def test_one_that_fails_takes_nobody_along(make_agent: MakeAgent, line: str) -> None:
+    agent = make_agent(
+        "import asyncio, sys\nasync def leave(): sys.exit(3)\n"
+        f"async def root_agent(m, s):\n    if m == 'fail': {line}\n    return m"
+    )
+    first = agent.start(share=True)
+    assert agent.run("fail", share=True).error["kind"] == "agent_raised"
+    assert first.play(["x"]).answers == ["x"]
+
+
+@needs_fork
+def test_an_endless_loop_is_ended_with_its_process(worker: Worker, make_agent: MakeAgent) -> None:
+    agent = make_agent("async def root_agent(m, s):\n    print('here')\n    while True: pass")
+    case = agent.start(share=True)
+    case.say(iter(["x"]))
+    case.wait(until=lambda outcome: outcome.stdout == b"here\n")
+    worker.channel.send({"op": "kill", "id": agent.number, "signal": 9})
+    assert worker.report("exited", agent.number)["status"] == signal.SIGKILL
+    case.close()
+
+
+@needs_fork
+def test_forked_cases_are_refused_afterwards(make_agent: MakeAgent) -> None:
+    agent = make_agent("def root_agent(m, s): return 'x'")
+    assert agent.run("a", share=True).answers == ["x"]
+    assert agent.run("a", share=False).error["kind"] == "internal"
+    assert agent.run("a", share=True).answers == ["x"]
+
+
+def test_solo(solo: Worker, tmp_path: Path) -> None:
+    source = "import os\nprint('imported')\ndef root_agent(m, s): return f'{m} {os.getpid()}'"
+    agent = solo.agent(write(tmp_path / "desk", {"agent.py": source}), solo=True)
+    assert agent.imported["can_fork"] is False
+    assert agent.run("a", "b", share=True).answers == [f"a {solo.process.pid}", f"b {solo.process.pid}"]
+    assert agent.output() == (b"imported\n", b"")
+    agent.channel.send({"op": "quit"})
+    assert solo.process.wait(30) == 0
+
+
+def test_solo_ends_with_the_workbench_even_in_an_endless_loop(solo: Worker, tmp_path: Path) -> None:
+    source = (
+        "import subprocess\ndef root_agent(m, s):\n"
+        "    print(subprocess.Popen(['sleep', '1000']).pid)\n    while True: pass"
+    )
+    agent: Agent = solo.agent(write(tmp_path / "desk", {"agent.py": source}), solo=True)
+    case = agent.start(share=True)
+    case.say(iter(["x"]))
+    case.wait(until=lambda outcome: outcome.stdout.endswith(b"\n"))
+    child = int(case.outcome.stdout)
+    solo.cut_lifeline()
+    assert solo.process.wait(30) == -signal.SIGKILL
+    if sys.platform == "linux":
+        wait_until(lambda: not is_alive(child))
+
+
+def test_solo_import_failures_are_told(solo: Worker, tmp_path: Path) -> None:
+    agent = solo.agent(write(tmp_path / "desk", {"agent.py": "1 / 0"}), solo=True)
+    assert agent.imported["error"]["message"] == "ZeroDivisionError: division by zero"
+    assert solo.process.wait(30) == 0
+
+
+@needs_fork
+@needs_adk
+def test_adk_agents_share_too(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        """
+        from .scripted import *
+
+        class Echo(Scripted):
+            async def generate_content_async(self, llm_request, stream=False):
+                print("asked")
+                yield says(llm_request.contents[-1].parts[0].text)
+
+        root_agent = LlmAgent(name="desk", model=Echo(steps=[]))
+        """,
+        files={"scripted.py": SCRIPTED, "__init__.py": ""},
+    )
+    cases = [agent.start(share=True) for _ in range(5)]
+    outcomes = [case.play([f"{index}", "x"]) for index, case in enumerate(cases)]
+    assert [outcome.answers for outcome in outcomes] == [[f"{index}", "x"] for index in range(5)]
+    assert {outcome.stdout for outcome in outcomes} == {b"asked\nasked\n"}
+    assert {outcome.of("Usage")[-1]["model_calls"] for outcome in outcomes} == {2}
