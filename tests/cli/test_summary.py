@@ -2,7 +2,7 @@ from itertools import count
 
 import pytest
 
-from tests.cli.stores import FAILED, PASSED, TRAJECTORY_FAILED, all_statuses, case_events, feed, ref, started
+from tests.cli.stores import CRASH, FAILED, PASSED, TRAJECTORY_FAILED, all_statuses, case_events, feed, ref, started
 from tests.hostile import HOSTILE, leaks
 from workbench.cli.explain import reasons, score_text, verdict
 from workbench.cli.summary import count_text, summary_lines
@@ -79,6 +79,15 @@ def test_repeats_that_fail_alike_are_told_once() -> None:
         "  desk/refunds/late_parcel (repeat 3)",
         "    response_match_score 0.1 < 0.8: nothing matched",
     ]
+
+
+def test_one_cause_of_many_errors_is_told_once() -> None:
+    refs = [ref(f"case_{number}") for number in range(25)]
+    store = feed([started(refs)], *(case_events(case, "error", error=CRASH) for case in refs), [RunFinished(1.0)])
+    lines = lines_of(store)
+    assert lines.count("    agent_raised: KeyError: 'A-9'") == 1
+    assert [line for line in lines if "desk/refunds/case_" in line] == [f"  {case.label}" for case in refs[:20]]
+    assert "  and 5 more" in lines
 
 
 def test_a_case_that_no_criterion_looked_at_is_explained() -> None:

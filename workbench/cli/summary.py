@@ -22,6 +22,7 @@ _WORDS: tuple[tuple[CaseState, str], ...] = (
     ("queued", "not started"),
 )
 _FILES_NAMED = 5
+_CASES_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +65,17 @@ def count_text(store: Store) -> str:
 
 
 def _problems(records: Iterable[CaseRecord], root: str) -> Iterator[SummaryLine]:
-    """The cases with their reasons; repeats of a case that ended for the same reasons are told once."""
-    repeats: dict[tuple[str, tuple[SummaryLine, ...]], list[int]] = {}
+    """The cases with their reasons. What ended for the same reasons, such as one missing key, is told once."""
+    groups: dict[tuple[SummaryLine, ...], dict[str, list[int]]] = {}
     for record in records:
-        name = label(replace(record.ref, repeat=1))
-        repeats.setdefault((name, tuple(_reasons(record, root))), []).append(record.ref.repeat)
-    for (name, lines), numbers in repeats.items():
-        which = "" if numbers == [1] else f" (repeat{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))})"
-        yield SummaryLine(name + which, 2, "bold")
+        names = groups.setdefault(tuple(_reasons(record, root)), {})
+        names.setdefault(label(replace(record.ref, repeat=1)), []).append(record.ref.repeat)
+    for lines, names in groups.items():
+        for name, repeats in list(names.items())[:_CASES_NAMED]:
+            which = "" if repeats == [1] else f" (repeat{'s' * (len(repeats) > 1)} {', '.join(map(str, repeats))})"
+            yield SummaryLine(name + which, 2, "bold")
+        if len(names) > _CASES_NAMED:
+            yield SummaryLine(f"and {len(names) - _CASES_NAMED} more", 2)
         yield from lines
 
 
