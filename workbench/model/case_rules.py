@@ -8,6 +8,8 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
+from pydantic.alias_generators import to_camel
+
 from workbench.model.breaches import Breach, below, nearest
 from workbench.model.evalset_schema import (
     PREBUILT_PERSONAS,
@@ -39,6 +41,8 @@ def case_breaches(case: dict[str, Any]) -> Iterator[Breach]:
             ("conversation_scenario",),
             "a case has either `conversation` or `conversation_scenario`, and this one has both",
         )
+    elif conversation == []:
+        yield Breach(("conversation",), "the conversation has no turns, so nothing can be judged", "", "warning")
     for key in odd_keys:
         yield from _mistyped(key, _CASE_KEYS)
     for key in (case.get("session_input") or {}).keys() - _SESSION_KEYS:
@@ -74,6 +78,16 @@ def dropped(location: tuple[str | int, ...], known: frozenset[str]) -> Breach:
     return Breach(location, f"ADK does not know the key `{key}` here and drops it", hint, "warning", on_key=True)
 
 
+def two_spellings(case: Any) -> Iterator[Breach]:
+    """Keys that stand in a case or its session input in snake_case and in camelCase: elsewhere ADK rejects that, here
+    it reads the second and says nothing. `case` is the JSON."""
+    for location, value in (((), case), (("session_input",), _session_of(case))):
+        for key in sorted(value.keys() & (_CASE_KEYS | _SESSION_KEYS)) if isinstance(value, dict) else ():
+            if key != to_camel(key) and to_camel(key) in value:
+                message = f"`{key}` and `{to_camel(key)}` are one key in two spellings: ADK reads the second"
+                yield Breach((*location, key), message, "Keep one", "warning", on_key=True)
+
+
 def normal_invocation(invocation: dict[str, Any]) -> dict[str, Any]:
     """A validated turn as it moves at run time: no nulls, no keys that ADK drops, plain JSON values."""
     tidy: dict[str, Any] = normal(invocation)
@@ -93,6 +107,10 @@ def normal(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.urlsafe_b64encode(value).decode("ascii")
     return value
+
+
+def _session_of(case: Any) -> Any:
+    return case.get("sessionInput", case.get("session_input")) if isinstance(case, dict) else None
 
 
 def _neither(odd_keys: set[str]) -> Breach:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from workbench.model.breaches import Breach
 from workbench.model.case_index import CaseIndex
-from workbench.model.case_rules import dropped
+from workbench.model.case_rules import dropped, two_spellings
 from workbench.model.evalset_schema import EvalSet
 from workbench.model.faults import Fault
 from workbench.model.locating import fault_of, faults_of
@@ -51,6 +51,7 @@ class CurrentCases:
         above: Location = ("eval_cases", number)
         faults = [fault_of(self._path, flaw, places, above) for flaw in scanned.flaws]
         if scanned.root is not None:
+            breaches += two_spellings(scanned.root.value())
             faults += faults_of(self._path, breaches, scanned.root, places, above)
         rejected = any(fault.severity == "error" for fault in faults)
         return (None if rejected else value), faults
@@ -117,5 +118,8 @@ def _is_worth_scanning(text: bytes, value: dict[str, Any]) -> bool:
     """
     if b"NaN" in text or b"Infinity" in text or any(mark in text for mark in _HIDDEN_MARKS):
         return True
-    written = to_json(value, bytes_mode="base64", inf_nan_mode="constants")
+    try:
+        written = to_json(value, bytes_mode="base64", inf_nan_mode="constants")
+    except PydanticSerializationError:  # lone surrogates
+        return True
     return len(_END_OF_KEY.findall(text)) != written.count(b'":')

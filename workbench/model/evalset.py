@@ -84,6 +84,8 @@ class EvalsetDocument:
         self._kept: dict[int, EvalCase] = {}
         self._checked = False
         self.faults: tuple[Fault, ...] = (*opened.faults, *self._id_faults())
+        if not self.cases and not self.broken:
+            self.faults += (Fault(path, 0, 0, "", "the file holds no cases: there is nothing to run", "", "warning"),)
         if opened.size <= CHECKED_AT_ONCE:
             self.check()
 
@@ -148,8 +150,9 @@ class EvalsetDocument:
 
     def _id_fault(self, case: CaseSummary, first: int | None) -> Iterator[Fault]:
         assert self._content is not None  # it has cases
-        if case.eval_id:
-            message = f"the id `{case.eval_id}` stands twice in the file: case {first} has it, too (counted from 0)"
+        if case.eval_id and first is not None:
+            line = self._content.fault(first, Breach(("eval_id",), "")).line
+            message = f"the id `{case.eval_id}` stands twice in the file: a case has it on line {line}, too"
             yield self._content.fault(case.index, Breach(("eval_id",), message, "Ids must differ"))
             return
         value, faults = self._content.look(case.index)

@@ -79,6 +79,8 @@ class _Opening:
         if index is not None:
             bom = self._file_faults() if self._file.has_bom else []
             return self._current(index, [*bom, *self._session_fault()])
+        if self._file.other_encoding:
+            return Opened(tuple(self._file_faults()), size=len(self._file.data))
         text = self._file.text()
         places = Places(text)
         scanned = scan(text, places=places, keep=len(text) <= LARGEST_TREE)

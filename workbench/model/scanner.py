@@ -130,13 +130,13 @@ class _Scanner:
         key = token.value if isinstance(token.value, str) else self._text[token.start : token.end]
         if token.kind == "number" or (token.kind == "word" and token.value is not key):
             self._complain(token.start, "a key must be text in double quotes", f'Write "{key}"')
+        frame.key = Token("string", token.start, token.end, key)
+        frame.expect = "colon"
         if key in frame.keys:
             first = self._places.line(frame.keys[key])
             message = f"`{key}` stands twice in this object: this one counts, the one of line {first} is dropped"
             self._complain(token.start, message, severity="warning")
         frame.keys[key] = token.start
-        frame.key = Token("string", token.start, token.end, key)
-        frame.expect = "colon"
 
     def _value_without_key(self, frame: Frame, token: Token) -> None:
         """A value where an object expects a key, a comma or its end."""
@@ -255,7 +255,9 @@ class _Scanner:
             self._value_is_missing(frame, token.start)
         elif frame.expect in ("key", "value"):
             frame.expect = "comma"
-            self._complain(frame.comma, f"a trailing comma before `{token.kind}`", "Delete it", certain=True)
+            # What is left out ("...") has been told already, and the comma goes with it.
+            if not self._text[frame.comma + 1 : token.start].lstrip().startswith(("..", "…")):
+                self._complain(frame.comma, f"a trailing comma before `{token.kind}`", "Delete it", certain=True)
         frame.node.end = token.end
         self._frames.pop()
 

@@ -1,7 +1,6 @@
 """pydantic's verdicts in plain words: what stands there, what was expected, which key was meant."""
 
 import types
-from collections.abc import Iterator
 from typing import Any, Required, Union, get_args, get_origin, get_type_hints
 
 from pydantic import ValidationError
@@ -110,11 +109,11 @@ def _misspelled(schema: type, item: ErrorDetails) -> str | None:
     given = item["input"]
     if not isinstance(given, dict):
         return None
-    field, known = str(item["loc"][-1]), known_keys(type_at(schema, item["loc"][:-1]))
-    unknown: Iterator[str] = (
-        key for key in given if snake(key) not in known or key not in (snake(key), to_camel(snake(key)))
-    )
-    return next((key for key in unknown if _OLD_KEYS.get(key) == field or nearest(key, known) == field), None)
+    field, parent = str(item["loc"][-1]), type_at(schema, item["loc"][:-1])
+    known = known_keys(parent)
+    read = known | set(map(to_camel, known)) if parent.__pydantic_config__.get("alias_generator") else known
+    unknown = (key for key in given if key not in read)
+    return next((key for key in unknown if field in (_OLD_KEYS.get(key), nearest(key, known))), None)
 
 
 def _missing(item: ErrorDetails, meant_by: str | None) -> Breach:
@@ -151,9 +150,16 @@ def _unknown_key(schema: type, location: Location) -> Breach:
         return Breach(
             location, f"`{key}` stands here in both spellings, snake_case and camelCase", "Keep one", on_key=True
         )
-    meant = _OLD_KEYS.get(key) if _OLD_KEYS.get(key, "").split(".")[0] in known else nearest(key, known)
+    meant = _today(key, known) or nearest(key, known)
     hint = f"Did you mean `{meant}`?" if meant else f"Known here: {', '.join(sorted(known))}"
     return Breach(location, f"unknown key `{key}`: ADK rejects the file", hint, on_key=True)
+
+
+def _today(key: str, known: frozenset[str]) -> str | None:
+    """What a key of the old formats is called today, as seen from where it stands."""
+    path = _OLD_KEYS.get(key, "")
+    first, last = path.split(".")[0], path.split(".")[-1]
+    return path if first in known else last if last in known else None
 
 
 def _type_hint(wanted: Any, given: Any) -> str:

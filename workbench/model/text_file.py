@@ -11,7 +11,7 @@ from workbench.model.places import Places
 
 _BREAK = re.compile(rb"\r\n?|\n")
 _BOM = b"\xef\xbb\xbf"
-_OTHER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"+/v": "UTF-7"}
+_OTHER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 Encoding = Literal["utf-8", "surrogates", "broken"]
 
@@ -69,15 +69,19 @@ class TextFile:
     def _has_returns(self) -> bool:
         return b"\r" in self.data
 
+    @property
+    def other_encoding(self) -> str | None:
+        """What the file says that it is, if that is not UTF-8."""
+        return next((name for mark, name in _OTHER_MARKS.items() if self.data.startswith(mark)), None)
+
     def undecodable(self) -> tuple[int, int, str] | None:
         """Line and column of the first byte that is not UTF-8, and what is wrong; None where all are."""
         if self.encoding != "broken":
             return None
-        for mark, name in _OTHER_MARKS.items():
-            if self.data.startswith(mark):
-                return 1, 1, f"the file is {name}, not UTF-8"
+        if self.other_encoding:
+            return 1, 1, f"the file is {self.other_encoding}, not UTF-8"
         try:
-            self.data.decode("utf-8")
+            self.data.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
             line, column = self.at(error.start)
             return line, column, f"the byte 0x{self.data[error.start]:02x} is not UTF-8"
