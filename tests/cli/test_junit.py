@@ -1,7 +1,7 @@
 from xml.etree import ElementTree as Tree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cli.stores import FAILED, all_statuses, case_events, feed, ref, started
@@ -85,6 +85,7 @@ def test_what_was_printed_is_kept_from_its_end() -> None:
     assert len(printed) < 50_000
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.text() | st.sampled_from(HOSTILE))
 def test_any_text_makes_xml_that_every_parser_reads(text: str) -> None:
     case = CaseRef(text, text, text, text)

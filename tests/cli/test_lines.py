@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cli.stores import BROKEN, FAILED, NO_FILE, PASSED, UNKNOWN, case_events, feed, ref, started
@@ -36,6 +36,11 @@ def test_a_line_for_each_status(store: Store, case: CaseRef, line: str) -> None:
     assert case_line(store.records[case]) == line
 
 
+def test_a_kind_is_not_said_twice() -> None:
+    assert error_text(CaseError("cancelled", "cancelled")) == "cancelled"
+    assert error_text(CaseError("crashed", "killed by SIGSEGV")) == "crashed: killed by SIGSEGV"
+
+
 def test_scores_are_not_rounded() -> None:
     metric = MetricResult("response_match_score", "failed", 0.7999999999999999, 0.8)
     store = feed([started([FAILED])], case_events(FAILED, "failed", [metric]))
@@ -48,6 +53,7 @@ def test_a_verdict_without_a_number_is_still_a_word() -> None:
     assert case_line(store.records[FAILED]).endswith(" m=failed")
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.text() | st.sampled_from(HOSTILE))
 def test_foreign_text_stays_on_its_line_and_steers_nothing(text: str) -> None:
     case = CaseRef(text, text, text, text)

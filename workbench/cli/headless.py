@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from workbench.agents.owners import OwnersFileError, read_owners
+from workbench.agents.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
 from workbench.cli.outputs import is_terminal, write_outputs, write_refusal_file
@@ -120,7 +121,7 @@ def _nothing_to_run(request: RunRequest, fault: UsageFaultError) -> int:
         write_line(sys.stderr, plain(fault.hint))
     store = Store()
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    store.apply(RunStarted(new_run_id(), str(Path.cwd()), now, ()))
+    store.apply(RunStarted(new_run_id(), str(find_root(Path.cwd())), now, ()))
     store.apply(RunFinished(0.0))
     write_outputs(request, store, sys.stderr if request.json == "-" else sys.stdout)
     return exit_code(store)

@@ -48,8 +48,9 @@ def _cause(record: CaseRecord) -> str:
 
 
 def error_text(error: CaseError) -> str:
-    """`kind: message` on one line."""
-    return f"{error.kind}: {one_line(error.message, limit=1000)}"
+    """`kind: message` on one line; the kind only where the message does not begin with it."""
+    message = one_line(error.message, limit=1000)
+    return message if message.startswith(error.kind) else f"{error.kind}: {message}"
 
 
 def notice_line(notice: Noticed) -> str:

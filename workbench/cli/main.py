@@ -64,6 +64,10 @@ class _WorkbenchCommand(click.Command):
             formatter.write_dl([("run (eval)", run_command.get_short_help_str(limit=80))])
         formatter.write_paragraph()
         formatter.write_text("A folder that is named like a command is written ./run")
+        from workbench.config import folder
+
+        formatter.write_paragraph()
+        formatter.write_text(f"Settings (theme, mouse, keys): {folder() / 'config.toml'}")
 
 
 def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
