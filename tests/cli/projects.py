@@ -11,7 +11,7 @@ from typing import IO, Any
 REPOSITORY = Path(__file__).parents[2]
 
 ECHO = '''
-import os
+import logging, os
 
 def root_agent(message, session):
     """Says what it is told; some words make it fail."""
@@ -21,6 +21,8 @@ def root_agent(message, session):
         os._exit(7)
     if message == "print":
         print("to the log \\x1b]0;title\\x07")
+    if message == "log":
+        logging.getLogger("desk").debug("looked twice")
     if message == "wait":
         # A reader at the other end tells the test that the case runs; its next line ends the wait.
         with open(os.environ["STARTED"], "w") as started:

@@ -225,6 +225,17 @@ def test_the_state_goes_where_it_is_told(project: Project, tmp_path_factory: pyt
     assert not (project.root / ".workbench").exists()
 
 
+def test_the_log_level_is_that_of_the_agents(project: Project) -> None:
+    project.evalset(case("logs", "log"))
+    assert project.run("run", ".", "--junit", "quiet.xml").returncode == 0
+    assert project.run("run", ".", "--junit", "loud.xml", "--log_level", "debug").returncode == 0
+    quiet, loud = (
+        Tree.parse(project.root / name).getroot().findtext(".//system-err") for name in ("quiet.xml", "loud.xml")
+    )
+    assert quiet is None
+    assert str(loud).endswith(" - DEBUG - agent.py:13 - looked twice\n")
+
+
 def test_what_agents_and_files_say_steers_no_terminal(project: Project) -> None:
     project.evalset(RAISES, case("\x1b[2J\u202eid", "print"), path="echo/[bold]\x1b[31m.evalset.json")
     done = project.run("run", ".", "--print-detailed-results", "--junit", "junit.xml")

@@ -74,6 +74,7 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
     try:
         os.chdir(spec["cwd"])
         sources.import_from_source()
+        _set_log_level(os.environ.get("AGENT_WORKBENCH_LOG_LEVEL"))
         if spec["kind"] == "yaml" and (installed_adk() is None or faults.too_old()):
             raise _NoFrameworkError
         loaded = load(spec)
@@ -92,6 +93,15 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
         return loaded
     channel.send({"op": "import_failed", "error": fault})
     return None
+
+
+def _set_log_level(level: Optional[str]) -> None:
+    """What `--log-level` asks for, done as `adk eval` does it: before the agent's modules are imported, to stderr."""
+    if level:
+        import logging
+
+        logging.basicConfig(level=level, format="%(asctime)s - %(levelname)s - %(filename)s:%(lineno)d - %(message)s")
+        logging.getLogger("google_adk").setLevel(level)
 
 
 class _NoFrameworkError(Exception):
