@@ -54,6 +54,13 @@ class AgentHost:
         output, self._output = self._output, []
         return output
 
+    def ready_seat(self, *, alone: bool) -> Seat | None:
+        """The place that `seat` would give, where it need not wait."""
+        task = self._seats.get(alone)
+        if alone or task is None or not task.done() or _is_lost(task):
+            return None
+        return task.result()
+
     async def seat(self, *, alone: bool = False) -> Seat:
         """A place for a case, which with `alone` shares it with no other.
 

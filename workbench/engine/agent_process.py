@@ -59,7 +59,7 @@ def solo(command: Command, lifeline: int, spec: dict[str, Any]) -> Start:
             os.close(stdout)
             os.close(stderr)
             raise
-        worker.channel.send({"op": "agent", "id": 0, "spec": spec}, [stdout, stderr])
+        worker.channel.send({"op": "agent", "id": 0, "spec": spec}, descriptors=[stdout, stderr])
         return worker
 
     return start
@@ -103,7 +103,7 @@ class AgentProcess:
         number that comes back is for `kill_case`."""
         number = next(self._ids)
         self._exits[number] = on_exit
-        self._link.channel.send({"op": "case", "id": number, "case": case, "share": share}, descriptors)
+        self._link.channel.send({"op": "case", "id": number, "case": case, "share": share}, descriptors=descriptors)
         if self.gone.done():
             self._ended(self.gone.result())
         return number

@@ -60,7 +60,7 @@ class CaseFlow:
         self._case_run: CaseRun | None = None
         self._cancelled: CaseError | None = None
         self._waiting: asyncio.Future[Seat] | None = None
-        self._leftover: asyncio.Task[None] | None = None
+        self._seat: Seat | None = None
         self._started = context.at()
 
     @property
@@ -115,17 +115,15 @@ class CaseFlow:
             return Transcript()
         transcript = await self._attempt(case, turns, host, alone=False)
         if transcript.undecided and self._cancelled is None:
-            if self._leftover is not None:
-                await self._leftover
+            await self._clear()
             transcript = await self._attempt(case, turns, host, alone=True)
         return transcript
 
     async def _attempt(
         self, case: EvalCase, turns: tuple[dict[str, Any], ...], host: AgentHost, *, alone: bool
     ) -> Transcript:
-        self._waiting = asyncio.ensure_future(host.seat(alone=alone))
         try:
-            seat = await self._waiting
+            seat = self._seat = host.ready_seat(alone=alone) or await self._wait_for_seat(host, alone)
         except NoAgentProcessError as unusable:
             self._start(case)
             self._show_import(host)
@@ -140,15 +138,18 @@ class CaseFlow:
         messages = [turn["user_content"] for turn in turns]
         run = self._case_run = CaseRun(self.ref, messages, self._context.options.timeout, self._context.emit)
         spec = {"eval_id": case.eval_id, "session_input": case.session_input, "turns": len(turns), "env": {}}
-        transcript = await run.run(seat.process, spec, share=seat.share)
-        self._leftover = asyncio.create_task(self._clear(run, seat))
-        return transcript
+        return await run.run(seat.process, spec, share=seat.share)
 
-    async def _clear(self, run: CaseRun, seat: Seat) -> None:
-        """The end of what the case leaves behind, and of a process that was only there for it."""
-        await run.finish()
-        if seat.alone:
-            await seat.process.close()
+    async def _wait_for_seat(self, host: AgentHost, alone: bool) -> Seat:
+        self._waiting = asyncio.ensure_future(host.seat(alone=alone))
+        return await self._waiting
+
+    async def _clear(self) -> None:
+        """The end of what the case left behind, and of a process that was only there for it."""
+        if self._case_run is not None:
+            await self._case_run.finish()
+        if self._seat is not None and self._seat.alone:
+            await self._seat.process.close()
 
     async def _score(self, case: EvalCase, transcript: Transcript) -> None:
         """The verdicts over a complete transcript, or the error of one that is not; then the end of the case."""
@@ -158,8 +159,7 @@ class CaseFlow:
             scored = await self._context.children.scorer.score(self._conversation(case, transcript), self._scored)
             results = [item.result for item in scored]
             error = metric_error(results)
-        if self._leftover is not None:
-            await self._leftover
+        await self._clear()
         status: CaseStatus = "error"
         if error is None:
             status = case_status(results, allow_not_evaluated=self._context.options.allow_not_evaluated)

@@ -97,11 +97,13 @@ class CaseRun:
     async def finish(self) -> None:
         """Waits until nothing of the case is left, and makes sure of it."""
         if not self._exited.done():
-            await asyncio.wait([self._exited], timeout=_TEARDOWN_GRACE)
-        if not self._exited.done():
-            self._process.kill_case(self._number, signal.SIGKILL)
-            await asyncio.wait([self._exited], timeout=_KILL_GRACE)
-        self._close()
+            self._timers.append(self._loop.call_later(_TEARDOWN_GRACE, self._kill_rest))
+            await self._exited
+        for timer in self._timers:
+            timer.cancel()
+        self._channel.close()
+        for pipe in self._pipes:
+            pipe.finish()
 
     def cancel(self, reason: CaseError, *, kill: bool = False) -> None:
         """Ends the case: asks it to, and kills it if it does not listen; with `kill` at once. `reason` becomes its
@@ -221,11 +223,17 @@ class CaseRun:
 
     def _ended(self, how: str | None) -> None:
         """The case's process ended (`how`), or the one above it (None)."""
-        if self._ending is None:
+        if self._channel.drain_at_once():
+            self._judge(how)
+        else:
             self._ending = self._loop.create_task(self._take_rest(how))
 
     async def _take_rest(self, how: str | None) -> None:
         await self._channel.drain()
+        self._judge(how)
+
+    def _judge(self, how: str | None) -> None:
+        """Nothing more will come: what there is decides."""
         for pipe in self._pipes:
             pipe.finish()
         if not self._settled.done() and self._stop_reason is None:
@@ -240,14 +248,16 @@ class CaseRun:
                 self._share and how is None and self._stop_reason is not None and self._stop_reason.kind == "timeout"
             )
             self._settle()
-        self._exited.set_result(None)
+        self._set_exited()
 
-    def _close(self) -> None:
-        for timer in self._timers:
-            timer.cancel()
-        self._channel.close()
-        for pipe in self._pipes:
-            pipe.finish()
+    def _kill_rest(self) -> None:
+        """What does not end after the last turn is killed; what cannot be killed is left behind."""
+        self._process.kill_case(self._number, signal.SIGKILL)
+        self._timers.append(self._loop.call_later(_KILL_GRACE, self._set_exited))
+
+    def _set_exited(self) -> None:
+        if not self._exited.done():
+            self._exited.set_result(None)
 
 
 def _hint(how: str) -> str:

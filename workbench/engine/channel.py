@@ -34,19 +34,21 @@ class Channel:
         self._loop = asyncio.get_running_loop()
         self._received: deque[bytes] = deque()
         self._aside: asyncio.Task[None] | None = None
+        self._waits_to_write = False
         self._unsent: deque[tuple[memoryview, Sequence[int]]] = deque()
         self._open = True
         self._end_reason: str | None = None
         self.received_bytes = 0
         self._loop.add_reader(sock, self._readable)
 
-    def send(self, message: Frame, descriptors: Sequence[int] = ()) -> None:
-        """Sends a frame, with file descriptors that this call takes over and closes. After the end nothing is sent.
+    def send(self, *messages: Frame, descriptors: Sequence[int] = ()) -> None:
+        """Sends frames, the first with file descriptors that this call takes over and closes. After the end nothing
+        is sent.
 
         Raises:
-            FrameTooLargeError: the message is over 16 MiB.
+            FrameTooLargeError: a message is over 16 MiB; none is sent.
         """
-        data = encode(message)
+        data = b"".join(map(encode, messages))
         if not self._open:
             _close(descriptors)
             return
@@ -54,9 +56,15 @@ class Channel:
         if len(self._unsent) == 1:
             self._writable()
 
+    def drain_at_once(self) -> bool:
+        """Takes in what has arrived already, without waiting for more; False if `drain` has to finish that."""
+        while self._aside is None and self._read_once():
+            continue
+        return self._aside is None
+
     async def drain(self) -> None:
-        """Takes in what has arrived already, without waiting for more."""
-        while self._read_once() or self._aside is not None:
+        """Takes in what has arrived already."""
+        while not self.drain_at_once():
             if self._aside is not None:
                 await self._aside
 
@@ -131,6 +139,7 @@ class Channel:
                 sent = socket.send_fds(self._socket, [data], descriptors) if descriptors else self._socket.send(data)
             except (BlockingIOError, InterruptedError):
                 self._loop.add_writer(self._socket, self._writable)
+                self._waits_to_write = True
                 return
             except OSError:
                 # The other side is gone: reading says so, and tells the rest.
@@ -141,8 +150,9 @@ class Channel:
                 self._unsent[0] = (data[sent:], ())
             else:
                 self._unsent.popleft()
-        if self._open:
+        if self._waits_to_write and self._open:
             self._loop.remove_writer(self._socket)
+            self._waits_to_write = False
 
     def _drop_unsent(self) -> None:
         for _, descriptors in self._unsent:

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-UsageKind: TypeAlias = Literal["usage", "config", "broken_file"]
+UsageKind: TypeAlias = Literal["usage", "config", "broken_file", "nothing"]
 
 
 class UsageFaultError(Exception):
-    """The command, a file named on it or a config is wrong, and nothing ran (exit code 2).
+    """The command, a file named on it or a config is wrong, or there is nothing to run; and nothing ran.
 
     `str(error)` is for people and names what is wrong and where, one fault a line; `hint` the way out, such as the
-    nearest name that exists; `kind` which of the three it is. All of it is raw: not yet safe for a terminal.
+    nearest name that exists; `kind` which of these it is. All of it is raw: not yet safe for a terminal.
     """
 
     def __init__(self, message: str, hint: str = "", kind: UsageKind = "usage") -> None:

@@ -22,6 +22,7 @@ from workbench.model.faults import Fault
 
 _WARNINGS_SHOWN = 10
 _FAULTS_IN_MESSAGE = 20
+_ALL_FAULTS = "`agent-workbench run` with this file named lists all its faults"
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
     entries = tuple(entry for item in chosen for entry in _entries(item, options.runs))
     if not entries:
         raise UsageFaultError(
-            f"there are no cases in {', '.join(item.entry.relative for item in chosen)}", "An evalset needs eval_cases"
+            f"there are no cases in {', '.join(item.entry.relative for item in chosen)}", "", "nothing"
         )
     agents = {
         item.entry.agent.name: _setting(item.entry.agent, workspace.root, options)
@@ -188,7 +189,7 @@ def _notices(warnings: Sequence[Fault], root: Path) -> Iterator[Noticed]:
             yield Noticed("warning", f"{fault.where(name)}: {fault.message}", fault.hint)
         if len(faults) > _WARNINGS_SHOWN:
             more = len(faults) - _WARNINGS_SHOWN
-            yield Noticed("warning", f"{name}: {more} more warnings", f"`agent-workbench check {name}` lists them")
+            yield Noticed("warning", f"{name}: {more} more warnings")
 
 
 def _agent_notices(settings: Iterable[AgentSetting]) -> Iterator[Noticed]:

@@ -8,21 +8,30 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeAlias
 
 from workbench.engine.secrets import Secrets
-from workbench.events import CaseFinished, Event, to_json
+from workbench.events import CaseFinished, Event, Noticed
 
 Publish: TypeAlias = Callable[[Event], None]
 
 _DEEPEST = 200
+_PAUSE = 0.004
+"""Seconds between two batches: what comes close together is written together, and a single event still at once."""
 _PUBLISHED_AT_ONCE = 200
 """Events handed to the front end before the event loop may do something else."""
 
 
 class EventWriter(Protocol):
-    """What keeps the events of a run: `workbench.history.journal.Journal`."""
+    """What keeps the events of a run: `workbench.history.journal.Journal`. `notice` is what the user should know of
+    it, such as that nothing can be written."""
+
+    notice: Noticed | None
 
     def write(self, lines: Iterable[str], *, sync: bool) -> None:
         """Appends events as ASCII JSON; with `sync` they are on the disk itself afterwards. Called from one thread at
         a time, never from the event loop's. Raises OSError."""
+        ...
+
+    def close(self) -> None:
+        """No more will come."""
         ...
 
 
@@ -69,10 +78,12 @@ class Recorder:
             self._pump.result()
 
     async def close(self) -> None:
-        """`flush`, and the end of the thread."""
+        """`flush`, and the end of the writer and its thread."""
         try:
             await self.flush()
         finally:
+            if self._writer is not None:
+                self._writer.close()
             self._thread.shutdown(wait=False)
 
     async def _run(self) -> None:
@@ -87,6 +98,7 @@ class Recorder:
                         await asyncio.sleep(0)
                 if failure is not None:
                     self._on_failure(failure)
+                await asyncio.sleep(_PAUSE)
         finally:
             self._idle.set()
 
@@ -100,19 +112,30 @@ class Recorder:
             try:
                 self._writer.write(lines, sync=any(isinstance(event, CaseFinished) for event in batch))
             except OSError as error:
+                self._writer.close()
                 self._writer = None
                 return events, error
         return events, None
 
     def _encode(self, event: Event) -> tuple[Event, str]:
         try:
-            line = json.dumps(to_json(event))
+            line = _line(event)
             if not self._secrets.touch(line):
                 return event, line
             event = self._secrets.clean(event)
         except RecursionError:
             event = self._secrets.clean(_cut_fields(event))
-        return event, json.dumps(to_json(event))
+        return event, _line(event)
+
+
+def _line(event: Event) -> str:
+    """The event's JSON form. What `workbench.events.to_json` says, without copying what is JSON data already."""
+    return json.dumps(event, default=_fields)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    fields = {name: getattr(value, name) for name in value.__slots__}
+    return {"event": type(value).__name__, **fields} if isinstance(value, Event) else fields
 
 
 def _cut_fields(event: Event) -> Event:

@@ -19,7 +19,7 @@ _CANCELLED = CaseError("cancelled", "cancelled")
 
 class Run:
     """Runs `plan` once. `publish` gets each event in the event loop's thread, after it is clean and written (to
-    `writer`, None: to nowhere), from `RunStarted` to `RunFinished`, and must not raise.
+    `writer`, which is closed at the end; None: to nowhere), from `RunStarted` to `RunFinished`, and must not raise.
 
     Cases that never started, because the run was stopped, get no `CaseFinished`.
     """
@@ -91,6 +91,8 @@ class Run:
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         cases = tuple(PlannedCase(entry.ref, plan.config_file(entry), entry.criteria_source) for entry in plan.entries)
         self._recorder.put(RunStarted(plan.run_id, str(plan.root), started, cases))
+        if self._writer is not None and self._writer.notice is not None:
+            self._recorder.put(self._writer.notice)
         for notice in plan.notices:
             self._recorder.put(notice)
 

@@ -17,11 +17,12 @@ import os
 import socket
 import sys
 import threading
+import time
 import traceback
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.agents.worker.frames import Channel, FrameTooLargeError
+from workbench.agents.worker.frames import Channel, FrameTooLargeError, encode
 from workbench.events import MetricResult
 from workbench.metrics import registry
 from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
@@ -29,6 +30,10 @@ from workbench.model.criteria import Criterion
 
 _NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn", "tkinter")
 """What nltk imports if it is there, and does without if it is not: a second and a hundred megabytes."""
+
+
+_TOGETHER = 0.003
+"""Seconds that a result may wait for the next one of its case."""
 
 
 @dataclass
@@ -82,22 +87,38 @@ def serve(channel: Channel) -> None:
             case "actual":
                 cases[number].actual.append(message["turn"])
             case "score":
-                case = cases.pop(number)
-                for index, criterion in enumerate(case.criteria, case.first):
-                    _reply(channel, number, index, score_one(case, criterion))
+                _score(channel, number, cases.pop(number))
             case "quit":
                 return
 
 
-def _reply(channel: Channel, number: int, index: int, scored: Scored) -> None:
+def _score(channel: Channel, number: int, case: Case) -> None:
+    """Sends the results. Those that come within a moment go together; none waits for a judge."""
+    replies: list[bytes] = []
+    due = time.monotonic() + _TOGETHER
+    for index, criterion in enumerate(case.criteria, case.first):
+        if time.monotonic() >= due or _takes_time(criterion["name"]):
+            channel.sock.sendall(b"".join(replies))
+            replies.clear()
+            due = time.monotonic() + _TOGETHER
+        replies.append(_reply(number, index, score_one(case, criterion)))
+    channel.sock.sendall(b"".join(replies))
+
+
+def _takes_time(name: str) -> bool:
+    info = registry.known().get(name)
+    return info is None or info.needs_judge or info.needs_service
+
+
+def _reply(number: int, index: int, scored: Scored) -> bytes:
     message = {"op": "scored", "id": number, "index": index}
     try:
-        channel.send({**message, **_plain(scored)})
+        return encode({**message, **_plain(scored)})
     except FrameTooLargeError as error:
         # The verdict counts; its explanation is too large for anybody to read.
         bare = dataclasses.replace(scored.result, details={"left_out": f"the explanation: {error}"})
         turns = tuple(dataclasses.replace(turn, details={}) for turn in scored.turns)
-        channel.send({**message, **_plain(Scored(bare, turns))})
+        return encode({**message, **_plain(Scored(bare, turns))})
 
 
 def _plain(scored: Scored) -> dict[str, Any]:

@@ -114,8 +114,7 @@ class Scorer:
         if len(self._open) == 1:
             self._start_clock()
         try:
-            for frame in _frames(number, request):
-                self._running().channel.send(frame)
+            self._running().channel.send(*_frames(number, request))
         except (FrameTooLargeError, RecursionError) as error:
             self._open.pop(number)
             self._give_up(request, f"the conversation cannot be handed to the scorer: {error}")

@@ -7,7 +7,7 @@ for the character itself. A word that names an existing path as a whole is that 
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,9 +100,15 @@ def escape(case_id: str) -> str:
 
 
 def open_selection(
-    selection: Selection, *, folder: Path, config: Path | None = None, initial_session: dict[str, Any] | None = None
+    selection: Selection,
+    *,
+    folder: Path,
+    config: Path | None = None,
+    kept_owners: Mapping[str, str] | None = None,
+    initial_session: dict[str, Any] | None = None,
 ) -> Workspace:
-    """The workspace that holds what is selected; ids are looked for in the agent's folder, or in `folder`.
+    """The workspace that holds what is selected; ids are looked for in the agent's folder, or in `folder`. The other
+    arguments are those of `open_targets`.
 
     Raises:
         UsageFaultError: a path is gone, or what is kept in `.workbench` cannot be read.
@@ -111,7 +117,7 @@ def open_selection(
     if len(paths) < len(selection.targets):
         paths.append(_agent_folder(selection.agent) if selection.agent is not None else folder)
     try:
-        workspace = open_targets(paths, config=config, initial_session=initial_session)
+        workspace = open_targets(paths, config=config, kept_owners=kept_owners, initial_session=initial_session)
     except (FileNotFoundError, OwnersFileError) as error:
         raise UsageFaultError(str(error)) from None
     if selection.agent is None:
@@ -146,7 +152,7 @@ def choose(workspace: Workspace, selection: Selection) -> list[Chosen]:
     ]
     if not chosen:
         places = ", ".join(target.name for target in selection.targets)
-        raise UsageFaultError(f"there is no evalset in {places}", _why_ignored(workspace))
+        raise UsageFaultError(f"there is no evalset in {places}", _why_ignored(workspace), "nothing")
     return _only(chosen, selection.case_ids) if selection.case_ids else chosen
 
 

@@ -57,7 +57,7 @@ class Zygote:
         forked = ForkedProcess(control, on_frame, lambda signal_number: self._kill(number, signal_number))
         self._forks[number] = forked
         message = {"op": "agent", "id": number, "spec": spec}
-        self.process.channel.send(message, [childs_control.detach(), stdout, stderr])
+        self.process.channel.send(message, descriptors=[childs_control.detach(), stdout, stderr])
         if self.process.ended.done():
             self._ended(self.process.ended.result())
         return forked
