@@ -17,6 +17,7 @@ _json = st.recursive(
 )
 _ref = st.builds(CaseRef, _text, _text, _text, _text, st.integers(1, 9))
 st.register_type_strategy(CaseRef, _ref)
+st.register_type_strategy(float, st.floats(allow_nan=False))
 st.register_type_strategy(dict, lambda _: st.dictionaries(_text, _json, max_size=3))
 _events = st.one_of([st.builds(kind) for kind in get_args(Event)])
 

@@ -47,7 +47,7 @@ def _ignored(files: list[IgnoreFile], root: Path, entry: str) -> bool:
         ("crlf\r\n", ["crlf"], ["crlf\r"]),
         ("[a-c]x\n[!0-9]y\n[[:digit:]]z", ["ax", "by", "3z"], ["dx", "4y", "az"]),
         ("[]x]q", ["]q", "xq"], ["q"]),
-        ("[z-a]\n[open\nback\\", [], ["a", "[open", "back", "z"]),
+        ("[z-a]\n[open\nback\\", ["z"], ["a", "b", "[open", "back"]),
         ("a?c", ["abc"], ["ac", "a/c"]),
         ("/\n!\n//", [], ["a", "a/"]),
     ],

@@ -4,11 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import settings
-
-# The first example pays for imports and the machine may be busy: time is not what these properties are about.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 Turn = dict[str, Any]
 

@@ -161,8 +161,8 @@ def _bracket(pattern: str, at: int) -> tuple[str | None, int]:
 
 
 def _member(pattern: str, at: int) -> tuple[str | None, int]:
-    """One member of a character class, as it stands inside a regular expression's brackets. A range that runs
-    backwards has no members."""
+    """One member of a character class, as it stands inside a regular expression's brackets. Git takes the
+    lower end of a range for a member of its own, so a range that runs backwards has that one."""
     named = re.compile(r"\[:(\w*):\]").match(pattern, at)
     if named:
         members = _POSIX_CLASSES.get(named.group(1))
@@ -174,7 +174,7 @@ def _member(pattern: str, at: int) -> tuple[str | None, int]:
         high, at = _class_character(pattern, at + 1)
         if high is None:
             return None, at
-        return (f"{re.escape(low)}-{re.escape(high)}" if low <= high else ""), at
+        return (f"{re.escape(low)}-{re.escape(high)}" if low <= high else re.escape(low)), at
     return re.escape(low), at
 
 
