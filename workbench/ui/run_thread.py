@@ -88,12 +88,14 @@ class RunThread:
         return news
 
     def close(self, timeout: float = 5.0) -> None:
-        """Cancels what runs, waits a little for its end, and ends the thread."""
+        """Cancels what runs, waits a little for its end, and ends the thread. Closing once more does nothing."""
         if self._thread is None or self._loop is None:
             return
         self.cancel(None, kill=True)
         asyncio.run_coroutine_threadsafe(self._finish(timeout), self._loop)
         self._thread.join(2 * timeout + 1)
+        if not self._thread.is_alive():
+            self._thread = self._loop = None
 
     def _call(self, function: Callable[[], None]) -> None:
         if self._loop is None:
