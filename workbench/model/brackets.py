@@ -6,7 +6,9 @@ reading leaves a different set of open brackets; the one with which the rest of 
 
 import re
 from collections.abc import Callable, Container, Iterable
-from typing import Literal
+
+Indent = Callable[[int], int | None]
+"""How far the line of an offset is indented; None where that is not known."""
 
 _STRUCTURE = re.compile(r'"[^"\\\n\r]*(?:\\.[^"\\\n\r]*)*"|[{}\[\]]')
 _LOOK_AHEAD = 2_000
@@ -56,23 +58,44 @@ def _fit(text: str, position: int, opened: list[str]) -> tuple[int, int]:
     return matched + (not opened), -len(opened)
 
 
-def misaligned(
-    text: str, indent: Callable[[int], int | None], deeper: Literal["opener", "closer"], known: Container[int]
-) -> tuple[int, int] | None:
-    """The first pair of brackets (offsets of both) of which the closer stands first on its line and is not indented
-    like its opener's line; `deeper` says which of the two is indented more. A missing closer leaves an opener that is
-    deeper than what closes it, a surplus one the other way round. Openers in `known` are left out: it is known that
-    nothing closes them."""
+def misaligned(text: str, indent: Indent) -> tuple[int, int] | None:
+    """The first pair of brackets (offsets of both) of which the closer stands first on its line and deeper than its
+    opener's line: where a surplus closer may have come in."""
     opened: list[int] = []
     for match in _STRUCTURE.finditer(text):
         offset, bracket = match.start(), match.group()
         if bracket in "{[":
-            opened += [offset] if offset not in known else []
+            opened.append(offset)
         elif bracket in "}]" and opened:
             opener = opened.pop()
-            if text[max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1 : offset].strip(" \t"):
-                continue
-            inner, outer = indent(opener), indent(offset)
-            if inner is not None and outer is not None and (inner > outer if deeper == "opener" else inner < outer):
+            if _first_on_line(text, offset) and (indent(opener) or 0) < (indent(offset) or 0):
                 return opener, offset
     return None
+
+
+def outdented(text: str, indent: Indent, start: int, end: int, known: Container[int]) -> tuple[int, int] | None:
+    """The first opening bracket in `text[start:end]` that the indentation leaves before anything closes it, and what
+    stands there on a line of its own (offsets of both). Openers in `known` are left out."""
+    opened: list[int] = []
+    for match in _STRUCTURE.finditer(text, start, end):
+        offset, token = match.start(), match.group()
+        first = _first_on_line(text, offset)
+        if token in "}]":
+            opener = opened.pop() if opened else None
+            if opener is not None and first and _deeper(indent(opener), indent(offset)):
+                return opener, offset
+            continue
+        if first and opened and not _deeper(indent(offset), indent(opened[-1])):
+            return opened[-1], offset
+        if token in "{[" and offset not in known:
+            opened.append(offset)
+    return None
+
+
+def _first_on_line(text: str, offset: int) -> bool:
+    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    return start > 0 and not text[start:offset].strip(" \t")
+
+
+def _deeper(inner: int | None, outer: int | None) -> bool:
+    return inner is None or outer is None or inner > outer

@@ -24,7 +24,9 @@ _NEXT_LINE_IS_JSON = re.compile(
     r'\s*(?:\Z|[{}\[\]]|"(?:[^"\\\n]|\\.)*"\s*[:,}\]]|"(?:[^"\\\n]|\\.)*"\s*$)', re.MULTILINE
 )
 _LINE_END = re.compile(r"[\r\n]")
-_LAST_QUOTE = re.compile(r'"(?=[ \t]*(?:[,}\]]|\Z))')
+_LAST_QUOTE = re.compile(r'"(?=[ \t]*(?:[,:}\]]|\Z))')
+_UNCLOSED_KEY = re.compile(r"[\w$-]+(?=\s*:\s*[\[{\]}]*$)")
+_QUOTES = re.compile(r'(?<!\\)"')
 
 
 _NOT_NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
@@ -122,6 +124,9 @@ class _Near:
 
     def _bare_word(self, match: re.Match[str]) -> Token:
         raw, start, end = match.group(), match.start(), match.end()
+        unopened = self._unopened(start)
+        if unopened is not None:
+            return unopened
         if self._text.startswith(":", skip_space(self._text, end)):
             self._complain(start, f"the key `{raw[:60]}` is not in quotes", f'Write "{raw[:60]}"', certain=True)
             return Token("word", start, end, raw)
@@ -135,6 +140,16 @@ class _Near:
             return Token("word", start, end, value)
         self._complain(start, f"`{raw[:60]}` is neither true, false, null nor a number", "Text needs double quotes")
         return Token("word", start, end, raw)
+
+    def _unopened(self, start: int) -> Token | None:
+        """The text whose first quote is missing: the next quote ends it, and so the quotes of its line are odd."""
+        line = self._text[start : _line_end(self._text, start)]
+        quote = _LAST_QUOTE.search(line) if len(_QUOTES.findall(line)) % 2 else None
+        if quote is None or line.find('"') != quote.start():
+            return None
+        self._complain(start, "this text is never opened", 'A " is missing before it', certain=True)
+        end = start + quote.end()
+        return Token("string", start, end, _unescape(self._text[start : end - 1]), quoted=True)
 
     def _broken_string(self, start: int) -> Token:
         """A string that begins well and holds something that JSON forbids."""
@@ -164,6 +179,8 @@ class _Near:
             return Token("string", start, end, _unescape(self._text[start + 1 : end - 1]), quoted=True)
         # The comma that ended the line was meant for the list or object.
         raw = self._text[start + 1 : end].rstrip().removesuffix(",")
+        if key := _UNCLOSED_KEY.match(raw):
+            raw = key.group()
         return Token("string", start, start + 1 + len(raw), _unescape(raw), quoted=True)
 
 

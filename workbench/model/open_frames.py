@@ -1,11 +1,13 @@
 """What the scanner keeps while it reads: the containers that are open, and what it has found wrong."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from workbench.model.brackets import closing_of
 from workbench.model.json_nodes import Child, Node
-from workbench.model.places import Location
-from workbench.model.tokens import Token
+from workbench.model.places import Location, Places
+from workbench.model.tokens import Lexer, Token
 
 Expect = Literal["first", "key", "colon", "value", "comma", "end"]
 DEEPEST = 201
@@ -44,26 +46,15 @@ class Frame:
     last: Child | None = None
     before_last: Child | None = None
     keys: dict[str, int] = field(default_factory=dict)
+    """The keys of an object, with their offsets."""
+    last_keys: dict[str, int] = field(default_factory=dict)
+    """Those of the object that is its last value."""
     implicit: bool = False
     """An object whose brace is missing: keys that stand in a list."""
-    closed_for_good: bool = False
 
     @property
     def bracket(self) -> str:
         return "{" if self.node.kind == "object" else "["
-
-    def add(self, node: Node, keep: bool) -> None:
-        """Take a value in; what comes next is a comma or the end."""
-        key = self.key if self.node.kind == "object" else None
-        if key is None:
-            child = Child(node, None, node.start, node.end)
-        else:
-            child = Child(node, key.value, key.start, key.end)
-        if keep:
-            self.node.children.append(child)
-        self.last, self.before_last = child, self.last
-        self.count += 1
-        self.expect = "end" if self.node.kind == "missing" else "comma"
 
     def drop_last(self) -> None:
         """Take the last value out again: it turned out to be a key."""
@@ -73,16 +64,67 @@ class Frame:
         self.count -= 1
 
 
-class Notebook:
-    """The flaws found so far, each with the location at which the frames stood."""
+class Reading:
+    """A text that is being read: its lexer, its open frames (`outside` is the text around the root), its flaws."""
 
-    def __init__(self, frames: list[Frame]) -> None:
-        self._frames = frames
+    def __init__(self, text: str, places: Places, keep: bool, depth: int) -> None:
+        self.text = text
+        self.places = places
+        self.keep = keep
+        self.outside = Frame(Node("missing", 0, len(text)), "value")
+        self.frames = [self.outside]
+        self.lexer = Lexer(text, self.complain)
+        self.previous = Token("end", 0, 0)
+        self._most_frames = DEEPEST + 1 - depth
         self._flaws: list[Flaw] = []
 
     @property
+    def top(self) -> Frame:
+        """The innermost open container."""
+        return self.frames[-1]
+
+    @property
     def full(self) -> bool:
+        """Whether there are so many flaws that the rest is not worth reading."""
         return len(self._flaws) >= MOST_FLAWS
+
+    def opened(self) -> str:
+        """The brackets that are open, outermost first."""
+        return "".join(frame.bracket for frame in self.frames[1:] if not frame.implicit)
+
+    def add(self, frame: Frame, node: Node) -> None:
+        """Take a value into a container; what comes next there is a comma or the end."""
+        key = frame.key if frame.node.kind == "object" else None
+        name, start, end = (None, node.start, node.end) if key is None else (key.value, key.start, key.end)
+        child = Child(node, name, start, end)
+        if self.keep:
+            frame.node.children.append(child)
+        frame.last, frame.before_last = child, frame.last
+        frame.last_keys = {}
+        frame.count += 1
+        frame.expect = "end" if frame is self.outside else "comma"
+
+    def accept(self, frame: Frame, token: Token) -> None:
+        """Take the value that `token` is, or begins, into a container."""
+        if token.kind in ("{", "["):
+            node = container(token)
+            self.add(frame, node)
+            self.open(Frame(node, "first"))
+        else:
+            self.add(frame, Node(token.kind, token.start, token.end, token.value))  # type: ignore[arg-type]
+
+    def open(self, frame: Frame) -> None:
+        """From now on read what is in that container."""
+        self.frames.append(frame)
+        if len(self.frames) == self._most_frames + 1:
+            message = f"nested deeper than {DEEPEST} levels: ADK's reader gives up here"
+            self.complain(frame.node.start, message)
+
+    def close(self, end: int) -> None:
+        """The innermost container ends at that offset."""
+        frame = self.frames.pop()
+        frame.node.end = end
+        self.top.last_keys = frame.keys
 
     def complain(
         self,
@@ -92,30 +134,48 @@ class Notebook:
         severity: Literal["error", "warning"] = "error",
         certain: bool = False,
     ) -> None:
+        """Note a flaw at an offset."""
         if not self.full:
-            self._flaws.append(Flaw(offset, self._location(), message, hint, severity, certain))
+            self._flaws.append(Flaw(offset, tuple(self._location()), message, hint, severity, certain))
 
     def forget(self, offset: int) -> None:
         """Withdraw a complaint about the token at `offset`: it is part of something else."""
         self._flaws = [flaw for flaw in self._flaws if flaw.offset != offset]
 
+    def value_is_missing(self, frame: Frame, offset: int) -> None:
+        """A key without a value."""
+        key = frame.key.value if frame.key else ""
+        self.complain(offset, f"the key `{key}` has no value")
+        self.add(frame, Node("missing", offset, offset))
+
+    def line(self, frame: Frame) -> int:
+        """The line on which a container begins."""
+        return self.places.line(frame.node.start)
+
     def flaws(self) -> tuple[Flaw, ...]:
-        """All of them, in the order of the text."""
+        """All flaws, in the order of the text."""
         found = sorted(self._flaws, key=lambda flaw: flaw.offset)
         if self.full:
             last = found[-1]
             found.append(Flaw(last.offset, (), f"more than {MOST_FLAWS} faults: the rest of the file was not read"))
         return tuple(found)
 
-    def _location(self) -> Location:
-        top = self._frames[-1]
-        steps: list[str | int] = []
-        for frame in self._frames[1:_LONGEST_PATH]:
+    def _location(self) -> Iterator[str | int]:
+        for frame in self.frames[1:_LONGEST_PATH]:
             if frame.node.kind == "object":
-                if frame.key is not None and (frame is not top or frame.expect in ("colon", "value")):
-                    steps.append(frame.key.value)
-            elif frame is not top:
-                steps.append(frame.count - 1)
+                if frame.key is not None and (frame is not self.top or frame.expect in ("colon", "value")):
+                    yield frame.key.value
+            elif frame is not self.top:
+                yield frame.count - 1
             elif frame.expect in ("first", "value"):
-                steps.append(frame.count)
-        return tuple(steps)
+                yield frame.count
+
+
+def container(token: Token) -> Node:
+    """The node that an opening bracket begins."""
+    return Node("object" if token.kind == "{" else "array", token.start, token.end)
+
+
+def never_closed(bracket: str, line: int) -> str:
+    """The complaint about an opening bracket whose container something else ends."""
+    return f"a `{closing_of(bracket)}` is missing before this: the `{bracket}` of line {line} is never closed"
