@@ -2,8 +2,10 @@
 
 import os
 import re
+import select
 import subprocess
 import sys
+import termios
 
 import pytest
 
@@ -12,30 +14,41 @@ from tests.cli.projects import BAD, GOOD, REPOSITORY, Project
 _CODES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def on_a_terminal(project: Project, *words: str, **environment: str) -> tuple[int, bytes]:
-    """Exit code, and all that a terminal of 80 columns was sent."""
+def on_a_terminal(project: Project, *words: str, quit_at: bytes | None = None, **environment: str) -> tuple[int, bytes]:
+    """Exit code, and all that a terminal of 80 × 24 was sent. Once it was sent `quit_at`, somebody presses q."""
     primary, secondary = os.openpty()
+    termios.tcsetwinsize(secondary, (24, 80))
     process = subprocess.Popen(
         [sys.executable, "-m", "workbench", *words],
         cwd=project.root,
         stdin=secondary,
         stdout=secondary,
         stderr=secondary,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "80", "PYTHONPATH": str(REPOSITORY), **environment},
+        env={**os.environ, "TERM": "xterm", "PYTHONPATH": str(REPOSITORY), **environment},
         start_new_session=True,
     )
     os.close(secondary)
     sent = b""
-    while True:
-        try:
-            part = os.read(primary, 65536)
-        except OSError:  # how Linux says that the other end is closed
-            break
-        if not part:
-            break
+    while part := _read(primary):
         sent += part
+        if quit_at is not None and quit_at in sent:
+            os.write(primary, b"q")
+            quit_at = None
     os.close(primary)
-    return process.wait(timeout=60), sent
+    try:
+        return process.wait(timeout=10), sent
+    finally:
+        process.kill()
+
+
+def _read(terminal: int) -> bytes:
+    """What was sent next; nothing at the end, or if nothing comes for long."""
+    if not select.select([terminal], [], [], 30)[0]:
+        return b""
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # how Linux says that the other end is closed
+        return b""
 
 
 def test_results_in_colour_and_a_cursor_at_the_end(project: Project) -> None:
@@ -67,3 +80,21 @@ def test_no_color(project: Project) -> None:
     _, sent = on_a_terminal(project, "run", ".", NO_COLOR="1")
     assert b"\x1b[1;31m" not in sent
     assert b"FAIL" in sent
+
+
+@pytest.mark.parametrize("words", [[], ["."], ["echo/talk.evalset.json", "--no-mouse"]], ids=" ".join)
+def test_the_workbench_opens_and_gives_the_terminal_back(words: list[str], project: Project) -> None:
+    project.evalset(GOOD, BAD)
+    code, sent = on_a_terminal(project, *words, quit_at=b"good")
+    assert code == 0
+    assert b"\x1b[?1049h" in sent
+    after = sent.rpartition(b"\x1b[?1049l")
+    assert after[1], "back from the alternate screen"
+    assert b"Traceback" not in sent
+    assert (b"\x1b[?1000h" in sent) == ("--no-mouse" not in words)
+
+
+def test_a_theme_that_does_not_exist(project: Project) -> None:
+    code, sent = on_a_terminal(project, "--theme", "nowhere")
+    assert code == 2
+    assert b"there is no theme nowhere" in sent
