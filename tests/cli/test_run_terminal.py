@@ -14,7 +14,9 @@ from tests.cli.projects import BAD, GOOD, REPOSITORY, Project
 _CODES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def on_a_terminal(project: Project, *words: str, quit_at: bytes | None = None, **environment: str) -> tuple[int, bytes]:
+def on_a_terminal(
+    project: Project, *words: str, quit_at: bytes | None = None, environment: dict[str, str] | None = None
+) -> tuple[int, bytes]:
     """Exit code, and all that a terminal of 80 × 24 was sent. Once it was sent `quit_at`, somebody presses q."""
     primary, secondary = os.openpty()
     termios.tcsetwinsize(secondary, (24, 80))
@@ -24,7 +26,7 @@ def on_a_terminal(project: Project, *words: str, quit_at: bytes | None = None, *
         stdin=secondary,
         stdout=secondary,
         stderr=secondary,
-        env={**os.environ, "TERM": "xterm", "PYTHONPATH": str(REPOSITORY), **environment},
+        env={**os.environ, "TERM": "xterm", "PYTHONPATH": str(REPOSITORY), **(environment or {})},
         start_new_session=True,
     )
     os.close(secondary)
@@ -69,7 +71,7 @@ def test_results_in_colour_and_a_cursor_at_the_end(project: Project) -> None:
 )
 def test_plain_is_without_any_code(words: list[str], environment: dict[str, str], project: Project) -> None:
     project.evalset(GOOD)
-    code, sent = on_a_terminal(project, "run", ".", *words, **environment)
+    code, sent = on_a_terminal(project, "run", ".", *words, environment=environment)
     assert code == 0
     assert b"\x1b" not in sent
     assert sent.startswith(b"PASS echo/talk/good ")
@@ -77,7 +79,7 @@ def test_plain_is_without_any_code(words: list[str], environment: dict[str, str]
 
 def test_no_color(project: Project) -> None:
     project.evalset(BAD)
-    _, sent = on_a_terminal(project, "run", ".", NO_COLOR="1")
+    _, sent = on_a_terminal(project, "run", ".", environment={"NO_COLOR": "1"})
     assert b"\x1b[1;31m" not in sent
     assert b"FAIL" in sent
 

@@ -82,7 +82,7 @@ async def _execute(request: RunRequest, plan: Plan) -> int:
     journal = Journal.open(state_dir(plan.root, request.state_dir), plan.run_id)
     results = sys.stderr if request.json == "-" else sys.stdout
     progress = _progress(request, store, results)
-    async with Children() as children:
+    async with Children(keep_warm=False) as children:
         run = Run(plan, request.options, store.apply, children, journal)
         with Interruption(run, progress.message) as interruption:
             # While signals are still caught, so that a Ctrl-C in the last moment does not cost the report; and also

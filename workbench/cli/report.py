@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
-from pydantic.json_schema import models_json_schema
 
 from workbench.cli.refusal import SCHEMA
 from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus
@@ -185,6 +184,8 @@ def to_bytes(report: Report) -> bytes:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of what `--json` writes: a report, or a refusal."""
+    from pydantic.json_schema import models_json_schema
+
     _, definitions = models_json_schema(
         [(Report, "serialization"), (Refusal, "serialization")], ref_template="#/$defs/{model}"
     )
