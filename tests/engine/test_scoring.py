@@ -70,6 +70,15 @@ async def test_what_kills_the_scorer_twice_is_an_error_and_the_rest_is_scored() 
     assert scored[1].result.status == "passed"
 
 
+async def test_a_scorer_that_does_not_start_is_an_error_that_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "")
+    monkeypatch.setattr("workbench.engine.scoring.MODULE", "workbench.engine.no_such_module")
+    async with Children() as children:
+        scored = await children.scorer.score(conversation(CALLS, ROUGE), lambda one: None)
+    assert [one.result.status for one in scored] == ["error", "error"]
+    assert "no_such_module" in scored[0].result.reason
+
+
 def test_a_metric_that_raises_is_its_own_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(request: ScoreRequest) -> Scored:
         raise KeyError("no such key")

@@ -32,15 +32,23 @@ class Seat:
 
 
 class AgentHost:
-    """Gives out seats for the cases of one agent."""
+    """Gives out seats for the cases of one agent. `single`: there will be only one, so that a process of its own costs
+    less than a zygote that is forked twice."""
 
     def __init__(
-        self, setting: AgentSetting, children: Children, options: RunOptions, notice: Callable[[Noticed], None]
+        self,
+        setting: AgentSetting,
+        children: Children,
+        options: RunOptions,
+        notice: Callable[[Noticed], None],
+        *,
+        single: bool = False,
     ) -> None:
         self._setting = setting
         self._children = children
         self._options = options
         self._notice = notice
+        self._single = single
         self._locks = {False: asyncio.Lock(), True: asyncio.Lock()}
         self._seats: dict[bool, asyncio.Task[Seat]] = {}
         """The usual one, and the one for cases that must be apart although those of the run share a process."""
@@ -107,8 +115,9 @@ class AgentHost:
         self._processes = [other for other in self._processes if not other.gone.done()]
         self._processes.append(process)
         imported = await self._imported(process)
+        alone = alone or self._single
         wanted = self._options.isolation == "run" and not alone
-        if not wanted and not imported.can_fork:
+        if not (wanted or self._single or imported.can_fork):
             self._notice_once(
                 f"the cases of {self._setting.agent.name} share a process: {imported.why}",
                 "What one case leaves behind in a module, the next one sees",
@@ -122,15 +131,16 @@ class AgentHost:
         """Starts the agent's process: a fork of the warm zygote, or where that cannot be, a fresh one."""
         setting = self._setting
         python = setting.interpreter.path
-        warm = self._children.uses_adk(setting.agent)
         start: Start
         try:
-            zygote, _ = await self._children.zygote(python, setting.root, warm=warm)
+            zygote = None
+            if not self._single:
+                warm = self._children.uses_adk(setting.agent)
+                zygote, _ = await self._children.zygote(python, setting.root, warm=warm)
             if zygote is not None:
                 start = forked(zygote, setting.spec())
             else:
-                command = worker_command("solo", python, setting.root, warm=warm)
-                start = solo(command, self._children.lifeline, setting.spec())
+                start = solo(worker_command("solo", python, setting.root), self._children.lifeline, setting.spec())
             return AgentProcess(start)
         except NoWorkerError as error:
             kind: ErrorKind = "crashed" if error.died else "import_failed"

@@ -114,7 +114,7 @@ class CaseFlow:
             self._start(case)
             return Transcript()
         transcript = await self._attempt(case, turns, host, alone=False)
-        if transcript.undecided and self._cancelled is None:
+        if transcript.undecided and self._cancelled is None and not (self._seat is not None and self._seat.alone):
             await self._clear()
             transcript = await self._attempt(case, turns, host, alone=True)
         return transcript

@@ -31,10 +31,12 @@ class Children:
     """Starts what a run needs, keeps it warm for the next one, and ends it.
 
     Use as `async with`. All of it ends when this process does, however that happens: the children hold the other end
-    of a pipe that only this process can write to, and end with it.
+    of a pipe that only this process can write to, and end with it. `keep_warm` False: there will be one run only, so
+    that nothing is made for the next one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep_warm: bool = True) -> None:
+        self._keep_warm = keep_warm
         self.lifeline, self._lifeline_end = os.pipe()
         self.scorer = Scorer(self.lifeline)
         self.adk_agents: set[Path] = set()
@@ -48,6 +50,10 @@ class Children:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+    def worth_a_zygote(self, interpreter: Path, cases: int) -> bool:
+        """Whether so many cases of a run in this interpreter should be forks, rather than one fresh process."""
+        return cases > 1 or self._keep_warm or any(key[0] == interpreter for key in self._zygotes)
 
     async def zygote(self, interpreter: Path, folder: Path, *, warm: bool) -> tuple[Zygote | None, Ready]:
         """The zygote of an interpreter, once it is ready, with the framework imported if `warm`; started in `folder`
@@ -108,9 +114,9 @@ class Children:
         return zygote, ready
 
 
-def worker_command(mode: Literal["zygote", "solo"], interpreter: Path, folder: Path, *, warm: bool) -> Command:
-    """How a worker is started, in this process's environment. Pools of numerical threads are kept to one: threads do
-    not survive a fork."""
+def worker_command(mode: Literal["zygote", "solo"], interpreter: Path, folder: Path, *, warm: bool = False) -> Command:
+    """How a worker is started, in this process's environment; `warm` has it import google-adk ahead. Pools of numerical
+    threads are kept to one: threads do not survive a fork."""
     arguments = [str(interpreter), "-X", "utf8", "-u", WORKER_DIR, mode, *(("--warm", "adk") if warm else ())]
     return Command(arguments, {"OPENBLAS_NUM_THREADS": "1", **os.environ}, folder)
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 import traceback
+from collections import Counter
 from datetime import UTC, datetime
 
 from workbench.engine.agent_host import AgentHost
@@ -52,10 +53,7 @@ class Run:
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
         self._began = time.monotonic()
         context = RunContext(self._options, self._children, self._recorder.put, self._at)
-        hosts = {
-            name: AgentHost(setting, self._children, self._options, self._recorder.put)
-            for name, setting in self._plan.agents.items()
-        }
+        hosts = self._hosts()
         try:
             self._announce()
             self._children.scorer.warm(self._criteria())
@@ -85,6 +83,21 @@ class Run:
             self._flows[ref].cancel(_CANCELLED, kill=kill)
         elif self._queued.pop(ref, None) is not None:
             self._recorder.put(CaseFinished(ref, "error", _CANCELLED, 0.0))
+
+    def _hosts(self) -> dict[str, AgentHost]:
+        agents = self._plan.agents
+        startable = (entry for entry in self._plan.entries if entry.blocked is None)
+        cases = Counter(agents[entry.ref.agent].interpreter.path for entry in startable)
+        return {
+            name: AgentHost(
+                setting,
+                self._children,
+                self._options,
+                self._recorder.put,
+                single=not self._children.worth_a_zygote(setting.interpreter.path, cases[setting.interpreter.path]),
+            )
+            for name, setting in agents.items()
+        }
 
     def _announce(self) -> None:
         plan = self._plan

@@ -17,6 +17,7 @@ from workbench.events import MetricResult
 from workbench.metrics.base import Scored
 from workbench.model.criteria import Criterion
 
+MODULE = "workbench.engine.scorer"
 _ANSWER_WITHIN = 300.0
 """Seconds that one criterion may take over one conversation."""
 _ATTEMPTS = 2
@@ -70,6 +71,8 @@ class Scorer:
         self._child: ChildProcess | None = None
         self.ready = False
         """Whether the running child has answered."""
+        self._failed_starts = 0
+        """How many children in a row ended before they answered."""
         self._numbers = itertools.count(1)
         self._open: dict[int, _Request] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -154,11 +157,13 @@ class Scorer:
             return
         self._child = None
         requests, self._open = list(self._open.values()), {}
-        if not self.ready:
+        self._failed_starts = 0 if self.ready else self._failed_starts + 1
+        if self._failed_starts == _ATTEMPTS:
+            self._failed_starts = 0
             for request in requests:
                 self._give_up(request, f"the scorer {how} before it could begin: {child.last_words}")
             return
-        for request in requests[:1]:
+        for request in requests[:1] if self.ready else ():
             request.attempts += 1
             if request.attempts >= _ATTEMPTS:
                 lost = request.next
@@ -215,4 +220,4 @@ def _command() -> Command:
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     if home.name not in ("site-packages", "dist-packages"):
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (environment.get("PYTHONPATH"), str(home))))
-    return Command([sys.executable, "-P", "-X", "utf8", "-m", "workbench.engine.scorer"], environment, home)
+    return Command([sys.executable, "-P", "-X", "utf8", "-m", MODULE], environment, home)
