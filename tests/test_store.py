@@ -86,6 +86,13 @@ def test_listeners_hear_each_event_after_it_is_true() -> None:
     assert store.notices[0].message == "no fork here"
 
 
+def test_a_case_that_starts_again_forgets_its_first_start() -> None:
+    store = Store()
+    apply(store, started(ONE), *whole_case(ONE)[:4], *whole_case(ONE))
+    assert len(store.records[ONE].turns) == 1
+    assert store.records[ONE].output == {"stdout": "ab"}
+
+
 def test_a_flood_of_output_keeps_its_end() -> None:
     store = Store()
     apply(store, started(ONE), OutputCaptured(ONE, "stderr", "x" * 500_000), OutputCaptured(ONE, "stderr", "end"))

@@ -138,6 +138,9 @@ class Store:
     def _apply_to_case(self, record: CaseRecord, event: Event) -> None:
         match event:
             case CaseStarted():
+                # The second time where a process shared with other cases ended: what it did until then is void.
+                record.turns.clear()
+                record.output.clear()
                 record.state = "running"
                 record.started_at = event.at
                 record.expected = event.expected
