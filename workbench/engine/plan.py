@@ -155,9 +155,8 @@ def _entries(item: Chosen, runs: int) -> Iterator[PlanEntry]:
     if document.broken:
         errors = [fault for fault in document.faults if fault.severity == "error"]
         more = f" (and {len(errors) - 1} more faults)" if len(errors) > 1 else ""
-        error = CaseError(
-            "broken_file", errors[0].sentence(entry.relative) + more, "`check` lists all faults of a file"
-        )
+        hint = "`agent-workbench run` with the file's own name lists all its faults" if more else ""
+        error = CaseError("broken_file", errors[0].sentence(entry.relative) + more, hint)
         yield PlanEntry(CaseRef(agent, entry.relative, document.eval_set_id, ""), entry, None, error)
         return
     blocked = None
