@@ -19,7 +19,7 @@ values = strategies.recursive(
     ),
     max_leaves=20,
 )
-layouts = strategies.sampled_from(
+layouts: strategies.SearchStrategy[dict[str, Any]] = strategies.sampled_from(
     [
         {"indent": None},
         {"indent": None, "separators": (",", ":")},

@@ -76,12 +76,14 @@ def index_cases(data: bytes) -> CaseIndex | None:
     if end is None:
         return None
     index.found.frame, index.found.frame_cut = data[:start] + data[end:], start
+    # A second list of that name would be the one that counts; its name could be written with escapes.
+    if b"eval_cases" in data[end:] or b"\\u" in data[end:]:
+        return None
     try:
         frame = read_json(index.found.frame)
     except ValueError:
         return None
-    # A second list of that name would be the one that counts.
-    return index.found if isinstance(frame, dict) and frame.get("eval_cases") == [] else None
+    return index.found if isinstance(frame, dict) else None
 
 
 def _list_of_cases(data: bytes) -> int | None:

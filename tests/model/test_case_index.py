@@ -1,0 +1,141 @@
+"""The fast list of cases is exactly what a full parse gives, whatever stands inside the cases."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.model.documents import layouts, values
+from workbench.model.case_index import index_cases
+
+_TRAPS = st.sampled_from(
+    [
+        '},{"eval_id":"no"',
+        '\n    },\n    {\n      "eval_id": "no',
+        '"}, {"eval_id": "no"}, {"x": "',
+        "\\",
+        '\\"',
+        "]}",
+        "é€😀",
+    ]
+)
+_inner = values | _TRAPS | st.lists(st.fixed_dictionaries({"eval_id": st.text(max_size=3) | _TRAPS}), max_size=3)
+_cases = st.lists(
+    st.fixed_dictionaries({"eval_id": st.text(max_size=4) | _TRAPS}, optional={"a": _inner, "b": _inner}), max_size=6
+)
+
+
+def _checked(data: bytes, cases: list[dict[str, Any]]) -> None:
+    index = index_cases(data)
+    assert index is not None
+    assert index.ids == [case["eval_id"] for case in cases]
+    for case, start, end in zip(cases, index.starts, index.ends, strict=True):
+        assert json.loads(data[start:end]) == case
+    assert json.loads(index.frame)["eval_cases"] == []
+
+
+@given(_cases, layouts, st.booleans(), st.booleans())
+@settings(deadline=None, max_examples=200)
+def test_every_case_is_where_the_index_says(
+    cases: list[dict[str, Any]], layout: dict[str, Any], ascii_only: bool, last: bool
+) -> None:
+    content: dict[str, Any] = {
+        "eval_set_id": "s",
+        "name": {"eval_cases": [1]},
+        "eval_cases": cases,
+        "description": "]}",
+    }
+    if last:
+        content["eval_cases"] = content.pop("eval_cases")
+    _checked(json.dumps(content, ensure_ascii=ascii_only, **layout).encode(), cases)
+
+
+@given(_cases, st.lists(layouts, min_size=1, max_size=4))
+@settings(deadline=None)
+def test_cases_may_be_written_each_in_its_own_way(cases: list[dict[str, Any]], mixed: list[dict[str, Any]]) -> None:
+    written = [json.dumps(case, **mixed[number % len(mixed)]) for number, case in enumerate(cases)]
+    _checked(('{"eval_set_id": "s", "eval_cases": [' + ",\n ".join(written) + "]}").encode(), cases)
+
+
+def test_a_list_inside_a_case_that_looks_like_the_list_of_cases() -> None:
+    """The seam between two cases occurs inside the third, to the byte, and each piece of it is an object with an id."""
+    fake = [{"eval_id": "no_1"}, {"eval_id": "no_2"}, {"eval_id": "no_3"}]
+    cases = [{"eval_id": "one"}, {"eval_id": "two"}, {"eval_id": "three", "args": fake}, {"eval_id": "four"}]
+    _checked(json.dumps({"eval_set_id": "s", "eval_cases": cases}, separators=(",", ":")).encode(), cases)
+    text = """{"eval_set_id": "s", "eval_cases": [
+    {
+      "eval_id": "one"
+    },
+    {
+      "eval_id": "two", "args": [
+    {
+      "eval_id": "no_1"
+    },
+    {
+      "eval_id": "no_2"
+    }
+    ]
+    },
+    {
+      "eval_id": "three"
+    }
+  ]
+}"""
+    _checked(text.encode(), json.loads(text)["eval_cases"])
+
+
+def test_many_cases_and_a_case_larger_than_any_window() -> None:
+    cases: list[dict[str, Any]] = [{"eval_id": f"c{number}", "x": ["é" * 50] * 5} for number in range(500)]
+    cases[250]["x"] = ["€" * 300_000, {"eval_id": "no"}]
+    both: list[dict[str, Any]] = [{"indent": 2}, {"separators": (",", ":")}]
+    for layout in both:
+        _checked(json.dumps({"eval_set_id": "s", "eval_cases": cases}, ensure_ascii=False, **layout).encode(), cases)
+
+
+def test_ids_in_camel_case_missing_and_strange() -> None:
+    cases = '{"evalId": "a"}, {"eval_id": "b", "evalId": "c"}, {}, [], 5, {"eval_id": 5}, {"eval_id": "d"}'
+    index = index_cases(f'{{"eval_cases": [{cases}]}}'.encode())
+    assert index is not None
+    assert index.ids == ["a", "c", "", "", "", "", "d"]
+
+
+def test_what_adk_s_reader_refuses_is_marked_as_odd() -> None:
+    deep = "[" * 199 + "]" * 199
+    cases = ['{"eval_id": "a"}', '{"eval_id": "b\\ud800"}', f'{{"eval_id": "c", "x": {deep}}}', '{"eval_id": "d"}']
+    index = index_cases(('{"eval_cases": [' + ", ".join(cases) + "]}").encode())
+    assert index is not None
+    assert index.ids == ["a", "b\ud800", "c", "d"]
+    assert index.odd == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"eval_cases": {}}',
+        '{"eval_cases": [{"eval_id": "a"}], "eval_cases": [{"eval_id": "b"}]}',
+        '{"eval_cases": [], "eval_cases": [{"eval_id": "b"}]}',
+        '{"eval_cases": [{"eval_id": "a"}], "eval_cases": []}',
+        '{"eval_cases": [{"eval_id": "a"}], "eval\\u005fcases": []}',
+        '{"eval_cases": [{"eval_id": "a"},]}',
+        '{"eval_cases": [{"eval_id": "a"} {"eval_id": "b"}]}',
+        '{"eval_cases": [{"eval_id": "a"}]',
+        '{"eval_cases": [{"eval_id": "a"}]} x',
+        '{"eval_cases": [{"eval_id": "a"}}',
+        '{"eval_cases": [{"eval_id": "a"}], "x": nope}',
+        '{"x": nope, "eval_cases": [{"eval_id": "a"}]}',
+        '{"eval_cases": [{"eval_id": "a", "x": 01}]}',
+        '{"eval_cases": [{"eval_id": "a"}, // two\n {"eval_id": "b"}]}',
+    ],
+)
+def test_what_it_cannot_be_sure_of_it_leaves_to_the_scanner(text: str) -> None:
+    assert index_cases(text.encode()) is None
+
+
+def test_bytes_that_are_not_utf_8_are_left_to_the_scanner() -> None:
+    assert index_cases(b'{"eval_cases": [{"eval_id": "a\xff"}]}') is None
+    assert index_cases(b'{"eval_set_id": "\xff", "eval_cases": [{"eval_id": "a"}]}') is None
