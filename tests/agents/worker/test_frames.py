@@ -21,7 +21,8 @@ def test_messages_survive_any_cutting(messages: list[Any], size: int) -> None:
     stream = b"".join(frames.encode(message) for message in messages)
     decoder = frames.Decoder()
     bodies = [body for start in range(0, len(stream), size) for body in decoder.feed(stream[start : start + size])]
-    assert [json.loads(body) for body in bodies] == messages
+    # JSON cannot tell two surrogates that make a character from that character.
+    assert [json.loads(body) for body in bodies] == json.loads(json.dumps(messages))
 
 
 def test_frames_are_ascii_with_a_length_in_front() -> None:

@@ -88,6 +88,16 @@ def test_one_that_fails_takes_nobody_along(make_agent: MakeAgent, line: str) -> 
 
 
 @needs_fork
+@pytest.mark.parametrize("line", ["next(iter(()))", "raise StopIteration", "raise KeyboardInterrupt"])
+def test_a_synchronous_one_that_stops_oddly(make_agent: MakeAgent, line: str) -> None:
+    agent = make_agent(f"def root_agent(m, s):\n    if m == 'stop': {line}\n    return m")
+    error = agent.run("stop", share=True).error
+    assert error["message"] in ("StopIteration", "KeyboardInterrupt")
+    assert line in error["traceback"]
+    assert agent.run("x", share=True).answers == ["x"]
+
+
+@needs_fork
 def test_an_endless_loop_is_ended_with_its_process(worker: Worker, make_agent: MakeAgent) -> None:
     agent = make_agent("async def root_agent(m, s):\n    print('here')\n    while True: pass")
     case = agent.start(share=True)

@@ -13,14 +13,12 @@ from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
 from .usage import Usage, usage_of
 
-# What ADK's evaluation adds to model calls that say nothing of retries themselves.
-_RETRIES = {
-    "attempts": 7,
-    "initial_delay": 5.0,
-    "max_delay": 120,
-    "exp_base": 2.0,
-    "http_status_codes": [408, 429, 500, 502, 503, 504],
-}
+# What ADK's evaluation adds to model calls that say nothing of retries themselves. Made once: it costs as much as the
+# rest of what we do in a turn.
+_RETRIES = types.HttpRetryOptions(
+    attempts=7, initial_delay=5.0, max_delay=120, exp_base=2.0, http_status_codes=[408, 429, 500, 502, 503, 504]
+)
+_RETRYING = types.HttpOptions(retry_options=_RETRIES)
 
 
 class Recorder(BasePlugin):  # type: ignore[misc]
@@ -82,8 +80,10 @@ def _tool(tool: Any) -> Any:
 
 def _retry(request: Any) -> None:
     config = request.config
-    if config is None or not hasattr(types, "HttpRetryOptions"):
+    if config is None:
         return
-    options = config.http_options or types.HttpOptions()
-    if getattr(options, "retry_options", None) is None:
-        config.http_options = options.model_copy(update={"retry_options": types.HttpRetryOptions(**_RETRIES)})
+    if config.http_options is None:
+        # A copy: ADK goes on to put headers into it.
+        config.http_options = _RETRYING.model_copy()
+    elif config.http_options.retry_options is None:
+        config.http_options = config.http_options.model_copy(update={"retry_options": _RETRIES})

@@ -15,7 +15,7 @@ from .adk_version import installed_adk
 from .case import refuse, run_forked
 from .frames import Channel
 from .loading import Loaded, NoAgentError, load
-from .nursery import Nursery, capture
+from .nursery import Nursery, capture, leave
 from .output import route_output
 from .shared import SharedCases
 
@@ -49,7 +49,19 @@ def run_agent(channel: Channel, lifeline: int, spec: Spec) -> None:
 
 
 def run_solo(channel: Channel, lifeline: int) -> None:
-    """A process of its own for one agent, for where nothing can be forked."""
+    """A process of its own for one agent, for where nothing can be forked. Ends the process."""
+    if sys.platform == "linux":
+        processes.adopt_orphans()
+    try:
+        _serve_solo(channel, lifeline)
+    finally:
+        if sys.platform == "linux":
+            # Elsewhere the workbench, which knows our group, does this.
+            processes.kill_descendants()
+        leave(0)
+
+
+def _serve_solo(channel: Channel, lifeline: int) -> None:
     threading.Thread(target=_die_at_end_of, args=(lifeline,), daemon=True, name="lifeline").start()
     channel.send(zygote.ready("this worker was started by itself"))
     command = channel.receive()

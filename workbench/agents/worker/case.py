@@ -6,6 +6,7 @@ Messages and events are listed in `docs/worker-protocol.md`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import socket
 from typing import Any, AsyncIterator, Dict, List, Optional
@@ -52,9 +53,10 @@ class Case:
             self._channel.close()
 
     def stopped(self, where: str) -> None:
-        """Tells where the agent was when it was stopped, unless a message is just being sent."""
+        """Tells where the agent was when it was stopped, unless a message is just being sent or nobody listens."""
         if not self._sending:
-            self._send({"event": "Stopped", "where": where})
+            with contextlib.suppress(WorkbenchGoneError):
+                self._send({"event": "Stopped", "where": where})
 
     def failed(self, fault: faults.Fault) -> None:
         """Ends the case with an error."""
@@ -107,8 +109,6 @@ class Case:
 
     async def _messages(self) -> AsyncIterator[Dict[str, Any]]:
         """The user's messages, until `end` or the end of the socket."""
-        arrived = asyncio.Event()
-        loop = asyncio.get_running_loop()
         while True:
             while self._channel.pending:
                 message = self._channel.pending.popleft()
@@ -116,18 +116,14 @@ class Case:
                     return
                 yield message["content"]
             # The socket is only read between turns: what an agent does to the event loop meanwhile cannot hurt.
-            arrived.clear()
-            loop.add_reader(self._channel.fileno(), arrived.set)
-            try:
-                await arrived.wait()
-            finally:
-                loop.remove_reader(self._channel.fileno())
-            if not self._channel.fill():
+            if not self._channel.fill(wait=False):
                 return
+            if not self._channel.pending:
+                await _readable(self._channel)
 
     async def _tear_down(self) -> List[str]:
         """Closes what the conversation holds; what went wrong with that, in words."""
-        if self._opened is None:
+        if self._opened is None or not self._opened.holds_something:
             return []
         if not self._shared:
             # For a close that blocks the whole process; one that waits is cut a little earlier, below.
@@ -153,6 +149,16 @@ class Case:
             raise WorkbenchGoneError from error
         finally:
             self._sending = False
+
+
+async def _readable(channel: Channel) -> None:
+    loop = asyncio.get_running_loop()
+    arrived = asyncio.Event()
+    loop.add_reader(channel.fileno(), arrived.set)
+    try:
+        await arrived.wait()
+    finally:
+        loop.remove_reader(channel.fileno())
 
 
 def run_forked(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded) -> None:

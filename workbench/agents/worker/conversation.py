@@ -48,6 +48,11 @@ class Opened:
         self._stack = stack
         self._shared = shared
 
+    @property
+    def holds_something(self) -> bool:
+        """Is there anything for `close` to do?"""
+        return self._stack is not None or not self._shared
+
     async def close(self) -> List[str]:
         """Closes what belongs to this conversation alone; what could not be closed, in words."""
         warnings = []

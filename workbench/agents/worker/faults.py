@@ -40,9 +40,11 @@ def of_agent(error: BaseException) -> Fault:
 def of_import(error: BaseException, python: str) -> Fault:
     """Why the agent's modules could not be imported by the interpreter `python`."""
     cause = root_cause(error)
+    if isinstance(cause, ImportError) and too_old() and "google.adk" in str(cause):
+        return no_framework(python, explained(error))
     if isinstance(cause, ModuleNotFoundError):
         missing = cause.name or ""
-        if (missing == "google" or missing.startswith(("google.adk", "google.genai"))) and installed_adk() is None:
+        if installed_adk() is None and (missing == "google" or missing.startswith(("google.adk", "google.genai"))):
             return no_framework(python, explained(error))
         hint = (
             f"{python} -m pip install …, if the agent needs that package, or name the agent's interpreter with --python"

@@ -19,8 +19,9 @@ from .jsonable import dumps
 MAX_FRAME = 16 * 1024 * 1024
 """Bytes of JSON that a frame may have."""
 _LENGTH = struct.Struct(">I")
-_READ = 1 << 18
+_READ = 1 << 16
 _MAX_FDS = 16
+_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
 
 class FrameTooLargeError(Exception):
@@ -94,11 +95,16 @@ class Channel:
     def send(self, message: Dict[str, Any]) -> None:
         send(self.sock, message)
 
-    def fill(self) -> bool:
-        """Waits for data and appends what it completes to `pending`; False at the end of the stream."""
+    def fill(self, *, wait: bool = True) -> bool:
+        """Reads once, after waiting for data if wanted, and appends what that completes to `pending`; False at the end
+        of the stream."""
         space = socket.CMSG_LEN(_MAX_FDS * array.array("i").itemsize)
         try:
-            data, ancillary, _, _ = self.sock.recvmsg(_READ, space, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+            data, ancillary, _, _ = self.sock.recvmsg(
+                _READ, space, _CLOSE_ON_EXEC | (0 if wait else socket.MSG_DONTWAIT)
+            )
+        except BlockingIOError:
+            return True
         except ConnectionResetError:
             return False
         for level, kind, payload in ancillary:

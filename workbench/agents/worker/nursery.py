@@ -13,7 +13,7 @@ import select
 import signal
 import sys
 import traceback
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Optional
 
 from . import processes
 from .frames import Channel
@@ -40,6 +40,9 @@ class Nursery:
     def serve(self, handle: Callable[[Command], bool]) -> bool:
         """Hands commands to `handle` (`kill` and `quit` are done here) until it returns False: then False. At the end
         of the channel, on `quit` and when the workbench is gone: True, with all children killed."""
+        poll = select.poll()
+        for fd in (self._channel.fileno(), self._lifeline, self._wake_read):
+            poll.register(fd, select.POLLIN)
         while True:
             while self._channel.pending:
                 command = self._channel.pending.popleft()
@@ -49,11 +52,10 @@ class Nursery:
                     self._kill(command["id"], command["signal"])
                 elif not handle(command):
                     return False
-            watched: List[Any] = [self._channel, self._lifeline, self._wake_read]
-            ready = select.select(watched, [], [])[0]
+            ready = [fd for fd, _ in poll.poll()]
             if self._wake_read in ready:
                 self._reap()
-            if self._lifeline in ready or (self._channel in ready and not self._channel.fill()):
+            if self._lifeline in ready or (self._channel.fileno() in ready and not self._channel.fill()):
                 return self._end()
 
     def fork(self, number: int, body: Callable[[], None]) -> None:

@@ -107,8 +107,7 @@ class PythonConversation(Conversation):
     async def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         if not self._threads or _is_async(function):
             return function(*arguments)
-        context = contextvars.copy_context()
-        call = functools.partial(context.run, function, *arguments)
+        call = functools.partial(contextvars.copy_context().run, _without_stop, function, *arguments)
         return await asyncio.get_running_loop().run_in_executor(None, call)
 
 
@@ -198,6 +197,15 @@ def _content(role: str, part: Json) -> Json:
 
 def _text(content: Json) -> str:
     return "\n".join(part["text"] for part in content.get("parts") or [] if part.get("text"))
+
+
+def _without_stop(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls `function`; a StopIteration that it lets out, which no future can carry, becomes what Python makes of it
+    in a coroutine."""
+    try:
+        return function(*arguments)
+    except StopIteration as error:
+        raise RuntimeError("the agent raised StopIteration") from error
 
 
 def _is_async(function: Any) -> bool:

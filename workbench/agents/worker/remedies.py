@@ -37,10 +37,11 @@ _GEMINI_KEY = (
 
 def remedy(error: BaseException) -> Optional[Remedy]:
     """What to say about `error` or what caused it; None for what only its own message explains."""
+    own_words = _raised_by_project(error)
     for cause in _causes(error):
         said = _said(cause)
         for rule in _RULES:
-            if rule.applies(cause, said) and not (rule.libraries_only and _raised_by_project(cause)):
+            if rule.applies(cause, said) and not (rule.libraries_only and own_words):
                 detail = f" ({type(cause).__name__}: {_short(said)})" if said else f" ({type(cause).__name__})"
                 return Remedy(rule.kind, rule.cause + detail, rule.hint)
     return None

@@ -43,8 +43,9 @@ class SharedCases:
         while not task.done():
             try:
                 loop.run_until_complete(task)
-            except SystemExit:
-                # A task of one agent's called sys.exit; the loop is as good as before, and its case has been told.
+            except (SystemExit, KeyboardInterrupt):
+                # Raised in a task of an agent's, these leave the loop at once; it is as good as before, and the case
+                # that waits for that task is about to hear of it.
                 continue
 
     async def _serve(self) -> None:

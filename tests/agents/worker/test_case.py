@@ -1,0 +1,70 @@
+"""The end of a case: what closing costs, and that it never costs the verdict."""
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+
+from workbench.agents.worker import case as case_module
+from workbench.agents.worker import conversation
+from workbench.agents.worker.case import Case
+from workbench.agents.worker.frames import Channel, send
+from workbench.agents.worker.loading import Loaded
+
+
+class Stack:
+    """What a factory may hand over to be closed."""
+
+    def __init__(self, seconds: float, error: BaseException | None = None, stubborn: bool = False) -> None:
+        self.seconds, self.error, self.stubborn = seconds, error, stubborn
+
+    async def aclose(self) -> None:
+        try:
+            await asyncio.sleep(self.seconds)
+        except asyncio.CancelledError:
+            if not self.stubborn:
+                raise
+            await asyncio.sleep(self.seconds)
+        if self.error is not None:
+            raise self.error
+
+
+async def ending(stack: Stack) -> list[dict[str, Any]]:
+    """Runs a case whose agent comes with `stack`; what was sent after the turn."""
+    loaded = Loaded("desk", "adk", factory=lambda: ((lambda message, session: "x"), stack))
+    ours, theirs = socket.socketpair()
+    send(ours, {"op": "turn", "content": {"parts": [{"text": "hi"}]}})
+    send(ours, {"op": "end"})
+    await Case(theirs, {"session_input": None}, loaded, shared=True).run()
+    channel = Channel(ours)
+    events = []
+    while (message := channel.receive()) is not None:
+        events.append(message)
+    channel.close()
+    kinds = [event["event"] for event in events]
+    assert kinds[:4] == ["TurnStarted", "AgentActed", "Usage", "TurnFinished"]
+    return events[4:]
+
+
+@pytest.mark.parametrize(
+    ("stack", "warning"),
+    [
+        (Stack(0), None),
+        (Stack(0, OSError("gone")), "closing the agent's exit stack raised OSError: gone"),
+        (Stack(0, asyncio.CancelledError()), "closing the agent's tools ended with CancelledError"),
+        (Stack(1000), "closing the agent's tools took more than 0.05 s and was given up"),
+        (Stack(1000, stubborn=True), "closing the agent's tools took more than 0.05 s and was given up"),
+    ],
+)
+async def test_teardown(monkeypatch: pytest.MonkeyPatch, stack: Stack, warning: str | None) -> None:
+    monkeypatch.setattr(case_module, "_TEARDOWN_SECONDS", 0.05)
+    assert await ending(stack) == [{"event": "Ended", "warnings": [warning] if warning else []}]
+
+
+async def test_what_a_factory_made_is_closed_even_where_cases_share_a_process() -> None:
+    loaded = Loaded("desk", "adk", factory=lambda: lambda message, session: "x")
+    opened = await conversation.open_conversation(loaded, None, shared=True)
+    assert opened.holds_something
+    shared = await conversation.open_conversation(Loaded("desk", "python", agent=print), None, shared=True)
+    assert not shared.holds_something

@@ -1,0 +1,194 @@
+"""Exceptions become one sentence, the project's own lines, and a way out."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from workbench.agents.worker import adk_version, faults
+
+PROJECT = """
+import json
+
+def chained():
+    try:
+        inner()
+    except KeyError as error:
+        raise ValueError("outer") from error
+
+def replaced():
+    try:
+        inner()
+    except KeyError:
+        raise ValueError("outer") from None
+
+def during():
+    try:
+        inner()
+    except KeyError:
+        raise ValueError("outer")
+
+def inner():
+    {}["k"]
+
+def in_library():
+    return json.loads("{")
+
+def grouped():
+    raise ExceptionGroup("unhandled errors in a TaskGroup", [ExceptionGroup("deeper", [KeyError("k")]), OSError()])
+
+def deep(levels):
+    return deep(levels - 1) if levels else inner()
+
+def lines():
+    raise ValueError("first\\nsecond")
+
+def endless():
+    return endless()
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> ModuleType:
+    """A module of somebody's project."""
+    file = tmp_path / "project.py"
+    file.write_text(PROJECT)
+    module = ModuleType("project")
+    exec(compile(PROJECT, str(file), "exec"), module.__dict__)
+    return module
+
+
+def told(function: Callable[..., Any], *arguments: Any) -> dict[str, str]:
+    try:
+        function(*arguments)
+    except BaseException as error:
+        # Without the line above, which is the test's.
+        below = error.__traceback__ and error.__traceback__.tb_next
+        return faults.of_agent(error.with_traceback(below))
+    raise AssertionError("nothing was raised")
+
+
+def functions(trace: str) -> list[str]:
+    """The functions that a traceback shows, in order."""
+    return [line.rpartition(" in ")[2] for line in trace.splitlines() if line.startswith("  File ")]
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "shown"),
+    [
+        ("inner", "KeyError: 'k'", ["inner"]),
+        ("chained", "ValueError: outer (caused by KeyError: 'k')", ["chained", "inner", "chained"]),
+        ("replaced", "ValueError: outer", ["replaced"]),
+        ("during", "ValueError: outer", ["during", "inner", "during"]),
+        ("grouped", "KeyError: 'k'", []),
+        ("lines", "ValueError: first\nsecond", ["lines"]),
+    ],
+)
+def test_the_cause_comes_first(project: ModuleType, name: str, message: str, shown: list[str]) -> None:
+    fault = told(getattr(project, name))
+    assert (fault["kind"], fault["message"], fault["hint"]) == ("agent_raised", message, "")
+    assert functions(fault["traceback"]) == shown
+
+
+def test_lines_of_libraries_are_counted_not_shown(project: ModuleType) -> None:
+    fault = told(project.in_library)
+    assert fault["message"].startswith("JSONDecodeError: Expecting property name")
+    assert functions(fault["traceback"]) == ["in_library", "raw_decode"]
+    assert "  … 2 calls inside libraries\n" in fault["traceback"]
+
+
+def test_where_nothing_is_the_projects_the_innermost_lines_are_shown() -> None:
+    fault = told(json.loads, "{")
+    assert functions(fault["traceback"])[-3:] == ["loads", "decode", "raw_decode"]
+
+
+def test_a_wrapper_of_a_framework_is_taken_off(project: ModuleType) -> None:
+    async def wrapped() -> None:
+        try:
+            await asyncio.wait_for(asyncio.sleep(1), 0)
+        except TimeoutError as error:
+            raise RuntimeError("in the framework") from error
+
+    # This file is not a library, so here the outer exception is the project's own and is kept.
+    assert told(asyncio.run, wrapped())["message"].startswith("RuntimeError: in the framework (caused by TimeoutError")
+
+    namespace: dict[str, Any] = {}
+    source = "def run(f):\n try: f()\n except Exception as e: raise RuntimeError('node failed') from e\n"
+    exec(compile(source, "/x/site-packages/framework.py", "exec"), namespace)
+    assert told(namespace["run"], project.inner)["message"] == "KeyError: 'k'"
+
+
+def test_very_deep_tracebacks_are_cut(project: ModuleType) -> None:
+    assert len(functions(told(project.deep, 200)["traceback"])) == 40
+    assert told(project.endless)["message"].startswith("RecursionError: maximum recursion depth exceeded")
+
+
+def test_long_messages_are_cut() -> None:
+    assert faults.fault("agent_raised", "x" * 5000)["message"] == "x" * 2000 + "… [3,000 more characters]"
+
+
+class ClientError(Exception):
+    """As google-genai's."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class RateLimitError(Exception):
+    """As openai's and anthropic's."""
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message", "hint"),
+    [
+        (ClientError(429, "slow"), "quota", "the model's quota is used up (ClientError: slow)", "--concurrency"),
+        (RateLimitError("slow"), "quota", "the model's quota is used up (RateLimitError: slow)", "--concurrency"),
+        (ClientError(403, "no"), "agent_raised", "the service refused the credentials (ClientError: no)", "key"),
+        (ClientError(400, "API key not valid."), "agent_raised", "the model refused the key", "GOOGLE_API_KEY"),
+        (ClientError(400, "bad field"), "agent_raised", "ClientError: bad field", ""),
+        (ValueError("No API key was provided."), "agent_raised", "no Gemini key: GOOGLE_API_KEY is not set", ".env"),
+        (ValueError("Missing key inputs argument!"), "agent_raised", "no Gemini key", ".env"),
+        (
+            ConnectionError("Failed to create MCP session: x"),
+            "agent_raised",
+            "an MCP server could not be reached",
+            "log",
+        ),
+        (ConnectionError("no route"), "agent_raised", "no connection (ConnectionError: no route)", ""),
+        (TimeoutError(), "agent_raised", "something the agent waited for took too long (TimeoutError)", ""),
+        (SystemExit(429), "agent_raised", "the agent called sys.exit(429)", ""),
+    ],
+)
+def test_well_known_causes_have_a_way_out(error: BaseException, kind: str, message: str, hint: str) -> None:
+    fault = faults.of_agent(error)
+    assert fault["kind"] == kind
+    assert fault["message"].startswith(message)
+    assert hint in fault["hint"]
+
+
+def test_a_cause_below_is_recognised_too() -> None:
+    outer = RuntimeError("it failed")
+    outer.__cause__ = ClientError(429, "slow")
+    assert faults.of_agent(outer)["kind"] == "quota"
+
+
+@pytest.mark.parametrize(
+    ("version", "supported"),
+    [("1.17.0", False), ("1.18.0", True), ("2.13.0", True), ("2.0.0rc1", True), ("0.5", False)],
+)
+def test_versions_of_adk(version: str, supported: bool) -> None:
+    assert adk_version.is_supported(version) is supported
+
+
+def test_a_framework_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "installed_adk", lambda: "1.2.0")
+    error = ImportError("cannot import name 'App' from 'google.adk.apps' (unknown location)")
+    fault = faults.of_import(error, "/opt/python")
+    assert fault["kind"] == "no_framework"
+    assert fault["message"] == "google-adk 1.2.0 in /opt/python is too old: 1.18 is the oldest that is supported"
+    assert fault["hint"].startswith('/opt/python -m pip install -U "google-adk>=1.18"')
