@@ -110,18 +110,20 @@ async def test_a_large_conversation_goes_through() -> None:
     assert scored[0].result.status == "passed"
 
 
-@pytest.mark.parametrize(("names", "imported"), [(["tool_trajectory_avg_score"], False), (["response_match_score"], True)])
-def test_nltk_is_imported_only_for_text(names: list[str], imported: bool) -> None:
+@pytest.mark.parametrize(("name", "imported"), [("tool_trajectory_avg_score", False), ("response_match_score", True)])
+def test_nltk_is_imported_only_for_text(name: str, imported: bool) -> None:
     code = f"""
-import socket, sys, threading
+import socket, sys
 from workbench.agents.worker.frames import Channel, send
 from workbench.engine import scorer
 scorer.forgo_what_is_not_needed()
 ours, childs = socket.socketpair()
-send(ours, {{"op": "warm", "criteria": {names!r}}})
+send(ours, {{"op": "warm", "criteria": ["{name}"]}})
 send(ours, {{"op": "quit"}})
 scorer.serve(Channel(childs))
 assert ("nltk" in sys.modules) is {imported}, "nltk"
-assert not sys.modules.get("scipy") and not sys.modules.get("pandas") and "textual" not in sys.modules
+unwanted = [name for name in ("scipy", "pandas", "textual") if sys.modules.get(name)]
+assert not unwanted, unwanted
 """
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

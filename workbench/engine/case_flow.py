@@ -1,9 +1,10 @@
 """A case from its place in the plan to its verdict: start, transcript, scores, status."""
 
 import asyncio
+import json
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.engine.agent_host import AgentHost, NoAgentProcessError, Seat
@@ -12,6 +13,7 @@ from workbench.engine.children import Children
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import PlanEntry
 from workbench.engine.scoring import Conversation
+from workbench.engine.secrets import Secrets
 from workbench.engine.verdict import case_status, metric_error
 from workbench.events import (
     CaseError,
@@ -44,6 +46,7 @@ class RunContext:
     children: Children
     emit: Callable[[Event], None]
     at: Callable[[], float]
+    secrets: Secrets
 
 
 class CaseFlow:
@@ -156,14 +159,39 @@ class CaseFlow:
         error = transcript.error
         results: list[MetricResult] = []
         if error is None:
-            scored = await self._context.children.scorer.score(self._conversation(case, transcript), self._scored)
-            results = [item.result for item in scored]
+            results = await self._judge(self._conversation(case, transcript))
             error = metric_error(results)
         await self._clear()
         status: CaseStatus = "error"
         if error is None:
             status = case_status(results, allow_not_evaluated=self._context.options.allow_not_evaluated)
         self._finish(status, error, transcript)
+
+    async def _judge(self, conversation: Conversation) -> list[MetricResult]:
+        """The verdicts, each shown as soon as it exists. Where the conversation holds secrets, an explanation may hold
+        pieces of them that nobody would recognise: it is made once more, of what may be shown."""
+        scorer = self._context.children.scorer
+        shown = self._without_secrets(conversation)
+        if shown is None:
+            scored = await scorer.score(conversation, self._scored)
+            return [one.result for one in scored]
+        scored = await scorer.score(conversation, lambda one: None)
+        explained = {one.result.name: one for one in await scorer.score(shown, lambda one: None)}
+        for one in scored:
+            other = explained.get(one.result.name)
+            self._scored(one if other is None else _explained_by(one, other))
+        return [one.result for one in scored]
+
+    def _without_secrets(self, conversation: Conversation) -> Conversation | None:
+        """The conversation as it may be shown, with the criteria that are computed from its text; None if it holds no
+        secrets."""
+        secrets = self._context.secrets
+        invocations = [conversation.expected and list(conversation.expected), list(conversation.actual)]
+        if not secrets.touch(json.dumps(invocations)):
+            return None
+        expected, actual = secrets.clean_data(invocations)
+        computed = [item for item in self._entry.config.criteria if _is_computed(item.name)]
+        return replace(conversation, criteria=computed, expected=expected, actual=actual)
 
     def _conversation(self, case: EvalCase, transcript: Transcript) -> Conversation:
         config = self._entry.config
@@ -208,3 +236,17 @@ class CaseFlow:
         release, self._release = self._release, None
         if release is not None:
             release()
+
+
+def _is_computed(name: str) -> bool:
+    info = known().get(name)
+    return info is not None and not (info.needs_judge or info.needs_service)
+
+
+def _explained_by(scored: Scored, other: Scored) -> Scored:
+    """The verdict of `scored` with the words of `other`."""
+    turns = tuple(
+        replace(turn, reason=shown.reason, details=shown.details)
+        for turn, shown in zip(scored.turns, other.turns, strict=False)
+    )
+    return Scored(replace(scored.result, reason=other.result.reason, details=other.result.details), turns)

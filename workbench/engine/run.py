@@ -52,7 +52,7 @@ class Run:
         secrets = await asyncio.to_thread(Secrets, environments)
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
         self._began = time.monotonic()
-        context = RunContext(self._options, self._children, self._recorder.put, self._at)
+        context = RunContext(self._options, self._children, self._recorder.put, self._at, secrets)
         hosts = self._hosts()
         try:
             self._announce()

@@ -65,6 +65,25 @@ class Secrets:
             text = _HEADER.sub(lambda match: match[1] + match[2] + _HEADER_TEXT, text)
         return text
 
+    def clean_data(self, value: Any) -> Any:
+        """JSON data with each secret replaced; here numbers are foreign as well (a PIN among a tool's arguments)."""
+        if isinstance(value, str):
+            return self.clean_text(value)
+        if isinstance(value, dict):
+            return {
+                self.clean_text(key): _HEADER_TEXT
+                if isinstance(item, str) and key.lower() in _HEADER_KEYS
+                else self.clean_data(item)
+                for key, item in value.items()
+            }
+        if isinstance(value, list):
+            return [self.clean_data(item) for item in value]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            written = json.dumps(value)
+            cleaned = self.clean_text(written)
+            return value if cleaned == written else cleaned
+        return value
+
     def _clean_fields(self, value: Any) -> Any:
         changes = {}
         for item in dataclasses.fields(value):
@@ -83,24 +102,5 @@ class Secrets:
         if isinstance(value, tuple):
             return tuple(self._clean_field(item) for item in value)
         if isinstance(value, str | dict | list):
-            return self._clean_data(value)
-        return value
-
-    def _clean_data(self, value: Any) -> Any:
-        """JSON data: here numbers are foreign as well (a PIN in a tool call's arguments)."""
-        if isinstance(value, str):
-            return self.clean_text(value)
-        if isinstance(value, dict):
-            return {
-                self.clean_text(key): _HEADER_TEXT
-                if isinstance(item, str) and key.lower() in _HEADER_KEYS
-                else self._clean_data(item)
-                for key, item in value.items()
-            }
-        if isinstance(value, list):
-            return [self._clean_data(item) for item in value]
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            written = json.dumps(value)
-            cleaned = self.clean_text(written)
-            return value if cleaned == written else cleaned
+            return self.clean_data(value)
         return value
