@@ -27,10 +27,34 @@ def about_agent(workspace: "Workspace", agent: "AgentFolder", entries: "Sequence
     for reason in dict.fromkeys(entry.criteria.reason for entry in entries):
         lines.append(("criteria", one_line(reason)))
         config = next(entry.criteria.config for entry in entries if entry.criteria.reason == reason)
-        lines += [("", f"{'':12}{label(item.name)}  ≥ {item.threshold:g}") for item in config.criteria]
+        lines += [("", f"{label(item.name)} ≥ {item.threshold:g}") for item in config.criteria]
     if faults := [fault for entry in entries for fault in entry.criteria.config.faults]:
         lines += [("", ""), ("faults in the criteria", "")]
         lines += [("", one_line(text)) for text in dict.fromkeys(fault.sentence() for fault in faults)]
+    return lines
+
+
+def about_everything(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:
+    """What is in the folder, and the first keys to press."""
+    entries = workspace.evalsets
+    cases = sum(len(entry.document.cases) for entry in entries)
+    broken = [entry for entry in entries if entry.document.broken]
+    loose = [entry for entry in entries if entry.agent is None]
+    lines = [
+        ("folder", one_line(str(workspace.target))),
+        ("agents", ", ".join(dict.fromkeys(label(entry.agent.name) for entry in entries if entry.agent)) or "none"),
+        ("evalsets", f"{len(entries):,} with {cases:,} cases"),
+    ]
+    lines += [("broken", f"{one_line(entry.relative)}: {_first_fault(entry)}") for entry in broken]
+    lines += [("no agent", f"{one_line(entry.relative)}: {one_line(entry.agent_reason)}") for entry in loose]
+    if workspace.ignored:
+        lines.append(("passed over", f"{len(workspace.ignored):,} files and folders; the palette lists them"))
+    lines += [("", ""), ("first keys", "")]
+    lines += [
+        (" ".join(key_label(key) for key in keys[name][:2]), BY_ID[name].help)
+        for name in ("run", "next_problem", "open", "filter", "options", "palette", "keys")
+        if keys[name]
+    ]
     return lines
 
 
@@ -62,11 +86,15 @@ def about_nothing(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]")
         ]
     if workspace.ignored:
         lines += [("", ""), ("passed over", f"{len(workspace.ignored)} files and folders")]
-        lines += [
-            ("", f"{'':12}{_below(workspace, item.path)}: {one_line(item.reason)}") for item in workspace.ignored[:8]
-        ]
+        lines += [("", f"{_below(workspace, item.path)}: {one_line(item.reason)}") for item in workspace.ignored[:8]]
     lines += [("", ""), ("", f"{palette} then '{BY_ID['reload'].label}' looks again; {leave} leaves.")]
     return lines
+
+
+def _first_fault(entry: "EvalsetEntry") -> str:
+    errors = [fault for fault in entry.document.faults if fault.severity == "error"]
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return one_line(f"{errors[0].message}{more}") if errors else "broken"
 
 
 def _below(workspace: "Workspace", path: object) -> str:

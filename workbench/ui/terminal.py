@@ -18,6 +18,8 @@ _RESTORE = (
     "\x1b[?1004l\x1b[?2004l\x1b[?2048l\x1b[?2026l\x1b[0m\r"
 )
 _ESCAPE_DELAY_LOCAL = "25"
+_FRAMES_LOCAL = "250"
+"""How long a key waits for its frame: 4 ms at most. What runs is held back by `pace`, not by this."""
 SIGNALS = (signal.SIGHUP, signal.SIGTERM)
 
 
@@ -30,6 +32,7 @@ def prepare() -> None:
         os.environ.setdefault("TEXTUAL_SMOOTH_SCROLL", "0")
     else:
         os.environ.setdefault("ESCDELAY", _ESCAPE_DELAY_LOCAL)
+        os.environ.setdefault("TEXTUAL_FPS", _FRAMES_LOCAL)
 
 
 @contextlib.contextmanager

@@ -74,7 +74,7 @@ def load_themes(folders: Iterable[Path]) -> tuple[dict[str, Theme], tuple[str, .
 
 
 def variable_defaults(theme: Theme) -> dict[str, str]:
-    """What stands for the variables of the statuses and differences that `theme` does not name."""
+    """What stands for the variables of the stylesheets that `theme` does not name."""
     colors = {name: getattr(theme, name) or theme.primary for name in _COLORS}
     muted = "ansi_default" if theme.ansi else _between(theme)
     return {
@@ -96,6 +96,8 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
         "diff-differs-background": "transparent",
         "diff-missing-background": "transparent",
         "diff-extra-background": "transparent",
+        "ansi-background": "ansi_default",
+        "ansi-foreground": "ansi_default",
         "label": muted,
         "label-strong": colors["foreground"],
     }

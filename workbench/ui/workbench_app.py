@@ -48,6 +48,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self._engine = Engine()
         self._keys = keymap(settings.keys)
         self._kept = theme
+        self._end_signals: Callable[[], None] = lambda: None
         for each in themes.values():
             self.register_theme(each)
         self.theme = theme
@@ -60,7 +61,8 @@ class WorkbenchApp(App[int], inherit_bindings=False):
     def on_mount(self) -> None:
         self.set_keymap(textual_keymap(self._keys))
         self.push_screen(self.main)
-        self._end_signals = on_signals(self._told_to_end) if not self.is_headless else lambda: None
+        if not self.is_headless:
+            self._end_signals = on_signals(self._told_to_end)
         self.call_after_refresh(self._open)
 
     def on_unmount(self) -> None:

@@ -48,7 +48,8 @@ def test_rows_say_status_in_glyph_and_word_and_counts_on_each_level(tree: Tree, 
         ("refunds", "late_parcel", "failed"),
         ("refunds", "unknown_order", "error"),
     )
-    assert lines(tree)[:6] == [
+    assert lines(tree)[:7] == [
+        "everything  |  1✓ 1✗ 1!",
         "▾ order_desk  |  1✓ 1✗ 1!",
         "  ▾ refunds  |  1✓ 1✗ 1!",
         "    ✓ on_time  |  0.90 pass",
@@ -56,7 +57,7 @@ def test_rows_say_status_in_glyph_and_word_and_counts_on_each_level(tree: Tree, 
         "    ! unknown_order  |  error",
         "    ○ two_parcels  |  ",
     ]
-    assert lines(tree)[6] == "  ▾ greetings  |  2"
+    assert lines(tree)[7] == "  ▾ greetings  |  2"
 
 
 def test_a_score_below_its_threshold_never_looks_like_it() -> None:
@@ -169,6 +170,8 @@ def test_the_only_problem_is_found_again(tree: Tree, feed: Feed) -> None:
 
 def test_targets_are_the_marks_else_what_is_below_the_cursor(tree: Tree) -> None:
     tree.stand_on(0)
+    assert len(tree.targets()) == 8
+    tree.stand_on(1)
     assert len(tree.targets()) == 6
     tree.show(Row("case", 0, 0, 2))
     assert tree.targets() == [(0, 2)]
@@ -184,7 +187,7 @@ def test_marking_a_heading_marks_all_below_and_again_unmarks(tree: Tree) -> None
     tree.show(Row("evalset", 0, 0))
     tree.mark()
     assert len(tree.marks) == 4
-    assert [tree.is_marked(number) for number in range(7)] == [False, True, True, True, True, True, False]
+    assert [tree.is_marked(number) for number in range(1, 8)] == [False, True, True, True, True, True, False]
     tree.mark()
     assert len(tree.marks) == 0
 
@@ -193,7 +196,7 @@ def test_a_range_is_marked_between_its_ends(tree: Tree) -> None:
     tree.show(Row("case", 0, 0, 3))
     tree.mark_range()
     tree.show(Row("case", 0, 0, 1))
-    assert [tree.is_marked(number) for number in range(2, 6)] == [False, True, True, True]
+    assert [tree.is_marked(number) for number in range(3, 7)] == [False, True, True, True]
     assert not len(tree.marks)
     tree.mark()
     assert sorted(tree.marks) == [(0, 1), (0, 2), (0, 3)]
@@ -224,27 +227,27 @@ def test_reading_the_folder_again_keeps_cursor_marks_and_what_is_closed_by_name(
 def test_many_cases_start_closed(store: Store, make_workspace: MakeWorkspace) -> None:
     tree = Tree(Verdicts(store))
     tree.load(make_workspace({"agent": {"many": [f"case_{number}" for number in range(200)]}}))
-    assert lines(tree) == ["▾ agent  |  200", "  ▸ many  |  200"]
+    assert lines(tree) == ["everything  |  200", "▾ agent  |  200", "  ▸ many  |  200"]
 
 
 def test_evalsets_without_agent_stand_last(store: Store, make_workspace: MakeWorkspace) -> None:
     tree = Tree(Verdicts(store))
     tree.load(make_workspace({"": {"stray": ["x"]}, "zebra": {}, "agent": {"one": ["y"]}}))
     assert tree.groups == ["zebra", "agent", "(belongs to no agent)"]
-    assert lines(tree)[0] == "  zebra  |  no evalsets"
+    assert lines(tree)[1] == "  zebra  |  no evalsets"
 
 
 def test_a_broken_file_is_a_row_that_says_so(store: Store, make_workspace: MakeWorkspace) -> None:
     tree = Tree(Verdicts(store))
     tree.load(make_workspace({"agent": {"broken": "{ not json", "fine": ["x"]}}))
-    assert lines(tree)[1].endswith("|  ! broken file")
+    assert lines(tree)[2].endswith("|  ! broken file")
 
 
 def test_repeats_stand_under_their_case(tree: Tree, feed: Feed) -> None:
     for ref, status in zip(feed.start(("refunds", "on_time"), runs=2), ("passed", "failed"), strict=True):
         feed.begin(ref)
         feed.end(ref, status)  # type: ignore[arg-type]
-    assert lines(tree)[2] == "  ▸ ✗ on_time  |  1/2 fail"
+    assert lines(tree)[3] == "  ▸ ✗ on_time  |  1/2 fail"
     tree.show(Row("case", 0, 0, 0))
     tree.toggle()
-    assert lines(tree)[3:5] == ["      ✓ #1  |  pass", "      ✗ #2  |  fail"]
+    assert lines(tree)[4:6] == ["      ✓ #1  |  pass", "      ✗ #2  |  fail"]

@@ -17,6 +17,7 @@ def texts(tree: Outline) -> list[str]:
 
 def test_all_open() -> None:
     assert texts(outline()) == [
+        "all",
         "agent 0",
         "evalset 0 0",
         "case 0 0 0",
@@ -36,9 +37,9 @@ def test_closed_rows_hide_what_is_below() -> None:
     tree = outline()
     tree.closed = {Row("agent", 1), Row("evalset", 0, 0)}
     tree.rebuild()
-    assert texts(tree) == ["agent 0", "evalset 0 0", "evalset 0 1", "case 0 1 0", "case 0 1 1", "agent 1", "agent 2"]
+    assert texts(tree) == ["all", "agent 0", "evalset 0 0", "evalset 0 1", "case 0 1 0", "case 0 1 1", "agent 1", "agent 2"]
     assert tree.find(Row("case", 0, 0, 1)) is None
-    assert tree.nearest(Row("case", 0, 0, 1)) == 1
+    assert tree.nearest(Row("case", 0, 0, 1)) == 2
     assert tree.cases(Row("agent", 0)) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)], "closed is not hidden from a run"
 
 
@@ -46,7 +47,7 @@ def test_a_filter_hides_empty_evalsets_and_agents() -> None:
     tree = outline()
     tree.orders = {0: [2, 0], 1: [], 2: []}
     tree.rebuild()
-    assert texts(tree) == ["agent 0", "evalset 0 0", "case 0 0 2", "case 0 0 0"]
+    assert texts(tree) == ["all", "agent 0", "evalset 0 0", "case 0 0 2", "case 0 0 0"]
     assert tree.all_cases() == [(0, 2), (0, 0)]
 
 
@@ -54,8 +55,8 @@ def test_repeats_are_rows_below_an_open_case() -> None:
     tree = outline({(0, 1): 2})
     tree.opened = {Row("case", 0, 0, 1)}
     tree.rebuild()
-    assert texts(tree)[3:7] == ["case 0 0 1", "repeat 0 0 1 1", "repeat 0 0 1 2", "case 0 0 2"]
-    assert tree.find(Row("repeat", 0, 0, 1, 2)) == 5
+    assert texts(tree)[4:8] == ["case 0 0 1", "repeat 0 0 1 1", "repeat 0 0 1 2", "case 0 0 2"]
+    assert tree.find(Row("repeat", 0, 0, 1, 2)) == 6
     assert tree.find(Row("repeat", 0, 0, 1, 3)) is None
     assert Row("repeat", 0, 0, 1, 2).parent == Row("case", 0, 0, 1)
 
@@ -93,7 +94,7 @@ def test_find_undoes_row(data: st.DataObject) -> None:
 
 def test_fifty_thousand_cases_are_a_handful_of_blocks() -> None:
     tree = Outline([[0]], [50_000], lambda evalset, case: 0)
-    assert len(tree) == 50_002
-    assert tree.row(50_001) == Row("case", 0, 0, 49_999)
-    assert tree.find(Row("case", 0, 0, 49_999)) == 50_001
-    assert len(tree._blocks) == 3
+    assert len(tree) == 50_003
+    assert tree.row(50_002) == Row("case", 0, 0, 49_999)
+    assert tree.find(Row("case", 0, 0, 49_999)) == 50_002
+    assert len(tree._blocks) == 4

@@ -35,7 +35,7 @@ class FolderActions(Shell):
     def action_choose_agent(self) -> None:
         row = self.tree_view.row
         if row is None or row.evalset < 0:
-            self.notify("put the cursor on an evalset first", timeout=3)
+            self.say("put the cursor on an evalset first")
             return
         self.run_worker(self._choose(self.session.entry(row.evalset)), group="ask")
 
@@ -64,7 +64,7 @@ class FolderActions(Shell):
 
     async def _reload(self) -> None:
         if await self.read_again():
-            self.notify("read again", timeout=2)
+            self.say("read again")
 
     async def _choose(self, entry: "EvalsetEntry") -> None:
         if await self._ask(entry):

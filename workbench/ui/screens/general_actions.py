@@ -5,9 +5,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.actions import ACTIONS, DIGITS, Action, key_label
+from workbench.actions import ACTIONS, COPY, DIGITS, FIND, GENERAL, MARK, RUN, Action, key_label
 from workbench.text import one_line, plain
 from workbench.ui import fuzzy
+from workbench.ui.cells import fit
 from workbench.ui.clipboard import copy
 from workbench.ui.host import Host
 from workbench.ui.screens.pick import PickScreen, searching
@@ -17,7 +18,8 @@ from workbench.ui.tree.outline import Row
 from workbench.ui.widgets.pick_list import Item
 
 _CASES_FOUND = 50
-_EVERYWHERE = ("Move", "Panes")
+_PALETTE = (RUN, FIND, MARK, COPY, GENERAL)
+"""What the palette holds, in its order: not the keys that only move."""
 
 
 class GeneralActions(RunActions):
@@ -28,7 +30,8 @@ class GeneralActions(RunActions):
     # Finding actions
 
     def action_palette(self) -> None:
-        do = [Item(row.label, ("do", row.id), self._keys_of(row), row.help) for row in ACTIONS if self._in_palette(row)]
+        rows = sorted(filter(self._in_palette, ACTIONS), key=lambda row: _PALETTE.index(row.group))
+        do = [Item(row.label, ("do", row.id), self._keys_of(row), row.help) for row in rows]
         themes = self._theme_items()
         chosen = searching([*do, *themes])
 
@@ -46,7 +49,7 @@ class GeneralActions(RunActions):
                 if row.group != group:
                     group = row.group
                     items.append(Item(group, heading=True))
-                items.append(Item(row.help, ("do", row.id), self._keys_of(row), row.help))
+                items.append(Item(row.help, ("do", row.id), kind=fit(self._keys_of(row), 11)))
         self._pick(PickScreen("keys", searching(items)))
 
     def action_theme(self) -> None:
@@ -83,16 +86,22 @@ class GeneralActions(RunActions):
 
     def _copy(self, what: str, text: str) -> None:
         copied = copy(what, text, self.host.write)
-        self.notify(one_line(copied.message), timeout=10 if copied.file else 3, markup=False)
+        if copied.file is None:
+            self.say(copied.message)
+        else:
+            self.notify(one_line(copied.message), timeout=10, markup=False)
 
     def _id_under_cursor(self) -> tuple[str, str] | None:
         row = self.tree_view.row
-        if row is None:
+        workspace = self.session.workspace
+        if row is None or workspace is None:
             return None
+        if row.kind == "all":
+            return "the folder", str(workspace.target)
         if row.kind == "agent":
             name = self.tree_view.model.groups[row.agent]
-            agents = self.session.workspace.agents if self.session.workspace else ()
-            return next((("the folder of " + name, str(agent.folder)) for agent in agents if agent.name == name), None)
+            folders = (str(agent.folder) for agent in workspace.agents if agent.name == name)
+            return next((("the folder of " + name, folder) for folder in folders), None)
         entry = self.session.entry(row.evalset)
         if row.case < 0:
             return "the path of the evalset", entry.relative
@@ -108,15 +117,13 @@ class GeneralActions(RunActions):
         elif (self.session.running or self.session.starting) and not self.session.asked_to_quit:
             self.session.asked_to_quit = True
             left = sum(not record.finished for record in self.session.store.current_records())
-            self.notify(
-                f"{cases(left)} still running: once more cancels them and leaves", severity="warning", timeout=6
-            )
+            self.say(f"{cases(left)} still running: once more cancels them and leaves", warning=True)
         else:
             self.run_worker(self._leave(), group="leave", exclusive=True)
 
     async def _leave(self) -> None:
         if self.session.running or self.session.starting:
-            self.notify("cancelling …", timeout=10)
+            self.say("cancelling …", warning=True)
         await asyncio.to_thread(self.runs.close)
         self.flush()
         self.app.exit(0)
@@ -141,7 +148,7 @@ class GeneralActions(RunActions):
         self.host.preview_theme(value[1] if isinstance(value, tuple) and value[0] == "theme" else None)
 
     def _in_palette(self, row: Action) -> bool:
-        return row.where == "main" and row.group not in _EVERYWHERE and row.id not in ("palette", "theme")
+        return row.where == "main" and row.group in _PALETTE and row.id not in ("palette", "theme")
 
     def _keys_of(self, row: Action) -> str:
         if row.keys == DIGITS:

@@ -16,6 +16,7 @@ from textual.widgets import Static
 from workbench.actions import footer
 from workbench.metrics.registry import known
 from workbench.text import one_line
+from workbench.ui.cells import fit
 from workbench.ui.draft import Draft, Setting, configs, next_match_type, raised
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.tree.labels import label
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from workbench.agents.criteria_choice import CriteriaChoice
 
-_ONCE = "For this run only. Saving into the config file comes with the editing of files."
+_ONCE = "This run only. Saving it into the file comes with the editing of files."
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +78,15 @@ class OptionsList(RowView):
         if setting.changed:
             left.append((" changed", "accent"))
         typing = self.typed and position == self.cursor
-        threshold = f"≥ {self.typed}▏" if typing else f"≥ {setting.threshold:g}" if setting.on else ""
+        threshold = f"≥ {self.typed}▏" if typing else f"≥ {setting.threshold:.2f}" if setting.on else ""
         way = setting.match_type or "" if setting.on and width > 52 else ""
-        return left, [(label(f"{way:<9}  {threshold:<7}" if way else f"{threshold:<7}"), "")]
+        return left, [(f"{fit(one_line(way), 10)} {fit(one_line(threshold), 7)}", "")]
 
     def _heading(self, choice: "CriteriaChoice") -> str:
         path = choice.config.path
         if path is None:
             return one_line(choice.reason)
-        inside = path.is_relative_to(self._root)
-        return one_line(f"{path.relative_to(self._root).as_posix() if inside else path}: {choice.reason}")
+        return one_line(path.relative_to(self._root).as_posix() if path.is_relative_to(self._root) else str(path))
 
 
 class OptionsScreen(ModalScreen[bool | None]):
@@ -114,17 +114,18 @@ class OptionsScreen(ModalScreen[bool | None]):
         with Vertical(classes="dialog") as dialog:
             noun = "case" if self._cases == 1 else "cases"
             dialog.border_title = Content(f"criteria of the run to come: {self._cases:,} {noun}")
-            dialog.border_subtitle = Content("digits set a threshold · enter runs · esc keeps them for the next run")
+            dialog.border_subtitle = Content("0…9 threshold · enter runs · esc keeps it so")
             yield self._list
             yield Static("", classes="help -tall", markup=False)
             yield KeyLine(footer("options"), self._keys)
 
     def on_mount(self) -> None:
+        self._list.when_moved = self._moved
         self._list.take()
         self._list.focus()
         self._explain()
 
-    def on_row_view_moved(self) -> None:
+    def _moved(self) -> None:
         self._list.typed = ""
         self._explain()
 
@@ -210,5 +211,4 @@ class OptionsScreen(ModalScreen[bool | None]):
     def _explain(self) -> None:
         line = self._list.line
         info = known().get(line.setting.name) if line and line.setting else None
-        text = f"{info.measures} {info.how_to_read}" if info else ""
-        self.query_one(".help", Static).update(Content(f"{text}\n{_ONCE}" if text else _ONCE))
+        self.query_one(".help", Static).update(Content(f"{info.measures}\n{_ONCE}" if info else _ONCE))

@@ -70,13 +70,14 @@ class PickScreen(ModalScreen[Any]):
         cursor = values.index(self._current) if self._current is not None and self._current in values else 0
         self._list.add_class("-active")
         self._list.can_focus = False
+        self._list.when_moved = self._moved
         self._list.show_items(items, cursor=cursor)
         self.query_one(PlainInput).focus()
 
     def on_input_changed(self, event: PlainInput.Changed) -> None:
         self._list.show_items(self._search(event.value), event.value)
 
-    def on_row_view_moved(self, event: PickList.Moved) -> None:
+    def _moved(self) -> None:
         item = self._list.item
         text = item.help if item else self._nothing
         self.query_one(".help", Static).update(Content(text))

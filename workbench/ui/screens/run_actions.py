@@ -46,7 +46,7 @@ class RunActions(FolderActions):
         if targets:
             self.start(targets)
         else:
-            self.notify("nothing failed" if self.session.store.current else "nothing has run yet", timeout=3)
+            self.say("nothing failed" if self.session.store.current else "nothing has run yet")
 
     def action_repeat(self) -> None:
         targets = self.tree_view.model.targets()
@@ -63,7 +63,7 @@ class RunActions(FolderActions):
 
         targets, workspace = self.tree_view.model.targets(), self.session.workspace
         if workspace is None or not targets:
-            self.notify("no cases here", timeout=3)
+            self.say("no cases here")
             return
 
         def chosen(run: bool | None) -> None:
@@ -106,9 +106,9 @@ class RunActions(FolderActions):
 
     def _can_start(self, targets: Targets) -> bool:
         if self.session.running or self.session.starting:
-            self.notify("a run is going on: cancel it, or wait for its end", severity="warning", timeout=4)
+            self.say("a run is going on: cancel it, or wait for its end", warning=True)
         elif not targets:
-            self.notify("no cases here", timeout=3)
+            self.say("no cases here" if self.session.workspace else "still reading")
         else:
             return True
         return False
@@ -117,12 +117,12 @@ class RunActions(FolderActions):
         asked = self.session.asked_to_cancel
         meant = [ref for ref in meant if not self.session.store.records[ref].finished]
         if not self.session.running or not meant:
-            self.notify("nothing is running here", timeout=3)
+            self.say("nothing is running here")
             return
         kill = asked.issuperset(meant)
         asked.update(meant)
         self.runs.cancel(refs, kill=kill)
-        self.notify(f"{'killing' if kill else 'cancelling'} {what}", timeout=3)
+        self.say(f"{'killing' if kill else 'cancelling'} {what}")
 
     # What happens
 
@@ -181,7 +181,7 @@ class RunActions(FolderActions):
                 text + hint, severity="error" if notice.level == "error" else "warning", timeout=10, markup=False
             )
         if (more := len(loud) - _NOTICES_SHOWN) > 0:
-            self.notify(f"{more} more notices: in the palette", severity="warning", timeout=6)
+            self.say(f"{more} more notices: in the palette", warning=True)
 
     def _tick(self) -> None:
         self.show_facts()

@@ -8,7 +8,8 @@ from textual.events import DescendantFocus
 from textual.screen import Screen
 
 from workbench.actions import footer
-from workbench.ui.about import about_agent, about_nothing
+from workbench.text import one_line
+from workbench.ui.about import about_agent, about_everything, about_nothing
 from workbench.ui.session import Session
 from workbench.ui.tree.outline import Row
 from workbench.ui.widgets.bar import Bar, Facts
@@ -36,6 +37,7 @@ class Shell(Screen[None]):
         self.bar = Bar()
         self.cases = Cases(session.verdicts, session.elapsed)
         self.right = Right()
+        self.key_line = KeyLine(footer(), keys)
         self._shown_record: CaseRecord | None = None
 
     def compose(self) -> ComposeResult:
@@ -43,9 +45,10 @@ class Shell(Screen[None]):
         with Horizontal(id="body"):
             yield self.cases
             yield self.right
-        yield KeyLine(footer(), self.keys)
+        yield self.key_line
 
     def on_mount(self) -> None:
+        self.tree_view.when_moved = self.show_row
         self.tree_view.focus()
         self.show_facts()
 
@@ -59,6 +62,10 @@ class Shell(Screen[None]):
         """Whether keys go to the right side."""
         return self.right.has_focus_within
 
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """Says something short in the last line; raw text."""
+        self.key_line.say(one_line(text), "status-not-evaluated" if warning else "label-strong")
+
     # What is shown
 
     def load(self, workspace: "Workspace") -> None:
@@ -67,7 +74,6 @@ class Shell(Screen[None]):
         self.tree_view.load(workspace)
         self.set_class(not workspace.evalsets, "-empty")
         self.cases.show_state()
-        self.show_row()
         self.show_facts()
 
     def show_row(self) -> None:
@@ -80,6 +86,9 @@ class Shell(Screen[None]):
             self.right.show_page("nothing to run", about_nothing(workspace, self.keys))
         elif row is None:
             return
+        elif row.kind == "all":
+            self._shown_record = None
+            self.right.show_page(self.session.place, about_everything(workspace, self.keys))
         elif row.kind == "agent":
             self._show_agent(workspace, row)
         else:
@@ -91,7 +100,7 @@ class Shell(Screen[None]):
         """Brings the right side up to date if one of the touched executions is shown; returns how many lines that may
         have painted."""
         row = self.tree_view.row
-        if row is None or row.kind == "agent":
+        if row is None or row.kind in ("all", "agent"):
             return 0
         record = self.session.record(row)
         if record is not self._shown_record:
@@ -153,16 +162,10 @@ class Shell(Screen[None]):
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         self.set_class(self.in_right, "-in-right")
 
-    def on_row_view_moved(self, event: CaseTree.Moved) -> None:
-        if event.view is self.tree_view:
-            self.show_row()
-
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _safe(lines: "list[tuple[str, str]]") -> "list[tuple[str, str]]":
-    from workbench.text import one_line
-
     return [(one_line(label, limit=80), one_line(text)) for label, text in lines]

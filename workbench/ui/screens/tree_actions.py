@@ -134,11 +134,14 @@ class TreeActions(Shell):
             self.right.overview.move(direction)
 
     def _problem(self, step: int) -> None:
+        before = self.tree_view.row
         anew = self.tree_view.next_problem(step)
         if anew is None:
-            self.notify("nothing failed" if self.session.store.current else "nothing has run yet", timeout=3)
+            self.say("nothing failed" if self.session.store.current else "nothing has run yet")
+        elif before == self.tree_view.row:
+            self.say("this is the only one")
         elif anew:
-            self.notify("from the other end again", timeout=2)
+            self.say("from the other end again")
 
     def _jumped(self, place: str | None) -> None:
         if place == "cases":

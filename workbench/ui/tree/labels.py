@@ -46,6 +46,9 @@ class Labels:
     def pieces(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
         """The left and right side of `row`."""
         match row.kind:
+            case "all":
+                counts = self._verdicts.total(range(len(self._entries)))
+                return [("everything", "strong")], self._counts(counts, outline.count(row))
             case "agent":
                 return self._agent(outline, row)
             case "evalset":
@@ -59,19 +62,17 @@ class Labels:
         left = [(_arrow(outline, row), "muted"), (self._names[row.agent], "strong")]
         if not evalsets:
             return left, [("no evalsets", "muted")]
-        cases = sum(len(outline.order(evalset)) for evalset in evalsets)
-        return left, self._counts(self._verdicts.total(evalsets), cases)
+        return left, self._counts(self._verdicts.total(evalsets), outline.count(row))
 
     def _evalset(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
         entry = self._entries[row.evalset]
         left = [("  " + _arrow(outline, row), "muted"), (label(entry.document.eval_set_id or entry.file.name), "")]
-        cases = len(outline.order(row.evalset))
         counts = self._verdicts.counts[row.evalset]
         if not entry.document.cases and entry.document.broken:
             return left, [(FACES["error"].glyph + " broken file", "error")]
         if whole := self._verdicts.views.get((row.evalset, WHOLE_FILE)):
             return left, [(f"{FACES[whole.state].glyph} {FACES[whole.state].word}", style_of(whole.state))]
-        right = self._counts(counts, cases)
+        right = self._counts(counts, outline.count(row))
         if entry.document.broken:
             right.insert(0, ("faults ", "error"))
         return left, right

@@ -3,13 +3,13 @@
 The cursor is a row, not a number: it stays on its case whatever happens around it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.ui.tree.arrange import SORTS, Sort, arrange
 from workbench.ui.tree.marks import Marks
 from workbench.ui.tree.names import Name, Names
-from workbench.ui.tree.outline import Outline, Row
+from workbench.ui.tree.outline import ALL, Outline, Row
 from workbench.ui.tree.query import Query
 from workbench.ui.tree.verdicts import Verdicts
 
@@ -40,7 +40,7 @@ class Tree:
     def load(self, workspace: "Workspace") -> None:
         """Takes a workspace, read for the first time or again; cursor, marks and what is open stay, by name."""
         names = Names(self.entries, self.groups)
-        marked, cursor = names.cases(self.marks), self.cursor and names.of(self.cursor)
+        marked, cursor = names.cases(self.marks), names.of(self.cursor or ALL)
         closed = {names.of(row) for row in self.outline.closed}
         opened = {names.of(row) for row in self.outline.opened}
         first_time = not self.entries
@@ -57,7 +57,7 @@ class Tree:
         self.marks.clear()
         self.marks.add((row.evalset, row.case) for row in after.rows(marked, self.outline))
         self.anchor = None
-        self.cursor = after.row(cursor, self.outline) if cursor else None
+        self.cursor = after.row(cursor, self.outline)
         self._arrange(None)
 
     @property
@@ -125,7 +125,7 @@ class Tree:
     def toggle(self) -> bool:
         """Opens or closes the row under the cursor; False if it has no children."""
         row = self.cursor
-        if row is None or not self.outline.has_children(row):
+        if row is None or row == ALL or not self.outline.has_children(row):
             return False
         ways = self.outline.opened if row.kind == "case" else self.outline.closed
         (ways.remove if row in ways else ways.add)(row)
@@ -189,9 +189,15 @@ class Tree:
         row = self.outline.row(position)
         if row.case >= 0:
             return (row.evalset, row.case) in self.marks
-        members = (row.evalset,) if row.kind == "evalset" else self.outline.evalsets[row.agent]
+        members = self.members(row)
         total = sum(self.outline.sizes[evalset] for evalset in members)
         return 0 < total == sum(self.marks.count(evalset) for evalset in members)
+
+    def members(self, row: Row) -> Sequence[int]:
+        """The evalsets at or below a row."""
+        if row.kind == "all":
+            return range(len(self.entries))
+        return self.outline.evalsets[row.agent] if row.kind == "agent" else (row.evalset,)
 
     def touched(self, changed: Iterable[tuple[int, int]], visible: Iterable[int]) -> list[int]:
         """Of the visible positions, those whose row shows something of the changed cases."""
@@ -199,6 +205,7 @@ class Tree:
         evalsets = {evalset for evalset, _ in changed}
         groups = {self.outline.group_of[evalset] for evalset in evalsets}
         tests: dict[str, Callable[[Row], bool]] = {
+            "all": lambda row: bool(changed),
             "agent": lambda row: row.agent in groups,
             "evalset": lambda row: row.evalset in evalsets,
             "case": lambda row: (row.evalset, row.case) in changed,

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from workbench.ui.tree.outline import Outline, Row
+from workbench.ui.tree.outline import ALL, Outline, Row
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
 
 Name: TypeAlias = tuple[str, ...]
-"""(agent,), (agent, file), (agent, file, eval id) or (agent, file, eval id, repeat)."""
+"""(), (agent,), (agent, file), (agent, file, eval id) or (agent, file, eval id, repeat)."""
 
 
 class Names:
@@ -22,6 +22,8 @@ class Names:
 
     def of(self, row: Row) -> Name:
         """The name of a row."""
+        if row.kind == "all":
+            return ()
         if row.kind == "agent":
             return (self._groups[row.agent],)
         entry = self._entries[row.evalset]
@@ -35,8 +37,8 @@ class Names:
         """The names of cases given as (evalset, case)."""
         return {self.of(Row("case", -1, *pair)) for pair in pairs}
 
-    def row(self, name: Name, outline: Outline) -> Row | None:
-        """The row of that name or of what is left of it: its evalset or its agent; None if all are gone."""
+    def row(self, name: Name, outline: Outline) -> Row:
+        """The row of that name or of what is left of it: its evalset, its agent, or everything."""
         if len(name) > 1 and name[1] in self._evalsets:
             evalset = self._evalsets[name[1]]
             group = outline.group_of[evalset]
@@ -44,13 +46,13 @@ class Names:
                 repeat = int(name[3]) if len(name) > 3 else -1
                 return Row("repeat" if repeat > 0 else "case", group, evalset, case, repeat)
             return Row("evalset", group, evalset)
-        return Row("agent", self._groups.index(name[0])) if name[0] in self._groups else None
+        return Row("agent", self._groups.index(name[0])) if name and name[0] in self._groups else ALL
 
     def rows(self, names: Iterable[Name], outline: Outline) -> set[Row]:
         """The rows of those names that are all there."""
-        depth = {"agent": 1, "evalset": 2, "case": 3, "repeat": 4}
+        depth = {"all": 0, "agent": 1, "evalset": 2, "case": 3, "repeat": 4}
         found = ((name, self.row(name, outline)) for name in names)
-        return {row for name, row in found if row is not None and depth[row.kind] == len(name)}
+        return {row for name, row in found if depth[row.kind] == len(name)}
 
     def _case(self, evalset: int, eval_id: str) -> int | None:
         if evalset not in self._cases:

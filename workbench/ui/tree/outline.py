@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-Kind: TypeAlias = Literal["agent", "evalset", "case", "repeat"]
+Kind: TypeAlias = Literal["all", "agent", "evalset", "case", "repeat"]
 
 
 class Row(NamedTuple):
@@ -17,7 +17,7 @@ class Row(NamedTuple):
     all from 0; `repeat` from 1. What does not apply is -1."""
 
     kind: Kind
-    agent: int
+    agent: int = -1
     evalset: int = -1
     case: int = -1
     repeat: int = -1
@@ -31,7 +31,13 @@ class Row(NamedTuple):
                 return Row("evalset", self.agent, self.evalset)
             case "evalset":
                 return Row("agent", self.agent)
+            case "agent":
+                return ALL
         return None
+
+
+ALL = Row("all")
+"""The first row: everything. It cannot be closed."""
 
 
 class _Block(NamedTuple):
@@ -70,6 +76,8 @@ class Outline:
     def rebuild(self) -> None:
         """Lays the rows out again."""
         self._blocks, self._starts, self._headings, self._positions, self._length = [], [], {}, {}, 0
+        if self.orders is None or any(self.orders.values()):
+            self._heading(ALL)
         for group, members in enumerate(self.evalsets):
             visible = [evalset for evalset in members if self.orders is None or self.order(evalset)]
             if self.orders is not None and not visible:
@@ -97,7 +105,7 @@ class Outline:
 
     def find(self, row: Row) -> int | None:
         """The position of a row, None if it is not visible."""
-        if row.kind in ("agent", "evalset"):
+        if row.kind in ("all", "agent", "evalset"):
             return self._headings.get(row)
         heading = self._headings.get(Row("evalset", row.agent, row.evalset))
         place = None if heading is None else self._place(row.evalset, row.case)
@@ -127,6 +135,8 @@ class Outline:
 
     def has_children(self, row: Row) -> bool:
         match row.kind:
+            case "all":
+                return len(self) > 1
             case "agent":
                 return bool(self.evalsets[row.agent])
             case "evalset":
@@ -136,7 +146,7 @@ class Outline:
         return False
 
     def reveal(self, row: Row) -> None:
-        """Opens what hides the row; the caller rebuilds."""
+        """Opens what hides the row, which need not be there yet; the caller rebuilds."""
         parent = row.parent
         while parent is not None:
             (self.opened.add if parent.kind == "case" else self.closed.discard)(parent)
@@ -145,15 +155,28 @@ class Outline:
     def cases(self, row: Row) -> list[tuple[int, int]]:
         """All visible-by-filter cases at and below a row, as (evalset, case), in order, open or not."""
         match row.kind:
+            case "all":
+                return [pair for group in range(len(self.evalsets)) for pair in self.cases(Row("agent", group))]
             case "agent":
                 return [(evalset, case) for evalset in self.evalsets[row.agent] for case in self.order(evalset)]
             case "evalset":
                 return [(row.evalset, case) for case in self.order(row.evalset)]
         return [(row.evalset, row.case)]
 
+    def count(self, row: Row) -> int:
+        """How many cases the filter lets through at and below a row."""
+        match row.kind:
+            case "all":
+                return sum(self.count(Row("agent", group)) for group in range(len(self.evalsets)))
+            case "agent":
+                return sum(len(self.order(evalset)) for evalset in self.evalsets[row.agent])
+            case "evalset":
+                return len(self.order(row.evalset))
+        return 1
+
     def all_cases(self) -> list[tuple[int, int]]:
         """Every case that the filter lets through, in the order of the rows."""
-        return [pair for group in range(len(self.evalsets)) for pair in self.cases(Row("agent", group))]
+        return self.cases(ALL)
 
     def _add_evalset(self, head: Row) -> None:
         self._heading(head)

@@ -59,7 +59,11 @@ class Verdicts:
             case CaseStarted() | CaseFinished() | MetricScored():
                 self._review(event.case.evalset_file, event.case.eval_id)
             case RunFinished():
-                left = {(ref.evalset_file, ref.eval_id) for ref in self.store.current if not self.store.records[ref].finished}
+                left = {
+                    (ref.evalset_file, ref.eval_id)
+                    for ref in self.store.current
+                    if not self.store.records[ref].finished
+                }
                 for file, eval_id in left:
                     self._review(file, eval_id)
 

@@ -145,11 +145,11 @@ class CaseTree(RowView):
     def is_marked(self, position: int) -> bool:
         return self.model.is_marked(position)
 
-    def move_to(self, position: int, *, announce: bool = True) -> None:
-        super().move_to(position, announce=announce)
+    def moved(self) -> None:
         self.model.stand_on(self._cursor)
         if self.model.anchor is not None:
             self.refresh()
+        super().moved()
 
     def _visible(self) -> range:
         top = self.scroll_offset.y
@@ -163,4 +163,4 @@ class CaseTree(RowView):
         if self.size.height:
             self.scroll_to(y=max(0, self._cursor - line), animate=False)
             self.show_cursor()
-        self.post_message(self.Moved(self, self._cursor))
+        self.when_moved()

@@ -1,13 +1,14 @@
-"""The line at the bottom: up to seven keys from the table of actions."""
+"""The line at the bottom: up to seven keys from the table of actions, or for a moment a short message."""
 
 from collections.abc import Mapping, Sequence
 
 from textual.content import Content
 from textual.events import Click
+from textual.timer import Timer
 from textual.widget import Widget
 
 from workbench.actions import Action, key_label
-from workbench.ui.cells import cell_len
+from workbench.ui.cells import cell_len, cut
 
 
 class KeyLine(Widget):
@@ -19,10 +20,28 @@ class KeyLine(Widget):
             (action.id, key_label(keys[action.id][0]), action.label) for action in actions if keys[action.id]
         ]
         self._places: list[tuple[int, str]] = []
+        self._message: tuple[str, str] | None = None
+        self._silence: Timer | None = None
+
+    def say(self, text: str, variable: str = "label-strong", seconds: float = 3.0) -> None:
+        """Shows a safe text in place of the keys for a while."""
+        if self._silence is not None:
+            self._silence.stop()
+        self._message = (text, variable)
+        self._silence = self.set_timer(seconds, self.hush)
+        self.refresh()
+
+    def hush(self) -> None:
+        """Shows the keys again."""
+        self._message = None
+        self.refresh()
 
     def render(self) -> Content:
-        parts: list[tuple[str, str]] = [(" ", "")]
         self._places = []
+        if self._message is not None:
+            text, variable = self._message
+            return Content.styled(" " + cut(text, self.size.width - 2), f"${variable}")
+        parts: list[tuple[str, str]] = [(" ", "")]
         column, last = 1, len(self._shown) - 1
         # The last one ("keys") is the way to all others: it always has its place.
         reserved = cell_len(f"{self._shown[last][1]} {self._shown[last][2]}") if self._shown else 0

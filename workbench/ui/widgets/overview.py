@@ -7,8 +7,10 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from workbench.ui.cells import fit, wrap
+
 Line = tuple[str, str]
-"""A label, and a text; both safe. Without a label the text stands alone, without a text the label is a heading."""
+"""A label, and a text; both safe. Without a text the label is a heading."""
 _LABEL_WIDTH = 12
 
 
@@ -18,6 +20,7 @@ class Overview(VerticalScroll):
     def __init__(self) -> None:
         super().__init__()
         self._page = Static("", markup=False)
+        self._lines: Sequence[Line] = ()
 
     def compose(self) -> ComposeResult:
         yield self._page
@@ -25,8 +28,12 @@ class Overview(VerticalScroll):
     def show(self, title: str, lines: Sequence[Line]) -> None:
         """Replaces the page."""
         self.border_title = Content(title)
-        self._page.update(Content("\n").join(map(_line, lines)))
+        self._lines = lines
+        self._lay_out()
         self.scroll_home(animate=False)
+
+    def on_resize(self) -> None:
+        self._lay_out()
 
     def move(self, direction: str) -> bool:
         """Scrolls; whether there was anywhere to go."""
@@ -37,11 +44,16 @@ class Overview(VerticalScroll):
         self.scroll_to(y={"top": 0, "bottom": last}.get(direction, before + steps.get(direction, 0)), animate=False)
         return self.scroll_offset.y != before
 
+    def _lay_out(self) -> None:
+        width = self.scrollable_content_region.width
+        self._page.update(Content("\n").join([part for line in self._lines for part in _line(line, width)]))
 
-def _line(line: Line) -> Content:
+
+def _line(line: Line, width: int) -> list[Content]:
+    """A line of the page, as many lines of the screen as it needs; what follows the first stands under its text."""
     label, text = line
-    if not label:
-        return Content(text)
     if not text:
-        return Content.styled(label, "bold $label-strong")
-    return Content.assemble((f"{label:<{_LABEL_WIDTH}}", "$label"), text)
+        return [Content.styled(label, "bold $label-strong")]
+    first, *rest = wrap(text, max(width - _LABEL_WIDTH, 10))
+    indented = [Content(" " * _LABEL_WIDTH + more) for more in rest]
+    return [Content.assemble((fit(label, _LABEL_WIDTH - 1) + " ", "$label"), first), *indented]

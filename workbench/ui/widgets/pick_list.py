@@ -34,10 +34,10 @@ class PickList(RowView):
         self.items, self.query_text = items, query
         self._cursor = cursor
         self.rows_changed()
-        self.move_to(cursor, announce=False)
         self.scroll_to(y=0, animate=False)
+        self.move_to(cursor)
         self.show_cursor()
-        self.post_message(self.Moved(self, self._cursor))
+        self.when_moved()
 
     @property
     def item(self) -> Item | None:
@@ -54,8 +54,8 @@ class PickList(RowView):
         item = self.items[position]
         if item.heading:
             return [(item.label, "label")], []
-        kind = [(item.kind + "  ", "muted")] if item.kind else []
-        right = [(item.hint + " ", "label")] if item.hint else []
+        kind = [(item.kind + "  ", "label")] if item.kind else []
+        right = [(item.hint, "label")] if item.hint else []
         return [*kind, *self._label(item.label)], right
 
     def _label(self, label: str) -> list[Piece]:

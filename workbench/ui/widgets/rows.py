@@ -1,6 +1,6 @@
 """Lists of one-line rows that draw only what is visible, so that a key costs the same with ten rows and 50 000."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, TypeAlias
 
 from rich.segment import Segment
@@ -12,6 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from workbench.ui.cells import cell_len, cut
+from workbench.ui.pace import over_ssh
 
 Piece: TypeAlias = tuple[str, str]
 """Safe text, and the name of a component class without the widget's prefix ("" for the row's own style)."""
@@ -28,6 +29,7 @@ class RowView(ScrollView, can_focus=True):
         "rows--cursor",
         "rows--cursor-blurred",
         "rows--edge",
+        "rows--thumb",
         "rows--marked",
         "rows--strong",
         "rows--label",
@@ -43,18 +45,6 @@ class RowView(ScrollView, can_focus=True):
         "rows--not-run",
     }
 
-    class Moved(Message):
-        """The cursor stands on another row."""
-
-        def __init__(self, view: "RowView", position: int) -> None:
-            super().__init__()
-            self.view = view
-            self.position = position
-
-        @property
-        def control(self) -> "RowView":
-            return self.view
-
     class Picked(Message):
         """A row was clicked on that had the cursor already."""
 
@@ -69,6 +59,8 @@ class RowView(ScrollView, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__()
+        self.when_moved: Callable[[], None] = _nothing
+        """Called when the cursor stands on another row: at once, so that what follows is painted in the same frame."""
         self._cursor = 0
         self._styles: dict[tuple[str, str], Style] = {}
 
@@ -97,7 +89,7 @@ class RowView(ScrollView, can_focus=True):
         """The position of the cursor; 0 in an empty list."""
         return self._cursor
 
-    def move_to(self, position: int, *, announce: bool = True) -> None:
+    def move_to(self, position: int) -> None:
         """Puts the cursor on the row nearest to `position` and shows it."""
         count = self.row_count()
         position = max(0, min(position, count - 1))
@@ -107,8 +99,11 @@ class RowView(ScrollView, can_focus=True):
         if before != position:
             self.refresh_lines(before)
             self.refresh_lines(position)
-            if announce:
-                self.post_message(self.Moved(self, position))
+            self.moved()
+
+    def moved(self) -> None:
+        """The cursor stands on another row."""
+        self.when_moved()
 
     def move(self, direction: str) -> None:
         """`up`, `down`, `page_up`, `page_down` (half a page), `top` or `bottom`."""
@@ -122,10 +117,12 @@ class RowView(ScrollView, can_focus=True):
         height, top = self.size.height, self.scroll_offset.y
         if not height:
             return
+        # Over a slow line it is cheaper to scroll seldom and far: each scroll sends all rows again.
+        jump = height // 3 if over_ssh() else 0
         if self._cursor < top:
-            self.scroll_to(y=self._cursor, animate=False)
+            self.scroll_to(y=max(0, self._cursor - jump), animate=False)
         elif self._cursor >= top + height:
-            self.scroll_to(y=self._cursor - height + 1, animate=False)
+            self.scroll_to(y=self._cursor - height + 1 + jump, animate=False)
 
     def rows_changed(self) -> None:
         """To be called when the number or order of rows changed: takes the new length and paints everything."""
@@ -144,16 +141,22 @@ class RowView(ScrollView, can_focus=True):
     # Drawing
 
     def render_line(self, y: int) -> Strip:
-        # What the scrollbar leaves.
-        width, position = self.scrollable_content_region.width, y + self.scroll_offset.y
-        if position >= self.row_count():
+        width, top = self.size.width, self.scroll_offset.y
+        position, count = y + top, self.row_count()
+        if position >= count:
             return Strip.blank(width, self._style("", ""))
         look = self._look(position)
-        left, right = self.row_pieces(position, width - 1)
+        bar = thumb(count, self.size.height, top)
+        room = width - (3 if bar else 2)
+        left, right = self.row_pieces(position, room)
         edge = "*" if self.is_marked(position) else "▌" if position == self._cursor else " "
         segments = [Segment(edge, self._style(look, "edge"))]
-        segments += self._fill(left, right, width - 1, look)
-        return Strip(segments, width)
+        segments += self._fill(left, right, room, look)
+        if bar:
+            segments.append(Segment(" ", self._style(look, "")))
+        last = ("▐", self._style("", "thumb")) if y in bar else (" ", self._style(look, ""))
+        # Each segment costs some forty bytes of colour codes: neighbours of one style become one.
+        return Strip(Segment.simplify([*segments, Segment(*last)]), width)
 
     def notify_style_update(self) -> None:
         self._styles.clear()
@@ -214,3 +217,16 @@ class RowView(ScrollView, can_focus=True):
                 self.post_message(self.Picked(self, position))
             else:
                 self.move_to(position)
+
+
+def _nothing() -> None:
+    """Nobody listens."""
+
+
+def thumb(count: int, height: int, top: int) -> range:
+    """The lines on which a scroll bar of our own shows where we are. Textual's would be sent again with each layout."""
+    if count <= height or height < 1:
+        return range(0)
+    size = max(1, height * height // count)
+    start = round(top * (height - size) / (count - height))
+    return range(start, start + size)

@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from workbench.ui.detail.pane import CaseDetail
+from workbench.ui.tree.outline import ALL
 from workbench.ui.tree.query import parse_query
 from workbench.ui.tree.verdicts import Verdicts
 from workbench.ui.widgets.case_tree import CaseTree
@@ -100,7 +101,7 @@ class Cases(Vertical):
         if model.anchor is not None:
             words.append("marking a range")
         if not model.query.empty:
-            words.append(f"{len(model.outline.all_cases())} of {sum(model.outline.sizes)}")
+            words.append(f"{model.outline.count(ALL):,} of {sum(model.outline.sizes):,}")
         if model.sort != "file":
             words.append(f"by {model.sort}")
         self.border_subtitle = Content(" · ".join(words)) if words else None
