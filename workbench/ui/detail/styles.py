@@ -18,7 +18,7 @@ _RULES = {
     "heading": "color: $label-strong; text-style: bold;",
     "rule": "color: $border-blurred;",
     "hint": "color: $accent; text-style: bold;",
-    "fold": "color: $accent;",
+    "fold": "color: $label;",
     "status-error-strong": "color: $status-error; text-style: bold;",
     "diff-same": "color: $diff-same;",
     "diff-differs": "color: $diff-differs; text-style: bold;",

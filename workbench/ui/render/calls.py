@@ -9,7 +9,7 @@ from workbench.metrics.json_difference import shown, type_name
 from workbench.model.invocation import ToolCall
 from workbench.text import one_line, plain
 from workbench.ui.render.json_text import INDENT, compact, is_marked, pretty, step
-from workbench.ui.render.lines import Line, Segment, beside, joined, width_of, wrap, wrap_indented
+from workbench.ui.render.lines import Line, Segment, beside, cut_line, fold, joined, width_of, wrap, wrap_indented
 from workbench.ui.render.rows import GLYPHS, View, label, mark_lead, pair, under
 
 BRIEF_LINES = 12
@@ -57,28 +57,28 @@ def call_lines(
     if short is not None:
         return [short]
     lines = _in_a_row(name, args, marked, mark, width) or list(wrap_indented(_spread(name, args, marked, mark), width))
-    return lines if view.full or len(lines) <= BRIEF_LINES else _brief(lines, mark)
+    return lines if view.full or len(lines) <= BRIEF_LINES else _brief(lines, mark, width)
 
 
-def _brief(lines: list[Line], mark: str) -> list[Line]:
+def _brief(lines: list[Line], mark: str, width: int) -> list[Line]:
     """The lines around what is marked, or the first ones where nothing is."""
     near = {0, len(lines) - 1}
     for index, line in enumerate(lines):
         if mark and any(segment.style == mark for segment in line):
             near.update((index - 1, index, index + 1))
     if len(near) <= 2:
-        return [*lines[: BRIEF_LINES - 1], (Segment(f"… {len(lines) - BRIEF_LINES + 1:,} more lines", "fold"),)]
+        return [*lines[: BRIEF_LINES - 1], fold(f"… {len(lines) - BRIEF_LINES + 1:,} more lines", width)]
     kept: list[Line] = []
     gap = 0
     for index, line in enumerate(lines):
         if index in near and len(kept) < 4 * BRIEF_LINES:
             if gap:
-                kept.append((Segment(f"  … {gap:,} more lines", "fold"),))
+                kept.append(fold(f"  … {gap:,} more lines", width))
             kept.append(line)
             gap = 0
         else:
             gap += 1
-    return [*kept, (Segment(f"  … {gap:,} more lines", "fold"),)] if gap else kept
+    return [*kept, fold(f"  … {gap:,} more lines", width)] if gap else kept
 
 
 def _in_a_row(name: Segment, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> list[Line]:
@@ -169,7 +169,7 @@ def _aside(rows: Sequence[dict[str, Any]], view: View) -> bool:
 
 def _heading(expected: int, actual: int, aside: bool, view: View) -> Line:
     if not aside:
-        return (Segment(f"{expected} expected, {actual} made", "muted"),)
+        return cut_line((Segment(f"{expected} expected, {actual} made", "muted"),), view.room)
     return next(
         beside([(Segment(f"expected: {expected}", "label"),)], [(Segment(f"actual: {actual}", "label"),)], view.column)
     )
@@ -212,7 +212,7 @@ def _difference_lines(differences: Sequence[dict[str, Any]], row: dict[str, Any]
     counted = row.get("more_differences")
     more = len(differences) - len(kept) + (counted if isinstance(counted, int) else 0)
     if more:
-        yield (Segment(f"… {more} more values differ", "fold"),)
+        yield fold(f"… {more:,} more values differ", view.room)
 
 
 def _phrase(item: dict[str, Any], side: str) -> str:
@@ -229,8 +229,9 @@ def match_type_words(scored: MetricResult) -> Line:
     rule: Line = (Segment(used, "strong"),) if used else ()
     if used and scored.details.get("ignore_args") is True:
         rule = (*rule, Segment(", arguments ignored", "muted"))
+    reached = scored.score if scored.score is not None else 0.0
     told = [
-        (Segment(f"{one_line(str(name))} ", "muted"), Segment(f"{value:.2f}"))
+        (Segment(f"{one_line(str(name))} ", "muted"), Segment(f"{value:.2f}", "strong" if value > reached else ""))
         for name, value in (others.items() if isinstance(others, dict) else ())
         if name != used and isinstance(value, int | float)
     ]

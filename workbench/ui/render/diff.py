@@ -7,9 +7,9 @@ from workbench.store import CaseRecord
 from workbench.ui.render.document import Document, Subject
 from workbench.ui.render.error import error_lines
 from workbench.ui.render.file_view import case_faults, file_document
-from workbench.ui.render.lines import Line, Segment
+from workbench.ui.render.lines import Line
 from workbench.ui.render.reference import case_setting, criteria_part
-from workbench.ui.render.rows import View
+from workbench.ui.render.rows import View, remark
 from workbench.ui.render.scores import verdict_head
 from workbench.ui.render.status import worst
 from workbench.ui.render.turn import turn_lines
@@ -29,7 +29,7 @@ def build(subject: Subject, view: View) -> Document:
         if subject.entry is not None:
             document.add(criteria_part(subject.entry, view))
     if subject.case is not None:
-        document.add(case_setting(subject.case, view))
+        document.add(case_setting(subject.case, view, ran=ran))
     above = bool(document.lines)
     _add_turns(document, subject, view, ran)
     if record is not None and document.turns:
@@ -66,7 +66,7 @@ def _add_turns(document: Document, subject: Subject, view: View, ran: bool) -> N
         document.add(turn_lines(title, turn, reference, view, running=running, judged=ran))
     if ran and not total:
         document.gap()
-        document.add([(Segment(" No turn yet." if running else " No turn took place.", "muted"),)])
+        document.add(remark("No turn yet." if running else "No turn took place.", view))
 
 
 def _opening(record: CaseRecord, above: bool) -> int | None:

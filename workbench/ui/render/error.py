@@ -37,15 +37,18 @@ def error_lines(error: CaseError, view: View, *, traceback: bool | None = None) 
     if error.hint.strip():
         yield from hang([Segment(" → ", "hint")], wrap([safe(error.hint.strip())], width - 3), 3)
     if error.traceback.strip():
-        yield from _traceback(error.traceback.strip("\n"), width, view.full if traceback is None else traceback)
+        unfolded = view.full if traceback is None else traceback
+        yield from _traceback(error, width, unfolded)
 
 
-def _traceback(text: str, width: int, unfolded: bool) -> Iterator[Line]:
+def _traceback(error: CaseError, width: int, unfolded: bool) -> Iterator[Line]:
+    text = error.traceback.strip("\n")
     count = text.count("\n") + 1
-    if not unfolded and count > 1:
-        folded = Segment(f"traceback, {count} lines; the last one:", "muted")
-        yield from hang([Segment(" ▸ ", "fold")], wrap([folded], width - 3), 3)
-        yield from hang([], wrap([Segment(plain(text.rsplit("\n", 1)[1]), "muted")], width - 3), 3)
+    if unfolded or count == 1:
+        yield from hang([Segment(" ▾ ", "hint")], [(Segment("traceback", "muted"),)], 3)
+        yield from hang([], wrap([safe(text, "muted")], width - 3), 3)
         return
-    yield from hang([Segment(" ▾ ", "hint")], [(Segment("traceback", "muted"),)], 3)
-    yield from hang([], wrap([safe(text, "muted")], width - 3), 3)
+    last = text.rsplit("\n", 1)[1]
+    told = last.strip() in error.message or last.partition(": ")[2][:60] in error.message
+    words = f"traceback, {count} lines" if told else f"traceback, {count} lines, at the end {plain(last.strip())}"
+    yield from hang([Segment(" ▸ ", "fold")], wrap([Segment(words, "muted")], width - 3), 3)

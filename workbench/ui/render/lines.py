@@ -30,7 +30,7 @@ _FURTHER = 2
 _JOINERS = "\u200d\ufe0f"
 # What a terminal draws as one: a character with its variation selector and everything joined to it.
 _CLUSTER = re.compile("[^\u200d](?:\ufe0f|\u200d.?)+|\u200d.?", re.DOTALL)
-_NOT_AT_START = frozenset("、。，．・：；？！）］｝」』】〉》ーぁぃぅぇぉっゃゅょァィゥェォッャュョ％‰℃")
+_NOT_AT_START = frozenset("、。，．・：；？！）］｝」』】〉》ーぁぃぅぇぉっゃゅょァィゥェォッャュョ％‰℃…)]},.:;!?%")
 
 
 def safe(text: str, style: str = "") -> Segment:
@@ -95,6 +95,11 @@ def cut_line(line: Line, width: int) -> Line:
         kept.append(segment)
         room -= size
     return tuple(kept)
+
+
+def fold(words: str, width: int) -> Line:
+    """One line of at most `width` cells that stands for what is not shown."""
+    return cut_line((Segment(words, "fold"),), width)
 
 
 def hang(lead: Iterable[Segment], body: Iterable[Line], gutter: int) -> Iterator[Line]:

@@ -8,8 +8,8 @@ from workbench.text import one_line, plain
 from workbench.ui.render.document import Document, Subject
 from workbench.ui.render.error import error_lines
 from workbench.ui.render.json_text import compact
-from workbench.ui.render.lines import Line, Segment, hang, rule, safe, wrap
-from workbench.ui.render.rows import View
+from workbench.ui.render.lines import Line, Segment, fold, hang, rule, safe, wrap
+from workbench.ui.render.rows import View, remark
 
 BRIEF_OUTPUT = 200
 _STREAMS = ("stderr", "stdout")
@@ -20,7 +20,7 @@ def build(subject: Subject, view: View) -> Document:
     document = Document()
     record = subject.record
     if record is None:
-        document.add([(Segment(" Nothing yet: the case has not run.", "muted"),)])
+        document.add(remark("Nothing yet: the case has not run.", view))
         return document
     if record.error is not None:
         document.add(error_lines(record.error, view, traceback=True))
@@ -31,7 +31,7 @@ def build(subject: Subject, view: View) -> Document:
             document.add(_output(stream, text, view))
     if not any(record.output.values()) and record.finished:
         document.gap()
-        document.add([(Segment(" The agent printed nothing.", "muted"),)])
+        document.add(remark("The agent printed nothing.", view))
     for number, turn in enumerate(record.turns, 1):
         document.gap()
         document.turns.append(len(document.lines))
@@ -45,7 +45,7 @@ def _output(stream: str, text: str, view: View) -> Iterator[Line]:
     lines = text.rstrip("\n").split("\n")
     if not view.full and len(lines) > BRIEF_OUTPUT:
         # The newest lines say why it stopped.
-        yield (Segment(f" … {len(lines) - BRIEF_OUTPUT:,} more lines above", "fold"),)
+        yield fold(f" … {len(lines) - BRIEF_OUTPUT:,} more lines above", view.width)
         lines = lines[-BRIEF_OUTPUT:]
     yield from hang([], wrap([Segment(plain("\n".join(lines), limit=400_000))], view.width - 2), 1)
 
@@ -61,19 +61,22 @@ def _turn(turn: Turn, view: View) -> Iterator[Line]:
 def _entry(kind: str, body: list[Segment], view: View) -> Iterator[Line]:
     lines = list(wrap(body, max(view.width - 11, 10)))
     if not view.full and len(lines) > 12:
-        lines = [*lines[:10], (Segment(f"… {len(lines) - 10:,} more lines", "fold"),)]
+        lines = [*lines[:10], fold(f"… {len(lines) - 10:,} more lines", view.width - 11)]
     yield from hang([Segment(f" {kind}", "label")], lines, 10)
 
 
 def _steps(turn: Turn) -> Iterator[tuple[str, str, Segment]]:
     """(kind, author, what) of everything that happened in the turn, as far as it can be read."""
     yield "user", "", Segment(plain(_text(turn.user)))
-    events = turn.acted or _events(turn.actual)
-    for event in events:
+    said = Segment("")
+    for event in turn.acted or _events(turn.actual):
         if isinstance(event, dict):
-            yield from _event_steps(event)
+            for kind, author, said in _event_steps(event):
+                yield kind, author, said
     if turn.actual is not None:
-        yield "answer", "", Segment(plain(_text(turn.actual.get("final_response"))) or "nothing")
+        answer = plain(_text(turn.actual.get("final_response")))
+        if not answer or answer != said.text:
+            yield "answer", "", Segment(answer or "nothing")
 
 
 def _events(actual: dict[str, Any] | None) -> list[Any]:

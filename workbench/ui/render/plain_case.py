@@ -18,6 +18,6 @@ def plain_case(record: CaseRecord, width: int) -> Iterator[str]:
     name = title(subject, view.width - sum(len(segment.text) for segment in ending) - 8)
     lines: list[Line] = [rule((Segment(name, "heading"),), ending, view.width)]
     lines += diff.build(subject, view).lines
-    lines += [(), *score_pane.build(subject, view).lines, ()]
+    lines += [(), *score_pane.score_lines(subject, view, explained=False), ()]
     for line in lines:
         yield text_of(line).rstrip()

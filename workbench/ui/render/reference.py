@@ -8,7 +8,7 @@ from workbench.model.criteria import Criterion
 from workbench.model.evalset import EvalCase
 from workbench.text import one_line, plain
 from workbench.ui.render.json_text import compact, pretty, pretty_lines
-from workbench.ui.render.lines import Line, Segment, safe, wrap, wrap_indented
+from workbench.ui.render.lines import Line, Segment, fold, safe, wrap, wrap_indented
 from workbench.ui.render.rows import View, label, part, under
 from workbench.ui.render.status import figure
 
@@ -26,9 +26,10 @@ def criteria_part(entry: EvalsetEntry, view: View) -> Iterator[Line]:
     yield from under((), wrap([safe(entry.criteria.reason, "muted")], view.room))
 
 
-def case_setting(case: EvalCase, view: View) -> Iterator[Line]:
-    """What the case brings along besides its turns."""
-    if case.session_input:
+def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
+    """What the case brings along besides its turns; once it has run, only what its transcript cannot be read
+    without."""
+    if case.session_input and not ran:
         yield from under(label("session"), _session(case.session_input, view))
     if case.scenario is not None:
         yield from _scenario(case.scenario, view)
@@ -36,7 +37,7 @@ def case_setting(case: EvalCase, view: View) -> Iterator[Line]:
     for rubric in case.rubrics:
         yield from under(lead, wrap(_rubric(rubric), view.room))
         lead = ()
-    if case.final_session_state:
+    if case.final_session_state and not ran:
         yield from under(label("end state"), pretty_lines(case.final_session_state, view.room))
 
 
@@ -60,7 +61,7 @@ def _session(session: dict[str, Any], view: View) -> Iterator[Line]:
         if len(lines) > 1 and view.full:
             lines = list(wrap_indented([lead, *pretty(session["state"])], view.room))
         elif len(lines) > STATE_LINES:
-            lines = [*lines[:STATE_LINES], (Segment(f"… {len(lines) - STATE_LINES:,} more lines", "fold"),)]
+            lines = [*lines[:STATE_LINES], fold(f"… {len(lines) - STATE_LINES:,} more lines", view.room)]
         yield from lines
 
 

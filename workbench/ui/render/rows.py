@@ -62,6 +62,11 @@ def part(name: str, body: Iterable[Segment], view: View) -> Iterator[Line]:
     return hang(label(name), wrap(body, view.room), GUTTER)
 
 
+def remark(words: str, view: View, style: str = "muted") -> Iterator[Line]:
+    """A sentence of ours over the whole width."""
+    return hang([Segment(" ")], wrap([Segment(words, style)], max(view.width, MIN_WIDTH) - 1), 1)
+
+
 def under(lead: Line, body: Iterable[Line]) -> Iterator[Line]:
     """Lines beside the gutter that holds `lead`."""
     return hang(lead, body, GUTTER)

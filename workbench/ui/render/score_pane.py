@@ -1,6 +1,6 @@
 """The pane "Scores": every criterion over the case and turn by turn, with its reason; which criteria apply, and why."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from workbench.events import MetricResult
@@ -10,9 +10,9 @@ from workbench.text import one_line, plain
 from workbench.ui.render.calls import match_type_words
 from workbench.ui.render.document import Document, Subject
 from workbench.ui.render.json_text import pretty_lines
-from workbench.ui.render.lines import Line, Segment, hang, joined, safe, wrap
+from workbench.ui.render.lines import BLANK, Line, Segment, fold, hang, joined, safe, wrap
 from workbench.ui.render.reference import criteria_part
-from workbench.ui.render.rows import View, label, part, under
+from workbench.ui.render.rows import View, label, part, remark, under
 from workbench.ui.render.scores import verdict_head
 from workbench.ui.render.status import figure, glyph, score_text
 from workbench.ui.status import FACES
@@ -29,47 +29,51 @@ _TOLD = _CALLS_TOLD | _WORDS_TOLD | {"turns", "lowest_turn"}
 def build(subject: Subject, view: View) -> Document:
     """The whole pane."""
     document = Document()
+    document.add(score_lines(subject, view, explained=view.full))
+    if subject.record is not None and subject.record.metrics and not view.full:
+        document.gap()
+        document.add([fold(" ▸ what the criteria mean, matching words, other details", view.width)])
+    return document
+
+
+def score_lines(subject: Subject, view: View, *, explained: bool) -> Iterator[Line]:
+    """Every score; `explained`: also what each criterion measures and how to read it."""
     record = subject.record
     if record is not None:
         for result in record.metrics.values():
             if result.status != "informational":
-                document.add(_criterion(result, record, view))
-                document.gap()
+                yield from _criterion(result, record, view, explained)
+                yield BLANK
         if not record.metrics:
-            document.add([(Segment(_no_scores(record), "muted"),)])
-            document.gap()
-        figures = [result for result in record.metrics.values() if result.status == "informational"]
-        document.add(_figures(figures, record, view))
-    document.add(_source(subject, view))
-    if record is not None and record.metrics and not view.full:
-        document.gap()
-        document.add([(Segment(" ▸ what the criteria mean, matching words, other details", "fold"),)])
-    return document
+            yield from remark(_no_scores(record), view)
+            yield BLANK
+        yield from _figures(record, view)
+    yield from _source(subject, view)
 
 
 def _no_scores(record: CaseRecord) -> str:
     if not record.finished:
-        return " No scores yet."
-    return " No scores: the case ended before it could be judged." if record.error else " No scores."
+        return "No scores yet."
+    return "No scores: the case ended before it could be judged." if record.error else "No scores."
 
 
-def _criterion(result: MetricResult, record: CaseRecord, view: View) -> Iterator[Line]:
+def _criterion(result: MetricResult, record: CaseRecord, view: View, explained: bool) -> Iterator[Line]:
     name = result.name
     turns = [(number, turn.metrics[name]) for number, turn in enumerate(record.turns, 1) if name in turn.metrics]
     several = len(turns) > 1
     told_by_turns = several and any(turn.reason and turn.reason in result.reason for _, turn in turns)
     yield from verdict_head(result, view, reason=not told_by_turns)
-    yield from hang([], _about(result, View(view.width - _INDENT, view.full)), _INDENT)
+    yield from hang([], _about(result, View(view.width - _INDENT, view.full), explained), _INDENT)
     gutter = _TURN if several else _INDENT
     for number, turn in turns:
         lead = [Segment(f"   turn {number}", "label")] if several else []
         yield from hang(lead, _turn(turn, View(view.width - gutter, view.full), alone=not several), gutter)
 
 
-def _about(result: MetricResult, view: View) -> Iterator[Line]:
+def _about(result: MetricResult, view: View, explained: bool) -> Iterator[Line]:
     """What the criterion is, how it compares, and what its details say over the whole case."""
-    info = known().get(result.name)
-    if info is not None and view.full:
+    info = known().get(result.name) if explained else None
+    if info is not None:
         yield from wrap([Segment(f"{info.title}. {info.measures} {info.how_to_read}", "muted")], view.width)
     if match_type_words(result):
         yield from wrap(match_type_words(result), view.width)
@@ -79,7 +83,7 @@ def _about(result: MetricResult, view: View) -> Iterator[Line]:
 def _turn(result: MetricResult, view: View, *, alone: bool) -> Iterator[Line]:
     if not alone:
         score = score_text(result) or FACES[result.status].word
-        yield (glyph(result.status), Segment(f" {score}", FACES[result.status].variable))
+        yield from wrap([glyph(result.status), Segment(f" {score}", FACES[result.status].variable)], view.width)
         if result.reason:
             yield from wrap([Segment(plain(result.reason))], view.width)
     if view.full or result.status != "passed":
@@ -138,18 +142,28 @@ def _simple(value: object) -> str:
     return figure(value) if isinstance(value, int | float) else one_line(str(value))
 
 
-def _figures(results: Sequence[MetricResult], record: CaseRecord, view: View) -> Iterator[Line]:
+def _figures(record: CaseRecord, view: View) -> Iterator[Line]:
     """What only informs: the cost of the case, and ADK's figures, averages over its turns."""
-    yield from part("cost", [Segment(_cost(record))], view) if record.finished else ()
+    if record.finished:
+        yield from part("cost", [Segment(_cost(record))], view)
+    results = [result for result in record.metrics.values() if result.status == "informational"]
     lead = label("a turn")
     for result in results:
-        words = [Segment(f"{one_line(result.name, limit=100)} "), Segment(score_text(result) or "unknown", "strong")]
-        rest = {key: value for key, value in result.details.items() if value is not None and _is_number(value)}
-        if rest and (view.full or len(rest) < 5):
-            told = [(Segment(f"{_name(key)} {_simple(value)}", "muted"),) for key, value in rest.items()]
-            words += [Segment("  "), *joined(told)]
-        yield from under(lead, wrap(words, view.room))
-        lead = ()
+        if result.score is not None:
+            yield from under(lead, wrap(_figure_words(result, view), view.room))
+            lead = ()
+    unknown = [one_line(result.name, limit=100) for result in results if result.score is None]
+    if unknown:
+        yield from under(lead, wrap([Segment(f"not reported: {', '.join(unknown)}", "muted")], view.room))
+
+
+def _figure_words(result: MetricResult, view: View) -> Iterator[Segment]:
+    yield Segment(f"{one_line(result.name, limit=100)} ")
+    yield Segment(score_text(result), "strong")
+    parts = {key: value for key, value in result.details.items() if _is_number(value)}
+    if view.full or len(parts) < 5:
+        for key, value in parts.items():
+            yield Segment(f"  {_name(key)} {_simple(value)}", "muted")
 
 
 def _cost(record: CaseRecord) -> str:

@@ -12,7 +12,8 @@ from workbench.ui.render.status import badge, glyph, score_text
 from workbench.ui.status import FACES
 
 EXPLAINED_BELOW = frozenset(["tool_trajectory_avg_score", "response_match_score"])
-"""Criteria whose reason the turn itself shows in detail: one line of it is enough there."""
+"""Criteria whose reason the turn itself shows in detail: its beginning is enough there."""
+REASON_LINES = 2
 _SUFFIX = re.compile("(_avg)?(_score)?(_v[0-9]+)?$")
 
 
@@ -45,16 +46,22 @@ def chips(results: Sequence[MetricResult], width: int) -> Line:
 def turn_scores(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
     """The verdicts of one turn: what did not pass on lines of its own with the reason, then what passed."""
     verdicts = [result for result in by_weight(results) if result.status not in ("informational", "not_applicable")]
-    passed = [chip(result) for result in verdicts if result.status == "passed"]
+    passed = [result for result in verdicts if result.status == "passed"]
     for result in verdicts:
         if result.status != "passed":
             yield from _one_or_two_lines((Segment(" "), *chip(result)), view)
             yield from hang([], _reason(result, view), 3)
-    together = joined(passed, "   ")
-    if width_of(together) < view.width:
-        passed = [together] if passed else []
-    for line in passed:
-        yield from hang([], wrap(line, view.width - 1), 1)
+    for line in _together(passed, view.width - 1):
+        yield (Segment(" "), *line)
+
+
+def _together(results: Sequence[MetricResult], width: int) -> list[Line]:
+    """Chips on one line if they fit with short names, else one a line."""
+    for short in (False, True):
+        line = joined((chip(result, short=short) for result in results), "   ")
+        if 0 < width_of(line) <= width:
+            return [line]
+    return [line for result in results for line in wrap(chip(result), width)]
 
 
 def _reason(result: MetricResult, view: View) -> Iterator[Line]:
@@ -62,9 +69,9 @@ def _reason(result: MetricResult, view: View) -> Iterator[Line]:
         return
     body = [Segment(plain(result.reason), "muted")]
     lines = list(wrap(body, max(view.width - 4, 10)))
-    if len(lines) > 1 and not view.full and result.name in EXPLAINED_BELOW:
-        first = text_of(lines[0])
-        lines = [(Segment(cut(f"{first} …", view.width - 4, end=" …"), "muted"),)]
+    if len(lines) > REASON_LINES and not view.full and result.name in EXPLAINED_BELOW:
+        last = f"{text_of(lines[REASON_LINES - 1])} …"
+        lines[REASON_LINES - 1 :] = [(Segment(cut(last, view.width - 4, end=" …"), "muted"),)]
     yield from lines
 
 

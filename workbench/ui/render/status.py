@@ -7,6 +7,8 @@ from workbench.events import MetricResult, MetricStatus
 from workbench.ui.render.lines import Line, Segment
 from workbench.ui.status import FACES, Status
 
+_HUGE = 1e12
+
 
 def badge(status: Status) -> Line:
     """`✗ FAIL`."""
@@ -33,6 +35,8 @@ def score_text(result: MetricResult) -> str:
         return ""
     if threshold is None or result.status == "informational":
         return figure(score)
+    if max(abs(score), abs(threshold)) >= _HUGE:
+        return f"{score:g} {'≥' if score >= threshold else '<'} {threshold:g}"
     digits = 2
     while digits < 17 and score != threshold and f"{score:.{digits}f}" == f"{threshold:.{digits}f}":
         digits += 1
@@ -42,6 +46,8 @@ def score_text(result: MetricResult) -> str:
 
 def figure(value: float) -> str:
     """A figure that is no share: whole numbers without decimals, others with three at most."""
+    if abs(value) >= _HUGE:
+        return f"{value:g}"
     if math.isfinite(value) and value == int(value):
         return f"{int(value):,}"
     return f"{value:,.3f}".rstrip("0")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from workbench.text import DEFAULT_LIMIT, plain, visible
-from workbench.ui.render.lines import Line, Segment, wrap
+from workbench.ui.render.lines import Line, Segment, fold, wrap
 from workbench.ui.render.rows import View, mark_lead, pair, under
 from workbench.ui.render.words import Piece, compare, differs, from_marks
 
@@ -23,7 +23,9 @@ def text_lines(text: str, width: int, view: View, style: str = "") -> list[Line]
     if not text:
         return [_nothing()]
     kept = text if view.full else text[:BRIEF_CHARACTERS]
-    return _cut(wrap([Segment(plain(kept, limit=_FULL), style)], width), view, _lines_in(text[len(kept) :], width))
+    return _cut(
+        wrap([Segment(plain(kept, limit=_FULL), style)], width), width, view, _lines_in(text[len(kept) :], width)
+    )
 
 
 def compared(
@@ -84,16 +86,16 @@ def _nothing() -> Line:
 def _side(pieces: Sequence[Piece], width: int, view: View) -> list[Line]:
     if not differs(pieces):
         return text_lines("".join(text for text, _ in pieces), width, view)
-    return _cut(wrap(_excerpt(pieces, view), width), view)
+    return _cut(wrap(_excerpt(pieces, view), width), width, view)
 
 
-def _cut(lines: Iterator[Line], view: View, beyond: int = 0) -> list[Line]:
+def _cut(lines: Iterator[Line], width: int, view: View, beyond: int = 0) -> list[Line]:
     """The first lines, and how many more there are; `beyond` more are known of and not among `lines`."""
     if view.full:
         return list(lines)
     kept = list(islice(lines, BRIEF_LINES))
     more = sum(1 for _ in lines) + beyond
-    return [*kept, (Segment(f"… {'about ' * bool(beyond)}{more:,} more lines", "fold"),)] if more else kept
+    return [*kept, fold(f"… {'about ' * bool(beyond)}{more:,} more lines", width)] if more else kept
 
 
 def _lines_in(text: str, width: int) -> int:

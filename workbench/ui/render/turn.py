@@ -115,7 +115,7 @@ def _on_the_way(expected: dict[str, Any] | None, actual: dict[str, Any], view: V
     if not wanted:
         yield from _one_side({"intermediate_data": {"intermediate_responses": _as_responses(got)}}, view)
         return
-    yield from under(label("agents"), [(Segment(f"{len(wanted)} expected, {len(got)} said", "muted"),)])
+    yield from part("agents", [Segment(f"{len(wanted)} expected, {len(got)} said", "muted")], view)
     for one, other in _by_author(wanted, got):
         author = (one or other or ("", ""))[0]
         yield from under((), wrap([Segment(one_line(author) or "(no author)", "name")], view.room))
@@ -147,13 +147,13 @@ def _answer(expected: Any, actual: Any, marks: tuple[object, object], referenced
     wanted = None if expected is None else content_text(expected)
     got = None if actual is None else content_text(actual)
     if not referenced or (wanted is None and got is None):
-        empty = [(Segment("none, and none expected" if referenced else "none", "muted"),)]
-        yield from under(label("answer"), empty if got is None else text_lines(got, view.room, view))
+        empty = [Segment("none, and none expected" if referenced else "none", "muted")]
+        yield from under(label("answer"), wrap(empty, view.room) if got is None else text_lines(got, view.room, view))
     elif wanted is not None and wanted == got:
         yield from under((*label("answer"), Segment(" = same", "diff-same")), text_lines(wanted, view.room, view))
     else:
         words = "the agent gave none" if got is None else "none was expected" if wanted is None else ""
-        yield from under(label("answer"), [(Segment(words, "muted"),)] if words else [()])
+        yield from part("answer", [Segment(words, "muted")], view)
         yield from compared(wanted, got, view, marks)
     yield from _other_answer_parts(actual, view)
 

@@ -21,7 +21,8 @@ _SINGLE = (
     "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 _TOKEN = re.compile(rf"(\s*)({_SINGLE}|(?:(?!{_SINGLE})\w)+|[^\w\s]|$)")
-_SMALL_GAP = re.compile(r"(?!.*\n\s*\n)\W{0,3}", re.DOTALL)
+_BLANKS = re.compile(r"(?!.*\n\s*\n)\s{0,3}", re.DOTALL)
+_BLANKS_AND_MARKS = re.compile(r"(?!.*\n\s*\n)\W{0,3}", re.DOTALL)
 LIMIT = 100_000
 """Characters of each text that are compared: as many as are ever shown."""
 
@@ -46,7 +47,7 @@ def compare(expected: str, actual: str) -> tuple[tuple[Piece, ...], tuple[Piece,
     rows, columns = {row for row, _ in pairs}, {column for _, column in pairs}
     missing = _spans(left, rows, {row for row, _ in uneven})
     extra = _spans(right, columns, {column for _, column in uneven})
-    return tuple(_pieces(expected, missing, "missing")), tuple(_pieces(actual, extra, "extra"))
+    return tuple(_pieces(expected, missing, "missing", _BLANKS)), tuple(_pieces(actual, extra, "extra", _BLANKS))
 
 
 def from_marks(marks: Any, text: str, kind: Kind) -> tuple[Piece, ...] | None:
@@ -65,7 +66,7 @@ def from_marks(marks: Any, text: str, kind: Kind) -> tuple[Piece, ...] | None:
         whole = "".join([part for part, _ in marks])
     except (TypeError, ValueError):
         return None
-    return tuple(_pieces(text, spans, kind)) if whole == text else None
+    return tuple(_pieces(text, spans, kind, _BLANKS_AND_MARKS)) if whole == text else None
 
 
 def differs(pieces: Iterable[Piece]) -> bool:
@@ -107,12 +108,12 @@ def _spans(words: list[_Word], matched: set[int], uneven: set[int]) -> Iterator[
             yield word.start, word.end
 
 
-def _pieces(text: str, spans: Iterable[Span], kind: Kind) -> Iterator[Piece]:
-    """The text cut at the spans; those with nothing but a blank or a comma between them are one."""
+def _pieces(text: str, spans: Iterable[Span], kind: Kind, small_gap: re.Pattern[str]) -> Iterator[Piece]:
+    """The text cut at the spans; those with no more than `small_gap` between them are one."""
     reached, open_span = 0, None
     for start, end in spans:
         if open_span is not None:
-            if start - open_span[1] <= 3 and _SMALL_GAP.fullmatch(text, open_span[1], start):
+            if start - open_span[1] <= 3 and small_gap.fullmatch(text, open_span[1], start):
                 open_span = (open_span[0], end)
                 continue
             yield text[open_span[0] : open_span[1]], kind

@@ -1,0 +1,44 @@
+"""A bare app around the detail, in a real theme."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.app import App, ComposeResult
+
+from workbench.ui.detail.pane import CaseDetail
+from workbench.ui.themes import load_themes, variable_defaults
+
+
+class DetailApp(App[None]):
+    """Nothing but the detail."""
+
+    CSS = "CaseDetail { width: 1fr; height: 1fr; }"
+
+    def __init__(self, themes: Path) -> None:
+        super().__init__()
+        self.detail = CaseDetail()
+        for theme in load_themes([themes])[0].values():
+            self.register_theme(theme)
+        self.theme = "night"
+        self.animation_level = "none"
+
+    def compose(self) -> ComposeResult:
+        yield self.detail
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return variable_defaults(self.current_theme)
+
+    def seen(self) -> list[str]:
+        """The lines of the whole screen as text."""
+        width, height = self.size
+        strips = self.screen._compositor.render_strips()  # what is sent to a terminal; there is no public way to it
+        return ["".join(segment.text for segment in strip)[:width].rstrip() for strip in strips[:height]]
+
+
+MakeApp = Callable[[], DetailApp]
+
+
+@pytest.fixture
+def make_app(repository: Path) -> MakeApp:
+    return lambda: DetailApp(repository / "themes")

@@ -1,0 +1,271 @@
+"""The detail on a screen: what opens where, what moves and what stays."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+
+from tests.hostile import HOSTILE, leaks
+from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
+from workbench.events import CaseRef
+from workbench.store import CaseRecord
+from workbench.ui.detail.body import Body
+from workbench.ui.detail.pane import CaseDetail, Direction
+
+MakeApp = Callable[[], Any]
+GOLDEN = Path(__file__).parent / "golden"
+
+
+async def show(pilot: Pilot[None], record: CaseRecord | None) -> CaseDetail:
+    detail = pilot.app.query_one(CaseDetail)
+    detail.show(record, None, None)
+    await pilot.pause()
+    await pilot.pause()
+    return detail
+
+
+def long_answer() -> CaseRecord:
+    text = "\n".join(f"line {number}" for number in range(200))
+    return execute([turn("hi", (), "x")], [recorded("hi", (), text)])
+
+
+async def test_it_opens_at_the_first_failing_turn(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(48, 20)) as pilot:
+        await show(pilot, late_parcel())
+        lines = app.seen()
+    assert lines[0].startswith("╭─ order_… › refunds › late_parcel ──")
+    assert lines[0].endswith("✗ FAIL ─╮")
+    assert lines[1] == "│ 1 Diff  2 Scores  3 Log          turn 2 of 3 │"
+    assert "tool_trajectory_avg_score 0.67 < 1.00" in lines[2]
+    assert lines[3].startswith("│─ turn 2 of 3 ──")
+    assert "args.amount: number 12.5" in lines[5]
+
+
+@pytest.mark.parametrize(("width", "height"), [(48, 22), (120, 36)])
+async def test_a_failed_case_looks_like_this(width: int, height: int, make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(width, height)) as pilot:
+        await show(pilot, late_parcel())
+        found = "\n".join(app.seen()) + "\n"
+    assert found == (GOLDEN / f"late_parcel_{width}x{height}.txt").read_text(encoding="utf-8")
+
+
+async def test_where_everything_fits_nothing_is_scrolled_but_the_turn_is_named(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(120, 50)) as pilot:
+        await show(pilot, late_parcel())
+        lines = app.seen()
+    assert lines[3].startswith("│─ turn 1 of 3 ──")
+    assert lines[1].rstrip("│ ").endswith("turn 2 of 3")
+
+
+async def test_an_error_opens_at_its_cause(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(60, 14)) as pilot:
+        await show(pilot, execute([turn("hi", (), "Hello")], [], error=RAISED))
+        lines = app.seen()
+    assert "! the agent raised an exception" in lines[2]
+    assert "! KeyError: 'Z-99' in find_order" in lines[3]
+
+
+async def test_keys_move_and_say_whether_they_did(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(60, 14)) as pilot:
+        detail = await show(pilot, long_answer())
+        body = app.query_one(Body)
+        moves: list[tuple[Direction, int]] = [("down", 1), ("page_down", 6), ("up", 5), ("page_up", 0)]
+        for direction, top in moves:
+            assert detail.move(direction)
+            assert body.top == top
+        assert not detail.move("up")
+        assert detail.move("bottom")
+        assert body.at_end
+        assert not detail.move("down")
+        assert detail.move("top")
+        assert body.top == 0
+
+
+async def test_unfolding_shows_all_and_folding_less(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(60, 14)) as pilot:
+        detail = await show(pilot, long_answer())
+        body = app.query_one(Body)
+        assert not detail.move("left")
+        assert len(body.document.lines) < 100
+        assert detail.move("right")
+        assert len(body.document.lines) > 200
+        assert not detail.move("right")
+        detail.action_toggle_full()
+        assert len(body.document.lines) < 100
+        assert not detail.move("left")
+
+
+async def test_from_turn_to_turn(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(48, 16)) as pilot:
+        detail = await show(pilot, late_parcel())
+        detail.action_next_turn()
+        await pilot.pause()
+        assert "turn 3 of 3" in app.seen()[1]
+        detail.action_next_turn()
+        detail.action_previous_turn()
+        detail.action_previous_turn()
+        await pilot.pause()
+        assert "turn 1 of 3" in app.seen()[1]
+        assert app.query_one(Body).top == 0
+
+
+async def test_panes_by_number_and_by_click(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(80, 30)) as pilot:
+        detail = await show(pilot, late_parcel(output={"stdout": "looking up A-7\n"}))
+        detail.show_pane(3)
+        await pilot.pause()
+        assert any("looking up A-7" in line for line in app.seen())
+        detail.show_pane(9)
+        await pilot.click("Head", offset=(11, 0))
+        await pilot.pause()
+        assert any("✗ FAIL  tool_trajectory_avg_score  0.67 < 1.00" in line for line in app.seen())
+    assert detail.pane_titles == ("Diff", "Scores", "Log")
+
+
+async def test_the_end_of_a_running_case_is_followed_until_somebody_scrolls(make_app: MakeApp) -> None:
+    app = make_app()
+    record = execute([turn("hi"), turn("and?")], [recorded("hi")], ends=False, unfinished=True)
+    async with app.run_test(size=(60, 14)) as pilot:
+        detail = await show(pilot, record)
+        body = app.query_one(Body)
+        grow(record, 40)
+        detail.refresh_record()
+        assert body.at_end
+        assert body.top > 0
+        detail.move("up")
+        top = body.top
+        grow(record, 10)
+        detail.refresh_record()
+        await pilot.pause()
+        assert body.top == top
+        detail.move("bottom")
+        grow(record, 10)
+        detail.refresh_record()
+        assert body.at_end
+
+
+def grow(record: CaseRecord, count: int) -> None:
+    part = {"function_call": {"name": "step", "args": {}}}
+    record.turns[-1].acted += [{"author": "a", "content": {"parts": [part]}}] * count
+
+
+async def test_a_case_that_ends_opens_at_its_problem_unless_somebody_reads(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(48, 16)) as pilot:
+        for reads in (False, True):
+            done = late_parcel()
+            running = late_parcel(ends=False)
+            detail = await show(pilot, None)
+            detail.show(running, None, None)
+            if reads:
+                detail.move("top")
+            detail.show(done, None, None)
+            await pilot.pause()
+            body = app.query_one(Body)
+            assert body.top == (0 if reads else body.document.turns[1])
+
+
+async def test_the_same_case_run_again_keeps_its_place(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(60, 14)) as pilot:
+        detail = await show(pilot, long_answer())
+        detail.move("page_down")
+        detail.show(long_answer(), None, None)
+        await pilot.pause()
+        assert app.query_one(Body).top == 5
+        other = late_parcel(ref=CaseRef("a", "b", "c", "d"))
+        detail.show(other, None, None)
+        detail.move("top")
+        assert app.query_one(Body).top == 0
+
+
+async def test_copying_gives_the_turn_in_sight_whole_and_unwrapped(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(48, 16)) as pilot:
+        detail = await show(pilot, late_parcel())
+        copied = detail.copy_text()
+        assert copied is not None
+        assert copied[0] == "turn 2 of order_desk › refunds › late_parcel"
+        assert 'refund(id="A-7", amount="12.50")' in copied[1]
+        assert "Hello, who are you?" not in copied[1]
+        detail.show_pane(2)
+        scores = detail.copy_text()
+        assert scores is not None
+        assert scores[0].startswith("Scores of ")
+        await show(pilot, None)
+        assert detail.copy_text() is None
+
+
+@pytest.mark.parametrize("size", [(30, 8), (48, 20), (60, 20), (80, 24), (120, 40), (200, 60)])
+async def test_every_size_is_drawn_to_its_edges(size: tuple[int, int], make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=size) as pilot:
+        await show(pilot, late_parcel())
+        lines = app.seen()
+    assert len(lines) == size[1]
+    assert lines[0][0] + lines[0][-1] + lines[-1][0] + lines[-1][-1] == "╭╮╰╯"
+    assert all(line[0] == "│" and line[-1] in "│▁▂▃▄▅▆▇█" for line in lines[1:-1])
+
+
+async def test_a_resize_keeps_the_turn_at_the_top(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(48, 12)) as pilot:
+        await show(pilot, late_parcel())
+        await pilot.resize_terminal(60, 12)
+        await pilot.pause()
+        body = app.query_one(Body)
+        assert body.top == body.document.turns[1]
+
+
+async def test_hostile_text_reaches_no_strip(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(80, 40)) as pilot:
+        for text in HOSTILE:
+            short = text[:200]
+            record = execute(
+                [turn(text, (), text)], [recorded(text, (), f"{text}!")], ref=CaseRef(short, short, short, short)
+            )
+            detail = await show(pilot, record)
+            for pane in (1, 2, 3):
+                detail.show_pane(pane)
+                await pilot.pause()
+                assert not leaks("".join(app.seen()))
+            detail.show_pane(1)
+
+
+@pytest.mark.parametrize("theme", ["contrast", "ember", "night", "paper", "tide"])
+async def test_verdicts_have_the_colours_of_the_theme(theme: str, make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await show(pilot, late_parcel())
+        app.theme = theme
+        await pilot.pause()
+        wanted = app.theme_variables["status-failed"].lower()
+        colours = {
+            segment.style.color.get_truecolor().hex
+            for strip in app.screen._compositor.render_strips()
+            for segment in strip
+            if "✗" in segment.text and segment.style and segment.style.color
+        }
+    assert colours == {wanted}
+
+
+async def test_nothing_to_show(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(60, 12)) as pilot:
+        await show(pilot, late_parcel())
+        await show(pilot, None)
+        lines = app.seen()
+    assert isinstance(app, App)
+    assert not any(line.strip("│╭╮╰╯─ ") for line in [lines[0], *lines[2:]])

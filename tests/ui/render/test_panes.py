@@ -1,0 +1,156 @@
+"""All panes, whatever the data: nothing raises, nothing overflows, nothing foreign steers the terminal."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.hostile import HOSTILE, leaks
+from tests.ui.transcripts import RAISED, execute, recorded, turn
+from workbench.events import CaseError, CaseRef, CaseStatus, MetricResult, PlannedCase
+from workbench.store import CaseRecord, Turn
+from workbench.ui.cells import cell_len
+from workbench.ui.render.document import Subject
+from workbench.ui.render.lines import text_of, width_of
+from workbench.ui.render.panes import PANES
+from workbench.ui.render.plain_case import plain_case
+from workbench.ui.render.rows import View
+from workbench.ui.render.title import summary, title, verdict
+
+WIDTHS = (24, 30, 46, 60, 76, 100, 140)
+TEXT = st.sampled_from([text for text in HOSTILE if len(text) < 300]) | st.text(max_size=20)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=10,
+)
+CALL = st.fixed_dictionaries({"name": TEXT}, optional={"args": st.dictionaries(TEXT, JSON, max_size=4) | JSON})
+PART = st.fixed_dictionaries({"text": TEXT}) | st.fixed_dictionaries({"function_call": CALL}) | JSON
+CONTENT = st.fixed_dictionaries({"parts": st.lists(PART, max_size=3)}) | JSON
+DATA = (
+    st.fixed_dictionaries(
+        {"tool_uses": st.lists(CALL, max_size=3)},
+        optional={"intermediate_responses": st.lists(st.tuples(TEXT, st.lists(PART, max_size=2)), max_size=3)},
+    )
+    | st.fixed_dictionaries(
+        {"invocation_events": st.lists(st.fixed_dictionaries({"author": TEXT, "content": CONTENT}), max_size=3)}
+    )
+    | JSON
+)
+INVOCATION = st.fixed_dictionaries(
+    {}, optional={"user_content": CONTENT, "final_response": CONTENT, "intermediate_data": DATA}
+)
+MARKS = st.lists(st.tuples(TEXT, st.sampled_from(["same", "missing", "extra", "space"])), max_size=4)
+DETAILS = st.dictionaries(
+    st.sampled_from(
+        ["rows", "match_type", "other_match_types", "ignore_args", "expected_marks", "missing", "f", "odd"]
+    ),
+    JSON | MARKS,
+    max_size=4,
+)
+STATUS: st.SearchStrategy[Any] = st.sampled_from(
+    ["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
+)
+RESULT = st.builds(
+    MetricResult,
+    st.sampled_from(["tool_trajectory_avg_score", "response_match_score", "token_usage_v1"]) | TEXT,
+    STATUS,
+    st.none() | st.floats(),
+    st.none() | st.floats(),
+    TEXT,
+    DETAILS,
+)
+RESULTS = st.lists(RESULT, max_size=3).map(lambda found: {result.name: result for result in found})
+TURN = st.builds(
+    Turn,
+    CONTENT,
+    st.lists(INVOCATION | JSON, max_size=2),
+    st.none() | INVOCATION,
+    TEXT,
+    RESULTS,
+)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> CaseRecord:
+    ref = CaseRef(draw(TEXT), draw(TEXT), draw(TEXT), draw(TEXT), draw(st.integers(1, 12)))
+    record = CaseRecord(PlannedCase(ref, None, draw(TEXT)))
+    states: st.SearchStrategy[Any] = st.sampled_from(
+        ["queued", "running", "passed", "failed", "error", "not_evaluated"]
+    )
+    record.state = draw(states)
+    record.expected = draw(st.none() | st.lists(INVOCATION, max_size=3).map(tuple))
+    record.turns = draw(st.lists(TURN, max_size=3))
+    record.metrics = draw(RESULTS)
+    record.output = draw(st.dictionaries(st.sampled_from(["stdout", "stderr"]), TEXT))
+    record.error = draw(st.none() | st.builds(CaseError, st.just("agent_raised"), TEXT, TEXT, TEXT))
+    return record
+
+
+def lines_of(subject: Subject, width: int, *, full: bool) -> Iterator[str]:
+    for pane in PANES:
+        for line in pane.build(subject, View(width, full)).lines:
+            assert width_of(line) <= width, (pane.title, text_of(line))
+            yield text_of(line)
+    for line in (summary(subject, width), verdict(subject)):
+        yield text_of(line)
+    yield title(subject, width)
+
+
+def check(lines: Iterator[str], width: int) -> None:
+    for line in lines:
+        assert cell_len(line) <= width
+        assert "\n" not in line
+        assert not leaks(line)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(records(), st.sampled_from(WIDTHS), st.booleans())
+def test_any_record_can_be_shown_at_any_width(record: CaseRecord, width: int, full: bool) -> None:
+    check(lines_of(Subject(record), width, full=full), width)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("width", [30, 120])
+def test_hostile_text_in_every_place(text: str, width: int) -> None:
+    short = text[:200]
+    ref = CaseRef(short, short, short, short)
+    expected = [turn(text, [(short, {short: text})], text, [(short, text)])]
+    actual = [recorded(text, [(short, {short: f"{text}!"})], f"{text} more", [(short, f"{text}.")])]
+    record = execute(expected, actual, ref=ref, output={"stdout": text, "stderr": text}, note=text)
+    for full in (False, True):
+        check(lines_of(Subject(record), width, full=full), width)
+    check(plain_case(record, width), width)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_errors(text: str) -> None:
+    error = CaseError("crashed", text, text, text)
+    record = execute([turn("hi")], [], error=error)
+    check(lines_of(Subject(record), 46, full=True), 46)
+
+
+@pytest.mark.parametrize("pane", PANES)
+def test_nothing_to_show_is_nothing_shown(pane: Any) -> None:
+    assert len(pane.build(Subject(), View(60)).lines) <= 1
+
+
+def test_everything_is_readable_without_colour() -> None:
+    statuses: list[CaseStatus] = ["passed", "failed", "error", "not_evaluated"]
+    words = {
+        text_of(verdict(Subject(CaseRecord(PlannedCase(CaseRef("", "", "", ""), None, ""), state))))
+        for state in statuses
+    }
+    assert words == {"✓ PASS", "✗ FAIL", "! ERROR", "? NOT EVALUATED"}
+
+
+def test_an_error_without_words_still_says_what_kind_it_is() -> None:
+    record = execute([turn("hi")], [], error=CaseError("timeout", ""))
+    assert "timed out" in "".join(lines_of(Subject(record), 60, full=False))
+
+
+def test_the_error_is_the_first_line_of_the_log() -> None:
+    record = execute([turn("hi")], [], error=RAISED)
+    assert text_of(PANES[2].build(Subject(record), View(80)).lines[0]).startswith(" ! KeyError: 'Z-99'")
