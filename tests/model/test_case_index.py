@@ -62,7 +62,12 @@ def test_cases_may_be_written_each_in_its_own_way(cases: list[dict[str, Any]], m
 def test_a_list_inside_a_case_that_looks_like_the_list_of_cases() -> None:
     """The seam between two cases occurs inside the third, to the byte, and each piece of it is an object with an id."""
     fake = [{"eval_id": "no_1"}, {"eval_id": "no_2"}, {"eval_id": "no_3"}]
-    cases = [{"eval_id": "one"}, {"eval_id": "two"}, {"eval_id": "three", "args": fake}, {"eval_id": "four"}]
+    cases: list[dict[str, Any]] = [
+        {"eval_id": "one"},
+        {"eval_id": "two"},
+        {"eval_id": "three", "args": fake},
+        {"eval_id": "four"},
+    ]
     _checked(json.dumps({"eval_set_id": "s", "eval_cases": cases}, separators=(",", ":")).encode(), cases)
     text = """{"eval_set_id": "s", "eval_cases": [
     {
