@@ -179,9 +179,7 @@ def _median(costs: Sequence[Cost]) -> Cost:
 def show(title: str, rows: dict[str, Cost], cases: int = 1) -> None:
     """A table, and each row's ratios to the first."""
     print(f"\n{title}")
-    print(
-        f"{'':24} {'wall s':>8} {'CPU s':>8} {'ms/case':>8} {'RSS':>6} {'PSS':>6} {'× wall':>7} {'× CPU':>7} {'× RSS':>6}"
-    )
+    print(" " * 24 + "   wall s    CPU s  ms/case    RSS    PSS  × wall   × CPU  × RSS")
     first = next(iter(rows.values()))
     for name, cost in rows.items():
         print(

@@ -163,7 +163,7 @@ async def test_the_workbench_itself(project: Project, repository: Path) -> None:
     )
     assert program.stdout is not None
     path = Path(program.stdout.readline().strip())
-    shown = []
+    shown: list[tuple[str, str, int]] = []
     while {("CaseFinished", "first"), ("CaseFinished", "second"), ("TurnStarted", "wait")} - {
         (kind, eval_id) for kind, eval_id, _ in shown
     }:

@@ -20,10 +20,12 @@ _PUBLISHED_AT_ONCE = 200
 
 
 class EventWriter(Protocol):
-    """What keeps the events of a run: `workbench.history.journal.Journal`. `notice` is what the user should know of
-    it, such as that nothing can be written."""
+    """What keeps the events of a run: `workbench.history.journal.Journal`."""
 
-    notice: Noticed | None
+    @property
+    def notice(self) -> Noticed | None:
+        """What the user should know of it, such as that nothing can be written."""
+        ...
 
     def write(self, lines: Iterable[str], *, sync: bool) -> None:
         """Appends events as ASCII JSON; with `sync` they are on the disk itself afterwards. Called from one thread at

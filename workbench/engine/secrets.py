@@ -58,11 +58,11 @@ class Secrets:
 
     def clean_text(self, text: str) -> str:
         """`text` with each secret replaced."""
+        if any(hint in text for hint in _HEADER_HINTS):
+            text = _HEADER.sub(lambda match: match[1] + match[2] + _HEADER_TEXT, text)
         for value, name in self._values:
             if value in text:
                 text = text.replace(value, f"[secret {name}]")
-        if any(hint in text for hint in _HEADER_HINTS):
-            text = _HEADER.sub(lambda match: match[1] + match[2] + _HEADER_TEXT, text)
         return text
 
     def clean_data(self, value: Any) -> Any:

@@ -1,0 +1,121 @@
+"""The way out of the engine: order, batches, depth, and a writer that fails."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterable
+
+import pytest
+
+from workbench.engine.recorder import Recorder
+from workbench.engine.secrets import Secrets
+from workbench.events import AgentActed, CaseFinished, CaseRef, Event, Noticed, OutputCaptured, from_json, to_json
+
+REF = CaseRef("desk", "desk/r.evalset.json", "r", "one")
+
+
+class Writer:
+    """Keeps what it is given; fails on demand."""
+
+    notice = None
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.syncs: list[bool] = []
+        self.threads: set[int] = set()
+        self.error: OSError | None = None
+        self.closed = False
+
+    def write(self, lines: Iterable[str], *, sync: bool) -> None:
+        if self.error is not None:
+            raise self.error
+        self.lines.extend(lines)
+        self.syncs.append(sync)
+        self.threads.add(threading.get_ident())
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def recorder(writer: Writer, shown: list[Event], failures: list[OSError]) -> Recorder:
+    return Recorder(shown.append, writer, Secrets([{"THE_KEY": "abcdefgh"}]), failures.append)
+
+
+async def test_events_are_written_before_they_are_shown_and_in_order() -> None:
+    writer = Writer()
+    shown: list[Event] = []
+
+    def show(event: Event) -> None:
+        assert json.loads(writer.lines[len(shown)]) == json.loads(json.dumps(to_json(event)))
+        shown.append(event)
+
+    out = Recorder(show, writer, Secrets([]), lambda error: None)
+    events = [OutputCaptured(REF, "stdout", str(number)) for number in range(1000)]
+    for number, event in enumerate(events):
+        out.put(event)
+        if number % 100 == 0:
+            await asyncio.sleep(0)
+    await out.close()
+    assert shown == events
+    assert [from_json(json.loads(line)) for line in writer.lines] == events
+    assert writer.closed
+    assert threading.get_ident() not in writer.threads
+    assert len(writer.syncs) < 100
+    assert not any(writer.syncs)
+
+
+async def test_the_end_of_a_case_reaches_the_disk() -> None:
+    writer = Writer()
+    out = recorder(writer, [], [])
+    out.put(CaseFinished(REF, "passed", None, 1.0))
+    await out.close()
+    assert writer.syncs == [True]
+
+
+async def test_what_is_written_is_what_is_shown() -> None:
+    writer = Writer()
+    shown: list[Event] = []
+    out = recorder(writer, shown, [])
+    out.put(OutputCaptured(REF, "stdout", "key abcdefgh \ud800"))
+    await out.close()
+    assert shown == [OutputCaptured(REF, "stdout", "key [secret THE_KEY] \ud800")]
+    assert from_json(json.loads(writer.lines[0])) == shown[0]
+    assert writer.lines[0].isascii()
+
+
+async def test_after_a_failure_events_are_only_shown_and_it_is_told_once() -> None:
+    writer = Writer()
+    shown: list[Event] = []
+    failures: list[OSError] = []
+    out = recorder(writer, shown, failures)
+    writer.error = OSError(28, "full")
+    for number in range(3):
+        out.put(Noticed("info", str(number)))
+        await out.flush()
+    await out.close()
+    assert len(shown) == 3
+    assert failures == [writer.error]
+    assert writer.closed
+
+
+async def test_what_is_nested_too_deeply_is_cut() -> None:
+    deep: dict[str, object] = {}
+    for _ in range(5000):
+        deep = {"deeper": deep}
+    writer = Writer()
+    shown: list[Event] = []
+    out = recorder(writer, shown, [])
+    out.put(AgentActed(REF, 0, deep))
+    await out.close()
+    assert "nested deeper than 200 levels" in writer.lines[0]
+    assert shown == [from_json(json.loads(writer.lines[0]))]
+
+
+async def test_a_front_end_that_raises_is_heard() -> None:
+    def broken(event: Event) -> None:
+        raise RuntimeError("no such widget")
+
+    out = Recorder(broken, None, Secrets([]), lambda error: None)
+    out.put(Noticed("info", "x"))
+    with pytest.raises(RuntimeError, match="no such widget"):
+        await out.close()
