@@ -5,6 +5,7 @@ exactly one of `conversation` and `conversation_scenario`, and personas are look
 """
 
 import base64
+import difflib
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,6 +41,7 @@ def case_breaches(case: dict[str, Any]) -> Iterator[Breach]:
         yield Breach(
             ("conversation_scenario",),
             "a case has either `conversation` or `conversation_scenario`, and this one has both",
+            on_key=True,
         )
     elif conversation == []:
         yield Breach(("conversation",), "the conversation has no turns, so nothing can be judged", "", "warning")
@@ -133,8 +135,8 @@ def _persona_breaches(persona: Any) -> Iterator[Breach]:
     if isinstance(persona, str):
         if persona not in PREBUILT_PERSONAS:
             known = ", ".join(PREBUILT_PERSONAS)
-            meant = nearest(persona.upper(), frozenset(PREBUILT_PERSONAS))
-            hint = f"Did you mean {meant}?" if meant else f"There are {known}; or write an object"
+            meant = difflib.get_close_matches(persona.upper(), PREBUILT_PERSONAS, n=1)
+            hint = f"Did you mean {meant[0]}?" if meant else f"There are {known}; or write an object"
             yield Breach((), f"no prebuilt persona is called `{persona}`", hint)
         return
     errors = breaches_of(UserPersona, persona)
