@@ -1,6 +1,7 @@
 """Help, version and usage errors against `adk eval --help`, in turn (goal G2): `python -m benchmarks.start`.
 
-Median CPU milliseconds of whole processes with warm byte-code, and the ratio to ADK's.
+Median CPU milliseconds of whole processes with warm byte-code, and the ratio to ADK's. The last of ours is no plain
+usage error: a word that is no file may be an evalset's id, so the project is looked through first.
 """
 
 import os
