@@ -1,12 +1,11 @@
 """Importing agents: every layout that ADK's tools accept and some they do not, and errors that name the way out."""
 
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.agents.worker.client import Worker
+from tests.agents.worker.client import Worker, is_alive, wait_until
 from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork, write
 
 pytestmark = needs_fork
@@ -109,7 +108,7 @@ def test_a_missing_package_names_the_interpreter(make_agent: MakeAgent) -> None:
         ("raise RuntimeError('no')", "RuntimeError: no"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
-        ("nothing = 1", "agent.py defines root_agent, app or get_agent_async"),
+        ("nothing = 1", "desk/agent.py: no root_agent, app or get_agent_async"),
         ("root_agent = 5", "desk.agent.root_agent is an int, neither an ADK agent nor callable"),
         ("root_agent = None", "desk.agent.root_agent is a NoneType, neither an ADK agent nor callable"),
     ],
@@ -141,6 +140,41 @@ def test_two_versions_of_an_agent_at_once(worker: Worker, tmp_path: Path) -> Non
     write(folder, {"agent.py": "def root_agent(m, s): return 'new'"})
     new = worker.agent(folder)
     assert (old.run("hi").answers, new.run("hi").answers) == (["old"], ["new"])
+
+
+def test_a_broken_file_that_nobody_imports_is_left_alone(worker: Worker, tmp_path: Path) -> None:
+    agent = worker.agent(write(tmp_path / "desk", {"__init__.py": ANSWER, "agent.py": "1 / 0"}))
+    assert agent.run("hi").answers == ["x"]
+
+
+def test_a_syntax_error_shows_its_line_and_nothing_of_ours(make_agent: MakeAgent) -> None:
+    trace = make_agent("def root_agent(message, session):\n    return (").imported["error"]["traceback"]
+    assert "return (" in trace
+    assert "^" in trace
+    assert "sources.py" not in trace
+    assert "importlib" not in trace
+
+
+def test_what_the_import_starts_lives_as_long_as_the_agent(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        """
+        import subprocess
+        server = subprocess.Popen(["sleep", "1000"])
+
+        def root_agent(message, session):
+            return str(server.pid)
+        """
+    )
+    (pid,) = agent.run("hi").answers
+    agent.run("hi")
+    assert is_alive(int(pid or 0))
+    agent.channel.close()
+    wait_until(lambda: not is_alive(int(pid or 0)))
+
+
+def test_warnings_made_errors_by_the_agent_are_its_own(make_agent: MakeAgent) -> None:
+    agent = make_agent("import warnings\nwarnings.simplefilter('error')\n" + ANSWER)
+    assert agent.run("hi").answers == ["x"]
 
 
 def test_threads_left_by_the_import_forbid_forks(make_agent: MakeAgent) -> None:
@@ -217,7 +251,6 @@ def test_plain_agents_need_no_framework(bare_python: str, tmp_path: Path) -> Non
         worker.close()
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="only to have one more executable named")
 def test_environment_is_replaced_not_completed(worker: Worker, tmp_path: Path) -> None:
     folder = write(tmp_path / "desk", {"agent.py": "import os\ndef root_agent(m, s): return str('ONLY' in os.environ)"})
     assert worker.agent(folder, env={"ONLY": "1"}).run("hi").answers == ["True"]

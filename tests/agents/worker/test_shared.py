@@ -75,7 +75,14 @@ def test_one_that_waits_can_be_cancelled(make_agent: MakeAgent) -> None:
 
 @needs_fork
 @pytest.mark.parametrize(
-    "line", ["sys.exit(3)", "raise SystemExit(3)", "await asyncio.create_task(leave())", "raise KeyError('k')"]
+    "line",
+    [
+        "raise asyncio.CancelledError",
+        "sys.exit(3)",
+        "raise SystemExit(3)",
+        "await asyncio.create_task(leave())",
+        "raise KeyError('k')",
+    ],
 )
 def test_one_that_fails_takes_nobody_along(make_agent: MakeAgent, line: str) -> None:
     agent = make_agent(

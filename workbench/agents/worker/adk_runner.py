@@ -45,8 +45,8 @@ class AdkConversation(Conversation):
         """What the recorded events add up to."""
 
     @classmethod
-    async def open(cls, loaded: Loaded, session_input: Optional[Json]) -> AdkConversation:
-        """A new session with the state, user and id of `session_input` (ADK's defaults without one), and a Runner."""
+    async def open(cls, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> AdkConversation:
+        """A new session and a Runner for it; whether tools run in threads is ADK's own affair."""
         given = session_input or {}
         sessions = InMemorySessionService()
         session = await sessions.create_session(

@@ -27,6 +27,9 @@ class _Model(BaseLlm):  # type: ignore[misc]
         yield LlmResponse(content=types.Content(role="model", parts=[part]), usage_metadata=usage)
 
 
+_SESSION = {"app_name": "warm_up", "user_id": "nobody", "state": {"a": 1}}
+
+
 def _add(one: int, other: int) -> Dict[str, int]:
     """Adds two numbers."""
     return {"sum": one + other}
@@ -40,6 +43,6 @@ def run_dummy_turn() -> None:
 
 
 async def _converse(loaded: Loaded) -> None:
-    conversation = await AdkConversation.open(loaded, {"app_name": "warm_up", "user_id": "nobody", "state": {"a": 1}})
+    conversation = await AdkConversation.open(loaded, _SESSION, threads=False)
     await conversation.turn({"role": "user", "parts": [{"text": "1 + 2?"}]}, lambda shown: None)
     await conversation.close()

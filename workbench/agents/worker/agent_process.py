@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gc
 import os
+import platform
 import socket
 import sys
 import threading
 import time
 from typing import Any, Dict, Optional
 
-from . import faults, processes, sources, zygote
+from . import faults, processes, sources
 from .adk_version import installed_adk
 from .case import refuse, run_forked
+from .conversation import conversation_type
 from .frames import Channel
 from .loading import Loaded, NoAgentError, load
 from .nursery import Nursery, capture, leave
@@ -63,7 +65,7 @@ def run_solo(channel: Channel, lifeline: int) -> None:
 
 def _serve_solo(channel: Channel, lifeline: int) -> None:
     threading.Thread(target=_die_at_end_of, args=(lifeline,), daemon=True, name="lifeline").start()
-    channel.send(zygote.ready("this worker was started by itself"))
+    channel.send(ready("this worker was started by itself"))
     command = channel.receive()
     if command is None:
         return
@@ -102,6 +104,8 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
         # Importing runs the agent's code, and sys.exit is among what it may do.
         fault = faults.of_import(error, python)
     else:
+        # Once here rather than in each fork.
+        conversation_type(loaded.framework)
         return loaded
     channel.send({"op": "import_failed", "error": fault})
     return None
@@ -120,6 +124,18 @@ class _NoFrameworkError(Exception):
     """google-adk is missing or too old."""
 
 
+def ready(why: str) -> Dict[str, Any]:
+    """The first message of a worker: which interpreter and framework, and why it cannot fork, if so."""
+    return {
+        "op": "ready",
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "adk": installed_adk(),
+        "can_fork": not why,
+        "why": why,
+    }
+
+
 def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
     return {
         "op": "imported",
@@ -127,7 +143,6 @@ def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
         "adk": installed_adk() if loaded.framework == "adk" else None,
         "can_fork": not why,
         "why": why,
-        "warnings": [],
     }
 
 

@@ -36,6 +36,7 @@ class Case:
         self._opened: Optional[Opened] = None
         self._finished_turns = 0
         self._sending = False
+        self._stopped = False
 
     async def run(self) -> None:
         """Returns when the conversation is over, for whatever reason; never raises what the agent raises."""
@@ -54,6 +55,7 @@ class Case:
 
     def stopped(self, where: str) -> None:
         """Tells where the agent was when it was stopped, unless a message is just being sent or nobody listens."""
+        self._stopped = True
         if not self._sending:
             with contextlib.suppress(WorkbenchGoneError):
                 self._send({"event": "Stopped", "where": where})
@@ -67,9 +69,8 @@ class Case:
     async def _converse(self) -> bool:
         """Did the conversation come to its end?"""
         try:
-            self._opened = await open_conversation(
-                self._loaded, self._spec.get("session_input"), shared=self._shared, threads=self._shared
-            )
+            given = self._spec.get("session_input")
+            self._opened = await open_conversation(self._loaded, given, shared=self._shared)
             async for content in self._messages():
                 if not await self._turn(content):
                     return False
@@ -79,13 +80,10 @@ class Case:
             self.failed(faults.fault("too_large", f"the agent's answer has {error}"))
         except NoAgentError as error:
             self.failed(faults.fault("agent_raised", str(error)))
-        except asyncio.CancelledError as error:
-            if self._shared:
-                return False
-            self.failed(faults.of_agent(error))
         except BaseException as error:
-            # Whatever an agent raises is its own affair, SystemExit included.
-            self.failed(faults.of_agent(error))
+            # Whatever an agent raises is its own affair, SystemExit included; being cancelled is not.
+            if not self._stopped:
+                self.failed(faults.of_agent(error))
         else:
             return True
         return False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import linecache
+import os
 import sys
 import traceback
 from typing import Any, Dict, Iterator, List, Optional, Tuple
@@ -10,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from .adk_version import OLDEST, installed_adk, is_supported
 from .jsonable import shown
 from .remedies import remedy
-from .sources import is_project_file
+from .sources import WORKER, is_project_file
 
 Fault = Dict[str, str]
 """`kind`, `message`, `hint`, `traceback`: the fields of the workbench's CaseError."""
@@ -19,6 +21,9 @@ Place = Tuple[str, int, str]
 _MOST_FRAMES = 40
 _LONGEST = 2000
 """Characters that a message may have."""
+_LONGEST_LINE = 200
+_INVISIBLE = (WORKER, "<frozen importlib", os.path.dirname(importlib.__file__) + os.sep)
+"""Files of ours and of the import system, which say nothing about an agent."""
 
 
 def fault(kind: str, message: str, hint: str = "", trace: str = "") -> Fault:
@@ -132,16 +137,17 @@ def explained(error: BaseException) -> str:
     line is the project's, the innermost ones."""
     parts: List[str] = []
     for raised in _chain(error):
-        places = [
-            (frame.f_code.co_filename, line, frame.f_code.co_name)
-            for frame, line in traceback.walk_tb(raised.__traceback__)
-        ]
-        lines = place_lines(places)
+        walked = traceback.walk_tb(raised.__traceback__)
+        places = [(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in walked]
+        lines = place_lines([place for place in places if not place[0].startswith(_INVISIBLE)])
         if parts:
             parts.append("\nwhich led to:\n\n")
         parts.append("Traceback (most recent call last), without the frameworks' lines:\n" if lines else "")
         parts.extend(lines)
-        parts.append(f"{_named(raised)}\n")
+        if isinstance(raised, SyntaxError):
+            parts.extend(traceback.format_exception_only(type(raised), raised))
+        else:
+            parts.append(f"{_named(raised)[:_LONGEST]}\n")
     return "".join(parts)
 
 
@@ -172,7 +178,7 @@ def place_lines(places: List[Place]) -> List[str]:
 
 
 def _place(file: str, line: int, function: str) -> str:
-    source = linecache.getline(file, line).strip()
+    source = linecache.getline(file, line).strip()[:_LONGEST_LINE]
     return f'  File "{file}", line {line}, in {function}\n' + (f"    {source}\n" if source else "")
 
 

@@ -13,7 +13,7 @@ import os
 import sys
 import types
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, Optional
 
 from . import sources
 
@@ -47,17 +47,12 @@ def load(spec: Dict[str, Any]) -> Loaded:
     if spec["kind"] == "yaml":
         return Loaded(spec["name"], "adk", agent=_from_yaml(os.path.join(folder, "root_agent.yaml")))
     try:
-        modules = list(_modules(_free_name(folder), folder))
+        return _first(_modules(sources.package(_free_name(folder), folder), folder), spec["name"])
     except ImportError as error:
         if "beyond top-level package" not in str(error) or not os.path.isfile(_init(os.path.dirname(folder))):
             raise
-        # The agent reaches for its siblings (`from ..shared import …`), so its folder is a part of a larger package.
-        modules = list(_modules(_dotted_name(folder), folder))
-    for module in modules:
-        loaded = _defined_in(module, spec["name"])
-        if loaded is not None:
-            return loaded
-    raise NoAgentError(f"neither {_names(modules)} defines root_agent, app or get_agent_async")
+    # The agent reaches for its siblings (`from ..shared import …`), so its folder is a part of a larger package.
+    return _first(_modules(_inner_package(folder), folder), spec["name"])
 
 
 def is_adk(value: Any) -> bool:
@@ -96,7 +91,8 @@ def _free_name(folder: str) -> str:
     return name
 
 
-def _dotted_name(folder: str) -> str:
+def _inner_package(folder: str) -> types.ModuleType:
+    """The package in `folder` under its full name, after those that it is inside of."""
     parts = [os.path.basename(folder)]
     above = os.path.dirname(folder)
     while os.path.isfile(_init(above)) and os.path.dirname(above) != above:
@@ -104,18 +100,29 @@ def _dotted_name(folder: str) -> str:
         above = os.path.dirname(above)
     name = ".".join(reversed(parts))
     importlib.import_module(name.rpartition(".")[0])
-    return name
+    return sys.modules.get(name) or sources.package(name, folder)
 
 
-def _modules(name: str, folder: str) -> Iterator[types.ModuleType]:
-    """The modules that may define the agent, as they are to be asked."""
-    package = sources.package(name, folder)
+def _modules(package: types.ModuleType, folder: str) -> Iterator[types.ModuleType]:
+    """The modules that may define the agent, in the order they are to be asked; the last is only imported if those
+    before it do not."""
     own = getattr(package, "agent", None)
     if isinstance(own, types.ModuleType):
         yield own
     yield package
     if not isinstance(own, types.ModuleType) and os.path.isfile(os.path.join(folder, "agent.py")):
-        yield importlib.import_module(f"{name}.agent")
+        yield importlib.import_module(f"{package.__name__}.agent")
+
+
+def _first(modules: Iterator[types.ModuleType], name: str) -> Loaded:
+    """What the first module defines that defines an agent."""
+    asked = []
+    for module in modules:
+        loaded = _defined_in(module, name)
+        if loaded is not None:
+            return loaded
+        asked.append(getattr(module, "__file__", None) or module.__name__)
+    raise NoAgentError(f"{' and '.join(asked)}: no root_agent, app or get_agent_async")
 
 
 def _defined_in(module: types.ModuleType, name: str) -> Optional[Loaded]:
@@ -147,10 +154,6 @@ def recognised(agent: Any, name: str, place: str) -> Loaded:
 
 def _article(noun: str) -> str:
     return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"
-
-
-def _names(modules: List[types.ModuleType]) -> str:
-    return " nor ".join(getattr(module, "__file__", None) or module.__name__ for module in modules)
 
 
 def _from_yaml(path: str) -> Any:

@@ -13,6 +13,7 @@ import select
 import signal
 import sys
 import traceback
+import warnings
 from typing import Any, Callable, Dict, Optional
 
 from . import processes
@@ -29,6 +30,8 @@ class Nursery:
         self._lifeline = lifeline
         self._children: Dict[int, int] = {}
         """Process id → number."""
+        self._older = set(processes.children())
+        """What was started before, by an import: it is there for all children, and stays as long as we do."""
         self._wake_read, self._wake_write = os.pipe()
         for fd in (self._wake_read, self._wake_write):
             fcntl.fcntl(fd, fcntl.F_SETFL, os.O_NONBLOCK)
@@ -61,7 +64,10 @@ class Nursery:
     def fork(self, number: int, body: Callable[[], None]) -> None:
         """Runs `body` in a child that leads a session of its own and dies with us."""
         parent = os.getpid()
-        pid = os.fork()
+        with warnings.catch_warnings():
+            # Python warns of threads, and the agent may have made errors of warnings. Its threads were looked at.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
         if pid == 0:
             self._be_child(parent, body)
         self._children[pid] = number
@@ -125,7 +131,7 @@ class Nursery:
         """Kills what a child that has ended left behind, in whatever session: it has become ours. (Children adopt the
         orphans below them, so what is ours without being known belongs to none that is still running.)"""
         for pid in processes.children():
-            if pid not in self._children:
+            if pid not in self._children and pid not in self._older:
                 processes.kill_group(pid)
                 processes.kill(pid)
 

@@ -65,13 +65,12 @@ def adopt_orphans() -> None:
 
 def children() -> List[int]:
     """The processes whose parent we are."""
-    own = os.getpid()
-    listed = _text(f"/proc/{own}/task/{own}/children")
-    if listed or os.path.exists(f"/proc/{own}/task/{own}/children"):
-        return [int(pid) for pid in listed.split()]
+    files = [f"/proc/self/task/{tid}/children" for tid in os.listdir("/proc/self/task")]
+    if os.path.exists(files[0]):
+        return [int(pid) for file in files for pid in _text(file).split()]
     # A kernel without that file: look at everybody.
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    return [pid for pid in pids if _parent_of(pid) == str(own)]
+    return [pid for pid in pids if _parent_of(pid) == str(os.getpid())]
 
 
 def kill_group(leader: int, number: int = signal.SIGKILL) -> None:

@@ -49,10 +49,13 @@ class Session:
 
 
 class PythonConversation(Conversation):
-    """`threads`: synchronous agents run in threads of their own, so that cases sharing a process do not wait for each
-    other."""
+    """Calls the agent once a turn."""
 
-    def __init__(self, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> None:
+    @classmethod
+    async def open(cls, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> PythonConversation:
+        return cls(loaded, session_input, threads)
+
+    def __init__(self, loaded: Loaded, session_input: Optional[Json], threads: bool) -> None:
         self._agent = loaded.agent
         self._name = loaded.name
         self._threads = threads

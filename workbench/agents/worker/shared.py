@@ -58,7 +58,8 @@ class SharedCases:
         await over
 
     def _read(self, over: asyncio.Future[None]) -> None:
-        if self._channel.fill():
+        # Never waits: after a SystemExit the loop may call this once more for what has been read already.
+        if self._channel.fill(wait=False):
             self._take(over)
         else:
             _settle(over)

@@ -16,7 +16,8 @@ import sysconfig
 import types
 from typing import Any, List, Optional, Sequence, Tuple
 
-_WORKER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+WORKER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+"""The folder of our own files."""
 
 
 def _library_roots() -> Tuple[str, ...]:
@@ -33,7 +34,7 @@ def is_project_file(path: str) -> bool:
     if not path or path.startswith("<"):
         return False
     full = os.path.abspath(path)
-    if any(part in full for part in _INSTALLED) or full.startswith(_WORKER):
+    if any(part in full for part in _INSTALLED) or full.startswith(WORKER):
         return False
     return not full.startswith(_LIBRARIES) and not os.path.realpath(full).startswith(_LIBRARIES)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
-import platform
 import socket
 import sys
 from typing import Any, Dict
 
 from . import processes
 from .adk_version import installed_adk
+from .agent_process import ready, run_agent
 from .frames import Channel
 from .nursery import Nursery, capture
 
@@ -45,22 +45,8 @@ class Zygote:
         nursery.serve(fork_agent)
 
     def _be_agent(self, spec: Dict[str, Any], control: int, stdout: int, stderr: int) -> None:
-        from .agent_process import run_agent
-
         capture(stdout, stderr)
         run_agent(Channel(socket.socket(fileno=control)), self._lifeline, spec)
-
-
-def ready(why: str) -> Dict[str, Any]:
-    """The first message of a worker: which interpreter and framework, and why it cannot fork, if so."""
-    return {
-        "op": "ready",
-        "python": platform.python_version(),
-        "executable": sys.executable,
-        "adk": installed_adk(),
-        "can_fork": not why,
-        "why": why,
-    }
 
 
 def warm_up() -> None:
