@@ -7,7 +7,7 @@ import pytest
 from textual.app import App, ComposeResult
 
 from workbench.ui.detail.pane import CaseDetail
-from workbench.ui.themes import load_themes, variable_defaults
+from workbench.ui.themes import read_theme, variable_defaults
 
 
 class DetailApp(App[None]):
@@ -18,8 +18,8 @@ class DetailApp(App[None]):
     def __init__(self, themes: Path) -> None:
         super().__init__()
         self.detail = CaseDetail()
-        for theme in load_themes([themes])[0].values():
-            self.register_theme(theme)
+        for file in themes.glob("*.toml"):
+            self.register_theme(read_theme(file))
         self.theme = "night"
         self.animation_level = "none"
 

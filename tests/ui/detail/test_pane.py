@@ -10,12 +10,14 @@ from textual.pilot import Pilot
 
 from tests.hostile import HOSTILE, leaks
 from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
+from workbench.agents.workspace import Workspace
 from workbench.events import CaseRef
 from workbench.store import CaseRecord
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail, Direction
 
 MakeApp = Callable[[], Any]
+MakeWorkspace = Callable[..., Workspace]
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -207,6 +209,29 @@ async def test_copying_gives_the_turn_in_sight_whole_and_unwrapped(make_app: Mak
         assert detail.copy_text() is None
 
 
+async def test_the_log_is_copied_whole(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(48, 16)) as pilot:
+        detail = await show(pilot, late_parcel(output={"stderr": "odd amount\n"}))
+        detail.show_pane(3)
+        copied = detail.copy_text()
+    assert copied is not None
+    assert copied[0] == "Log of order_desk › refunds › late_parcel"
+    assert "odd amount" in copied[1]
+    assert "You are welcome." in copied[1]
+
+
+async def test_a_file_that_changed_is_shown_anew(make_app: MakeApp, make_workspace: MakeWorkspace) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 20)) as pilot:
+        detail = app.query_one(CaseDetail)
+        for cases in (["one"], ["one", "two"]):
+            detail.show(None, make_workspace({"desk": {"refunds": cases}}).evalsets[0], None)
+            await pilot.pause()
+            count = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
+            assert any(count in line for line in app.seen())
+
+
 @pytest.mark.parametrize("size", [(30, 8), (48, 20), (60, 20), (80, 24), (120, 40), (200, 60)])
 async def test_every_size_is_drawn_to_its_edges(size: tuple[int, int], make_app: MakeApp) -> None:
     app = make_app()
@@ -259,6 +284,16 @@ async def test_verdicts_have_the_colours_of_the_theme(theme: str, make_app: Make
             if "✗" in segment.text and segment.style and segment.style.color
         }
     assert colours == {wanted}
+
+
+async def test_sixteen_colours_are_enough(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.theme = "terminal"
+        await show(pilot, late_parcel())
+        strips = app.screen._compositor.render_strips()
+        styles = [segment.style for strip in strips for segment in strip if "FAIL" in segment.text]
+    assert {style.color.number for style in styles} == {1}
 
 
 async def test_nothing_to_show(make_app: MakeApp) -> None:

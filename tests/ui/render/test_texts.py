@@ -76,3 +76,8 @@ def test_a_flood_on_one_side_is_cut(texts: Texts) -> None:
     found = texts(compared("fine", "fine " + "noise " * 20_000, NARROW))
     assert len(found) < 40
     assert any("more" in line for line in found)
+
+
+def test_a_difference_beyond_what_is_compared_is_said(texts: Texts) -> None:
+    found = texts(compared("x" * 100_000 + "a", "x" * 100_000 + "b", WIDE))
+    assert "the first 100,000 characters are the same; what follows differs" in found[-1]

@@ -51,9 +51,10 @@ class CaseDetail(Widget):
         """The turn that was jumped to, as long as nothing else was scrolled to."""
         self._touched = False
         """Whether the user has scrolled here: from then on nothing else does."""
+        self._shown = Subject()
         self._stage: tuple[object, ...] = ()
         self._open_ended = False
-        """Of the document in sight: the subject's stage, and whether more was to come."""
+        """Of the document in sight: its subject, the stage that was in, and whether more was to come."""
         self._head = Head(self.pane_titles)
         self._body = Body()
 
@@ -94,9 +95,9 @@ class CaseDetail(Widget):
         document = PANES[self._pane].build(self._subject, View(_COPY_WIDTH, full=True, stacked=True))
         name, lines = PANES[self._pane].title, document.lines
         turn = self._turn_in_sight()
-        if turn is not None and turn < len(document.turns):
+        if PANES[self._pane].by_turns and turn is not None and turn < len(document.turns):
             start, *rest = document.turns[turn:]
-            lines = lines[start : rest[0] if rest else None]
+            lines = lines[start if turn else 0 : rest[0] if rest else None]
             name = f"turn {turn + 1}"
         text = "\n".join(_RULE.sub("──", text_of(line)).rstrip() for line in lines)
         return f"{name} of {title(self._subject, 80)}", text.strip("\n")
@@ -181,6 +182,7 @@ class CaseDetail(Widget):
 
     def _lay_out(self, document: Document, top: int) -> None:
         record = self._subject.record
+        self._shown = self._subject
         self._stage, self._open_ended = self._subject.stage, record is not None and not record.finished
         self._body.show(document, top)
         self._write_head()
@@ -214,7 +216,8 @@ class CaseDetail(Widget):
 
     def _write_head(self) -> None:
         turn, count = self._turn_in_sight(), len(self._body.document.turns)
-        position = f"turn {turn + 1} of {count}" if turn is not None and count > 1 else ""
+        named = turn is not None and count > 1 and PANES[self._pane].by_turns
+        position = f"turn {(turn or 0) + 1} of {count}" if named else ""
         self._head.show(self._pane, position, summary(self._subject, max(self._head.size.width - 2, 0)))
 
     def _write_title(self) -> None:

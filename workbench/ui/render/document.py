@@ -36,14 +36,24 @@ class Subject:
 
     @property
     def stage(self) -> tuple[object, ...]:
-        """Another value whenever there may be something else to show."""
+        """Another value whenever there may be something else to show, as long as the subject before is kept."""
         record = self.record
         if record is None:
-            return self.identity
+            return id(self.entry), id(self.case)
         acted = sum(len(turn.acted) + (turn.actual is not None) for turn in record.turns)
         printed = tuple((len(text), text[-20:]) for text in record.output.values())
         scored = tuple((result.name, result.status, result.score) for result in record.metrics.values())
-        return id(record), record.state, len(record.turns), acted, scored, printed, record.error is None
+        return (
+            id(record),
+            id(self.entry),
+            id(self.case),
+            record.state,
+            len(record.turns),
+            acted,
+            scored,
+            printed,
+            record.error is None,
+        )
 
 
 @dataclass(slots=True)

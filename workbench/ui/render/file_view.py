@@ -54,7 +54,8 @@ def fault_lines(faults: Iterable[Fault], entry: EvalsetEntry, view: View) -> Ite
         style = "status-error" if error else "status-not-evaluated"
         file = entry.relative if fault.file == entry.file else fault.file.name
         sign = [Segment(" ! " if error else " ~ ", style)]
-        yield from hang(sign, wrap([Segment(plain(fault.message), "strong" if error else "")], width), 3)
+        kind = [] if error else [Segment("warning: ", style)]
+        yield from hang(sign, wrap([*kind, Segment(plain(fault.message), "strong" if error else "")], width), 3)
         yield from hang([], wrap([Segment(plain(fault.where(file)), "muted")], width), 3)
         if fault.hint:
             yield from hang([Segment(" → ", "hint")], wrap([Segment(plain(fault.hint))], width), 3)

@@ -9,14 +9,17 @@ from workbench.ui.render.rows import View
 
 
 class Pane(NamedTuple):
-    """`tails`: what comes while the case runs comes at the end, so the pane may follow it."""
+    """`title` is its name in the strip; `build` lays out the whole pane for a subject. What a running case adds is
+    best added at the end, which the screen follows. `by_turns`: a reader is always in one of its turns, so that this
+    turn is named, and copied."""
 
     title: str
     build: Callable[[Subject, View], Document]
+    by_turns: bool = False
 
 
 PANES: tuple[Pane, ...] = (
-    Pane("Diff", diff.build),
+    Pane("Diff", diff.build, by_turns=True),
     Pane("Scores", score_pane.build),
     Pane("Log", log.build),
 )

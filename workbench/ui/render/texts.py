@@ -6,7 +6,7 @@ from itertools import islice
 from workbench.text import DEFAULT_LIMIT, plain, visible
 from workbench.ui.render.lines import Line, Segment, fold, wrap
 from workbench.ui.render.rows import View, mark_lead, pair, under
-from workbench.ui.render.words import Piece, compare, differs, from_marks
+from workbench.ui.render.words import LIMIT, Piece, compare, differs, from_marks
 
 BRIEF_LINES = 24
 """Lines of one text that are shown unless all of it is asked for."""
@@ -51,9 +51,12 @@ def compared(
     aside = view.side_by_side(expected[:5000], actual[:5000])
     width = view.column if aside else view.room
     yield from pair("differs", number, _side(left, width, view), _side(right, width, view), aside, view)
-    if not counted:
+    note = ""
+    if not differs(left) and not differs(right):
+        note = f"the first {LIMIT:,} characters are the same; what follows differs"
+    elif not counted:
         note = "the same words: only spaces, case or punctuation differ, which the score does not count"
-        yield from under((), wrap([Segment(note, "muted")], view.room))
+    yield from under((), wrap([Segment(note, "muted")], view.room) if note else ())
 
 
 def marked(pieces: Iterable[Piece]) -> Iterator[Segment]:
