@@ -93,7 +93,8 @@ def outdented(text: str, indent: Indent, start: int, end: int, known: Container[
 
 
 def _first_on_line(text: str, offset: int) -> bool:
-    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    newline = text.rfind("\n", 0, offset)
+    start = max(newline, text.rfind("\r", newline + 1, offset)) + 1
     return start > 0 and not text[start:offset].strip(" \t")
 
 

@@ -197,16 +197,23 @@ def _read_value(data: bytes, position: int) -> tuple[Any, int] | None:
     """The JSON value at an offset and the offset after it; None where there is none that Python's reader takes."""
     window = _WINDOW
     while True:
-        piece = data[position : position + window]
         whole = position + window >= len(data)
         try:
             # "surrogatepass" because surrogates written as bytes are let through, with a warning.
-            text = codecs.getincrementaldecoder("utf-8")("surrogatepass").decode(piece, whole)
+            decoder = codecs.getincrementaldecoder("utf-8")("surrogatepass")
+            text = decoder.decode(memoryview(data)[position : position + window], whole)
             value, end = _decoder.raw_decode(text)
-        except (ValueError, RecursionError):
-            if whole:
+        except json.JSONDecodeError as error:
+            if whole or not _may_be_cut_off(error):
                 return None
+        except (ValueError, RecursionError):
+            return None
         else:
             if whole or end < len(text):
                 return value, position + len(text[:end].encode("utf-8", "surrogatepass"))
         window *= 8
+
+
+def _may_be_cut_off(error: json.JSONDecodeError) -> bool:
+    """Whether more text could help: what is wrong is at the end, or a text that does not end."""
+    return error.msg.startswith("Unterminated string") or error.pos > len(error.doc) - 12

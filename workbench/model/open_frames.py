@@ -1,5 +1,6 @@
 """What the scanner keeps while it reads: the containers that are open, and what it has found wrong."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,6 +16,7 @@ DEEPEST = 201
 MOST_FLAWS = 100
 """A text with more is not worth reading on."""
 _LONGEST_PATH = 40
+_decoder = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,22 @@ class Reading:
         if token.kind in ("{", "["):
             node = container(token)
             self.add(frame, node)
-            self.open(Frame(node, "first"))
+            if self.keep or not self._skip(node):
+                self.open(Frame(node, "first"))
         else:
             self.add(frame, Node(token.kind, token.start, token.end, token.value))  # type: ignore[arg-type]
+
+    def _skip(self, node: Node) -> bool:
+        """Pass over a container that Python's reader finds sound, a hundred times faster than token by token. Not the
+        two outermost: they may be as large as the file."""
+        if len(self.frames) < 3:
+            return False
+        try:
+            _, node.end = _decoder.raw_decode(self.text, node.start)
+        except (ValueError, RecursionError):
+            return False
+        self.lexer.position = node.end
+        return True
 
     def open(self, frame: Frame) -> None:
         """From now on read what is in that container."""

@@ -22,8 +22,9 @@ from workbench.model.text_file import TextFile, file_faults, unreadable
 from workbench.model.validation import validate, validate_case
 
 FileFormat = Literal["current", "old_evalset", "old_test"]
-LARGEST_TREE = 16 * 1024 * 1024
-"""Of a file that no fast reader takes, a tree is kept up to so many characters; of a larger one only its faults."""
+LARGEST_TREE = 4 * 1024 * 1024
+"""Of a file that no fast reader takes, a tree is made up to so many characters (a second or two); of a larger one only
+the errors in its JSON are told."""
 _SUFFIXES = (".evalset.json", ".test.json", ".json")
 _WRAPPER = '{"eval_set_id": "…", "eval_cases": […]}'
 

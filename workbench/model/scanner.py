@@ -25,7 +25,7 @@ class Scan:
 def scan(text: str, *, places: Places | None = None, keep: bool = True, depth: int = 0) -> Scan:
     """Read `text`, whatever it holds. Never raises; a text that is not JSON has at least one flaw of severity error.
 
-    `places` knows the lines of `text` if it is a piece of a file. Without `keep` there is no tree, only flaws, and
+    `places` knows the lines of `text` if it is a piece of a file. Without `keep` there is no tree, only errors, and
     memory does not grow with the text. `depth` is how many brackets are open around a piece of a file.
     """
     return _Scanner(Reading(text, places or Places(text), keep, depth)).run()

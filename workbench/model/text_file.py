@@ -54,14 +54,15 @@ class TextFile:
 
     def at(self, offset: int) -> tuple[int, int]:
         """Line and column of the byte at `offset`, counted from 1, the column in characters."""
-        base, line = self._last_line if self._last_line[0] <= offset else (0, 1)
+        # Faults are asked for from the top down: counting goes on where it stopped. (Read once: there may be threads.)
+        known = self._last_line
+        base, line = known if known[0] <= offset else (0, 1)
         line += (
             len(_BREAK.findall(self.data, base, offset)) if self._has_returns else self.data.count(b"\n", base, offset)
         )
         start = (
             max(self.data.rfind(b"\n", 0, offset), self.data.rfind(b"\r", 0, offset) if self._has_returns else -1) + 1
         )
-        # Faults are asked for from the top down: counting goes on where it stopped.
         self._last_line = (start, line)
         return line, len(self.text(start, offset)) + 1
 

@@ -7,8 +7,7 @@ reader differs in one point that matters: it takes lone surrogates.
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 TokenKind = Literal["{", "}", "[", "]", ",", ":", "string", "number", "word", "end"]
 
@@ -26,8 +25,7 @@ MOST_DIGITS = 4300
 """Whole numbers with more are refused by ADK's reader, and by Python."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """`value` is what a string, number or word stands for; `quoted` tells a text in quotes from a bare word."""
 
     kind: TokenKind
