@@ -135,7 +135,7 @@ class AgentHost:
         try:
             zygote = None
             if not self._single:
-                warm = self._children.uses_adk(setting.agent)
+                warm = await asyncio.to_thread(self._children.uses_adk, setting.agent)
                 zygote, _ = await self._children.zygote(python, setting.root, warm=warm)
             if zygote is not None:
                 start = forked(zygote, setting.spec())

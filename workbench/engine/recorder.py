@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeAlias
 
 from workbench.engine.secrets import Secrets
-from workbench.events import CaseFinished, Event, Noticed
+from workbench.events import CaseFinished, Event, Noticed, RunFinished
 
 Publish: TypeAlias = Callable[[Event], None]
 
@@ -112,7 +112,7 @@ class Recorder:
             lines.append(line)
         if self._writer is not None:
             try:
-                self._writer.write(lines, sync=any(isinstance(event, CaseFinished) for event in batch))
+                self._writer.write(lines, sync=any(isinstance(event, CaseFinished | RunFinished) for event in batch))
             except OSError as error:
                 self._writer.close()
                 self._writer = None

@@ -1,6 +1,7 @@
 """One execution of a plan: cases through processes and scoring, events in order, and every way it can end."""
 
 import asyncio
+import resource
 import time
 import traceback
 from collections import Counter
@@ -15,6 +16,8 @@ from workbench.engine.recorder import EventWriter, Publish, Recorder
 from workbench.engine.secrets import Secrets
 from workbench.events import CaseError, CaseFinished, CaseRef, Noticed, PlannedCase, RunFinished, RunStarted
 
+_FILES_A_CASE = 8
+_FILES_BESIDES = 256
 _CANCELLED = CaseError("cancelled", "cancelled")
 
 
@@ -42,6 +45,7 @@ class Run:
         self._interrupted = False
         self._flows: dict[CaseRef, CaseFlow] = {}
         self._queued: dict[CaseRef, PlanEntry] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         self._began = 0.0
         self._recorder: Recorder
 
@@ -52,6 +56,7 @@ class Run:
         secrets = await asyncio.to_thread(Secrets, environments)
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
         self._began = time.monotonic()
+        _allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
         context = RunContext(self._options, self._children, self._recorder.put, self._at, secrets)
         hosts = self._hosts()
         try:
@@ -117,32 +122,38 @@ class Run:
 
     async def _run_all(self, context: RunContext, hosts: dict[str, AgentHost]) -> None:
         self._queued = {entry.ref: entry for entry in self._plan.entries}
-        slots = asyncio.Semaphore(self._options.concurrency)
-        tasks: set[asyncio.Task[None]] = set()
         try:
             for entry in self._plan.entries:
-                if entry.blocked is None:
-                    await slots.acquire()
-                    if self._stopping:
-                        break
-                    if entry.ref not in self._queued:
-                        slots.release()
-                        continue
-                    flow = CaseFlow(entry, context, hosts[entry.ref.agent], slots.release)
-                else:
-                    flow = CaseFlow(entry, context, None, lambda: None)
-                del self._queued[entry.ref]
-                self._flows[entry.ref] = flow
-                tasks.add(task := asyncio.create_task(self._run_case(flow)))
-                task.add_done_callback(tasks.discard)
-            while tasks:
-                await asyncio.wait(tasks)
+                if entry.blocked is not None:
+                    self._start(CaseFlow(entry, context, None, lambda: None))
+            await self._start_in_order(context, hosts)
+            while self._tasks:
+                await asyncio.wait(self._tasks)
         except asyncio.CancelledError:
             for flow in tuple(self._flows.values()):
                 flow.cancel(_CANCELLED, kill=True)
-            while tasks:
-                await asyncio.wait(tasks)
+            while self._tasks:
+                await asyncio.wait(self._tasks)
             raise
+
+    async def _start_in_order(self, context: RunContext, hosts: dict[str, AgentHost]) -> None:
+        """Starts each case when there is room for it."""
+        slots = asyncio.Semaphore(self._options.concurrency)
+        for entry in tuple(self._queued.values()):
+            await slots.acquire()
+            if self._stopping:
+                return
+            if entry.ref in self._queued:
+                self._start(CaseFlow(entry, context, hosts[entry.ref.agent], slots.release))
+            else:  # Cancelled while it waited.
+                slots.release()
+
+    def _start(self, flow: CaseFlow) -> None:
+        del self._queued[flow.ref]
+        self._flows[flow.ref] = flow
+        task = asyncio.create_task(self._run_case(flow))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _run_case(self, flow: CaseFlow) -> None:
         try:
@@ -159,6 +170,16 @@ class Run:
             flow.cancel(CaseError("cancelled", f"stopped: the run cannot be written any more ({reason})"), kill=True)
 
     async def _end(self, hosts: dict[str, AgentHost]) -> None:
-        await asyncio.gather(*(host.close() for host in hosts.values()))
-        self._recorder.put(RunFinished(self._at(), self._interrupted))
-        await self._recorder.close()
+        try:
+            await asyncio.gather(*(host.close() for host in hosts.values()))
+        finally:
+            self._recorder.put(RunFinished(self._at(), self._interrupted))
+            await self._recorder.close()
+
+
+def _allow_open_files(count: int) -> None:
+    """Raises this process's limit of open files where it is lower (256 on macOS): a case has a socket and two pipes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -126,7 +126,7 @@ def _plain(scored: Scored) -> dict[str, Any]:
 
 
 def _fields(result: MetricResult) -> dict[str, Any]:
-    return {item.name: getattr(result, item.name) for item in dataclasses.fields(result)}
+    return {name: getattr(result, name) for name in result.__slots__}
 
 
 def _warm(names: list[str]) -> None:
