@@ -188,6 +188,11 @@ def test_multiprocessing_works(make_agent: MakeAgent) -> None:
     assert agent.run("fork").answers == ["[4]"]
 
 
+def test_a_fork_that_comes_back_is_not_heard(make_agent: MakeAgent) -> None:
+    outcome = crash(make_agent, "child = os.fork()", "yield 'child ' if child == 0 else 'parent '")
+    assert outcome.answers == ["parent done"]
+
+
 def test_signal_handlers_of_the_agent_are_its_own(make_agent: MakeAgent) -> None:
     agent = make_agent(
         "import os, signal\nGOT = []\nsignal.signal(signal.SIGCHLD, lambda *_: GOT.append('chld'))\n"

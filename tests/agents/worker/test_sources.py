@@ -36,6 +36,15 @@ def test_nothing_is_cached_for_the_project(worker: Worker, tmp_path: Path) -> No
     assert [path for path in tmp_path.rglob("*") if path.suffix == ".pyc" or path.name == "__pycache__"] == []
 
 
+@needs_fork
+def test_an_installed_agent_is_the_project_all_the_same(worker: Worker, tmp_path: Path) -> None:
+    source = "def root_agent(message, session): return inner()\ndef inner(): return 1 / 0\n"
+    folder = write(tmp_path / "site-packages" / "samples" / "desk", {"agent.py": source})
+    error = worker.agent(folder, root=folder.parent).run("hi").error
+    assert error["traceback"].count("agent.py") == 2
+    assert not list(folder.rglob("*.pyc"))
+
+
 @pytest.mark.parametrize(
     ("path", "expected"),
     [

@@ -87,7 +87,7 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
     route_output()
     try:
         os.chdir(spec["cwd"])
-        sources.import_from_source()
+        sources.import_from_source(spec["folder"], spec["root"])
         _set_log_level(os.environ.get("AGENT_WORKBENCH_LOG_LEVEL"))
         if spec["kind"] == "yaml" and (installed_adk() is None or faults.too_old()):
             raise _NoFrameworkError

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 from typing import Any, AsyncIterator, Dict, List, Optional
@@ -37,6 +38,7 @@ class Case:
         self._finished_turns = 0
         self._sending = False
         self._stopped = False
+        self._pid = os.getpid()
 
     async def run(self) -> None:
         """Returns when the conversation is over, for whatever reason; never raises what the agent raises."""
@@ -140,6 +142,9 @@ class Case:
         )
 
     def _send(self, message: Dict[str, Any]) -> None:
+        if os.getpid() != self._pid:
+            # A fork that the agent made and forgot to end came back to us: the case is its parent's.
+            os._exit(0)
         self._sending = True
         try:
             send_frame(self._channel.sock, message)

@@ -27,6 +27,8 @@ def _library_roots() -> Tuple[str, ...]:
 
 _LIBRARIES = _library_roots()
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_roots: List[str] = []
+"""The project's folders, as far as they were told: what lies in them is the project's even if they are installed."""
 
 
 def is_project_file(path: str) -> bool:
@@ -34,7 +36,13 @@ def is_project_file(path: str) -> bool:
     if not path or path.startswith("<"):
         return False
     full = os.path.abspath(path)
-    if any(part in full for part in _INSTALLED) or full.startswith(WORKER):
+    if full.startswith(WORKER):
+        return False
+    for root in _roots:
+        if full.startswith(root):
+            full = full[len(root) - 1 :]
+            return not any(part in full for part in _INSTALLED)
+    if any(part in full for part in _INSTALLED):
         return False
     return not full.startswith(_LIBRARIES) and not os.path.realpath(full).startswith(_LIBRARIES)
 
@@ -66,8 +74,13 @@ class ProjectFinder(importlib.abc.MetaPathFinder):
         return None
 
 
-def import_from_source() -> None:
-    """From now on the project's modules are imported from source, in this process and what it forks."""
+def import_from_source(*roots: str) -> None:
+    """From now on the project's modules, those below `roots` above all, are imported from source, in this process and
+    what it forks."""
+    for root in (os.path.join(root, "") for root in roots):
+        # A root that has the libraries inside tells nothing; without it the rule for all other files holds.
+        if not any(library.startswith(root) for library in _LIBRARIES):
+            _roots.append(root)
     sys.meta_path.insert(0, ProjectFinder())
     # What earlier imports have seen of the project's folders may be older than its last save.
     importlib.invalidate_caches()
