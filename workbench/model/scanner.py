@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from workbench.model.brackets import closing_of
 from workbench.model.json_nodes import Node
 from workbench.model.mending import Mender
-from workbench.model.open_frames import Flaw, Frame, Reading, container
+from workbench.model.open_frames import Flaw, Frame, Reading
 from workbench.model.places import Places
 from workbench.model.tokens import Token
 
@@ -39,11 +39,11 @@ class _Scanner:
         self._complain = reading.complain
         self._outside = reading.outside
         self._mender = Mender(reading)
-        self._text_after_end = False
+        self._done = False
 
     def run(self) -> Scan:
         reading = self._reading
-        while not reading.full:
+        while not reading.full and not self._done:
             token = reading.lexer.next()
             if token.kind == "end":
                 self._finish()
@@ -74,11 +74,9 @@ class _Scanner:
         if self._outside.expect == "value":
             self._reading.accept(self._outside, token)
             return
-        if not self._text_after_end:
-            self._text_after_end = True
-            self._complain(token.start, "text after the end of the JSON", "A file holds one JSON value")
-        if token.kind in ("{", "["):
-            self._reading.open(Frame(container(token), "first"))
+        self._reading.forget(token.start)
+        self._complain(token.start, "text after the end of the JSON", "A file holds one JSON value")
+        self._done = True
 
     def _in_list(self, frame: Frame, token: Token) -> None:
         if frame.expect == "comma":
