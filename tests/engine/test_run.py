@@ -150,12 +150,19 @@ async def test_cancelling_what_is_over_changes_nothing(project: Project, childre
 
 
 async def test_stop_lets_finish_what_runs_and_starts_nothing(project: Project, children: Children) -> None:
-    project.agent(AGENT)
+    project.agent(
+        "import asyncio, os\n"
+        "async def root_agent(message, session):\n"
+        "    while not os.path.exists('stopped'):\n"
+        "        await asyncio.sleep(0.01)\n"
+        "    return 'ok'\n"
+    )
     project.cases("first", "second", "third")
     outcome = Outcome()
-    run = Run(project.plan(), RunOptions(concurrency=1), outcome.take, children)
-    outcome.watchers.append(lambda event: run.stop() if isinstance(event, TurnStarted) else None)
-    await run.execute()
+    run, task = await started(outcome, project.plan(), children, concurrency=1)
+    run.stop()
+    project.write("stopped", "")
+    await task
     assert outcome.states == {"first": "passed", "second": "queued", "third": "queued"}
     assert outcome.store.run.interrupted
 
