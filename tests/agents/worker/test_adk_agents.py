@@ -90,7 +90,8 @@ root_agent = agent(asks, "a kettle", tools=[find_order], instruction="Be kind.")
     details = actual["app_details"]["agent_details"]["desk"]
     assert details["instructions"].startswith("Be kind.")
     assert details["tool_declarations"][0]["function_declarations"][0]["name"] == "find_order"
-    assert actual["duration"] >= actual["tool_duration"] >= 0
+    # Before google-adk 2.13 nothing tells how long tools took.
+    assert actual["duration"] >= actual.get("tool_duration", 0.0) >= 0
     assert outcome.of("Usage")[-1] == {"event": "Usage", "model_calls": 2, "input_tokens": 20, "output_tokens": 6}
     assert outcome.stdout == b"looking\n"
 
