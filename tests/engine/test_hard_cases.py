@@ -67,14 +67,14 @@ BAD = {
     "sys_exit": ("agent_raised", "sys.exit(4)"),
     "segfault": ("crashed", "SIGSEGV"),
     "killed": ("crashed", "SIGKILL"),
-    "loops": ("timeout", "longer than 2 s"),
-    "waits": ("timeout", "longer than 2 s"),
-    "stubborn": ("timeout", "longer than 2 s"),
+    "loops": ("timeout", "longer than 3 s"),
+    "waits": ("timeout", "longer than 3 s"),
+    "stubborn": ("timeout", "longer than 3 s"),
     "floods": ("output_flood", "more than 16 MiB"),
     "huge": ("too_large", "16"),
     "silent": ("turn_count", "turn"),
 }
-OPTIONS = RunOptions(timeout=2, concurrency=30)
+OPTIONS = RunOptions(timeout=3, concurrency=30)
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
@@ -87,7 +87,7 @@ async def hard(children: Children, tmp_path_factory: pytest.TempPathFactory) -> 
 async def shared(children: Children, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """The same where the cases share a process."""
     return await _run(
-        children, tmp_path_factory.mktemp("shared"), RunOptions(timeout=2, concurrency=30, isolation="run")
+        children, tmp_path_factory.mktemp("shared"), RunOptions(timeout=3, concurrency=30, isolation="run")
     )
 
 
