@@ -284,6 +284,23 @@ def test_all_faults_of_a_file_are_told_in_json_and_in_schema(opened: Open) -> No
     assert [told.split(":")[0] for told in _told(document)] == ["2", "5", "5", "6", "6", "7", "10"]
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"eval_set_id": "s", "eval_cases": [],}', ["1:38: a trailing comma before `}`. Delete it"]),
+        (
+            '{"eval_set_id": "s", "eval_cases": 5,}',
+            [
+                "1:36 (eval_cases): `eval_cases` must be a list, not the number 5",
+                "1:37: a trailing comma before `}`. Delete it",
+            ],
+        ),
+    ],
+)
+def test_cases_that_are_there_are_not_told_to_be_missing(opened: Open, text: str, told: list[str]) -> None:
+    assert _told(opened(text), "error") == told
+
+
 def test_around_a_fault_that_can_be_mended_in_two_ways_nothing_is_guessed(opened: Open) -> None:
     document = opened('{"eval_set_id": "s", "eval_cases": [{"eval_id": "a", "conversation": [}]}')
     assert len(_told(document)) == 1

@@ -173,7 +173,7 @@ def _meant_faults(path: Path, root: Node, scanned: Scan, places: Places) -> Iter
     member = root.member("eval_cases")
     cases = member.node.children if member is not None and member.node.kind == "array" else []
     if not doubts:
-        frame = {child.key: child.node.value() for child in root.children if child is not member}
+        frame = {child.key: child.node.value() for child in root.children if not (cases and child is member)}
         frame |= {"eval_cases": []} if cases else {}
         _, breaches = validate(EvalSet, json.dumps(frame).encode("ascii"))
         yield from faults_of(path, breaches, root, places)
