@@ -1,12 +1,17 @@
 """Workspaces made by hand from files, and stores fed with events."""
 
+import asyncio
+import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from textual.pilot import Pilot
 
+from workbench import config, resources
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.workspace import EvalsetEntry, Workspace
@@ -27,6 +32,11 @@ from workbench.events import (
 from workbench.model.criteria import default_config
 from workbench.model.evalset import open_evalset
 from workbench.store import Store
+from workbench.ui.pace import Pace
+from workbench.ui.run_thread import Publish
+from workbench.ui.session import Session
+from workbench.ui.themes import Themes
+from workbench.ui.workbench_app import WorkbenchApp
 
 Shape: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
 """agent → evalset → ids of its cases; the agent "" is none."""
@@ -129,3 +139,127 @@ def store() -> Store:
 @pytest.fixture
 def feed(store: Store, shop: Workspace) -> Feed:
     return Feed(store, shop)
+
+
+class FakeRun:
+    """A run that does what its script says: `script(publish, refs)` once it starts; it ends when `end` is called."""
+
+    def __init__(self, publish: Publish, refs: list[CaseRef], root: str) -> None:
+        self.publish, self.refs, self.root = publish, refs, root
+        self.cancelled: list[tuple[CaseRef | None, bool]] = []
+        self.stopped = False
+        self.interrupted = False
+        self._over = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    async def execute(self) -> None:
+        planned = tuple(PlannedCase(ref, None, "defaults") for ref in self.refs)
+        self.publish(RunStarted("run-1", self.root, "2026-11-21T10:30:00Z", planned))
+        await self._over.wait()
+        self.publish(RunFinished(1.0, self.interrupted))
+
+    def cancel(self, ref: CaseRef | None, *, kill: bool = False) -> None:
+        self.cancelled.append((ref, kill))
+        if ref is None:
+            self.interrupted = True
+            self._over.set()
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def begin(self, ref: CaseRef) -> None:
+        self.publish(CaseStarted(ref, 0.0, ({"user_content": user("hello")},), {"response_match_score": 0.8}))
+
+    def end_case(self, ref: CaseRef, status: CaseStatus) -> None:
+        self.publish(CaseFinished(ref, status, None, 0.5))
+
+    def end(self) -> None:
+        """From the test's thread."""
+        self._loop.call_soon_threadsafe(self._over.set)
+
+
+class Screen:
+    """The app with a workspace made by hand and runs that do what the test says."""
+
+    def __init__(self, workspace: Workspace, config_file: Path, *, theme: str = "night", overrides: Any = None) -> None:
+        self.session = Session(workspace.target)
+        self.workspace = workspace
+        self.reads = 0
+        self.session.read = self._read  # type: ignore[method-assign]
+        self.started: list[tuple[list[tuple[int, int]], int]] = []
+        self.runs: list[FakeRun] = []
+        self.refusal: Exception | None = None
+        themes = Themes([resources.themes()])
+        settings = config.Settings(config_file, keys=overrides or {})
+        self.app = WorkbenchApp(self.session, settings, themes, themes.read(theme), build=self._build)
+        self.main = self.app.main
+        self.main.pace = Pace(0.0)
+        self.sent: list[str] = []
+        self.main.host = dataclasses.replace(self.main.host, write=self.sent.append)
+
+    @asynccontextmanager
+    async def open(self, size: tuple[int, int] = (100, 30)) -> AsyncIterator[Pilot[int]]:
+        async with self.app.run_test(size=size, notifications=True) as pilot:
+            await self.until(pilot, lambda: self.session.workspace is not None)
+            yield pilot
+            await asyncio.to_thread(self.app.runs.close, 1.0)
+
+    async def until(self, pilot: Pilot[int], holds: Callable[[], bool]) -> None:
+        """Waits until it holds, a few seconds at most."""
+        for _ in range(500):
+            await pilot.pause()
+            if holds():
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("it never came to that")
+
+    @property
+    def text(self) -> str:
+        """What the whole screen shows."""
+        width, height = self.app.size
+        lines = self.app.screen._compositor.render_strips(self.app.size)
+        assert len(lines) == height
+        assert width
+        return "\n".join(strip.text for strip in lines)
+
+    @property
+    def row(self) -> str:
+        """The name of the row under the cursor: the id of a case, else what its heading says."""
+        view = self.main.tree_view
+        left, _ = view.row_pieces(view.cursor, 80)
+        return "".join(text for text, _ in left).strip().lstrip("▾▸○✓✗!?▶· ")
+
+    def _read(self) -> Workspace:
+        self.reads += 1
+        return self.workspace
+
+    def _build(self, targets: Any, runs: int) -> Any:
+        self.started.append((list(targets), runs))
+        refs = []
+        for evalset, case in targets:
+            entry = self.workspace.evalsets[evalset]
+            agent, document = entry.agent.name if entry.agent else "", entry.document
+            name = document.cases[case].eval_id
+            refs += [CaseRef(agent, entry.relative, document.eval_set_id, name, n) for n in range(1, runs + 1)]
+
+        def build(publish: Publish) -> FakeRun:
+            if self.refusal is not None:
+                raise self.refusal
+            self.runs.append(FakeRun(publish, refs, str(self.workspace.root)))
+            return self.runs[-1]
+
+        return build
+
+
+OpenScreen: TypeAlias = Callable[..., Screen]
+
+
+@pytest.fixture
+def open_screen(tmp_path_factory: pytest.TempPathFactory, make_workspace: MakeWorkspace) -> OpenScreen:
+    """Makes a `Screen`; without a workspace the shop's."""
+    file = tmp_path_factory.mktemp("settings") / "config.toml"
+
+    def make(workspace: Workspace | None = None, **options: Any) -> Screen:
+        return Screen(workspace or make_workspace(), file, **options)
+
+    return make

@@ -1,5 +1,6 @@
 """The way in: what the command line calls to open the screen. Textual is imported here and not before."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -25,23 +26,26 @@ def open_screen(
     to the terminal. `watch` is not in this version and says so. `state_dir` None: `.workbench` in the root.
     """
     terminal.prepare()
+    gc.disable()  # Until the first frame: importing makes much that stays and little to collect.
     from workbench.ui.session import Session
-    from workbench.ui.themes import DEFAULT, load_themes
+    from workbench.ui.themes import DEFAULT, ThemeError, Themes
     from workbench.ui.workbench_app import WorkbenchApp
 
     settings = config.read_settings()
-    themes, faults = load_themes([resources.themes(), config.folder() / "themes"])
-    if theme is not None and theme not in themes:
-        return _refuse(f"there is no theme {theme}; there are {', '.join(sorted(themes))}")
+    themes = Themes([resources.themes(), config.folder() / "themes"])
+    faults: list[str] = []
+    try:
+        chosen = themes.read(theme or settings.theme or DEFAULT)
+    except ThemeError as error:
+        if theme is not None:
+            return _refuse(str(error))
+        faults.append(str(error))
+        chosen = themes.read(DEFAULT)
     if not path.exists():
         return _refuse(f"{path} does not exist")
-    name = theme or settings.theme or DEFAULT
-    if name not in themes:
-        faults = (*faults, f"there is no theme {name}; there are {', '.join(sorted(themes))}")
-        name = DEFAULT
     if watch:
-        faults = (*faults, "watching is not in this version: r runs again")
-    app = WorkbenchApp(Session(path, state_dir=state_dir), settings, themes, name, faults=faults)
+        faults.append("watching is not in this version: r runs again")
+    app = WorkbenchApp(Session(path, state_dir=state_dir), settings, themes, chosen, faults=faults)
     with terminal.restored():
         try:
             code = app.run(mouse=mouse and settings.mouse)

@@ -4,6 +4,7 @@ The thread lives as long as the program, because the engine's children die with 
 """
 
 import asyncio
+import contextlib
 import threading
 import traceback
 from collections import deque
@@ -55,8 +56,10 @@ class RunThread:
         self._news: deque[News] = deque()
         self._asleep = threading.Event()
         self._asleep.set()
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop
+        self._closing: asyncio.Future[float]
         self._run: Runnable | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -88,31 +91,43 @@ class RunThread:
         return news
 
     def close(self, timeout: float = 5.0) -> None:
-        """Cancels what runs, waits a little for its end, and ends the thread. Closing once more does nothing."""
-        if self._thread is None or self._loop is None:
-            return
-        self.cancel(None, kill=True)
-        asyncio.run_coroutine_threadsafe(self._finish(timeout), self._loop)
-        self._thread.join(2 * timeout + 1)
-        if not self._thread.is_alive():
-            self._thread = self._loop = None
+        """Kills what runs, gives its end and that of the engine's children `timeout` seconds each, and ends the
+        thread. Closing again does nothing."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._loop.call_soon_threadsafe(self._close_soon, timeout)
+            thread.join(2 * timeout + 2)
 
     def _call(self, function: Callable[[], None]) -> None:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._live, name="workbench-run", daemon=True)
+        if self._thread is None:
+            self._ready.clear()
+            self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="workbench-run", daemon=True)
             self._thread.start()
+            self._ready.wait()
         self._loop.call_soon_threadsafe(function)
 
-    def _live(self) -> None:
-        assert self._loop is not None
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
+    async def _live(self) -> None:
+        """The thread's whole life. What is left of its tasks at the end is cancelled by `asyncio.run`."""
+        self._loop = asyncio.get_running_loop()
+        self._closing = self._loop.create_future()
+        self._ready.set()
+        timeout = await self._closing
+        if self._run is not None:
+            self._run.stop()
+            self._run.cancel(None, kill=True)
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=timeout)
+            self._task.cancel()
+        if self._at_end is not None:
+            # What does not end in time dies with us: it holds the other end of a pipe.
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._at_end(), timeout)
+
+    def _close_soon(self, timeout: float) -> None:
+        if not self._closing.done():
+            self._closing.set_result(timeout)
 
     def _begin(self, build: Build) -> None:
-        assert self._loop is not None
         self._task = self._loop.create_task(self._execute(build))
 
     async def _execute(self, build: Build) -> None:
@@ -125,18 +140,6 @@ class RunThread:
         finally:
             self._run = None
             self._publish(Ended())
-
-    async def _finish(self, timeout: float) -> None:
-        assert self._loop is not None
-        if self._task is not None and not self._task.done():
-            await asyncio.wait([self._task], timeout=timeout)
-            self._task.cancel()
-            await asyncio.wait([self._task], timeout=0.5)
-        try:
-            if self._at_end is not None:
-                await asyncio.wait_for(self._at_end(), timeout)
-        finally:
-            self._loop.stop()
 
     def _publish(self, news: News) -> None:
         self._news.append(news)

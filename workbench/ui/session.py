@@ -31,8 +31,12 @@ class Session:
         self.verdicts = Verdicts(self.store)
         self.draft = Draft()
         self.workspace: Workspace | None = None
+        self.trouble = ""
+        """Why the folder could not be read the last time, raw; "" if it could."""
         self.starting = False
         """Whether a run was asked for that has not announced itself yet."""
+        self.declined: set[str] = set()
+        """Evalsets (relative) for which the user would not name an agent: not asked again."""
         self.asked_to_cancel: set[CaseRef] = set()
         self.asked_to_quit = False
         self._state_dir = state_dir
@@ -57,6 +61,7 @@ class Session:
     def take(self, workspace: "Workspace") -> None:
         """Works on this reading from now on."""
         self.workspace = workspace
+        self.trouble = ""
         self._signature = _signature(workspace)
 
     def outdated(self) -> bool:

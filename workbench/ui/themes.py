@@ -1,4 +1,4 @@
-"""Themes as TOML files: the program's own and the user's.
+"""Themes as TOML files, the program's own and the user's; a theme is called like its file.
 
 name = "dusk"            # default: the file's name
 dark = true
@@ -34,7 +34,7 @@ _COLORS = (
     "error",
 )
 _PREFIXES = {"statuses": "status-", "differences": "diff-", "variables": ""}
-_KNOWN = {"name", "dark", "ansi", "colors", *_PREFIXES}
+_KNOWN = {"dark", "ansi", "colors", *_PREFIXES}
 _NO_COLOR_VALUES = ("-text-style", "link-style", "-style-hover")
 
 
@@ -58,19 +58,27 @@ def read_theme(file: Path) -> Theme:
         raise ThemeError(one_line(f"theme {file}: {error}")) from error
 
 
-def load_themes(folders: Iterable[Path]) -> tuple[dict[str, Theme], tuple[str, ...]]:
-    """All themes of the folders by name (a later folder wins), and a sentence for each file that cannot be used."""
-    themes: dict[str, Theme] = {}
-    faults: list[str] = []
-    for folder in folders:
-        for file in sorted(folder.glob("*.toml")):
-            try:
-                theme = read_theme(file)
-            except ThemeError as error:
-                faults.append(str(error))
-            else:
-                themes[theme.name] = theme
-    return themes, tuple(faults)
+class Themes:
+    """The themes of some folders by name, which is the name of the file; a later folder wins. Each is read when it is
+    asked for."""
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self._files = {file.stem: file for folder in folders for file in sorted(folder.glob("*.toml"))}
+
+    @property
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        return sorted(self._files)
+
+    def read(self, name: str) -> Theme:
+        """The theme of that name.
+
+        Raises:
+            ThemeError: there is none, or its file cannot be used.
+        """
+        if name not in self._files:
+            raise ThemeError(one_line(f"there is no theme {name}; there are {', '.join(self.names)}"))
+        return read_theme(self._files[name])
 
 
 def variable_defaults(theme: Theme) -> dict[str, str]:
@@ -103,7 +111,7 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
     }
 
 
-def _theme(default_name: str, data: Mapping[str, Any]) -> Theme:
+def _theme(name: str, data: Mapping[str, Any]) -> Theme:
     unknown = data.keys() - _KNOWN
     if unknown:
         raise ValueError(f"unknown entry {sorted(unknown)[0]}; known are {', '.join(sorted(_KNOWN))}")
@@ -117,13 +125,10 @@ def _theme(default_name: str, data: Mapping[str, Any]) -> Theme:
         prefix + name: str(value) for table, prefix in _PREFIXES.items() for name, value in data.get(table, {}).items()
     }
     if "status-muted" in variables:
-        for name in ("informational", "not-applicable", "not-run"):
-            variables.setdefault(f"status-{name}", variables["status-muted"])
-    for name, value in {**colors, **variables}.items():
-        _check_color(name, value)
-    name = str(data.get("name", default_name))
-    if not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
-        raise ValueError(f"name {name!r} must be letters, digits, - and _")
+        for quiet in ("informational", "not-applicable", "not-run"):
+            variables.setdefault(f"status-{quiet}", variables["status-muted"])
+    for variable, value in {**colors, **variables}.items():
+        _check_color(variable, value)
     return Theme(
         name=name, dark=bool(data.get("dark", True)), ansi=bool(data.get("ansi", False)), variables=variables, **colors
     )

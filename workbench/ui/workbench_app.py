@@ -1,6 +1,7 @@
 """The Textual app: themes, settings, signals, and the main screen."""
 
-from collections.abc import Callable, Mapping
+import gc
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import App
@@ -18,13 +19,13 @@ from workbench.ui.screens.main import MainScreen
 from workbench.ui.screens.run_actions import Targets
 from workbench.ui.session import Session
 from workbench.ui.terminal import on_signals
-from workbench.ui.themes import variable_defaults
+from workbench.ui.themes import ThemeError, Themes, variable_defaults
 
 MakeBuild = Callable[[Targets, int], Build]
 
 
 class WorkbenchApp(App[int], inherit_bindings=False):
-    """`themes` must hold `theme`. `build` replaces the engine in tests."""
+    """`theme` is the one to start with; `faults` are sentences to show once. `build` replaces the engine in tests."""
 
     CSS_PATH = "workbench.tcss"
     TITLE = "agent-workbench"
@@ -35,32 +36,34 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self,
         session: Session,
         settings: config.Settings,
-        themes: Mapping[str, Theme],
-        theme: str,
+        themes: Themes,
+        theme: Theme,
         *,
-        faults: tuple[str, ...] = (),
+        faults: Sequence[str] = (),
         build: MakeBuild | None = None,
     ) -> None:
         super().__init__()
         self.session = session
         self.animation_level = "none"
-        self._settings, self._themes, self._faults = settings, dict(themes), faults
+        self._settings, self._themes, self._faults = settings, themes, faults
         self._engine = Engine()
         self._keys = keymap(settings.keys)
-        self._kept = theme
+        self._kept = theme.name
         self._end_signals: Callable[[], None] = lambda: None
-        for each in themes.values():
-            self.register_theme(each)
-        self.theme = theme
-        host = Host(sorted(themes), self.preview_theme, self.keep_theme, self._write, self._keys.faults)
+        self.register_theme(theme)
+        self.theme = theme.name
+        self._read = {theme.name}
+        host = Host(themes.names, self.preview_theme, self.keep_theme, self._write, self._keys.faults)
         self.main = MainScreen(session, self._keys.keys, build or self._build, host, self._run_thread)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults(self.current_theme)
 
+    def get_default_screen(self) -> MainScreen:
+        return self.main
+
     def on_mount(self) -> None:
         self.set_keymap(textual_keymap(self._keys))
-        self.push_screen(self.main)
         if not self.is_headless:
             self._end_signals = on_signals(self._told_to_end)
         self.call_after_refresh(self._open)
@@ -69,13 +72,15 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self._end_signals()
 
     def _open(self) -> None:
+        # `open_screen` put the collector off until here: what was imported stays, and need never be looked at again.
+        gc.freeze()
+        gc.enable()
         for fault in (*self._settings.faults, *self._keys.faults, *self._faults):
             self.notify(fault, title="settings", severity="warning", timeout=8, markup=False)
         self.run_worker(self._read_first(), group="read")
 
     async def _read_first(self) -> None:
-        if not await self.main.read_again():
-            self.main.show_facts()
+        await self.main.read_again()
 
     def _told_to_end(self, number: int) -> None:
         self.runs.close(timeout=1.0)
@@ -98,13 +103,23 @@ class WorkbenchApp(App[int], inherit_bindings=False):
     def preview_theme(self, name: str | None) -> None:
         """Shows a theme for the moment; None: the one that holds."""
         wanted = name or self._kept
-        if self.theme != wanted:
-            self.theme = wanted
+        if self.theme == wanted:
+            return
+        if wanted not in self._read:
+            try:
+                self.register_theme(self._themes.read(wanted))
+            except ThemeError as error:
+                self.main.say(str(error), warning=True)
+                return
+            self._read.add(wanted)
+        self.theme = wanted
 
     def keep_theme(self, name: str) -> None:
         """Uses a theme from now on, also the next time."""
+        self.preview_theme(name)
+        if self.theme != name:
+            return
         self._kept = name
-        self.preview_theme(None)
         try:
             config.remember_theme(name, self._settings.file)
         except (OSError, ValueError) as error:

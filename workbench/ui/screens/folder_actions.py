@@ -12,7 +12,7 @@ from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
-    from workbench.agents.workspace import EvalsetEntry
+    from workbench.agents.workspace import EvalsetEntry, Workspace
 
 
 class FolderActions(Shell):
@@ -42,25 +42,36 @@ class FolderActions(Shell):
     async def read_again(self) -> bool:
         """Reads the folder and shows it; False (and a notice) if it cannot be read."""
         try:
-            workspace = await asyncio.to_thread(self.session.read)
+            workspace = await asyncio.to_thread(self._read)
         except (OSError, ValueError) as error:
+            self.session.trouble = str(error)
+            self.show_facts()
             self.notify(plain(str(error), limit=600), severity="error", timeout=10, markup=False)
             return False
         self.load(workspace)
         return True
 
-    async def give_agents(self, targets: Iterable[tuple[int, int]]) -> bool:
-        """Asks for each evalset of the targets that belongs to no agent; False if the user would not say. Where there
-        is no agent at all, nothing is asked: the run says so."""
+    def _read(self) -> "Workspace":
+        """Reads the folder, and imports what will show it: in the thread, so that neither delays a key."""
+        import workbench.ui.detail.pane  # noqa: F401
+
+        return self.session.read()
+
+    async def give_agents(self, targets: Iterable[tuple[int, int]]) -> None:
+        """Asks for each evalset of the targets that belongs to no agent, once. Where the user would not say, or there
+        is no agent at all, the run will."""
         workspace = self.session.workspace
         if workspace is None or not workspace.agents:
-            return True
-        loose = [self.session.entry(evalset) for evalset in sorted({evalset for evalset, _ in targets})]
-        asked = [entry for entry in loose if entry.agent is None]
+            return
+        asked = [self.session.entry(evalset) for evalset in sorted({evalset for evalset, _ in targets})]
+        asked = [entry for entry in asked if entry.agent is None and entry.relative not in self.session.declined]
+        answers = []
         for entry in asked:
-            if not await self._ask(entry):
-                return False
-        return not asked or await self.read_again()
+            answers.append(await self._ask(entry))
+            if not answers[-1]:
+                self.session.declined.add(entry.relative)
+        if any(answers):
+            await self.read_again()
 
     async def _reload(self) -> None:
         if await self.read_again():
@@ -83,7 +94,8 @@ class FolderActions(Shell):
             for agent in self.session.workspace.agents
         ]
         title = f"which agent does {label(entry.relative)} belong to?"
-        agent: AgentFolder | None = await self.app.push_screen_wait(PickScreen(title, searching(items)))
+        screen = PickScreen(title, searching(items), placeholder="type to find; esc leaves it without one")
+        agent: AgentFolder | None = await self.app.push_screen_wait(screen)
         if agent is None:
             return False
         try:

@@ -137,7 +137,7 @@ class GeneralActions(RunActions):
         self.host.preview_theme(None)
         match value:
             case ("do", str(name)):
-                self.call_later(self.run_action, f"screen.{name}")
+                self.call_later(self.run_action, name)
             case ("theme", str(name)):
                 self.host.keep_theme(name)
             case ("case", (int(evalset), int(case))):

@@ -15,7 +15,7 @@ from workbench.ui.widgets.plain_input import PlainInput
 class NumberScreen(ModalScreen[int | None]):
     """Ends with a number from 1 to `most`, None if it was left. `question` is safe text."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave"), Binding("enter", "answer")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave")]
 
     def __init__(self, question: str, proposed: int, most: int) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class NumberScreen(ModalScreen[int | None]):
     def on_mount(self) -> None:
         self.query_one(PlainInput).select_all()
 
-    def action_answer(self) -> None:
+    def on_input_submitted(self) -> None:
         text = self.query_one(PlainInput).value.strip()
         if text.isdecimal() and 1 <= int(text) <= self._most:
             self.dismiss(int(text))

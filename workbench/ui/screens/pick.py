@@ -36,7 +36,6 @@ class PickScreen(ModalScreen[Any]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave"),
-        Binding("enter", "pick"),
         Binding("down,ctrl+n", "move('down')"),
         Binding("up,ctrl+p", "move('up')"),
         Binding("pagedown", "move('page_down')"),
@@ -84,13 +83,16 @@ class PickScreen(ModalScreen[Any]):
         if self._on_move is not None:
             self._on_move(item.value if item else None)
 
-    def on_row_view_picked(self, event: PickList.Picked) -> None:
-        self.action_pick()
+    def on_input_submitted(self) -> None:
+        self._pick()
+
+    def on_row_view_picked(self) -> None:
+        self._pick()
 
     def action_move(self, direction: str) -> None:
         self._list.move(direction)
 
-    def action_pick(self) -> None:
+    def _pick(self) -> None:
         item = self._list.item
         if item is not None:
             self.dismiss(item.value)

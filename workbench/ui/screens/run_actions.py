@@ -96,8 +96,9 @@ class RunActions(FolderActions):
         model = self.tree_view.model
         names = model.names(targets)
         ready = not self.session.outdated() or await self.read_again()
-        ready = ready and await self.give_agents(model.named(names))
-        targets = model.named(names)
+        if ready:
+            await self.give_agents(model.named(names))
+            targets = model.named(names)
         if ready and targets:
             self.runs.start(self.build(targets, runs))
         else:

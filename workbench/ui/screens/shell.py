@@ -129,6 +129,8 @@ class Shell(Screen[None]):
 
     def _resting(self) -> str:
         workspace = self.session.workspace
+        if self.session.trouble:
+            return f"cannot be read: {one_line(self.session.trouble, limit=80)}"
         if workspace is None:
             return "reading …"
         cases = sum(len(entry.document.cases) for entry in workspace.evalsets)

@@ -57,5 +57,5 @@ class KeyLine(Widget):
     async def on_click(self, event: Click) -> None:
         for end, name in self._places:
             if event.x < end:
-                await self.run_action(f"screen.{name}")
+                await self.screen.run_action(name)
                 return

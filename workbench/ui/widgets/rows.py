@@ -92,6 +92,9 @@ class RowView(ScrollView, can_focus=True):
     def move_to(self, position: int) -> None:
         """Puts the cursor on the row nearest to `position` and shows it."""
         count = self.row_count()
+        if not count:
+            self._cursor = 0
+            return
         position = max(0, min(position, count - 1))
         position = self._stop_near(position, count, forwards=position >= self._cursor)
         before, self._cursor = self._cursor, position

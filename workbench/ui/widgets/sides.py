@@ -10,7 +10,6 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from workbench.ui.detail.pane import CaseDetail
 from workbench.ui.tree.outline import ALL
 from workbench.ui.tree.query import parse_query
 from workbench.ui.tree.verdicts import Verdicts
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.model.evalset import EvalCase
     from workbench.store import CaseRecord
+    from workbench.ui.detail.pane import CaseDetail
 
 
 class FilterInput(PlainInput):
@@ -108,19 +108,27 @@ class Cases(Vertical):
 
 
 class Right(Vertical):
-    """The detail of a case or evalset, or else a page of lines."""
+    """A page of lines, or else the detail of a case or evalset, which is made when it is first shown: its modules are
+    not needed for the first frame."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.detail = CaseDetail()
         self.overview = Overview()
+        self._detail: CaseDetail | None = None
 
     def compose(self) -> ComposeResult:
-        yield self.detail
         yield self.overview
 
-    def on_mount(self) -> None:
-        self.overview.display = False
+    @property
+    def detail(self) -> "CaseDetail":
+        """The detail, made now if there is none yet."""
+        if self._detail is None:
+            from workbench.ui.detail.pane import CaseDetail
+
+            self._detail = CaseDetail()
+            self._detail.display = False
+            self.mount(self._detail)
+        return self._detail
 
     def show_case(self, record: "CaseRecord | None", entry: "EvalsetEntry", case: "EvalCase | None") -> None:
         """Shows a case, or with `case` None its file."""
@@ -135,14 +143,14 @@ class Right(Vertical):
     @property
     def shows_case(self) -> bool:
         """Whether it is the detail that is seen."""
-        return self.detail.display
+        return self._detail is not None and self._detail.display
 
     def enter(self) -> None:
         """Takes the focus."""
         (self.detail if self.shows_case else self.overview).focus()
 
     def _show_detail(self, shown: bool) -> None:
-        if self.detail.display != shown:
+        if self.shows_case != shown:
             had_focus = self.has_focus_within
             self.detail.display = shown
             self.overview.display = not shown

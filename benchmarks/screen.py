@@ -1,0 +1,186 @@
+"""The screen in a terminal of 120 × 40: first paint (G3), key to frame (G11), bytes (G12).
+
+    python -m benchmarks.screen [first|keys|busy|bytes]
+
+A pseudo-terminal stands for the terminal; times are wall time on a possibly busy machine, so look at ratios and at the
+lower half. Each figure is taken with warm byte-code.
+"""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+COLUMNS, ROWS = 120, 40
+QUIET = 0.06
+"""Seconds without a byte after which a frame counts as complete."""
+EMPTY_APP = """
+from textual.app import App
+from textual.containers import Horizontal, Vertical
+from textual.scroll_view import ScrollView
+from textual.widgets import Input, Static
+class Empty(App):
+    CSS = "ScrollView { border: round red; } Input { display: none; } Horizontal { height: 1fr; }"
+    def compose(self):
+        yield Static("a bar")
+        with Horizontal():
+            with Vertical():
+                yield ScrollView()
+                yield Input()
+            with Vertical():
+                yield ScrollView()
+                yield Static("")
+        yield Static("READY")
+Empty().run()
+"""
+
+
+class Terminal:
+    """A program in a pseudo-terminal."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.started = time.perf_counter()
+        self.process, self._master = _spawn(command)
+        self.seen = b""
+
+    def read(self, seconds: float) -> bytes:
+        """What comes within that time, at once when something comes; b"" if nothing did."""
+        if not select.select([self._master], [], [], seconds)[0]:
+            return b""
+        try:
+            data = os.read(self._master, 1 << 16)
+        except OSError:
+            return b""
+        self.seen += data
+        return data
+
+    def wait_for(self, text: bytes, seconds: float = 60.0) -> float:
+        """Seconds since the start until the text was seen."""
+        while text not in self.seen:
+            if not self.read(seconds):
+                raise SystemExit(f"{text!r} never came; the end of what did: {self.seen[-300:]!r}")
+        return time.perf_counter() - self.started
+
+    def quiet(self, seconds: float = 0.5) -> None:
+        """Waits until nothing more comes."""
+        while self.read(seconds):
+            pass
+
+    def press(self, key: bytes) -> tuple[float, int]:
+        """Seconds from the key to the last byte of what it caused, and how many bytes that was."""
+        sent = last = time.perf_counter()
+        os.write(self._master, key)
+        count = 0
+        while data := self.read(0.5 if not count else QUIET):
+            last, count = time.perf_counter(), count + len(data)
+        return last - sent, count
+
+    def close(self) -> None:
+        self.process.terminate()
+        while self.process.poll() is None:
+            self.read(0.1)
+        os.close(self._master)
+
+
+def _spawn(command: list[str]) -> tuple["subprocess.Popen[bytes]", int]:
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT", "NO_COLOR", "PYTHONDONTWRITEBYTECODE"):
+        environment.pop(name, None)
+    process = subprocess.Popen(
+        command, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True, close_fds=True
+    )
+    os.close(slave)
+    return process, master
+
+
+def write_project(folder: Path, cases: int) -> Path:
+    """A plain agent with one evalset of so many cases, about 2.7 kB each."""
+    agent = folder / "shop"
+    agent.mkdir()
+    (agent / "agent.py").write_text("def root_agent(message, session):\n    return 'ok'\n", encoding="utf-8")
+    words = "the parcel is on its way to you and will arrive tomorrow morning " * 15
+
+    def turn(number: int) -> dict[str, object]:
+        return {
+            "invocation_id": f"turn-{number}",
+            "user_content": {"role": "user", "parts": [{"text": f"Where is order {number}?"}]},
+            "final_response": {"role": "model", "parts": [{"text": words}]},
+            "intermediate_data": {"tool_uses": [{"name": "find_order", "args": {"id": f"A-{number}"}}]},
+        }
+
+    data = {
+        "eval_set_id": "many",
+        "name": "many",
+        "eval_cases": [
+            {"eval_id": f"case_{number:06}", "conversation": [turn(number), turn(number + 1)]}
+            for number in range(cases)
+        ],
+    }
+    (agent / "many.evalset.json").write_text(json.dumps(data, indent=1), encoding="utf-8")
+    return folder
+
+
+@contextmanager
+def project(cases: int) -> Iterator[Path]:
+    """A project in a temporary folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield write_project(Path(folder), cases)
+
+
+def first_paint(rounds: int = 7) -> None:
+    """G3: the workbench on 20 000 cases against an empty app with the same widgets, in turn."""
+    times: dict[str, list[float]] = {"an empty Textual app": [], "first frame": [], "all cases listed": []}
+    with project(20_000) as folder:
+        for _ in range(rounds + 1):
+            terminal = Terminal([sys.executable, "-c", EMPTY_APP])
+            times["an empty Textual app"].append(terminal.wait_for(b"READY"))
+            terminal.close()
+            terminal = Terminal([sys.executable, "-m", "workbench", str(folder)])
+            times["first frame"].append(terminal.wait_for(b"reading"))
+            times["all cases listed"].append(terminal.wait_for(b"20,000 cases"))
+            terminal.close()
+    base = statistics.median(times["an empty Textual app"][1:])
+    for name, found in times.items():
+        middle = statistics.median(found[1:])
+        print(f"{name:24} {middle * 1000:7.0f} ms   {middle / base:5.2f} ×")
+
+
+def keys(cases: int = 50_000, presses: int = 150, *, busy: bool = False) -> None:
+    """G11 and G12: j through 50 000 rows, the detail included."""
+    with project(cases) as folder:
+        child = [sys.executable, "-m", "benchmarks.screen_busy", str(folder)] if busy else None
+        terminal = Terminal(child or [sys.executable, "-m", "workbench", str(folder)])
+        terminal.wait_for(b"50,000 cases")
+        terminal.quiet()
+        for key in (b"j", b"j", b"l", b"j"):
+            terminal.press(key)
+        found = [terminal.press(b"j") for _ in range(presses)]
+        terminal.close()
+    waits = sorted(wait for wait, _ in found)
+    sizes = sorted(size for _, size in found)
+    print(
+        f"key → frame with details: p50 {waits[len(waits) // 2] * 1000:.1f} ms, "
+        f"p95 {waits[int(len(waits) * 0.95)] * 1000:.1f} ms; "
+        f"bytes: median {sizes[len(sizes) // 2]:,}, most {sizes[-1]:,}"
+    )
+
+
+if __name__ == "__main__":
+    wanted = sys.argv[1:] or ["first", "keys"]
+    if "first" in wanted:
+        first_paint()
+    if "keys" in wanted:
+        keys()

@@ -1,0 +1,313 @@
+"""The screen under a pilot: opening, moving, finding, marking, copying, at every size."""
+
+import base64
+import json
+
+import pytest
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen
+from workbench.config import read_settings
+from workbench.ui.screens.jump import JumpScreen
+from workbench.ui.screens.pick import PickScreen
+
+SIZES = [(60, 20), (80, 24), (120, 40), (200, 60)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_it_opens_at_every_size(open_screen: OpenScreen, size: tuple[int, int]) -> None:
+    screen = open_screen()
+    async with screen.open(size) as pilot:
+        assert "order_desk" in screen.text
+        assert "late_parcel" in screen.text
+        assert "? keys" in screen.text
+        assert "8 cases in 3 evalsets of 2 agents" in screen.text
+        await pilot.press("j", "j", "j", "enter")
+        assert "order_desk › refunds › on_time" in screen.text
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_every_line_is_as_wide_as_the_screen(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
+) -> None:
+    names = ["返金の確認をする長い名前のテストケース" * 3, "ภาษาไทย", "العربية", "e\u0301 👩‍👩‍👧", "plain"]
+    screen = open_screen(make_workspace({"日本語のエージェント" * 4: {"評価セット": names}}))
+    async with screen.open(size) as pilot:
+        for key in ("j", "j", "j", "j", "j", "j"):
+            await pilot.press(key)
+            strips = screen.app.screen._compositor.render_strips(screen.app.size)
+            assert {strip.cell_length for strip in strips} == {size[0]}
+
+
+async def test_in_one_column_enter_and_esc_go_between_tree_and_panes(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((60, 20)) as pilot:
+        await pilot.press("j", "j", "j")
+        assert "cases" in screen.text
+        assert "Diff" not in screen.text
+        await pilot.press("enter")
+        assert "Diff" in screen.text
+        assert "late_parcel" not in screen.text
+        await pilot.press("escape")
+        assert "late_parcel" in screen.text
+
+
+async def test_the_cursor_survives_a_resize(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        await pilot.press("G")
+        assert screen.row == "to_technician"
+        for size in ((60, 8), (200, 60), (80, 24)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            assert screen.row == "to_technician"
+            assert "to_technician" in screen.text
+
+
+async def test_moving(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        assert screen.row == "everything"
+        seen = []
+        for key in ("j", "down", "G", "k", "g", "ctrl+d", "ctrl+u", "l", "l", "l", "h", "h"):
+            await pilot.press(key)
+            seen.append(screen.row)
+        assert seen == [
+            "order_desk",
+            "refunds",
+            "to_technician",
+            "to_billing",
+            "everything",
+            "to_technician",
+            "everything",
+            "order_desk",
+            "refunds",
+            "on_time",
+            "refunds",
+            "refunds",
+        ]
+        assert "on_time" not in screen.text, "the second h closed the evalset"
+        await pilot.press("enter")
+        assert "on_time" in screen.text
+
+
+async def test_keys_in_a_pane_go_to_the_pane(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("j", "j", "j", "tab")
+        assert screen.main.in_right
+        await pilot.press("j", "G", "l", "enter", "ctrl+d", "}")
+        assert screen.row == "on_time"
+        await pilot.press("h", "h")
+        assert not screen.main.in_right
+        await pilot.press("tab", "shift+tab")
+        assert not screen.main.in_right
+
+
+async def test_digits_and_jump_open_panes(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("j", "j", "j")
+        detail = screen.main.right.detail
+        await pilot.press("2")
+        assert detail._pane == 1
+        assert not screen.main.in_right, "side by side the cursor stays in the tree"
+        await pilot.press("'")
+        assert isinstance(screen.app.screen, JumpScreen)
+        assert "jump to" in screen.text
+        await pilot.press("1")
+        assert detail._pane == 0
+        assert screen.main.in_right
+        await pilot.press("'", "c")
+        assert not screen.main.in_right
+        await pilot.press("'", "w")
+        assert not isinstance(screen.app.screen, JumpScreen), "any other key leaves"
+
+
+async def test_filter(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("/", *"parcel")
+        assert "on_time" not in screen.text
+        assert "2 of 8" in screen.text
+        await pilot.press("enter", "G")
+        assert screen.row == "two_parcels"
+        await pilot.press("escape")
+        assert "on_time" in screen.text
+        assert screen.row == "two_parcels"
+
+
+async def test_a_filter_that_nothing_matches_says_so_and_esc_takes_it_back(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("/", *"zzz")
+        assert "no case matches" in screen.text
+        await pilot.press("j", "k", "r")
+        assert not screen.started, "letters are text in a text field"
+        await pilot.press("escape")
+        assert "on_time" in screen.text
+        await pilot.press("/", *":nope")
+        assert "no :nope" in screen.text
+
+
+async def test_sort_is_shown_in_the_frame(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("s")
+        assert "by status" in screen.text
+        await pilot.press("s", "s", "s")
+        assert "by status" not in screen.text
+
+
+async def test_marks_are_shown_and_esc_takes_them_back(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("j", "j", "j", "space", "v", "j", "v")
+        assert "3 marked" in screen.text
+        assert "*" in screen.text
+        await pilot.press("escape")
+        assert "marked" not in screen.text
+        await pilot.press("a")
+        assert "8 marked" in screen.text
+
+
+async def test_hiding_and_maximising(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("j", "j", "j", "z")
+        assert "Diff" not in screen.text
+        await pilot.press("tab")
+        assert "late_parcel" not in screen.text
+        assert "Diff" in screen.text
+        await pilot.press("z", "b")
+        assert "late_parcel" not in screen.text
+        await pilot.press("b")
+        assert "late_parcel" in screen.text
+        assert "Diff" in screen.text
+
+
+async def test_copying_asks_the_terminal_and_does_not_claim_more(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        copied = []
+        for keys in (["y"], ["j", "y"], ["j", "y"], ["j", "y"], ["Y"]):
+            await pilot.press(*keys)
+            copied.append(base64.b64decode(screen.sent[-1].removeprefix("\x1b]52;c;").removesuffix("\a")).decode())
+        assert copied[0] == str(screen.workspace.target)
+        assert copied[1] == str(screen.workspace.target / "order_desk")
+        assert copied[2:4] == ["order_desk/refunds.evalset.json", "on_time"]
+        assert json.loads(copied[4])["eval_id"] == "on_time"
+        assert "sent to the terminal's clipboard" in screen.text
+        await pilot.press("tab", "Y")
+        assert len(screen.sent) == 6
+
+
+async def test_the_palette_finds_actions_themes_and_cases(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press(":", *"techn", "enter")
+        assert screen.row == "to_technician"
+        await pilot.press("ctrl+p", *"sort", "enter")
+        await pilot.pause()
+        assert "by status" in screen.text
+        await pilot.press(":", *"zzzzzz")
+        assert "nothing matches" in screen.text
+        await pilot.press("enter", "escape")
+        assert not isinstance(screen.app.screen, PickScreen)
+
+
+async def test_a_theme_shows_as_one_moves_and_is_kept_only_if_chosen(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press(":", *"theme tide")
+        assert screen.app.theme == "tide"
+        await pilot.press("escape")
+        assert screen.app.theme == "night"
+        await pilot.press(":", *"theme paper", "enter")
+        assert screen.app.theme == "paper"
+        assert read_settings(screen.app._settings.file).theme == "paper"
+
+
+async def test_help_lists_the_keys_that_work_and_does_what_is_picked(open_screen: OpenScreen) -> None:
+    screen = open_screen(overrides={"sort": ("S",), "hide_tree": ("n",)})
+    async with screen.open() as pilot:
+        await pilot.press("?")
+        assert "n is hide tree: next problem" in screen.text
+        await pilot.press(*"by file, status", "enter")
+        await pilot.pause()
+        assert "by status" in screen.text
+        await pilot.press("S")
+        assert "by score" in screen.text
+        await pilot.press("s")
+        assert "by score" in screen.text, "the key of the table is free now"
+
+
+async def test_a_clash_of_keys_is_said_once(open_screen: OpenScreen) -> None:
+    screen = open_screen(overrides={"sort": ("r",)})
+    async with screen.open() as pilot:
+        await pilot.press("j", "j", "j")
+        assert [notice.message for notice in screen.app._notifications] == ["r is sort: run (run) has lost it"]
+
+
+async def test_nothing_to_run(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    screen = open_screen(make_workspace({}))
+    async with screen.open() as pilot:
+        assert "No agents and no evalsets in" in screen.text
+        await pilot.press("r", "n", "x", "F", "o", "space", "j", "enter", "y", "Y", "h", "l")
+        assert not screen.started
+    screen = open_screen(make_workspace({"lonely": {}}))
+    async with screen.open():
+        assert "No evalsets in" in screen.text
+        assert "lonely" in screen.text
+
+
+async def test_a_broken_file_shows_its_faults_and_the_others_still_open(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace({"agent": {"broken": '{"eval_cases": [}', "fine": ["x"]}}))
+    async with screen.open() as pilot:
+        assert "! broken file" in screen.text
+        await pilot.press("j", "j")
+        assert "broken.evalset.json:1:" in screen.text
+        await pilot.press("r")
+        assert not screen.started
+        assert "no cases here" in screen.text
+        await pilot.press("G")
+        assert screen.row == "x"
+
+
+async def test_a_folder_that_cannot_be_read(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+
+    def fail() -> None:
+        raise OSError("[/oops] \x1b[31mno permission")
+
+    screen.session.read = fail  # type: ignore[method-assign,assignment]
+    async with screen.app.run_test(size=(100, 30)) as pilot:
+        await screen.until(pilot, lambda: bool(screen.session.trouble))
+        await pilot.press("r", "j", ":", "escape", "?", "escape")
+        assert "cannot be read: [/oops] ␛[31mno permission" in screen.text
+
+
+async def test_what_was_ignored(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    import dataclasses
+
+    from workbench.agents.discovery import Ignored
+
+    workspace = make_workspace()
+    ignored = (Ignored(workspace.root / "venv", "a virtual environment"),)
+    screen = open_screen(dataclasses.replace(workspace, ignored=ignored))
+    async with screen.open() as pilot:
+        await pilot.press(":", *"what was ignored", "enter")
+        await pilot.pause()
+        assert "passed over: 1" in screen.text
+        assert "a virtual environment" in screen.text
+
+
+async def test_quitting(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("escape", "escape", "escape")
+        assert screen.app.is_running, "esc never quits"
+        await pilot.press("q")
+        await screen.until(pilot, lambda: screen.app.return_value is not None)
+        assert screen.app.return_value == 0
