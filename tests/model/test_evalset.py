@@ -1,6 +1,7 @@
 """Opening evalset files: what is listed, what a case becomes, and which faults are told where."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,8 @@ def test_a_case_is_normalised_and_kept_as_it_stands(with_case: Open) -> None:
         '{"evalId": "late", "conversation": [{"userContent": {"parts": [{"text": "hi", "thought": null}]},'
         ' "finalResponse": null, "intermediateData": {"toolUses": [{"name": "f", "args": {"someKey": null}}],'
         ' "intermediateResponses": [["a", [{"text": "x"}]]]}}],'
-        ' "sessionInput": {"appName": "desk", "userId": "u", "state": {"theKey": null}, "moreKeys": 1},'
+        ' "sessionInput": {"appName": "desk", "userId": "u", "state": {"theKey": null},'
+        ' "sessionId": null, "moreKeys": null},'
         ' "finalSessionState": {"aB": null}}'
     )
     document = with_case(text)
@@ -63,7 +65,7 @@ def test_a_case_is_normalised_and_kept_as_it_stands(with_case: Open) -> None:
             },
         },
     )
-    assert case.session_input == {"app_name": "desk", "user_id": "u", "state": {"theKey": None}, "moreKeys": 1}
+    assert case.session_input == {"app_name": "desk", "user_id": "u", "state": {"theKey": None}, "moreKeys": None}
     assert case.final_session_state == {"aB": None}
     assert case.scenario is None
     assert case.rubrics == ()
@@ -384,6 +386,14 @@ def test_a_missing_file_and_a_folder_have_one_fault(tmp_path: Path) -> None:
     assert open_evalset(tmp_path).faults[0].message.startswith("the file cannot be read: ")
     with pytest.raises(IndexError):
         missing.case(0)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.evalset.json"
+    os.mkfifo(pipe)
+    assert [fault.message for fault in open_evalset(pipe).faults] == [
+        "the file cannot be read: it is not an ordinary file"
+    ]
 
 
 def test_nesting_deeper_than_adk_s_reader_goes(with_case: Open) -> None:

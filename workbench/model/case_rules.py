@@ -100,6 +100,11 @@ def normal_invocation(invocation: dict[str, Any]) -> dict[str, Any]:
     return tidy
 
 
+def normal_session(session: dict[str, Any]) -> dict[str, Any]:
+    """A validated session input as it moves at run time: no nulls, but the keys that ADK does not know as they are."""
+    return {key: item for key, item in session.items() if item is not None or key not in _SESSION_KEYS}
+
+
 def normal(value: Any) -> Any:
     """A validated value as JSON data without nulls; what belongs to the user (arguments, state) stays untouched."""
     if isinstance(value, dict):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.model.breaches import Breach
-from workbench.model.case_rules import normal, normal_invocation
+from workbench.model.case_rules import normal, normal_invocation, normal_session
 from workbench.model.evalset_schema import SessionInput
 from workbench.model.faults import Fault
 from workbench.model.locating import fault_of, faults_of
@@ -202,7 +202,7 @@ def _eval_case(value: dict[str, Any], raw: Any) -> EvalCase:
         eval_id=value["eval_id"],
         turns=None if turns is None else tuple(normal_invocation(turn) for turn in turns),
         scenario=None if scenario is None else normal(scenario),
-        session_input=None if session is None else normal(session),
+        session_input=None if session is None else normal_session(session),
         rubrics=tuple(normal(rubric) for rubric in value.get("rubrics") or ()),
         final_session_state=value.get("final_session_state"),
         raw=raw,

@@ -1,6 +1,8 @@
 """The bytes of a JSON file: what they are as text, and where a byte stands."""
 
+import errno
 import re
+import stat
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -33,8 +35,11 @@ class TextFile:
         """The file at `path`.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: it cannot be read, or is no ordinary file (reading a pipe could wait for ever).
         """
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise OSError(errno.EINVAL, "it is not an ordinary file")
         return cls(path.read_bytes())
 
     @cached_property
