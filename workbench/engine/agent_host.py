@@ -93,6 +93,9 @@ class AgentHost:
         for task in self._seats.values():
             task.cancel()
         await asyncio.gather(*self._seats.values(), return_exceptions=True)
+        for process in self._processes:
+            if not process.imported.done():
+                process.kill()  # In the middle of an import it would not listen.
         await asyncio.gather(*(process.close() for process in self._processes))
 
     async def _start(self, alone: bool) -> Seat:

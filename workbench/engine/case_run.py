@@ -17,7 +17,6 @@ from workbench.events import (
     CaseError,
     CaseRef,
     Event,
-    Noticed,
     OutputCaptured,
     TurnFinished,
     TurnStarted,
@@ -26,8 +25,8 @@ from workbench.events import (
 
 OUTPUT_LIMIT = 16 * 1024 * 1024
 """Bytes a case may print."""
-_FRAMES_LIMIT = 64 * 1024 * 1024
-"""Bytes of events a case may make: four of the largest answers."""
+FRAMES_LIMIT = 256 * 1024 * 1024
+"""Bytes of events a case may make: sixteen of the largest answers."""
 _TERMINATE_GRACE = 1.0
 _KILL_GRACE = 5.0
 _TEARDOWN_GRACE = 8.0
@@ -158,8 +157,8 @@ class CaseRun:
             self._understand(frame)
         except (KeyError, TypeError, ValueError) as error:
             self.cancel(CaseError("internal", f"the agent's process sent what cannot be understood: {error!r}"))
-        if self._channel.received_bytes > _FRAMES_LIMIT:
-            limit = _FRAMES_LIMIT // 2**20
+        if self._channel.received_bytes > FRAMES_LIMIT:
+            limit = FRAMES_LIMIT // 2**20
             self.cancel(CaseError("too_large", f"the agent made more than {limit} MiB of events in one case"))
 
     def _understand(self, frame: Frame) -> None:
@@ -178,8 +177,9 @@ class CaseRun:
             case "Stopped":
                 self._where = str(frame.get("where") or "")
             case "Ended":
+                # Of the agent's own closing; it decides nothing, so it stands beside what the agent printed.
                 for warning in frame.get("warnings") or ():
-                    self._emit(Noticed("warning", f"{self._ref.label}: {warning}"))
+                    self._show("stderr", f"{warning}\n")
 
     def _turn_finished(self, turn: int, actual: dict[str, Any], note: str) -> None:
         if self._settled.done() or turn != len(self._transcript.turns):
@@ -196,8 +196,8 @@ class CaseRun:
         self._emit(OutputCaptured(self._ref, stream, text))
 
     def _count(self, size: int) -> None:
-        self._printed += size
-        if self._printed > OUTPUT_LIMIT:
+        before, self._printed = self._printed, self._printed + size
+        if before <= OUTPUT_LIMIT < self._printed:
             for pipe in self._pipes:
                 pipe.mute()
             limit = OUTPUT_LIMIT // 2**20

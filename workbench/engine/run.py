@@ -45,6 +45,9 @@ class Run:
         self._interrupted = False
         self._flows: dict[CaseRef, CaseFlow] = {}
         self._queued: dict[CaseRef, PlanEntry] = {}
+        self._hosts: dict[str, AgentHost] = {}
+        self._left = Counter(entry.ref.agent for entry in plan.entries)
+        """How many cases of an agent are not over yet."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._began = 0.0
         self._recorder: Recorder
@@ -58,11 +61,11 @@ class Run:
         self._began = time.monotonic()
         _allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
         context = RunContext(self._options, self._children, self._recorder.put, self._at, secrets)
-        hosts = self._hosts()
+        self._hosts = self._make_hosts()
         try:
             self._announce()
             self._children.scorer.warm(self._criteria())
-            await self._run_all(context, hosts)
+            await self._run_all(context)
         except Exception:
             self._recorder.put(Noticed("error", "the workbench itself failed", traceback.format_exc()))
             raise
@@ -70,7 +73,7 @@ class Run:
             self._interrupted = True
             raise
         finally:
-            await self._end(hosts)
+            await self._end()
 
     def stop(self) -> None:
         """No new cases; those that run finish or are cut at their time-out."""
@@ -89,7 +92,7 @@ class Run:
         elif self._queued.pop(ref, None) is not None:
             self._recorder.put(CaseFinished(ref, "error", _CANCELLED, 0.0))
 
-    def _hosts(self) -> dict[str, AgentHost]:
+    def _make_hosts(self) -> dict[str, AgentHost]:
         agents = self._plan.agents
         startable = (entry for entry in self._plan.entries if entry.blocked is None)
         cases = Counter(agents[entry.ref.agent].interpreter.path for entry in startable)
@@ -120,13 +123,13 @@ class Run:
     def _at(self) -> float:
         return time.monotonic() - self._began
 
-    async def _run_all(self, context: RunContext, hosts: dict[str, AgentHost]) -> None:
+    async def _run_all(self, context: RunContext) -> None:
         self._queued = {entry.ref: entry for entry in self._plan.entries}
         try:
             for entry in self._plan.entries:
                 if entry.blocked is not None:
                     self._start(CaseFlow(entry, context, None, lambda: None))
-            await self._start_in_order(context, hosts)
+            await self._start_in_order(context)
             while self._tasks:
                 await asyncio.wait(self._tasks)
         except asyncio.CancelledError:
@@ -136,7 +139,7 @@ class Run:
                 await asyncio.wait(self._tasks)
             raise
 
-    async def _start_in_order(self, context: RunContext, hosts: dict[str, AgentHost]) -> None:
+    async def _start_in_order(self, context: RunContext) -> None:
         """Starts each case when there is room for it."""
         slots = asyncio.Semaphore(self._options.concurrency)
         for entry in tuple(self._queued.values()):
@@ -144,7 +147,7 @@ class Run:
             if self._stopping:
                 return
             if entry.ref in self._queued:
-                self._start(CaseFlow(entry, context, hosts[entry.ref.agent], slots.release))
+                self._start(CaseFlow(entry, context, self._hosts[entry.ref.agent], slots.release))
             else:  # Cancelled while it waited.
                 slots.release()
 
@@ -160,6 +163,10 @@ class Run:
             await flow.run()
         finally:
             del self._flows[flow.ref]
+        # An agent whose cases are over lets go of its memory while others run.
+        self._left[flow.ref.agent] -= 1
+        if self._left[flow.ref.agent] == 0 and flow.ref.agent in self._hosts:
+            await self._hosts[flow.ref.agent].close()
 
     def _cannot_write(self, error: OSError) -> None:
         """What is on disk stays; what cannot be written must not be spent on."""
@@ -169,9 +176,9 @@ class Run:
         for flow in tuple(self._flows.values()):
             flow.cancel(CaseError("cancelled", f"stopped: the run cannot be written any more ({reason})"), kill=True)
 
-    async def _end(self, hosts: dict[str, AgentHost]) -> None:
+    async def _end(self) -> None:
         try:
-            await asyncio.gather(*(host.close() for host in hosts.values()))
+            await asyncio.gather(*(host.close() for host in self._hosts.values()))
         finally:
             self._recorder.put(RunFinished(self._at(), self._interrupted))
             await self._recorder.close()

@@ -46,10 +46,7 @@ class _Request:
     done: "asyncio.Future[None]"
     results: list[Scored] = field(default_factory=list)
     attempts: int = 0
-
-    @property
-    def next(self) -> Criterion:
-        return self.conversation.criteria[len(self.results)]
+    overdue: bool = False
 
     def take(self, scored: Scored) -> bool:
         """Hands on the next result; whether that was the last one."""
@@ -61,6 +58,11 @@ class _Request:
         if not self.done.done():
             self.done.set_result(None)
         return True
+
+    def fail(self, reason: str, details: dict[str, Any] | None = None) -> None:
+        """The next criterion has no verdict."""
+        lost = self.conversation.criteria[len(self.results)]
+        self.take(Scored(MetricResult(lost.name, "error", None, lost.threshold, reason, details or {})))
 
 
 class Scorer:
@@ -147,7 +149,7 @@ class Scorer:
 
     def _too_long(self) -> None:
         request = next(iter(self._open.values()))
-        request.attempts = _ATTEMPTS
+        request.overdue = True
         if self._child is not None:
             self._child.signal_group(9)
 
@@ -163,20 +165,25 @@ class Scorer:
             for request in requests:
                 self._give_up(request, f"the scorer {how} before it could begin: {child.last_words}")
             return
-        for request in requests[:1] if self.ready else ():
-            request.attempts += 1
-            if request.attempts >= _ATTEMPTS:
-                lost = request.next
-                result = MetricResult(lost.name, "error", None, lost.threshold, f"the scorer {how}", _crash(how))
-                request.take(Scored(result))
+        if self.ready:
+            for request in requests[:1]:
+                self._blame(request, how)
         for request in requests:
             if not request.done.done():
                 self._send(request)
 
+    def _blame(self, request: _Request, how: str) -> None:
+        """The scorer died over this one."""
+        request.attempts += 1
+        if request.overdue:
+            request.overdue = False
+            request.fail(f"took longer than {_ANSWER_WITHIN:g} s")
+        elif request.attempts == _ATTEMPTS:
+            request.fail(f"the metric crashed: the scorer {how}", {"traceback": f"the scorer {how}, twice"})
+
     def _give_up(self, request: _Request, reason: str) -> None:
         while not request.done.done():
-            lost = request.next
-            request.take(Scored(MetricResult(lost.name, "error", None, lost.threshold, reason)))
+            request.fail(reason)
 
 
 def _frames(number: int, request: _Request) -> Iterable[Frame]:
@@ -207,10 +214,6 @@ def _criterion(criterion: Criterion, custom: frozenset[str]) -> dict[str, Any]:
         "options": criterion.options,
         "custom": criterion.name in custom,
     }
-
-
-def _crash(how: str) -> dict[str, Any]:
-    return {"traceback": f"the scoring process {how}"}
 
 
 def _command() -> Command:
