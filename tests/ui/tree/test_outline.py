@@ -37,7 +37,8 @@ def test_closed_rows_hide_what_is_below() -> None:
     tree = outline()
     tree.closed = {Row("agent", 1), Row("evalset", 0, 0)}
     tree.rebuild()
-    assert texts(tree) == ["all", "agent 0", "evalset 0 0", "evalset 0 1", "case 0 1 0", "case 0 1 1", "agent 1", "agent 2"]
+    below = ["evalset 0 0", "evalset 0 1", "case 0 1 0", "case 0 1 1"]
+    assert texts(tree) == ["all", "agent 0", *below, "agent 1", "agent 2"]
     assert tree.find(Row("case", 0, 0, 1)) is None
     assert tree.nearest(Row("case", 0, 0, 1)) == 2
     assert tree.cases(Row("agent", 0)) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)], "closed is not hidden from a run"

@@ -1,0 +1,145 @@
+"""Runs in a thread of their own: news in order, one wake-up, and an end that is an end."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from workbench.events import CaseRef, Noticed
+from workbench.ui.run_thread import Ended, News, Publish, Refused, RunThread
+
+
+class Run:
+    """Publishes, then waits to be cancelled."""
+
+    def __init__(self, publish: Publish, count: int = 3) -> None:
+        self.publish, self.count = publish, count
+        self.calls: list[object] = []
+        self.over = asyncio.Event()
+
+    async def execute(self) -> None:
+        for number in range(self.count):
+            self.publish(Noticed("info", str(number)))
+        await self.over.wait()
+
+    def cancel(self, ref: CaseRef | None, *, kill: bool = False) -> None:
+        self.calls.append((ref, kill))
+        if ref is None:
+            self.over.set()
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+
+class Listener:
+    """Counts wake-ups and gathers news."""
+
+    def __init__(self) -> None:
+        self.woken = 0
+        self.called = threading.Event()
+        self.thread = RunThread(self._wake)
+
+    def _wake(self) -> None:
+        self.woken += 1
+        self.called.set()
+
+    def wait_for(self, count: int) -> list[News]:
+        news: list[News] = []
+        end = time.monotonic() + 5
+        while len(news) < count and time.monotonic() < end:
+            self.called.wait(0.05)
+            news += self.thread.take()
+        return news
+
+
+REF = CaseRef("agent", "file", "set", "case")
+
+
+def test_news_come_in_order_and_the_end_last() -> None:
+    listener = Listener()
+    runs: list[Run] = []
+    listener.thread.start(lambda publish: runs.append(Run(publish)) or runs[-1])  # type: ignore[func-returns-value]
+    news = listener.wait_for(3)
+    assert [item.message for item in news if isinstance(item, Noticed)] == ["0", "1", "2"]
+    listener.thread.cancel([REF])
+    listener.thread.cancel(None, kill=True)
+    assert listener.wait_for(1) == [Ended()]
+    assert runs[0].calls == [(REF, False), "stop", (None, True)]
+    listener.thread.close()
+
+
+def test_nobody_is_woken_twice_before_the_news_are_taken() -> None:
+    listener = Listener()
+    done = threading.Event()
+
+    class Noisy(Run):
+        async def execute(self) -> None:
+            await super().execute()
+            done.set()
+
+    listener.thread.start(lambda publish: Noisy(publish, 1000))
+    listener.called.wait(5)
+    listener.thread.cancel(None)
+    assert done.wait(5)
+    assert listener.woken == 1
+    assert len(listener.wait_for(1001)) == 1001
+    listener.thread.close()
+
+
+def test_what_building_raises_is_a_refusal_with_its_way_out() -> None:
+    class WrongError(Exception):
+        hint = "the way out"
+
+    def build(publish: Publish) -> Run:
+        raise WrongError("nothing is selected")
+
+    listener = Listener()
+    listener.thread.start(build)
+    assert listener.wait_for(2) == [Refused("nothing is selected", "the way out"), Ended()]
+    listener.thread.close()
+
+
+def test_closing_ends_the_run_the_children_and_the_thread() -> None:
+    ended: list[str] = []
+
+    async def at_end() -> None:
+        ended.append("children")
+
+    thread = RunThread(lambda: None, at_end)
+    thread.close()
+    assert not ended, "nothing was started"
+    runs: list[Run] = []
+    thread.start(lambda publish: runs.append(Run(publish)) or runs[-1])  # type: ignore[func-returns-value]
+    thread.close()
+    assert ended == ["children"]
+    assert (None, True) in runs[0].calls
+    assert "workbench-run" not in [other.name for other in threading.enumerate()]
+    thread.close()
+    assert ended == ["children"], "closing again does nothing"
+
+
+@pytest.mark.parametrize("stubborn", ["run", "children"])
+def test_what_does_not_end_is_left_behind_in_time(stubborn: str) -> None:
+    class Stubborn(Run):
+        def cancel(self, ref: CaseRef | None, *, kill: bool = False) -> None:
+            if stubborn != "run":
+                super().cancel(ref, kill=kill)
+
+    async def at_end() -> None:
+        await asyncio.sleep(60 if stubborn == "children" else 0)
+
+    thread = RunThread(lambda: None, at_end)
+    thread.start(Stubborn)
+    began = time.monotonic()
+    thread.close(timeout=0.2)
+    assert time.monotonic() - began < 2
+
+
+def test_a_thread_that_was_closed_can_run_again() -> None:
+    listener = Listener()
+    for _ in range(2):
+        listener.thread.start(lambda publish: Run(publish, 1))
+        assert isinstance(listener.wait_for(1)[0], Noticed)
+        listener.thread.close()
+        listener.wait_for(1)

@@ -1,0 +1,311 @@
+"""Runs on the screen: what is run, what is seen, what can be cancelled, and what never moves."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
+from workbench.events import Noticed
+from workbench.ui.screens.pick import PickScreen
+from workbench.ui.tree.outline import Row
+
+
+class RefusedError(Exception):
+    """A refusal of the engine, with its way out."""
+
+    hint = "There is [/oops] \x1b[31mone"
+
+
+async def started(screen: Screen, pilot: Any, number: int = 1) -> None:
+    await screen.until(pilot, lambda: len(screen.runs) == number and screen.session.running)
+
+
+async def test_r_on_the_first_row_runs_everything(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("r")
+        await started(screen, pilot)
+        assert screen.started == [([(0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (2, 0), (2, 1)], 1)]
+        assert "▶ 0/8" in screen.text
+        assert "queued" in screen.text
+        run = screen.runs[0]
+        run.begin(run.refs[0])
+        run.end_case(run.refs[0], "passed")
+        run.end_case(run.refs[1], "failed")
+        await screen.until(pilot, lambda: "2/8" in screen.text)
+        assert "✓ 1 pass" in screen.text
+        assert "✗ 1 fail" in screen.text
+        assert "✓ on_time" in screen.text
+        run.end()
+        await screen.until(pilot, lambda: not screen.session.running)
+        assert "■ 2/8" in screen.text
+
+
+async def test_only_marked_cases_run(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("j", "j", "j", "space", "j", "space", "g", "r")
+        await started(screen, pilot)
+        assert screen.started == [([(0, 0), (0, 2)], 1)]
+
+
+async def test_a_second_run_has_to_wait(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("r")
+        await started(screen, pilot)
+        await pilot.press("r", "F")
+        assert len(screen.started) == 1
+        screen.runs[0].end()
+        await screen.until(pilot, lambda: not screen.session.running and not screen.session.starting)
+        await pilot.press("r")
+        await started(screen, pilot, 2)
+
+
+async def test_f_runs_what_failed_again(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("F")
+        assert "nothing has run yet" in screen.text
+        await pilot.press("r")
+        await started(screen, pilot)
+        run = screen.runs[0]
+        run.end_case(run.refs[1], "failed")
+        run.end_case(run.refs[7], "error")
+        run.end_case(run.refs[2], "passed")
+        run.end()
+        await screen.until(pilot, lambda: not screen.session.running and not screen.session.starting)
+        await pilot.press("F")
+        await started(screen, pilot, 2)
+        assert screen.started[1] == ([(0, 1), (2, 1)], 1)
+
+
+async def test_x_asks_how_often(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("j", "j", "j", "X")
+        assert "run 1 case how many times?" in screen.text
+        await pilot.press("0", "enter")
+        await pilot.press("backspace", "backspace", *"none", "enter")
+        assert "a number from 1 to 1,000" in screen.text
+        await pilot.press("backspace", "backspace", "backspace", "backspace", "3", "enter")
+        await started(screen, pilot)
+        assert screen.started == [([(0, 0)], 3)]
+        assert [ref.repeat for ref in screen.runs[0].refs] == [1, 2, 3]
+
+
+async def test_updates_change_labels_never_cursor_scroll_or_rows(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    names = [f"case_{number:02}" for number in range(60)]
+    screen = open_screen(make_workspace({"agent": {"many": names}}))
+    async with screen.open((80, 24)) as pilot:
+        await pilot.press("s", "r")
+        await started(screen, pilot)
+        for _ in range(31):
+            await pilot.press("j")
+        view, run = screen.main.tree_view, screen.runs[0]
+        outline = view.model.outline
+        before = (screen.row, view.scroll_offset, [outline.row(number) for number in range(len(outline))])
+        for ref in run.refs:
+            run.begin(ref)
+            run.end_case(ref, "failed" if ref.eval_id.endswith("7") else "passed")
+        await screen.until(pilot, lambda: "60/60" in screen.text)
+        assert (screen.row, view.scroll_offset, [outline.row(number) for number in range(len(outline))]) == before
+        line = view.cursor - view.scroll_offset.y
+        run.end()
+        await screen.until(pilot, lambda: not screen.session.running)
+        assert screen.row == before[0], "sorted again at the end, the cursor is still on its case"
+        assert view.cursor - view.scroll_offset.y == line, "and on its line"
+
+
+async def test_n_goes_through_the_problems(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("n")
+        assert "nothing has run yet" in screen.text
+        await pilot.press("r")
+        await started(screen, pilot)
+        run = screen.runs[0]
+        run.end_case(run.refs[1], "failed")
+        run.end_case(run.refs[6], "error")
+        run.end()
+        await screen.until(pilot, lambda: not screen.session.running)
+        seen = []
+        for key in ("n", "n", "n", "N"):
+            await pilot.press(key)
+            seen.append(screen.row)
+        assert seen == ["late_parcel", "to_billing", "late_parcel", "to_billing"]
+        assert "from the other end again" in screen.text
+
+
+async def test_x_cancels_then_kills_what_is_under_the_cursor(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("x")
+        assert "nothing is running here" in screen.text
+        await pilot.press("r")
+        await started(screen, pilot)
+        await pilot.press("j", "j", "j", "x")
+        await screen.until(pilot, lambda: len(screen.runs[0].cancelled) == 1)
+        await pilot.press("x")
+        await screen.until(pilot, lambda: len(screen.runs[0].cancelled) == 2)
+        first, second = screen.runs[0].cancelled
+        assert first[0] is not None
+        assert (first[0].eval_id, first[1], second[1]) == ("on_time", False, True)
+
+
+async def test_the_whole_run_is_cancelled_from_the_palette(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("r")
+        await started(screen, pilot)
+        run = screen.runs[0]
+        run.begin(run.refs[0])
+        await pilot.press(":", *"cancel the run", "enter")
+        await screen.until(pilot, lambda: not screen.session.running)
+        assert run.stopped
+        assert "cancelled" in screen.text
+        assert "queued" not in screen.text, "what never ran is not waiting any more"
+
+
+async def test_leaving_during_a_run_asks_once_and_cancels(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("r")
+        await started(screen, pilot)
+        await pilot.press("q")
+        assert "8 cases still running: once more cancels them and leaves" in screen.text
+        assert screen.app.return_value is None
+        await pilot.press("q")
+        await screen.until(pilot, lambda: screen.app.return_value == 0)
+        assert screen.runs[0].cancelled[-1] == (None, True)
+
+
+async def test_a_refusal_is_shown_with_its_way_out_and_nothing_runs(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    screen.refusal = RefusedError("config.json:3:1: the threshold is [bold]null[/bold]")
+    async with screen.open() as pilot:
+        await pilot.press("r")
+        await screen.until(pilot, lambda: bool(list(screen.app._notifications)))
+        message = next(iter(screen.app._notifications)).message
+        assert message == "config.json:3:1: the threshold is [bold]null[/bold]\nThere is [/oops] ␛[31mone"
+        assert not screen.session.running
+        assert not screen.session.starting
+
+
+async def test_notices_are_shown_and_kept(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("r")
+        await started(screen, pilot)
+        for number in range(4):
+            screen.runs[0].publish(Noticed("warning", f"warning {number} [/oops]"))
+        await screen.until(pilot, lambda: len(screen.session.store.notices) == 4)
+        assert "2 more notices: in the palette" in screen.text
+        await pilot.press(":", *"notices", "enter")
+        await pilot.pause()
+        assert "warning 3 [/oops]" in screen.text
+
+
+async def test_a_changed_file_is_read_again_before_it_runs(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("j", "j", "j", "j", "r")
+        await started(screen, pilot)
+        assert screen.reads == 1
+        screen.runs[0].end()
+        await screen.until(pilot, lambda: not screen.session.running and not screen.session.starting)
+        file = screen.workspace.evalsets[2].file
+        file.write_text(file.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+        await pilot.press("r")
+        await started(screen, pilot, 2)
+        assert screen.reads == 2
+        assert screen.started[1] == ([(0, 1)], 1)
+        assert screen.row == "late_parcel"
+
+
+async def test_who_owns_an_evalset_is_asked_once(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    workspace = make_workspace({"": {"stray": ["x"]}, "one": {}, "two": {"own": ["y"]}})
+    screen = open_screen(workspace)
+    kept: list[tuple[str, str]] = []
+    screen.session.keep_owner = lambda entry, agent: kept.append((entry.relative, agent.name))  # type: ignore[method-assign]
+    async with screen.open() as pilot:
+        await pilot.press("r")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+        assert "which agent does loose/stray.evalset.json belong to?" in screen.text
+        await pilot.press(*"two")
+        first = screen.workspace.evalsets[0]
+        owned = dataclasses.replace(first, agent=workspace.agents[1], agent_reason="you said so")
+        screen.workspace = dataclasses.replace(workspace, evalsets=(owned, *workspace.evalsets[1:]))
+        await pilot.press("enter")
+        await started(screen, pilot)
+        assert kept == [("loose/stray.evalset.json", "two")]
+        assert screen.runs[0].refs[0].agent == "two"
+
+
+async def test_who_would_not_say_is_not_asked_again(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    screen = open_screen(make_workspace({"": {"stray": ["x"]}, "one": {"own": ["y"]}}))
+    async with screen.open() as pilot:
+        for number in (1, 2):
+            await pilot.press("r")
+            if number == 1:
+                await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+                await pilot.press("escape")
+            await started(screen, pilot, number)
+            assert [ref.agent for ref in screen.runs[-1].refs] == ["", "one"]
+            screen.runs[-1].end()
+            await screen.until(pilot, lambda: not screen.session.running and not screen.session.starting)
+
+
+async def test_the_options_change_one_run(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("j", "j", "o")
+        assert "criteria of the run to come: 4 cases" in screen.text
+        assert "defaults: no test_config.json or eval_config.json" in screen.text
+        assert "EXACT" in screen.text
+        await pilot.press("m")
+        assert "IN_ORDER" in screen.text
+        await pilot.press("j", "-", "-")
+        assert "≥ 0.70" in screen.text
+        await pilot.press(*"0.3", "enter")
+        assert "≥ 0.30" in screen.text
+        await pilot.press("k", "space", "escape")
+        assert "criteria changed" in screen.text
+        choice = screen.session.draft.apply(screen.workspace.evalsets[0].criteria)
+        assert [(criterion.name, criterion.threshold) for criterion in choice.config.criteria] == [
+            ("response_match_score", 0.3)
+        ]
+        await pilot.press("o", "enter")
+        await started(screen, pilot)
+        assert "criteria changed" not in screen.text, "once"
+
+
+async def test_the_detail_follows_the_run(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        await pilot.press("j", "j", "j")
+        assert "NOT RUN" in screen.text
+        await pilot.press("r")
+        await started(screen, pilot)
+        await screen.until(pilot, lambda: "QUEUED" in screen.text)
+        run = screen.runs[0]
+        run.begin(run.refs[0])
+        await screen.until(pilot, lambda: "RUNNING" in screen.text)
+        run.end_case(run.refs[0], "failed")
+        await screen.until(pilot, lambda: "FAIL" in screen.text)
+        assert screen.main.tree_view.row == Row("case", 0, 0, 0)
+
+
+@pytest.mark.parametrize("key", ["q", "x", "j", "r"])
+async def test_a_run_that_breaks_does_not_end_the_screen(open_screen: OpenScreen, key: str) -> None:
+    screen = open_screen()
+    screen.refusal = RuntimeError("the engine broke")
+    async with screen.open() as pilot:
+        await pilot.press("r")
+        await screen.until(pilot, lambda: bool(list(screen.app._notifications)))
+        text = next(iter(screen.app._notifications)).message
+        assert text.startswith("the engine broke\nRuntimeError in build, line ")
+        await pilot.press(key)
