@@ -1,5 +1,7 @@
 """The cases of a file in one of the two old formats, converted as ADK converts them."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,21 @@ class OldCases:
     """Cases by position, like `current_cases.CurrentCases`; all are converted at once: such files are small."""
 
     def __init__(
-        self, path: Path, root: Node, places: Places, kind: OldFormat, name: str, session: dict[str, Any] | None
+        self,
+        path: Path,
+        content: list[Any],
+        tree: Callable[[], Node],
+        places: Places,
+        kind: OldFormat,
+        name: str,
+        session: dict[str, Any] | None,
     ) -> None:
+        """`tree` is asked for when there is a fault to be placed."""
         self.format = kind
         self._path = path
-        self._root = root
+        self._tree = cache(tree)
         self._places = places
-        self._content = root.value()
+        self._content = content
         if kind == "old_test":
             self._converted = [convert_test(self._content, name, session)]
         else:
@@ -32,7 +42,7 @@ class OldCases:
         """The case at a position, in today's schema, and its faults."""
         case, breaches = self._converted[number]
         wanted = [breach for breach in breaches if warnings or breach.severity == "error"]
-        return case, list(faults_of(self._path, wanted, self._root, self._places))
+        return case, list(faults_of(self._path, wanted, self._tree(), self._places)) if wanted else []
 
     def raw(self, number: int) -> Any:
         """The JSON that the case was made of."""
@@ -43,7 +53,7 @@ class OldCases:
         above: Location = () if self.format == "old_test" else (number,)
         location = tuple("name" if step == "eval_id" else step for step in breach.location)
         moved = Breach((*above, *location), breach.message, breach.hint, breach.severity, breach.on_key)
-        return next(faults_of(self._path, [moved], self._root, self._places))
+        return next(faults_of(self._path, [moved], self._tree(), self._places))
 
     def _names(self) -> list[str]:
         names = [item.get("name") if isinstance(item, dict) else None for item in self._content]

@@ -111,16 +111,15 @@ class Reading:
         if token.kind in ("{", "["):
             node = container(token)
             self.add(frame, node)
-            if self.keep or not self._skip(node):
+            # Without a tree, sound items are passed over; what may be as large as the file is not tried.
+            in_list = frame.node.kind == "array" or len(self.frames) > 2
+            if self.keep or not in_list or not self._skip(node):
                 self.open(Frame(node, "first"))
         else:
             self.add(frame, Node(token.kind, token.start, token.end, token.value))  # type: ignore[arg-type]
 
     def _skip(self, node: Node) -> bool:
-        """Pass over a container that Python's reader finds sound, a hundred times faster than token by token. Not the
-        two outermost: they may be as large as the file."""
-        if len(self.frames) < 3:
-            return False
+        """Pass over a container that Python's reader finds sound, a hundred times faster than token by token."""
         try:
             _, node.end = _decoder.raw_decode(self.text, node.start)
         except (ValueError, RecursionError):

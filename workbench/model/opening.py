@@ -19,7 +19,7 @@ from workbench.model.places import Places
 from workbench.model.scanner import Scan, scan
 from workbench.model.schema_words import describe
 from workbench.model.text_file import TextFile, file_faults, unreadable
-from workbench.model.validation import validate, validate_case
+from workbench.model.validation import read_json, validate, validate_case
 
 FileFormat = Literal["current", "old_evalset", "old_test"]
 LARGEST_TREE = 4 * 1024 * 1024
@@ -88,20 +88,19 @@ class _Opening:
         faults = [*self._file_faults(), *(fault_of(self._path, flaw, places) for flaw in scanned.flaws)]
         if any(fault.severity == "error" for fault in faults):
             return self._broken(faults, scanned, places)
-        if scanned.root is not None and not scanned.root.children and len(text) > LARGEST_TREE:
-            scanned = scan(text, places=places)
         assert scanned.root is not None  # an empty text has an error
         return self._sound(faults, scanned.root, places)
 
     def _sound(self, faults: list[Fault], root: Node, places: Places) -> Opened:
         """A file of sound JSON that is not plainly of today's schema."""
         if root.kind == "object":
-            return self._current(_index_of(root, self._file, places), [*faults, *self._session_fault()])
+            index = _index_of(self._tree(), self._file)
+            return self._current(index, [*faults, *self._session_fault()])
         if root.kind != "array":
             message = f"the file holds {describe(root.scalar)}, and an evalset is an object"
             faults.append(Fault(self._path, *places.at(root.start), "", message, f"Expected {_WRAPPER}"))
             return Opened(tuple(faults), size=len(self._file.data))
-        content = root.value()
+        content = read_json(self._file.data)
         kind = old_format_of(content)
         if kind is None:
             faults.append(self._strange_list(content, places.at(root.start)))
@@ -109,7 +108,8 @@ class _Opening:
         if kind != "old_test":
             faults += self._session_fault()
         name = name_of(self._path)
-        cases = OldCases(self._path, root, places, kind, name, self._session if kind == "old_test" else None)
+        session = self._session if kind == "old_test" else None
+        cases = OldCases(self._path, content, self._tree, places, kind, name, session)
         frame = {"eval_set_id": name, "name": name}
         return Opened(tuple(faults), kind, frame, cases, len(self._file.data))
 
@@ -127,6 +127,11 @@ class _Opening:
         faults.sort(key=lambda fault: (fault.line, fault.column))
         return Opened(tuple(faults), "current", frame, None, len(self._file.data))
 
+    def _tree(self) -> Node:
+        root = scan(self._file.text()).root
+        assert root is not None  # it was there before
+        return root
+
     def _file_faults(self) -> list[Fault]:
         return list(file_faults(self._path, self._file))
 
@@ -142,7 +147,7 @@ class _Opening:
         return Fault(self._path, *place, "", message, f"Expected {_WRAPPER}")
 
 
-def _index_of(root: Node, file: TextFile, places: Places) -> CaseIndex:
+def _index_of(root: Node, file: TextFile) -> CaseIndex:
     """The index of a file of which there is a tree: one whose `eval_cases` is not where the fast reader expects it."""
     text = file.text()
     index = CaseIndex(frame=file.data, frame_cut=len(file.data))
