@@ -70,7 +70,7 @@ def test_a_case_has_exactly_the_keys_of_the_contract(store: Store) -> None:
     }
     assert list(case["metrics"][0]) == ["name", "score", "threshold", "status", "reason", "details"]
     (turn,) = case["invocations"]
-    assert list(turn) == ["user", "expected", "actual", "metrics"]
+    assert list(turn) == ["user", "expected", "actual", "note", "metrics"]
     assert set(turn["metrics"][0]) == {"name", "score", "status", "reason", "details"}
 
 
@@ -85,6 +85,12 @@ def test_a_case_that_broke_off_shows_how_far_it_came(store: Store) -> None:
     (turn,) = case["invocations"]
     assert turn["actual"]["intermediate_data"]["invocation_events"][0]["author"] == "desk"
     assert turn["expected"]["user_content"] == turn["user"]
+
+
+def test_the_code_of_a_model_that_was_blocked_is_there(store: Store) -> None:
+    store.records[FAILED].turns[0].note = "the model answered with error code SAFETY"
+    case = next(case for case in written(store)["cases"] if case["eval_id"] == FAILED.eval_id)
+    assert case["invocations"][0]["note"] == "the model answered with error code SAFETY"
 
 
 def test_what_could_not_start_is_there_too() -> None:
@@ -114,7 +120,13 @@ def test_a_reference_longer_than_the_conversation() -> None:
     store = feed([started([case])], case_events(case, "error"))
     store.records[case].expected = (invocation, invocation)
     turns = written(store)["cases"][0]["invocations"]
-    assert turns[1] == {"user": invocation["user_content"], "expected": invocation, "actual": None, "metrics": []}
+    assert turns[1] == {
+        "user": invocation["user_content"],
+        "expected": invocation,
+        "actual": None,
+        "note": "",
+        "metrics": [],
+    }
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -68,6 +68,13 @@ def test_evalsets_with_the_same_criteria_share_a_line() -> None:
     assert lines[3].endswith(" and 2 more")
 
 
+def test_the_code_of_a_model_that_was_blocked_is_told() -> None:
+    store = feed([started([FAILED])], case_events(FAILED, "failed", [TRAJECTORY_FAILED]), [RunFinished(1.0)])
+    store.records[FAILED].turns[0].note = "the model answered with error code SAFETY: \x1b[31mblocked"
+    lines = lines_of(store)
+    assert lines[lines.index("Failures:") + 3] == "    the model answered with error code SAFETY: ␛[31mblocked"
+
+
 def test_repeats_that_fail_alike_are_told_once() -> None:
     refs = [ref("late_parcel", repeat=number) for number in (1, 2, 3)]
     other = MetricResult("response_match_score", "failed", 0.1, 0.8, "nothing matched")

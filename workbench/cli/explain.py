@@ -24,9 +24,19 @@ def reasons(record: CaseRecord) -> list[str]:
             continue
         if result.status in ("failed", "error", "not_evaluated"):
             found.append(verdict(result))
+    found += _notes(record)
     if not found and not record.finished:
         found.append("the run ended before it had a verdict")
     return found
+
+
+def _notes(record: CaseRecord) -> Iterator[str]:
+    """What was odd in a turn of a case that did not pass, such as a model that was blocked."""
+    if record.state == "passed":
+        return
+    for number, turn in enumerate(record.turns, 1):
+        if turn.note:
+            yield one_line(turn.note if len(record.turns) == 1 else f"turn {number}: {turn.note}")
 
 
 def verdict(result: MetricResult) -> str:

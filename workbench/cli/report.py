@@ -91,6 +91,8 @@ class ReportInvocation(_Part):
     """The reference; null for a scenario, and for a turn beyond the reference."""
     actual: Object | None
     """What the agent did, as far as it came; null if the turn did not begin."""
+    note: Words
+    """What an ADK invocation has no place for, such as the error code of a model that gave no answer; or empty."""
     metrics: list[TurnMetric]
 
 
@@ -233,7 +235,8 @@ def _invocations(record: CaseRecord) -> Iterator[ReportInvocation]:
         reference = expected[number] if number < len(expected) else None
         user = turn.user if turn else (reference or {}).get("user_content") or {}
         metrics = [_turn_metric(result) for result in turn.metrics.values()] if turn else []
-        yield ReportInvocation(user=user, expected=reference, actual=_actual(turn), metrics=metrics)
+        note = turn.note if turn else ""
+        yield ReportInvocation(user=user, expected=reference, actual=_actual(turn), note=note, metrics=metrics)
 
 
 def _actual(turn: Turn | None) -> dict[str, Any] | None:
