@@ -26,7 +26,7 @@ _ORDERS = {
 }
 
 
-def find_order(id: str) -> dict[str, object]:  # noqa: A002 - the tool's parameter is called that
+def find_order(id: str) -> dict[str, object]:
     """The order's record. Raises LookupError for an id that the shop never gave out."""
     if id not in _ORDERS:
         raise LookupError(f"no order {id!r} in the archive")
@@ -34,18 +34,18 @@ def find_order(id: str) -> dict[str, object]:  # noqa: A002 - the tool's paramet
     return {"id": order.id, "item": order.item, "price": order.price}
 
 
-def track_parcel(id: str) -> dict[str, object]:  # noqa: A002
+def track_parcel(id: str) -> dict[str, object]:
     """Where the parcel is and for how many days it has been or will be."""
     order = _ORDERS[id]
     return {"id": id, "status": order.parcel, "days": order.days}
 
 
-def refund(id: str, amount: float | str) -> dict[str, object]:  # noqa: A002
+def refund(id: str, amount: float | str) -> dict[str, object]:
     """Sends `amount` euros back."""
     return {"id": id, "refunded": float(amount)}
 
 
-def send_label(id: str) -> dict[str, object]:  # noqa: A002
+def send_label(id: str) -> dict[str, object]:
     """Mails a return label."""
     return {"id": id, "label": f"RET-{id}"}
 
