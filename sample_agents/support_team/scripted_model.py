@@ -1,4 +1,4 @@
-"""A model that says what `script.json` tells it to: the agent, its tools and its session are real, only the model is not.
+"""A model that says what the script tells it to: agent, tools and session are real, only the model is not.
 
 The script maps a user message to the steps the model takes for it. A step is `{"calls": [{"name", "args"}]}` or
 `{"text": …}`; after each step with calls ADK runs the tools and asks again, and the next step is given.
