@@ -1,4 +1,4 @@
-"""A help desk: the front desk listens and hands over to billing or to a technician, each an agent with its own tools."""
+"""A help desk: the front desk listens and hands over to billing or a technician, each an agent with tools of its own."""
 
 from pathlib import Path
 
