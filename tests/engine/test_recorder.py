@@ -9,7 +9,19 @@ import pytest
 
 from workbench.engine.recorder import Recorder
 from workbench.engine.secrets import Secrets
-from workbench.events import AgentActed, CaseFinished, CaseRef, Event, Noticed, OutputCaptured, from_json, to_json
+from workbench.events import (
+    AgentActed,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    Event,
+    MetricResult,
+    MetricScored,
+    Noticed,
+    OutputCaptured,
+    from_json,
+    to_json,
+)
 
 REF = CaseRef("desk", "desk/r.evalset.json", "r", "one")
 
@@ -98,17 +110,32 @@ async def test_after_a_failure_events_are_only_shown_and_it_is_told_once() -> No
     assert writer.closed
 
 
-async def test_what_is_nested_too_deeply_is_cut() -> None:
+@pytest.mark.parametrize("depth", [250, 5000])
+async def test_what_is_nested_too_deeply_is_cut(depth: int) -> None:
     deep: dict[str, object] = {}
-    for _ in range(5000):
+    for _ in range(depth):
         deep = {"deeper": deep}
     writer = Writer()
     shown: list[Event] = []
     out = recorder(writer, shown, [])
+    metric = MetricResult("m", "failed", details={"rows": [deep]})
     out.put(AgentActed(REF, 0, deep))
+    out.put(MetricScored(REF, metric, (metric,)))
+    out.put(CaseStarted(REF, 0.0, (deep,), {}))
     await out.close()
-    assert "nested deeper than 200 levels" in writer.lines[0]
-    assert shown == [from_json(json.loads(writer.lines[0]))]
+    assert len(shown) == 3
+    for line, event in zip(writer.lines, shown, strict=True):
+        assert "nested deeper than 200 levels" in line
+        assert event == from_json(json.loads(line))
+
+
+async def test_what_is_wide_and_not_deep_stays() -> None:
+    shown: list[Event] = []
+    out = recorder(Writer(), shown, [])
+    event = AgentActed(REF, 0, {"rows": [{"a": [number]} for number in range(1000)]})
+    out.put(event)
+    await out.close()
+    assert shown == [event]
 
 
 async def test_a_front_end_that_raises_is_heard() -> None:

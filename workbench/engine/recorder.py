@@ -13,6 +13,7 @@ from workbench.events import CaseFinished, Event, Noticed, RunFinished
 Publish: TypeAlias = Callable[[Event], None]
 
 _DEEPEST = 200
+"""Levels of foreign JSON that are kept: what reads events takes a few steps of Python's stack a level."""
 _PAUSE = 0.004
 """Seconds between two batches: what comes close together is written together, and a single event still at once."""
 _PUBLISHED_AT_ONCE = 200
@@ -120,14 +121,18 @@ class Recorder:
         return events, None
 
     def _encode(self, event: Event) -> tuple[Event, str]:
+        """The event as it may be shown, and its line."""
         try:
             line = _line(event)
-            if not self._secrets.touch(line):
-                return event, line
-            event = self._secrets.clean(event)
         except RecursionError:
-            event = self._secrets.clean(_cut_fields(event))
-        return event, _line(event)
+            line = ""
+        if not line or (line.count("{") + line.count("[") > _DEEPEST and _is_too_deep(event)):
+            event = _cut(event)
+            line = _line(event)
+        if self._secrets.touch(line):
+            event = self._secrets.clean(event)
+            line = _line(event)
+        return event, line
 
 
 def _line(event: Event) -> str:
@@ -136,25 +141,39 @@ def _line(event: Event) -> str:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    fields = {name: getattr(value, name) for name in value.__slots__}
+    fields = _values(value)
     return {"event": type(value).__name__, **fields} if isinstance(value, Event) else fields
 
 
-def _cut_fields(event: Event) -> Event:
-    """`event` with what an agent nested too deeply to be written as JSON cut off."""
-    changes: dict[str, Any] = {
-        item.name: _cut(value, _DEEPEST)
-        for item in dataclasses.fields(event)
-        if isinstance(value := getattr(event, item.name), dict)
-    }
-    return dataclasses.replace(event, **changes)
+def _values(value: Any) -> dict[str, Any]:
+    """The fields of one of the event's dataclasses, which all have slots."""
+    return {name: getattr(value, name) for name in value.__slots__}
 
 
-def _cut(value: Any, levels: int) -> Any:
-    if not isinstance(value, dict | list):
+def _is_too_deep(event: Event) -> bool:
+    level: list[Any] = [event]
+    for _ in range(_DEEPEST):
+        level = [part for value in level for part in _parts(value)]
+    return any(_parts(value) for value in level)
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    if isinstance(value, list | tuple):
         return value
-    if levels == 0:
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(_values(value).values()) if dataclasses.is_dataclass(value) else ()
+
+
+def _cut(value: Any, levels: int = _DEEPEST) -> Any:
+    """`value` with what is nested deeper than so many levels cut off."""
+    if isinstance(value, dict | list) and value and levels == 0:
         return f"… [nested deeper than {_DEEPEST} levels]"
     if isinstance(value, dict):
         return {key: _cut(item, levels - 1) for key, item in value.items()}
-    return [_cut(item, levels - 1) for item in value]
+    if isinstance(value, list | tuple):
+        return type(value)(_cut(item, levels - 1) for item in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {name: _cut(item, levels - 1) for name, item in _values(value).items()}
+        return dataclasses.replace(value, **fields)
+    return value
