@@ -61,9 +61,10 @@ def test_rows_say_status_in_glyph_and_word_and_counts_on_each_level(tree: Tree, 
 
 
 def test_a_score_below_its_threshold_never_looks_like_it() -> None:
-    assert shown_score(0.7999) == "0.79"
-    assert shown_score(0.8) == "0.80"
-    assert shown_score(0.29) == "0.29"
+    assert shown_score(0.7999, 0.8) == "0.79"
+    assert shown_score(0.7999, 0.7) == "0.80"
+    assert shown_score(0.8, 0.8) == "0.80"
+    assert shown_score(2 / 3, 1.0) == "0.67"
 
 
 def test_running_changes_labels_never_the_rows_or_the_cursor(tree: Tree, feed: Feed) -> None:

@@ -1,5 +1,6 @@
 """What stands in the rows of the tree, as pieces of safe text with the names of their styles."""
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -29,9 +30,12 @@ def style_of(status: Status) -> str:
     return FACES[status].variable.removeprefix("status-")
 
 
-def shown_score(score: float) -> str:
-    """Two places, never rounded up: what is below a threshold must not look like it."""
-    return f"{int(score * 100 + 1e-9) / 100:.2f}"
+def shown_score(score: float, threshold: float) -> str:
+    """Two places, rounded, but never up to a threshold that was not reached."""
+    text = f"{score:.2f}"
+    if score < threshold <= float(text):
+        return f"{math.floor(score * 100) / 100:.2f}"
+    return text
 
 
 class Labels:
@@ -101,7 +105,7 @@ class Labels:
         word = (self._word(record, view.state), style_of(view.state))
         if view.score is None or width < 34:
             return [word]
-        return [(shown_score(view.score) + " ", "muted"), word]
+        return [(shown_score(view.score, view.threshold) + " ", "muted"), word]
 
     def _word(self, record: CaseRecord | None, state: Status) -> str:
         if state == "running" and record is not None and record.started_at is not None:

@@ -19,12 +19,13 @@ WHOLE_FILE = -1
 @dataclass(frozen=True, slots=True)
 class View:
     """What a row shows of a case: `refs` its executions in its newest run, `worst` the one that decided `state`.
-    `score` is that of the criterion that came out worst against its threshold."""
+    `score` is that of the criterion that came out worst against its `threshold`."""
 
     refs: tuple[CaseRef, ...]
     worst: CaseRef
     state: Status
     score: float | None
+    threshold: float
     passed: int
 
 
@@ -137,20 +138,22 @@ def _view(records: Sequence[CaseRecord], run_finished: bool) -> View:
     if run_finished and not shown.finished:
         # The run was cancelled before this one came to its end.
         state = "not_run"
+    score, threshold = _decisive_score(shown)
     return View(
         refs=tuple(record.ref for record in records),
         worst=shown.ref,
         state=state,
-        score=_decisive_score(shown),
+        score=score,
+        threshold=threshold,
         passed=sum(record.state == "passed" for record in records),
     )
 
 
-def _decisive_score(record: CaseRecord) -> float | None:
-    """Of the criteria that count: the score that came out worst against its threshold."""
+def _decisive_score(record: CaseRecord) -> tuple[float | None, float]:
+    """Of the criteria that count: score and threshold of the one that came out worst against its threshold."""
     scored = [
-        (result.score - (result.threshold or 0.0), result.score)
+        (result.score - (result.threshold or 0.0), result.score, result.threshold or 0.0)
         for result in record.metrics.values()
         if result.score is not None and result.status in ("passed", "failed")
     ]
-    return min(scored)[1] if scored else None
+    return min(scored)[1:] if scored else (None, 0.0)
