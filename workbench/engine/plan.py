@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.current_folder import current_folder
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import AgentEnvironment, agent_environment
 from workbench.agents.interpreter import Interpreter, InterpreterError, choose_interpreter
@@ -42,7 +43,7 @@ class AgentSetting:
             "root": str(self.root),
             "kind": self.agent.kind,
             "env": dict(self.environment.values),
-            "cwd": str(self.root),
+            "cwd": str(current_folder(self.agent.folder, self.root, Path.cwd())),
         }
 
 

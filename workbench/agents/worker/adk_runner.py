@@ -50,8 +50,9 @@ class AdkConversation(Conversation):
         given = session_input or {}
         sessions = InMemorySessionService()
         session = await sessions.create_session(
-            app_name=given.get("app_name", "EvaluationGenerator"),
-            user_id=given.get("user_id", "test_user_id"),
+            # Old files migrated with an empty session have "" here, which no Runner takes.
+            app_name=given.get("app_name") or "EvaluationGenerator",
+            user_id=given.get("user_id") or "test_user_id",
             state=given.get("state") or {},
             session_id=given.get("session_id") or f"adk-eval-session-{uuid.uuid4()}",
         )

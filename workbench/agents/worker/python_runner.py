@@ -42,8 +42,8 @@ class Session:
 
     def __init__(self, given: Json, agent: str) -> None:
         self.id: str = given.get("session_id") or str(uuid.uuid4())
-        self.app_name: str = given.get("app_name", agent)
-        self.user_id: str = given.get("user_id", "test_user_id")
+        self.app_name: str = given.get("app_name") or agent
+        self.user_id: str = given.get("user_id") or "test_user_id"
         self.state: Dict[str, Any] = given.get("state") or {}
         self.history: List[Dict[str, Any]] = []
 

@@ -1,0 +1,26 @@
+from pathlib import Path
+
+from workbench.agents.current_folder import current_folder
+
+
+def test_where_an_agent_runs(tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "repository", tmp_path / "elsewhere"
+    project = root / "agents" / "travel"
+    agent = project / "travel"
+    for folder in (agent, elsewhere, project / "eval"):
+        folder.mkdir(parents=True)
+    assert current_folder(agent, root, elsewhere) == root
+    assert current_folder(agent, root, project) == project, "as with adk: where it was started, inside the project"
+    (project / "pyproject.toml").touch()
+    assert current_folder(agent, root, root) == project, "one project of many is run from its own folder"
+    assert current_folder(agent, root, elsewhere) == project
+    assert current_folder(agent, root, project / "eval") == project / "eval"
+
+
+def test_marks_above_the_root_and_in_the_agents_own_folder_do_not_count(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    agent = root / "desk"
+    agent.mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    (agent / "requirements.txt").touch()
+    assert current_folder(agent, root, tmp_path) == root
