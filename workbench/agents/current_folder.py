@@ -6,7 +6,7 @@ _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
 def current_folder(agent_folder: Path, root: Path, here: Path) -> Path:
-    """`here`, the folder that the workbench was started in, if that lies in the agent's project, as with `adk eval`; else
+    """`here`, the folder the workbench was started in, if that lies in the agent's project, as with `adk eval`; else
     the project's own folder. The project is the nearest folder above the agent with a `pyproject.toml`, `setup.py`,
     `setup.cfg` or `requirements.txt`, and at most `root`."""
     project = root
