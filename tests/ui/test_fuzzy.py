@@ -29,3 +29,7 @@ def test_any_text_can_be_looked_for(query: str, text: str) -> None:
     places = positions(query, text)
     assert places is None or all(0 <= place <= len(text) for place in places)
     assert (score(query, text) is None) == (bool(query.strip()) and places is None)
+
+
+def test_a_long_text_costs_no_more_than_a_name() -> None:
+    assert best("xyz", ["x" * 1_000_000] * 200, 5) == []

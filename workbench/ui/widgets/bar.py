@@ -38,14 +38,20 @@ def clock(seconds: float) -> str:
 
 def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     """The left and the right side of the bar as (text, theme variable), shorter forms where `width` is small."""
-    right = [(" criteria changed ", "accent")] if facts.changed else []
-    right.append((f"watch {'on' if facts.watching else 'off'} ", "status-muted"))
-    for words, meter in ((True, 20), (True, 0), (False, 0)):
+    urgent = [(" criteria changed ", "accent")] if facts.changed else []
+    right = [*urgent, (f"watch {'on' if facts.watching else 'off'} ", "status-muted")]
+    middle: list[Part] = []
+    for words, meter, tail in (
+        (True, 20, right),
+        (True, 0, right),
+        (True, 0, urgent),
+        (False, 0, right),
+        (False, 0, urgent),
+    ):
         middle = _run(facts, words=words, meter=meter) if facts.total else [(f"   {facts.resting}", "status-muted")]
-        for tail in (right, []):
-            room = width - sum(cell_len(text) for text, _ in (*middle, *tail)) - 2
-            if room >= min(cell_len(facts.root), 24) and (not meter or room >= 30):
-                return [(f" {cut(facts.root, room)}", "bold"), *middle], tail
+        room = width - sum(cell_len(text) for text, _ in (*middle, *tail)) - 2
+        if room >= min(cell_len(facts.root), 24):
+            return [(f" {cut(facts.root, room)}", "bold"), *middle], tail
     return [(f" {cut(facts.root, 12)}", "bold"), *middle], []
 
 

@@ -1,0 +1,56 @@
+"""The line on top says the same in any width, shorter where it must."""
+
+from collections import Counter
+
+import pytest
+
+from workbench.store import CaseState
+from workbench.ui.cells import cell_len
+from workbench.ui.widgets.bar import Facts, bar_parts, clock
+
+COUNTS: Counter[CaseState] = Counter({"passed": 9, "failed": 4, "error": 1, "running": 2, "queued": 15})
+FACTS = Facts("sample_agents", "", COUNTS, 31, running=True, seconds=7.4)
+
+
+def text(facts: Facts, width: int) -> str:
+    left, right = bar_parts(facts, width)
+    return "".join(part for part, _ in left) + "|" + "".join(part for part, _ in right)
+
+
+def test_progress_counts_and_time() -> None:
+    assert text(FACTS, 92) == (" sample_agents   ▶ 14/31   ✓ 9 pass   ✗ 4 fail   ! 1 error   0:07|watch off ")
+
+
+def test_a_wide_bar_has_a_meter_with_the_shares_of_the_verdicts() -> None:
+    left, _ = bar_parts(FACTS, 140)
+    meter = {name: len(part) for part, name in left if set(part) & {"━", "╌"}}
+    assert meter == {"status-passed": 6, "status-failed": 2, "status-error": 1, "status-muted": 11}
+
+
+def test_a_narrow_bar_keeps_glyphs_and_numbers() -> None:
+    assert text(FACTS, 60) == " sample_agents  ▶ 14/31  ✓9  ✗4  !1  0:07|watch off "
+
+
+@pytest.mark.parametrize("width", range(30, 220, 7))
+@pytest.mark.parametrize("name", ["x", "sample_agents", "長い名前のフォルダ" * 6])
+def test_it_never_overflows_from_sixty_on(width: int, name: str) -> None:
+    for facts in (
+        FACTS,
+        Facts(name, "26 cases in 9 evalsets of 5 agents"),
+        Facts(name, "", COUNTS, 31, interrupted=True),
+    ):
+        left, right = bar_parts(facts, width)
+        if width >= 60:
+            assert sum(cell_len(part) for part, _ in (*left, *right)) <= width
+
+
+def test_a_run_that_was_cancelled_and_criteria_that_were_changed_are_said() -> None:
+    facts = Facts("x", "", COUNTS, 31, interrupted=True, changed=True, seconds=3700)
+    assert "cancelled" in text(facts, 140)
+    assert "criteria changed" in text(facts, 140)
+    assert "■ 14/31" in text(facts, 140)
+    assert "1:01:40" in text(facts, 140)
+
+
+def test_clock() -> None:
+    assert [clock(seconds) for seconds in (0, 7.9, 61, 3600)] == ["0:00", "0:07", "1:01", "1:00:00"]

@@ -1,0 +1,106 @@
+"""Hostile names, reasons and notices through every widget of the shell: nothing crashes, nothing of theirs reaches the
+terminal."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from tests.hostile import HOSTILE, leaks
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
+from workbench.agents.criteria_choice import CriteriaChoice
+from workbench.agents.discovery import Ignored
+from workbench.agents.workspace import Workspace
+from workbench.events import Noticed
+from workbench.model.criteria import CriteriaConfig, Criterion
+
+
+def hostile_workspace(make_workspace: MakeWorkspace) -> Workspace:
+    """Every name of every kind is one of the hostile strings."""
+    plain = make_workspace({f"agent_{number}": {f"set_{number}": list(HOSTILE)} for number in range(3)})
+    agents, entries = [], []
+    for number, entry in enumerate(plain.evalsets):
+        text = HOSTILE[number * 4 + 1]
+        assert entry.agent is not None
+        agent = dataclasses.replace(entry.agent, name=text)
+        agents.append(agent)
+        criteria = (Criterion("response_match_score", 0.8, 0.8, {}), Criterion(text, 0.5, 0.5, {"match_type": text}))
+        choice = CriteriaChoice(CriteriaConfig(Path(f"/nowhere/{number}.json"), criteria), text)
+        entry.document.eval_set_id = HOSTILE[number * 4 + 2]
+        entries.append(dataclasses.replace(entry, agent=agent, criteria=choice, agent_reason=text))
+    loose = dataclasses.replace(entries[-1], agent=None)
+    ignored = tuple(Ignored(plain.root / f"file{number}", text) for number, text in enumerate(HOSTILE))
+    return dataclasses.replace(plain, agents=tuple(agents), evalsets=(*entries[:-1], loose), ignored=ignored)
+
+
+def check(screen: Screen) -> None:
+    """No line of the screen holds what could steer a terminal, and each is as wide as the screen."""
+    strips = screen.app.screen._compositor.render_strips(screen.app.size)
+    assert not leaks("".join(strip.text for strip in strips))
+    assert {strip.cell_length for strip in strips} == {screen.app.size.width}
+
+
+@pytest.mark.parametrize("size", [(60, 20), (120, 40)])
+async def test_every_row_of_the_tree(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
+) -> None:
+    screen = open_screen(hostile_workspace(make_workspace))
+    async with screen.open(size) as pilot:
+        check(screen)
+        for key in ["j"] * 12 + ["G"] + ["k"] * 8 + ["a", "s", "s"]:
+            await pilot.press(key)
+            check(screen)
+
+
+async def test_everything_that_opens_on_top(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    screen = open_screen(hostile_workspace(make_workspace))
+    async with screen.open((120, 40)) as pilot:
+        for keys in (
+            [":", *"x word"],
+            [":", *"oops"],
+            ["?"],
+            ["'"],
+            ["X"],
+            ["o", "j", "j", "j", "m", "space", "+"],
+            [":", *"what was ignored", "enter", "down", "down"],
+            ["G", ":", *"choose the agent", "enter"],
+            ["/", "[", "/", "o"],
+        ):
+            await pilot.press(*keys)
+            await pilot.pause()
+            check(screen)
+            await pilot.press("escape", "escape")
+            check(screen)
+
+
+async def test_notices_messages_and_copies(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    screen = open_screen(hostile_workspace(make_workspace))
+    async with screen.open((120, 40)) as pilot:
+        await pilot.press("j", "j", "j", "r")
+        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.running)
+        for text in HOSTILE:
+            screen.runs[0].publish(Noticed("error", text, text))
+        await screen.until(pilot, lambda: len(screen.session.store.notices) == len(HOSTILE))
+        check(screen)
+        await pilot.press(":", *"notices", "enter")
+        for _ in HOSTILE:
+            await pilot.press("down")
+            check(screen)
+        await pilot.press("escape")
+        for _ in range(8):
+            await pilot.press("y", "Y", "j")
+            check(screen)
+        assert all(text.startswith("\x1b]52;c;") and text.count("\x1b") == 1 for text in screen.sent)
+
+
+async def test_pasting_into_a_text_field(open_screen: OpenScreen) -> None:
+    from textual.events import Paste
+
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("/")
+        for text in HOSTILE:
+            screen.main.cases.input.post_message(Paste(text))
+            await pilot.pause()
+            check(screen)
+            screen.main.cases.input.value = ""

@@ -1,0 +1,218 @@
+"""The terminal is left as it was found, however the program ends; and what is set before Textual is imported."""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ui.conftest import case_json
+from workbench.ui.terminal import prepare
+
+LEFT = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?2004l")
+BREAK = """
+import sys
+from pathlib import Path
+from workbench.ui.screens.tree_actions import TreeActions
+def broken(self):
+    raise {what}
+TreeActions.action_sort = broken
+from workbench.ui.app import open_screen
+sys.exit(open_screen(Path(sys.argv[1])))
+"""
+
+
+class Program:
+    """The workbench in a pseudo-terminal whose settings can be looked at afterwards."""
+
+    def __init__(self, command: list[str], **environment: str) -> None:
+        self.master, self.slave = pty.openpty()
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.before = termios.tcgetattr(self.slave)
+        self.process = subprocess.Popen(
+            command,
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            start_new_session=True,
+            env={**os.environ, "TERM": "xterm-256color", **environment},
+        )
+        self.seen = b""
+
+    def wait_for(self, text: bytes, seconds: float = 30.0) -> None:
+        end = time.monotonic() + seconds
+        while text not in self.seen and time.monotonic() < end:
+            self._read(0.1)
+        assert text in self.seen, self.seen[-2000:]
+
+    def press(self, keys: bytes) -> None:
+        os.write(self.master, keys)
+
+    def end(self) -> int:
+        """The exit code, once the program is gone and all it said is read."""
+        end = time.monotonic() + 30
+        while self.process.poll() is None and time.monotonic() < end:
+            self._read(0.05)
+        while self._read(0.05):
+            pass
+        return self.process.wait(timeout=1)
+
+    def settings(self) -> list[Any]:
+        return termios.tcgetattr(self.slave)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+    def _read(self, seconds: float) -> bool:
+        if not select.select([self.master], [], [], seconds)[0]:
+            return False
+        self.seen += os.read(self.master, 65536)
+        return True
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    agent = tmp_path / "shop"
+    agent.mkdir()
+    (agent / "agent.py").write_text("def root_agent(message, session):\n    return 'ok'\n", encoding="utf-8")
+    data = {"eval_set_id": "refunds", "eval_cases": [case_json("late_parcel")]}
+    (agent / "refunds.evalset.json").write_text(json.dumps(data), encoding="utf-8")
+    return tmp_path
+
+
+def started(command: list[str], **environment: str) -> Program:
+    program = Program(command, **environment)
+    program.wait_for(b"late_parcel")
+    return program
+
+
+def workbench(folder: Path) -> list[str]:
+    return [sys.executable, "-m", "workbench", str(folder)]
+
+
+def test_leaving_with_q(folder: Path) -> None:
+    program = started(workbench(folder))
+    try:
+        program.press(b"q")
+        assert program.end() == 0
+        assert all(sequence in program.seen for sequence in LEFT)
+        assert program.settings() == program.before
+        assert b"Traceback" not in program.seen
+    finally:
+        program.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_told_to_end(folder: Path, number: signal.Signals) -> None:
+    program = started(workbench(folder))
+    try:
+        program.process.send_signal(number)
+        code = program.end()
+        assert all(sequence in program.seen for sequence in LEFT)
+        assert program.settings() == program.before
+        if number != signal.SIGINT:
+            assert code == 128 + number
+            assert b"Traceback" not in program.seen
+    finally:
+        program.close()
+
+
+@pytest.mark.parametrize("what", ["RuntimeError('broken')", "SystemExit(7)", "KeyboardInterrupt()"])
+def test_a_crash(folder: Path, what: str) -> None:
+    program = started([sys.executable, "-c", BREAK.format(what=what), str(folder)])
+    try:
+        program.press(b"s")
+        assert program.end() != 0
+        assert all(sequence in program.seen for sequence in LEFT)
+        assert program.settings() == program.before
+    finally:
+        program.close()
+
+
+def test_without_a_mouse_no_mouse_is_asked_for(folder: Path) -> None:
+    program = started([*workbench(folder), "--no-mouse"])
+    try:
+        assert b"\x1b[?1000h" not in program.seen
+        program.press(b"q")
+        assert program.end() == 0
+    finally:
+        program.close()
+
+
+def test_no_colour_where_none_is_wanted(folder: Path) -> None:
+    program = started([*workbench(folder), "--theme", "terminal"], NO_COLOR="1")
+    try:
+        program.press(b"jj")
+        program.wait_for(b"Diff")
+        program.press(b"q")
+        program.end()
+        assert b"\x1b[31m" not in program.seen
+        assert b"38;2;" not in program.seen
+    finally:
+        program.close()
+
+
+def test_what_is_set_before_the_library_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TEXTUAL_ANIMATIONS", "TEXTUAL_SMOOTH_SCROLL", "TEXTUAL_FPS", "ESCDELAY"):
+        monkeypatch.setenv(name, "x")
+        monkeypatch.delenv(name)
+    prepare()
+    assert os.environ["TEXTUAL_ANIMATIONS"] == "none"
+    assert os.environ["ESCDELAY"] == "25"
+    assert "TEXTUAL_SMOOTH_SCROLL" not in os.environ
+
+
+def test_over_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSH_CONNECTION", "1 2 3 4")
+    for name in ("TEXTUAL_ANIMATIONS", "TEXTUAL_SMOOTH_SCROLL", "TEXTUAL_FPS", "ESCDELAY"):
+        monkeypatch.setenv(name, "x")
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "full")
+    prepare()
+    assert os.environ["TEXTUAL_ANIMATIONS"] == "full", "what the user has set stays"
+    assert os.environ["TEXTUAL_SMOOTH_SCROLL"] == "0"
+    assert "ESCDELAY" not in os.environ
+    assert "TEXTUAL_FPS" not in os.environ
+
+
+def test_opening_imports_no_framework_and_no_numbers(repository: Path) -> None:
+    program = """
+import sys
+from workbench.ui import terminal
+terminal.prepare()
+before = set(sys.modules)
+import workbench.ui.workbench_app, workbench.ui.detail.pane, workbench.agents.workspace
+from workbench.ui.screens import options
+loaded = set(sys.modules) - before
+heavy = [name for name in loaded if name.split(".")[0] in ("nltk", "numpy", "rouge_score", "scipy", "watchfiles")]
+heavy += [name for name in loaded if name.startswith(("google.adk", "google.genai"))]
+heavy += [name for name in loaded if name.startswith("workbench.engine.run")]
+print(sorted(heavy))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=repository, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_first_frame_needs_no_model(repository: Path) -> None:
+    program = """
+import sys
+import workbench.ui.workbench_app
+later = ("pydantic", "workbench.model", "workbench.agents", "workbench.engine")
+print(sorted(name for name in sys.modules if name.startswith(later)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=repository, check=True)
+    assert done.stdout.strip() == "[]"
