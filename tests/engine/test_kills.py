@@ -162,3 +162,59 @@ async def test_the_workbench_itself(project: Project, repository: Path) -> None:
     assert {event.case.eval_id for event in events if isinstance(event, MetricScored)} == {"first", "second"}
     outcome = Outcome(events, store)
     assert gone([*line_of(outcome, "first"), *line_of(outcome, "second")])
+
+
+# Starts a program in its own group and one in a session of its own, and yields both.
+STARTER = """
+import subprocess, time, os, signal
+
+def root_agent(message, session):
+    started = [subprocess.Popen(["sleep", "1000"], start_new_session=own) for own in (False, True)]
+    with open(f"/proc/{os.getppid()}/stat") as file:
+        zygote = int(file.read().rpartition(")")[2].split()[1])
+    yield {"tool_call": {"name": "start", "args": {"pids": [child.pid for child in started]}}}
+    if message.startswith("kill zygote"):
+        os.kill(zygote, signal.SIGKILL)
+    time.sleep(1000)
+"""
+
+
+def started_by(outcome: Outcome, eval_id: str) -> list[int]:
+    """The programs that the case started: the one in its group, and the one in a session of its own."""
+    (event,) = outcome.record(eval_id).turns[0].acted
+    (part,) = event["content"]["parts"]
+    return [int(pid) for pid in part["function_call"]["args"]["pids"]]
+
+
+async def test_what_a_case_started_ends_with_a_killed_zygote(project: Project) -> None:
+    project.agent(STARTER)
+    project.cases("kill zygote")
+    async with Children() as children:
+        outcome = await execute(project.plan(), children, ONE_BY_ONE)
+    assert outcome.error("kill zygote")[0] == "crashed"
+    in_group, in_session = started_by(outcome, "kill zygote")
+    os.kill(in_session, signal.SIGKILL)  # Nobody is left who could know of it.
+    assert gone([in_group])
+
+
+@pytest.mark.parametrize("cases", [1, 2])
+async def test_what_a_case_started_ends_with_the_workbench(project: Project, repository: Path, cases: int) -> None:
+    """With one case there is no zygote: the process that runs it sees to it itself."""
+    project.agent(STARTER)
+    project.cases(*(f"wait {number}" for number in range(cases)))
+    command = [sys.executable, "-m", "workbench", "run", str(project.root), "--plain"]
+    program = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=repository)
+    sleeps: list[int] = []
+    while len(sleeps) < 2 * cases:
+        await asyncio.sleep(0.01)
+        sleeps = [pid for pid in below(program.pid) if b"sleep\x001000" in _command_line(pid)]
+    program.kill()
+    program.wait()
+    assert gone(sleeps)
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -1,6 +1,7 @@
 """The parent's end of a process that has imported one agent and runs its cases."""
 
 import asyncio
+import contextlib
 import itertools
 import os
 import signal
@@ -76,6 +77,8 @@ class AgentProcess:
         self._room = _PRINT_KEPT
         self._ids = itertools.count(1)
         self._exits: dict[int, Callable[[str | None], None]] = {}
+        self._leaders: dict[int, int | None] = {}
+        """Number of a case with a process of its own → that process, once it is known: it leads a group."""
         stdout, childs_stdout = os.pipe()
         stderr, childs_stderr = os.pipe()
         try:
@@ -103,6 +106,8 @@ class AgentProcess:
         number that comes back is for `kill_case`."""
         number = next(self._ids)
         self._exits[number] = on_exit
+        if not share:
+            self._leaders[number] = None
         self._link.channel.send({"op": "case", "id": number, "case": case, "share": share}, descriptors=descriptors)
         if self.gone.done():
             self._ended(self.gone.result())
@@ -132,7 +137,10 @@ class AgentProcess:
                 self._set(Imported(framework, frame.get("adk"), can_fork, str(frame.get("why", "")), warnings))
             case {"op": "import_failed", "error": dict(error)}:
                 self._set(read_error(error))
+            case {"op": "started", "id": int(number), "pid": int(pid)} if number in self._leaders:
+                self._leaders[number] = pid
             case {"op": "exited", "id": int(number), "status": int(status)} if number in self._exits:
+                self._leaders.pop(number, None)
                 self._exits.pop(number)(how_it_ended(os.waitstatus_to_exitcode(status)))
 
     def _set(self, outcome: Imported | CaseError) -> None:
@@ -143,6 +151,11 @@ class AgentProcess:
         for pipe in self._pipes:
             pipe.finish()
         self._set(CaseError("crashed", f"the agent's process {how} while the agent was imported"))
+        leaders, self._leaders = self._leaders, {}
+        for leader in filter(None, leaders.values()):
+            # The case died with this process; what it had started did not.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(leader, signal.SIGKILL)
         exits, self._exits = self._exits, {}
         for on_exit in exits.values():
             on_exit(None)

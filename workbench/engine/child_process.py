@@ -72,9 +72,11 @@ class ChildProcess:
         return lines[-1] if lines else ""
 
     def signal_group(self, number: int) -> None:
-        """Sends a signal to the child and all that is in its group; nothing if it is gone."""
-        if self._child.poll() is None:
-            with contextlib.suppress(ProcessLookupError):  # It ended in between.
+        """Sends a signal to the child and all that is in its group; nothing if it is reaped, as its number may be
+        another's then."""
+        if self._child.returncode is None:
+            # The group is empty, or (as macOS says it) holds only what waits to be reaped.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
 
     async def close(self, *, grace: float = 2.0) -> None:
@@ -94,12 +96,21 @@ class ChildProcess:
         if self._reaper is None:
             self._reaper = asyncio.get_running_loop().create_task(self._reap())
 
+    def _wait(self) -> None:
+        """Until the child has ended. Its number stays its own, so that its group can still be killed by it; macOS has
+        no such thing before Python 3.13."""
+        if hasattr(os, "waitid"):
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        else:
+            self._child.wait()
+
     async def _reap(self) -> None:
-        try:
-            code = await asyncio.to_thread(self._child.wait, _REAPED_WITHIN)
-        except subprocess.TimeoutExpired:
-            self.signal_group(signal.SIGKILL)
-            code = await asyncio.to_thread(self._child.wait)
+        waiting = asyncio.create_task(asyncio.to_thread(self._wait))
+        await asyncio.wait([waiting], timeout=_REAPED_WITHIN)
+        # It, if it still runs, or what it left behind.
+        self.signal_group(signal.SIGKILL)
+        await waiting
+        code = self._child.wait()
         self.channel.close()
         self._output.finish()
         self.ended.set_result(how_it_ended(code))

@@ -166,6 +166,9 @@ def _fork_case(nursery: Nursery, channel: Channel, command: Dict[str, Any], load
 def _die_at_end_of(lifeline: int) -> None:
     """Ends this process with all it started when nobody holds the other end of the lifeline any more."""
     os.read(lifeline, 1)
+    if sys.platform == "linux":
+        # Some may have made sessions of their own, which our group's end does not reach.
+        processes.kill_descendants()
     if os.getpgrp() == os.getpid():
         processes.kill_group(os.getpid())
     os._exit(1)
