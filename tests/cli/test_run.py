@@ -274,6 +274,20 @@ def test_a_reader_that_leaves_changes_nothing(project: Project) -> None:
     assert json.loads((project.root / "report.json").read_text("utf-8"))["summary"]["total"] == 21
 
 
+@pytest.mark.parametrize("words", [["--plain"], ["--json", "-"]])
+def test_results_that_the_disk_cannot_take_are_no_success(words: list[str], project: Project) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    project.evalset(GOOD, case("prints", "print"))
+    with Path("/dev/full").open("w") as full:
+        process = project.start("run", ".", "--junit", "junit.xml", *words, stdout=full.fileno())
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert err.count(b"No space left") == 1
+    assert b"fault of the workbench" not in err
+    assert (project.root / "junit.xml").exists()
+
+
 def test_closed_standard_streams(project: Project) -> None:
     project.evalset(GOOD, case("prints", "print"))
     command = f"exec {sys.executable} -m workbench run . --json report.json <&- >&- 2>&-"

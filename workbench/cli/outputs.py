@@ -10,7 +10,7 @@ from typing import TextIO
 from workbench.cli.files import write_atomically
 from workbench.cli.refusal import Refused, refusal_json
 from workbench.cli.run_command import RunRequest
-from workbench.cli.streams import write_line
+from workbench.cli.streams import has_failed, write_line
 from workbench.cli.summary import summary_lines
 from workbench.store import Store
 from workbench.text import one_line
@@ -19,7 +19,7 @@ _WIDTH_WITHOUT_TERMINAL = 100
 
 
 def write_outputs(request: RunRequest, store: Store, results: TextIO) -> bool:
-    """Writes everything, the files first. False if one of them could not be written; standard error says which."""
+    """Writes everything, the files first. False if something could not be written; standard error says what."""
     done = True
     if request.json is not None and request.json != "-":
         done = _write("--json", Path(request.json), lambda: _report(store))
@@ -36,7 +36,7 @@ def write_outputs(request: RunRequest, store: Store, results: TextIO) -> bool:
             write_line(results, str(line))
     if request.json == "-":
         write_line(sys.stdout, _report(store).decode("ascii").rstrip("\n"))
-    return done
+    return done and not has_failed(sys.stdout)
 
 
 def is_terminal(request: RunRequest, stream: TextIO) -> bool:

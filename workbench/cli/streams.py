@@ -13,6 +13,9 @@ _PLAIN_SPELLINGS = str.maketrans({"≥": ">=", "…": "...", "—": "-", "·": "
 _GONE = {errno.EPIPE, errno.EIO, errno.EBADF, errno.ESHUTDOWN}
 """What a write says when its reader, or the terminal, no longer exists."""
 
+_failed: set[int] = set()
+"""Descriptors of this process's streams that could not take what was written, though their reader is there."""
+
 
 def prepare_streams() -> None:
     """Makes descriptors 0 to 2 exist and standard output and error accept every character.
@@ -35,20 +38,23 @@ def prepare_streams() -> None:
 
 
 def write_line(stream: TextIO, text: str = "") -> bool:
-    """Writes one line (safe text) and flushes it. False if nobody reads the stream any more, from when on it is silent.
-
-    Raises:
-        OSError: the stream cannot take it for another reason, such as a full disk.
-    """
+    """Writes one line (safe text) and flushes it. False if the stream cannot take it, from when on it is silent:
+    nobody reads it any more, or (which standard error is told) the disk is full."""
     try:
         stream.write(spelled_for(stream, text) + "\n")
         stream.flush()
     except OSError as error:
-        if error.errno not in _GONE:
-            raise
         silence(stream)
+        if error.errno not in _GONE:
+            _failed.add(stream.fileno())
+            write_line(sys.stderr, f"error: what was to be shown is lost: {error.strerror or type(error).__name__}")
         return False
     return True
+
+
+def has_failed(stream: TextIO) -> bool:
+    """Whether something that somebody still wanted to read could not be written."""
+    return bool(_failed) and stream.fileno() in _failed
 
 
 def silence(stream: TextIO) -> None:
