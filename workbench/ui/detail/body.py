@@ -2,27 +2,35 @@
 
 from typing import ClassVar
 
+from rich.segment import Segment
 from textual.cache import LRUCache
-from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
 from workbench.ui.render.document import Document
+from workbench.ui.widgets.rows import thumb
+from workbench.ui.widgets.strips import joined
+
+_WHEEL = 3
+"""Lines a step of the mouse wheel."""
 
 
-class Body(ScrollView, can_focus=True, inherit_bindings=False):
-    """The lines of a `Document`, scrolled. Keys come from outside."""
+class Body(Widget, can_focus=True, inherit_bindings=False):
+    """The lines of a `Document`, scrolled. Keys come from outside.
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(COMPONENTS)
+    It scrolls by itself: Textual's own scrolling lays the whole screen out again whenever the number of lines changes,
+    which would make three frames of each step from case to case.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, "body--thumb"}
     DEFAULT_CSS = """
     Body {
         height: 1fr;
-        overflow-x: hidden;
-        overflow-y: auto;
-        scrollbar-size-vertical: 1;
-        scrollbar-gutter: stable;
+    }
+    Body > .body--thumb {
+        color: $scrollbar;
     }
     """ + component_css("Body")
 
@@ -32,23 +40,20 @@ class Body(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self) -> None:
         super().__init__()
         self.document = Document()
+        self.top = 0
+        """The first line in sight."""
         self._strips: LRUCache[int, Strip] = LRUCache(2000)
         self._painter = Painter(self)
 
     @property
     def room(self) -> int:
-        """The cells of a line."""
-        return self.scrollable_content_region.width
-
-    @property
-    def top(self) -> int:
-        """The first line in sight."""
-        return round(self.scroll_offset.y)
+        """The cells of a line; the last column is the scroll bar's."""
+        return max(self.size.width - 1, 0)
 
     @property
     def last_top(self) -> int:
         """The furthest that can be scrolled to."""
-        return max(len(self.document.lines) - self.scrollable_content_region.height, 0)
+        return max(len(self.document.lines) - self.size.height, 0)
 
     @property
     def at_end(self) -> bool:
@@ -59,16 +64,17 @@ class Body(ScrollView, can_focus=True, inherit_bindings=False):
         """Shows another document from line `top` on, or as near to that as its length allows."""
         self.document = document
         self._strips.clear()
-        self.virtual_size = Size(self.room, len(document.lines))
+        self.top = -1
         self.go_to(top)
-        self.refresh()
 
     def go_to(self, line: int) -> bool:
         """Scrolls so that `line` is the first in sight, or as near to that as possible; whether that moved anything."""
         target = min(max(line, 0), self.last_top)
         if target == self.top:
             return False
-        self.scroll_to(y=target, animate=False, immediate=True, force=True)
+        self.top = target
+        self.refresh()
+        self.post_message(self.Moved())
         return True
 
     def render_line(self, y: int) -> Strip:
@@ -78,14 +84,20 @@ class Body(ScrollView, can_focus=True, inherit_bindings=False):
             lines = self.document.lines
             strip = self._painter.strip(lines[index] if index < len(lines) else (), self.room)
             self._strips[index] = strip
-        return strip
+        in_thumb = y in thumb(len(self.document.lines), self.size.height, self.top)
+        bar = Segment("▐", self.get_component_rich_style("body--thumb")) if in_thumb else Segment(" ", self.rich_style)
+        return Strip(joined([*strip, bar]), self.size.width)
+
+    def on_resize(self) -> None:
+        self._strips.clear()
+
+    def on_mouse_scroll_down(self) -> None:
+        self.go_to(self.top + _WHEEL)
+
+    def on_mouse_scroll_up(self) -> None:
+        self.go_to(self.top - _WHEEL)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._strips.clear()
         self._painter.forget()
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        super().watch_scroll_y(old_value, new_value)
-        if round(old_value) != round(new_value):
-            self.post_message(self.Moved())

@@ -6,6 +6,7 @@ from typing import Literal, Self, TypeAlias
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.events import DescendantBlur, DescendantFocus, Resize
+from textual.geometry import Region
 from textual.style import Style
 from textual.widget import Widget
 
@@ -226,11 +227,17 @@ class CaseDetail(Widget):
         room = self.size.width - 4
         name = title(self._subject, room - width_of(ending) - 4)
         if not name or room < 12:
-            self.border_title = None
+            self._put_title(None)
             return
         line = Style(foreground=self.styles.border_top[1], bold=False)
         parts: list[tuple[str, str | Style]] = [(name, "")]
         if ending:
             fill = "─" * max(room - cell_len(name) - width_of(ending) - 2, 0)
             parts += [(f" {fill} ", line), *((text, f"${style} bold") for text, style in ending)]
-        self.border_title = Content.assemble(*parts)
+        self._put_title(Content.assemble(*parts))
+
+    def _put_title(self, content: Content | None) -> None:
+        """Sets the title and paints its line only: setting `border_title` would paint the whole pane once more."""
+        if content != self._border_title:
+            self._border_title = content
+            self.refresh(Region(-1, -1, self.outer_size.width, 1))

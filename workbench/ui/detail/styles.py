@@ -7,6 +7,7 @@ from textual.widget import Widget
 
 from workbench.ui.render.lines import Line
 from workbench.ui.status import FACES
+from workbench.ui.widgets.strips import joined
 
 PREFIX = "detail--"
 _RULES = {
@@ -53,7 +54,7 @@ class Painter:
     def strip(self, line: Line, width: int) -> Strip:
         """The line in exactly `width` cells."""
         strip = Strip([RichSegment(text, self._style(name)) for text, name in line])
-        return strip.adjust_cell_length(width, self._widget.rich_style).crop(0, width)
+        return Strip(joined(strip.adjust_cell_length(width, self._widget.rich_style).crop(0, width)), width)
 
     def _style(self, name: str) -> Style:
         style = self._styles.get(name)

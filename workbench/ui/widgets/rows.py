@@ -13,6 +13,7 @@ from textual.strip import Strip
 
 from workbench.ui.cells import cell_len, cut
 from workbench.ui.pace import over_ssh
+from workbench.ui.widgets.strips import joined
 
 Piece: TypeAlias = tuple[str, str]
 """Safe text, and the name of a component class without the widget's prefix ("" for the row's own style)."""
@@ -158,8 +159,7 @@ class RowView(ScrollView, can_focus=True):
         if bar:
             segments.append(Segment(" ", self._style(look, "")))
         last = ("▐", self._style("", "thumb")) if y in bar else (" ", self._style(look, ""))
-        # Each segment costs some forty bytes of colour codes: neighbours of one style become one.
-        return Strip(Segment.simplify([*segments, Segment(*last)]), width)
+        return Strip(joined([*segments, Segment(*last)]), width)
 
     def notify_style_update(self) -> None:
         self._styles.clear()

@@ -1,0 +1,39 @@
+"""Fewer segments, the same picture."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.segment import Segment
+from rich.style import Style
+
+from workbench.ui.widgets.strips import joined
+
+STYLES = [
+    Style(color="red", bgcolor="black"),
+    Style(color="blue", bgcolor="black", bold=True),
+    Style(color="blue", bgcolor="white"),
+    Style(color="blue", bgcolor="black", underline=True),
+]
+
+
+def cells(segments: list[Segment]) -> list[tuple[str, object]]:
+    """What is seen in each cell: of a blank only its background and lines."""
+    seen: list[tuple[str, object]] = []
+    for text, style, _ in segments:
+        assert style is not None
+        for letter in text:
+            blank = (style.bgcolor, bool(style.underline), bool(style.reverse))
+            seen.append((letter, blank if letter == " " else style))
+    return seen
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", " ", "  ", "a", "b c"]), st.sampled_from(STYLES))))
+def test_what_is_seen_stays(parts: list[tuple[str, Style]]) -> None:
+    segments = [Segment(text, style) for text, style in parts]
+    assert cells(joined(segments)) == cells(segments)
+
+
+def test_blanks_take_their_neighbours_style() -> None:
+    red, blue, white, line = STYLES
+    assert joined([Segment("  ", blue), Segment("x", red), Segment(" ", blue)]) == [Segment("  x ", red)]
+    assert len(joined([Segment("x", red), Segment(" ", white)])) == 2
+    assert len(joined([Segment("x", red), Segment(" ", line)])) == 2
