@@ -128,28 +128,32 @@ def measure(command: Sequence[str], folder: Path) -> Cost:
 
 
 def _watch(pid: int, done: threading.Event, peaks: list[float]) -> None:
-    while not done.wait(0.02):
-        rss = pss = 0
-        for process in _tree(pid):
-            try:
-                lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-            except OSError:
-                continue
-            rss += next((int(line.split()[1]) for line in lines if line.startswith("Rss:")), 0)
-            pss += next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
-        peaks[0] = max(peaks[0], rss / 1024)
-        peaks[1] = max(peaks[1], pss / 1024)
+    """Sums memory now and then: looking at it stops the process that is looked at."""
+    while not done.wait(0.2):
+        found = [_memory(process) for process in _tree(pid)]
+        for index, total in enumerate(map(sum, zip(*found, strict=True))):
+            peaks[index] = max(peaks[index], total / 1024)
+
+
+def _memory(pid: int) -> tuple[int, int]:
+    """RSS and PSS in KiB; nothing if the process has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0, 0
+    sizes = {line.split(":")[0]: int(line.split()[1]) for line in lines[1:]}
+    return sizes.get("Rss", 0), sizes.get("Pss", 0)
 
 
 def _tree(pid: int) -> Iterator[int]:
+    """A process and all that descend from it."""
     yield pid
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = task.read_text().split()
-        except OSError:
-            continue
-        for child in children:
-            yield from _tree(int(child))
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return
+    for child in children:
+        yield from _tree(int(child))
 
 
 def adk(evalset: Path) -> list[str]:
@@ -272,7 +276,10 @@ def _cpu_of_tree() -> float:
     """Seconds of CPU of this process and all below it, with those that have ended and were reaped."""
     ticks = 0
     for pid in _tree(os.getpid()):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
         ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 

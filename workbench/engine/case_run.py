@@ -142,13 +142,11 @@ class CaseRun:
         self._timers.append(self._loop.call_later(_KILL_GRACE, self._settle))
 
     def _send_turn(self) -> None:
+        """The next message; behind the last one the worker finds at once that there are no more."""
         turn = len(self._transcript.turns)
-        if turn == len(self._messages):
-            self._channel.send({"op": "end"})
-            self._settle()
-            return
+        message = {"op": "turn", "content": self._messages[turn]}
         try:
-            self._channel.send({"op": "turn", "content": self._messages[turn]})
+            self._channel.send(message, *([{"op": "end"}] if turn == len(self._messages) - 1 else []))
         except FrameTooLargeError as error:
             self.cancel(CaseError("too_large", f"the user's message of turn {turn + 1} cannot be sent: {error}"))
 
@@ -186,7 +184,10 @@ class CaseRun:
             return
         self._transcript.turns.append(actual)
         self._event(TurnFinished(self._ref, turn, actual, note))
-        self._send_turn()
+        if turn == len(self._messages) - 1:
+            self._settle()
+        else:
+            self._send_turn()
 
     def _event(self, event: Event) -> None:
         if not self._settled.done():

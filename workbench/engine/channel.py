@@ -28,6 +28,7 @@ class Channel:
     def __init__(self, sock: socket.socket, on_frame: Callable[[Frame], None], on_end: Callable[[str], None]) -> None:
         sock.setblocking(False)
         self._socket = sock
+        self._number = sock.fileno()
         self._on_frame = on_frame
         self._on_end = on_end
         self._decoder = Decoder()
@@ -39,7 +40,7 @@ class Channel:
         self._open = True
         self._end_reason: str | None = None
         self.received_bytes = 0
-        self._loop.add_reader(sock, self._readable)
+        self._loop.add_reader(self._number, self._readable)
 
     def send(self, *messages: Frame, descriptors: Sequence[int] = ()) -> None:
         """Sends frames, the first with file descriptors that this call takes over and closes. After the end nothing
@@ -72,9 +73,9 @@ class Channel:
         """Closes this end; nothing is called any more."""
         if not self._open:
             return
+        self._loop.remove_reader(self._number)
+        self._stop_writing()
         self._open = False
-        self._loop.remove_reader(self._socket)
-        self._loop.remove_writer(self._socket)
         self._socket.close()
         self._received.clear()
         self._drop_unsent()
@@ -107,7 +108,7 @@ class Channel:
         while self._received and self._aside is None:
             payload = self._received.popleft()
             if len(payload) >= _DECODED_ASIDE:
-                self._loop.remove_reader(self._socket)
+                self._loop.remove_reader(self._number)
                 self._aside = self._loop.create_task(self._deliver_aside(payload))
                 return
             self._take(payload)
@@ -120,7 +121,7 @@ class Channel:
         frame = await asyncio.to_thread(_decode, payload)
         self._aside = None
         if self._open:
-            self._loop.add_reader(self._socket, self._readable)
+            self._loop.add_reader(self._number, self._readable)
             self._take(frame)
             self._deliver()
 
@@ -138,7 +139,7 @@ class Channel:
             try:
                 sent = socket.send_fds(self._socket, [data], descriptors) if descriptors else self._socket.send(data)
             except (BlockingIOError, InterruptedError):
-                self._loop.add_writer(self._socket, self._writable)
+                self._loop.add_writer(self._number, self._writable)
                 self._waits_to_write = True
                 return
             except OSError:
@@ -150,8 +151,11 @@ class Channel:
                 self._unsent[0] = (data[sent:], ())
             else:
                 self._unsent.popleft()
-        if self._waits_to_write and self._open:
-            self._loop.remove_writer(self._socket)
+        self._stop_writing()
+
+    def _stop_writing(self) -> None:
+        if self._waits_to_write:
+            self._loop.remove_writer(self._number)
             self._waits_to_write = False
 
     def _drop_unsent(self) -> None:
@@ -163,7 +167,7 @@ class Channel:
 def _decode(payload: bytes) -> Frame | ValueError:
     """The frame's JSON, or why it cannot be taken."""
     try:
-        frame = json.loads(payload)
+        frame = json.loads(payload.decode("ascii"))
     except (ValueError, RecursionError) as error:
         return ValueError(f"a message cannot be read: {error}")
     return frame if isinstance(frame, dict) else ValueError("a message is no object")

@@ -62,7 +62,7 @@ def parse_words(
         UsageFaultError: a word names nothing, or `agent` is none.
     """
     if agent is None and len(words) > 1 and _is_agent(folder / words[0]):
-        others = [parse_target(word, folder) for word in words[1:]]
+        others = [parse_target(word, folder, beside=folder / words[0]) for word in words[1:]]
         if not any(target.path is not None and target.path.is_dir() for target in others):
             return Selection(tuple(others), folder / words[0], tuple(case_ids))
     if agent is not None and not _is_agent(folder / agent):
@@ -71,8 +71,8 @@ def parse_words(
     return Selection(targets, None if agent is None else folder / agent, tuple(case_ids))
 
 
-def parse_target(word: str, folder: Path) -> Target:
-    """One TARGET.
+def parse_target(word: str, folder: Path, *, beside: Path | None = None) -> Target:
+    """One TARGET; `beside` is where a file that does not exist may have been meant, the agent's folder.
 
     Raises:
         UsageFaultError: it can only be a path, and there is nothing at it.
@@ -85,8 +85,8 @@ def parse_target(word: str, folder: Path) -> Target:
             if left and (folder / left).exists():
                 return Target(left, folder / left, _case_ids(word, place))
     if not colons:
-        return _by_id(word, (), folder)
-    return _by_id(word[: colons[0]], _case_ids(word, colons[0]), folder)
+        return _by_id(word, (), folder, beside)
+    return _by_id(word[: colons[0]], _case_ids(word, colons[0]), folder, beside)
 
 
 def unescape(text: str) -> str:
@@ -176,9 +176,11 @@ def _case_ids(word: str, colon: int) -> tuple[str, ...]:
     return ids
 
 
-def _by_id(name: str, case_ids: tuple[str, ...], folder: Path) -> Target:
+def _by_id(name: str, case_ids: tuple[str, ...], folder: Path, beside: Path | None) -> Target:
     """A word that is no path. What looks like one is refused here, where the nearest file can be named."""
     if "/" in name or name.endswith(".json"):
+        if beside is not None and (_agent_folder(beside) / name).exists():
+            raise UsageFaultError(f"{name} does not exist", f"There is {relative_to(_agent_folder(beside) / name, folder)}")
         raise UsageFaultError(f"{name} does not exist", _nearest_path(folder / name))
     return Target(name, None, case_ids)
 
@@ -242,7 +244,12 @@ def _only(chosen: Sequence[Chosen], case_ids: Sequence[str]) -> list[Chosen]:
             kept.append(Chosen(item.entry, tuple(case.index for case in meant), item.named))
     missing = [case_id for case_id in case_ids if case_id not in seen]
     if missing:
-        known = {case.eval_id for item in chosen for case in item.entry.document.cases}
+        known = {
+            case.eval_id
+            for item in chosen
+            for case in item.entry.document.cases
+            if item.indexes is None or case.index in item.indexes
+        }
         raise UsageFaultError(
             f"there is no case {missing[0]} in what is selected", _nearest(missing[0], known, "There is the case")
         )
