@@ -138,6 +138,18 @@ def test_unknown_cases_and_agents_are_refused(chosen: Choose) -> None:
         chosen(".", agent="team/data")
 
 
+def test_a_case_that_was_not_selected_is_not_offered(chosen: Choose) -> None:
+    with pytest.raises(UsageFaultError) as refused:
+        chosen("desk/refunds.evalset.json:a", cases=("b",))
+    assert refused.value.hint == "There is the case a"
+
+
+def test_a_file_of_the_agent_is_offered_where_it_lies(chosen: Choose) -> None:
+    with pytest.raises(UsageFaultError) as refused:
+        chosen("desk", "refunds.evalset.json")
+    assert refused.value.hint == "There is desk/refunds.evalset.json"
+
+
 def test_an_empty_folder_is_nothing_rather_than_wrong(shop: Project) -> None:
     (shop.root / "empty").mkdir()
     selection = parse_words(["empty"], folder=shop.root)

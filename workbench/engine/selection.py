@@ -14,6 +14,7 @@ from typing import Any
 
 from workbench.agents.discovery import DEFINITION_FILES
 from workbench.agents.owners import OwnersFileError
+from workbench.agents.ownership import relative_to
 from workbench.agents.targets import absolute, at_its_place
 from workbench.agents.workspace import EvalsetEntry, Workspace, assign_agent, find_agent, open_targets
 from workbench.engine.options import UsageFaultError
@@ -179,8 +180,9 @@ def _case_ids(word: str, colon: int) -> tuple[str, ...]:
 def _by_id(name: str, case_ids: tuple[str, ...], folder: Path, beside: Path | None) -> Target:
     """A word that is no path. What looks like one is refused here, where the nearest file can be named."""
     if "/" in name or name.endswith(".json"):
-        if beside is not None and (_agent_folder(beside) / name).exists():
-            raise UsageFaultError(f"{name} does not exist", f"There is {relative_to(_agent_folder(beside) / name, folder)}")
+        meant = None if beside is None else _agent_folder(beside) / name
+        if meant is not None and meant.exists():
+            raise UsageFaultError(f"{name} does not exist", f"There is {relative_to(meant, folder)}")
         raise UsageFaultError(f"{name} does not exist", _nearest_path(folder / name))
     return Target(name, None, case_ids)
 
