@@ -16,7 +16,7 @@ def test_the_first_is_painted_at_once_and_the_next_after_a_tenth() -> None:
 def test_many_lines_cost_a_longer_rest() -> None:
     pace = Pace()
     pace.painted(0.0, 80)
-    assert pace.wait(0.0) > 80 * 80 / BYTES_A_SECOND
+    assert pace.wait(0.0) > 80 * 150 / BYTES_A_SECOND
 
 
 def test_over_ssh_less_often(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,8 @@ from workbench.ui.screens.number import NumberScreen
 
 Targets = Sequence[tuple[int, int]]
 _NOTICES_SHOWN = 2
+_LINES_OF_BAR = 3
+"""What the bar costs on the way to the terminal, in rows of the tree."""
 
 
 class RunActions(FolderActions):
@@ -145,7 +147,8 @@ class RunActions(FolderActions):
             self._apply(item, touched, notices)
         verdicts = self.session.verdicts
         changed, verdicts.changed = verdicts.changed, set()
-        lines = self.tree_view.verdicts_changed(changed) + self.refresh_row(touched) + int(self.show_facts())
+        lines = self.tree_view.verdicts_changed(changed) + self.refresh_row(touched)
+        lines += _LINES_OF_BAR * self.show_facts()
         if any(isinstance(item, RunFinished) for item in news):
             self.tree_view.arrange_again()
         self._show_notices(notices)

@@ -2,58 +2,78 @@
 
 from collections.abc import Sequence
 
-from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from rich.segment import Segment
+from rich.style import Style
 from textual.content import Content
-from textual.widgets import Static
+from textual.strip import Strip
+from textual.widget import Widget
 
 from workbench.ui.cells import fit, wrap
 
 Line = tuple[str, str]
 """A label, and a text; both safe. Without a text the label is a heading."""
 _LABEL_WIDTH = 12
+_WHEEL = 3
 
 
-class Overview(VerticalScroll):
-    """A framed page of labelled lines."""
+class Overview(Widget, can_focus=True):
+    """A framed page of labelled lines, wrapped when they are drawn: without Textual's layout, so that nothing is
+    painted twice."""
+
+    COMPONENT_CLASSES = {"overview--label", "overview--heading"}  # noqa: RUF012 - Textual's declaration
 
     def __init__(self) -> None:
         super().__init__()
-        self._page = Static("", markup=False)
         self._lines: Sequence[Line] = ()
-
-    def compose(self) -> ComposeResult:
-        yield self._page
+        self._wrapped: tuple[int, list[tuple[str, str, str]]] = (-1, [])
+        self._top = 0
 
     def show(self, title: str, lines: Sequence[Line]) -> None:
         """Replaces the page."""
-        self.border_title = Content(title)
-        self._lines = lines
-        self._lay_out()
-        self.scroll_home(animate=False)
-
-    def on_resize(self) -> None:
-        self._lay_out()
+        self._lines, self._wrapped, self._top = lines, (-1, []), 0
+        self.border_title = Content(title)  # also paints everything
 
     def move(self, direction: str) -> bool:
         """Scrolls; whether there was anywhere to go."""
-        before = self.scroll_offset.y
         half = max(1, self.size.height // 2)
         steps = {"down": 1, "up": -1, "page_down": half, "page_up": -half}
-        last = self.max_scroll_y
-        self.scroll_to(y={"top": 0, "bottom": last}.get(direction, before + steps.get(direction, 0)), animate=False)
-        return self.scroll_offset.y != before
+        last = max(0, len(self._rows()) - self.size.height)
+        wanted = {"top": 0, "bottom": last}.get(direction, self._top + steps.get(direction, 0))
+        top = max(0, min(wanted, last))
+        if top == self._top:
+            return False
+        self._top = top
+        self.refresh()
+        return True
 
-    def _lay_out(self) -> None:
-        width = self.scrollable_content_region.width
-        self._page.update(Content("\n").join([part for line in self._lines for part in _line(line, width)]))
+    def render_line(self, y: int) -> Strip:
+        rows, width = self._rows(), self.size.width
+        label, text, name = rows[y + self._top] if y + self._top < len(rows) else ("", "", "")
+        plain = self.rich_style
+        style = plain + self.get_component_rich_style(f"overview--{name}", partial=True) if name else plain
+        segments = [Segment(label, style), Segment(text, plain)]
+        return Strip(segments).adjust_cell_length(width, Style(bgcolor=plain.bgcolor))
+
+    def on_mouse_scroll_down(self) -> None:
+        for _ in range(_WHEEL):
+            self.move("down")
+
+    def on_mouse_scroll_up(self) -> None:
+        for _ in range(_WHEEL):
+            self.move("up")
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        """The page in lines of the screen: label, text, style of the label."""
+        width = self.size.width
+        if self._wrapped[0] != width:
+            self._wrapped = (width, [row for line in self._lines for row in _rows_of(line, width)])
+        return self._wrapped[1]
 
 
-def _line(line: Line, width: int) -> list[Content]:
+def _rows_of(line: Line, width: int) -> list[tuple[str, str, str]]:
     """A line of the page, as many lines of the screen as it needs; what follows the first stands under its text."""
     label, text = line
     if not text:
-        return [Content.styled(label, "bold $label-strong")]
+        return [(part, "", "heading") for part in wrap(label, max(width, 10))]
     first, *rest = wrap(text, max(width - _LABEL_WIDTH, 10))
-    indented = [Content(" " * _LABEL_WIDTH + more) for more in rest]
-    return [Content.assemble((fit(label, _LABEL_WIDTH - 1) + " ", "$label"), first), *indented]
+    return [(fit(label, _LABEL_WIDTH - 1) + " ", first, "label"), *((" " * _LABEL_WIDTH, more, "") for more in rest)]
