@@ -1,6 +1,6 @@
 """The screen in a terminal of 120 × 40: first paint (G3), key to frame (G11), bytes (G12).
 
-    python -m benchmarks.screen [first|keys|busy|bytes]
+    python -m benchmarks.screen [first|keys|busy]
 
 A pseudo-terminal stands for the terminal; times are wall time on a possibly busy machine, so look at ratios and at the
 lower half. Each figure is taken with warm byte-code.
@@ -77,14 +77,24 @@ class Terminal:
         while self.read(seconds):
             pass
 
-    def press(self, key: bytes) -> tuple[float, int]:
-        """Seconds from the key to the last byte of what it caused, and how many bytes that was."""
+    def press(self, key: bytes, *, until: bytes = b"", most: float = 5.0) -> tuple[float, int]:
+        """Seconds from the key to the last byte of what it caused, and how many bytes that was. `until`: the end is
+        where this text came in a title (something else goes on all the time). At most `most` seconds."""
         sent = last = time.perf_counter()
         os.write(self._master, key)
-        count = 0
-        while data := self.read(0.5 if not count else QUIET):
-            last, count = time.perf_counter(), count + len(data)
-        return last - sent, count
+        found = b""
+        while last - sent < most and (data := self.read(0.5 if not found else QUIET)):
+            last, found = time.perf_counter(), found + data
+            if until and b"\xba " + until in found:
+                break
+        return last - sent, len(found)
+
+    def bytes_a_second(self, seconds: float = 4.0) -> float:
+        """What comes while nobody types."""
+        end, count = time.perf_counter() + seconds, 0
+        while (left := end - time.perf_counter()) > 0:
+            count += len(self.read(left))
+        return count / seconds
 
     def close(self) -> None:
         self.process.terminate()
@@ -159,28 +169,38 @@ def first_paint(rounds: int = 7) -> None:
 
 
 def keys(cases: int = 50_000, presses: int = 150, *, busy: bool = False) -> None:
-    """G11 and G12: j through 50 000 rows, the detail included."""
+    """G11 and G12: j through 50 000 rows, the detail included; with `busy` while a hundred rows a second change."""
     with project(cases) as folder:
-        child = [sys.executable, "-m", "benchmarks.screen_busy", str(folder)] if busy else None
-        terminal = Terminal(child or [sys.executable, "-m", "workbench", str(folder)])
+        module = "benchmarks.screen_busy" if busy else "workbench"
+        terminal = Terminal([sys.executable, "-m", module, str(folder)])
         terminal.wait_for(b"50,000 cases")
         terminal.quiet()
         for key in (b"j", b"j", b"l", b"j"):
             terminal.press(key)
-        found = [terminal.press(b"j") for _ in range(presses)]
+        if busy:
+            terminal.press(b"kkkr", most=3.0)
+            print(f"while running: {terminal.bytes_a_second():,.0f} bytes/s")
+            terminal.press(b"jjj", most=1.0)
+            found = [terminal.press(b"j", until=b"case_%06d" % number) for number in range(1, presses)]
+        else:
+            print(f"idle: {terminal.bytes_a_second():,.0f} bytes/s")
+            found = [terminal.press(b"j") for _ in range(presses)]
         terminal.close()
     waits = sorted(wait for wait, _ in found)
     sizes = sorted(size for _, size in found)
+    state = ", 100 rows/s changing" if busy else ""
     print(
-        f"key → frame with details: p50 {waits[len(waits) // 2] * 1000:.1f} ms, "
+        f"key → frame with details{state}: p50 {waits[len(waits) // 2] * 1000:.1f} ms, "
         f"p95 {waits[int(len(waits) * 0.95)] * 1000:.1f} ms; "
         f"bytes: median {sizes[len(sizes) // 2]:,}, most {sizes[-1]:,}"
     )
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["first", "keys"]
+    wanted = sys.argv[1:] or ["first", "keys", "busy"]
     if "first" in wanted:
         first_paint()
     if "keys" in wanted:
         keys()
+    if "busy" in wanted:
+        keys(busy=True)

@@ -1,0 +1,69 @@
+"""The workbench with a run that changes a hundred rows a second: `python -m benchmarks.screen_busy FOLDER`.
+
+Only for `benchmarks.screen`: the run is made up, so that what is measured is the screen alone.
+"""
+
+import asyncio
+import random
+import sys
+from pathlib import Path
+
+from workbench.events import CaseFinished, CaseRef, CaseStarted, PlannedCase, RunFinished, RunStarted
+from workbench.ui import terminal
+from workbench.ui.run_thread import Build, Publish
+
+ROWS_A_SECOND = 100
+PLANNED = 2_000
+
+
+class Busy:
+    """A run in which a case starts or ends every hundredth of a second, most of them near the top of the list."""
+
+    def __init__(self, publish: Publish, refs: list[CaseRef], root: str) -> None:
+        self._publish, self._refs, self._root = publish, refs, root
+        self._over = asyncio.Event()
+
+    async def execute(self) -> None:
+        planned = tuple(PlannedCase(ref, None, "defaults") for ref in self._refs)
+        self._publish(RunStarted("busy", self._root, "2026-11-21T10:30:00Z", planned))
+        dice = random.Random(7)
+        while not self._over.is_set():
+            for _ in range(5):
+                ref = self._refs[dice.randrange(200)]
+                self._publish(CaseStarted(ref, 0.0, (), {}))
+                self._publish(CaseFinished(ref, dice.choice(("passed", "failed", "error")), None, 0.1))
+            await asyncio.sleep(5 / ROWS_A_SECOND)
+        self._publish(RunFinished(1.0))
+
+    def cancel(self, ref: CaseRef | None, *, kill: bool = False) -> None:
+        self._over.set()
+
+    def stop(self) -> None:
+        self._over.set()
+
+
+def main() -> None:
+    """Opens the screen; `r` starts the made-up run."""
+    terminal.prepare()
+    from workbench import config, resources
+    from workbench.ui.session import Session
+    from workbench.ui.themes import DEFAULT, Themes
+    from workbench.ui.workbench_app import WorkbenchApp
+
+    session = Session(Path(sys.argv[1]))
+
+    def build(targets: object, runs: int) -> Build:
+        assert session.workspace is not None
+        entry = session.workspace.evalsets[0]
+        document = entry.document
+        refs = [
+            CaseRef("shop", entry.relative, document.eval_set_id, case.eval_id) for case in document.cases[:PLANNED]
+        ]
+        return lambda publish: Busy(publish, refs, str(sys.argv[1]))
+
+    themes = Themes([resources.themes()])
+    WorkbenchApp(session, config.Settings(Path("none.toml")), themes, themes.read(DEFAULT), build=build).run()
+
+
+if __name__ == "__main__":
+    main()
