@@ -1,4 +1,4 @@
-"""A help desk: the front desk listens and hands over to billing or a technician, each an agent with tools of its own."""
+"""A help desk: the front desk listens and hands over to billing or a technician, two agents with tools of their own."""
 
 from pathlib import Path
 
