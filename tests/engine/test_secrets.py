@@ -42,6 +42,15 @@ def test_which_names_tell(name: str) -> None:
     assert Secrets([{name: "hunter2hunter2"}]).clean_text("hunter2hunter2") == f"[secret {name}]"
 
 
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_a_secret_is_known_inside_json_that_the_agent_made(ascii_only: bool) -> None:
+    secret = '-----BEGIN "KEY"-----\nschlüssel\n-----END-----\n'
+    text = json.dumps({"k": secret}, ensure_ascii=ascii_only)
+    secrets = Secrets([{"SIGNING_KEY": secret}])
+    assert secrets.clean_text(text) == '{"k": "[secret SIGNING_KEY]"}'
+    assert secrets.touch(json.dumps(text))
+
+
 def test_a_secret_inside_another_one_does_not_leave_the_rest() -> None:
     both = Secrets([{"A_KEY": "abcdefgh", "B_KEY": "abcdefghijkl"}])
     assert both.clean_text("abcdefghijkl abcdefgh") == "[secret B_KEY] [secret A_KEY]"
