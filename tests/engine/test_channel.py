@@ -155,6 +155,21 @@ async def test_printed_lines_come_together_and_whole() -> None:
     assert all(text.endswith("\n") for text in texts[:-1])
 
 
+async def test_a_line_without_end_is_not_cut_within_a_word() -> None:
+    reading, writing = os.pipe()
+    texts: list[str] = []
+    pipe = OutputPipe(reading, texts.append, lambda count: None)
+    line = b"correct-horse-battery;" * 7000
+    for start in range(0, len(line), 4096):
+        os.write(writing, line[start : start + 4096])
+        await asyncio.sleep(0.001)
+    pipe.finish()
+    os.close(writing)
+    assert "".join(texts).encode() == line
+    assert len(texts) > 2
+    assert all(text.endswith(";") for text in texts)
+
+
 async def test_a_grandchild_that_keeps_the_pipe_does_not_keep_us() -> None:
     reading, writing = os.pipe()
     texts: list[str] = []

@@ -11,9 +11,9 @@ _PIPE_READS = 17
 _WAIT = 0.1
 """Seconds that printed text may wait for more, so that a line a print does not become an event a print."""
 _LONGEST = 64 * 1024
-_KEPT_BACK = 1024
-"""Characters of an unfinished line that stay behind when it is too long to wait for its end: a secret that stands
-across the cut must not escape in two halves."""
+_SEAMS = ' \t",;'
+"""Where a line that is too long to wait for its end is cut, if it can be: a secret that stood across the cut would
+escape in two halves, and hardly any holds one of these."""
 
 
 class OutputPipe:
@@ -71,13 +71,13 @@ class OutputPipe:
         return True
 
     def _flush(self) -> None:
-        """Hands on the finished lines, or most of a line that has become too long."""
+        """Hands on the finished lines, or of a line that has become too long what stands before its last seam."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         end = self._text.rfind("\n") + 1
         if not end and len(self._text) >= _LONGEST:
-            end = len(self._text) - _KEPT_BACK
+            end = max(self._text.rfind(seam) for seam in _SEAMS) + 1 or len(self._text)
         self._hand_on(end)
 
     def _hand_on(self, end: int) -> None:
