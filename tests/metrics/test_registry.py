@@ -68,7 +68,12 @@ def test_good_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]]) 
             "error criteria.tool_trajectory_score: there is no criterion `tool_trajectory_score`. "
             "Did you mean `tool_trajectory_avg_score`?",
         ),
-        ("bleu", 1, "error criteria.bleu: there is no criterion `bleu`. "),
+        (
+            "bleu",
+            1,
+            "error criteria.bleu: there is no criterion `bleu`. Ready to use are tool_trajectory_avg_score and "
+            "response_match_score; docs/criteria.md has all",
+        ),
         (
             "token_usage_v1",
             1,

@@ -121,7 +121,7 @@ def test_no_criteria_key_is_not_no_criteria(tmp_path: Path) -> None:
         ),
         (
             '{"criteria": {}, "user_simulator_config": {"type": §"llm"}}',
-            '(user_simulator_config.type): there is no simulator of the type the text "llm". Known: llm_backed',
+            '(user_simulator_config.type): `type` is the text "llm", and there is no such simulator. Known: llm_backed',
         ),
         (
             '{"criteria": {}, "user_simulator_config": {"custom_instructions": §"hi {{ stop_signal }}"}}',

@@ -155,7 +155,7 @@ def _entries(item: Chosen, runs: int) -> Iterator[PlanEntry]:
     agent = entry.agent.name if entry.agent is not None else ""
     if document.broken:
         errors = [fault for fault in document.faults if fault.severity == "error"]
-        more = f" (and {len(errors) - 1} more faults)" if len(errors) > 1 else ""
+        more = f" (and {len(errors) - 1} more fault{'s' * (len(errors) > 2)})" if len(errors) > 1 else ""
         hint = "`agent-workbench run` with the file's own name lists all its faults" if more else ""
         error = CaseError("broken_file", errors[0].sentence(entry.relative) + more, hint)
         yield PlanEntry(CaseRef(agent, entry.relative, document.eval_set_id, ""), entry, None, error)

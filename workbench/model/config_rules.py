@@ -123,7 +123,9 @@ def _simulator_breaches(simulator: dict[str, Any]) -> Iterator[Breach]:
     schema = SIMULATORS.get(kind) if isinstance(kind, str) else None
     if schema is None or (simulator.get("type") is not None and kind != simulator["type"]):
         known = ", ".join(SIMULATORS)
-        yield Breach(("type",), f"there is no simulator of the type {describe(simulator['type'])}", f"Known: {known}")
+        yield Breach(
+            ("type",), f"`type` is {describe(simulator['type'])}, and there is no such simulator", f"Known: {known}"
+        )
         return
     yield from breaches_of(schema, {key: item for key, item in simulator.items() if key != "type" or item is not None})
     instructions = either(simulator, "custom_instructions")
