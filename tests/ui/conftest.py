@@ -197,6 +197,13 @@ class Screen:
         self.sent: list[str] = []
         self.main.host = dataclasses.replace(self.main.host, write=self.sent.append)
 
+    @classmethod
+    def around(cls, app: WorkbenchApp) -> "Screen":
+        """The helper for an app that was made elsewhere."""
+        screen = cls.__new__(cls)
+        screen.app, screen.main, screen.session = app, app.main, app.session
+        return screen
+
     @asynccontextmanager
     async def open(self, size: tuple[int, int] = (100, 30)) -> AsyncIterator[Pilot[int]]:
         async with self.app.run_test(size=size, notifications=True) as pilot:
@@ -204,14 +211,14 @@ class Screen:
             yield pilot
             await asyncio.to_thread(self.app.runs.close, 1.0)
 
-    async def until(self, pilot: Pilot[int], holds: Callable[[], bool]) -> None:
-        """Waits until it holds, a few seconds at most."""
-        for _ in range(500):
+    async def until(self, pilot: Pilot[int], holds: Callable[[], bool], seconds: float = 10.0) -> None:
+        """Waits until it holds, so many seconds at most."""
+        for _ in range(int(seconds * 50)):
             await pilot.pause()
             if holds():
                 return
             await asyncio.sleep(0.01)
-        raise AssertionError("it never came to that")
+        raise AssertionError(f"it never came to that:\n{self.text}")
 
     @property
     def text(self) -> str:

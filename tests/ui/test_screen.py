@@ -22,7 +22,7 @@ async def test_it_opens_at_every_size(open_screen: OpenScreen, size: tuple[int, 
         assert "? keys" in screen.text
         assert "8 cases in 3 evalsets of 2 agents" in screen.text
         await pilot.press("j", "j", "j", "enter")
-        assert "order_desk › refunds › on_time" in screen.text
+        await screen.until(pilot, lambda: "order_desk › refunds › on_time" in screen.text)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -267,7 +267,7 @@ async def test_a_broken_file_shows_its_faults_and_the_others_still_open(
     async with screen.open() as pilot:
         assert "! broken file" in screen.text
         await pilot.press("j", "j")
-        assert "broken.evalset.json:1:" in screen.text
+        await screen.until(pilot, lambda: "broken.evalset.json:1:" in screen.text)
         await pilot.press("r")
         assert not screen.started
         assert "no cases here" in screen.text

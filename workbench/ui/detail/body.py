@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from textual.cache import LRUCache
+from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -37,11 +38,16 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     class Moved(Message):
         """The first line in sight is another one."""
 
+    class Resized(Message):
+        """There is another room for lines."""
+
     def __init__(self) -> None:
         super().__init__()
         self.document = Document()
         self.top = 0
         """The first line in sight."""
+        self._shown_at = Size()
+        """The size for which the document was made."""
         self._strips: LRUCache[int, Strip] = LRUCache(2000)
         self._painter = Painter(self)
 
@@ -63,6 +69,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     def show(self, document: Document, top: int) -> None:
         """Shows another document from line `top` on, or as near to that as its length allows."""
         self.document = document
+        self._shown_at = self.size
         self._strips.clear()
         self.top = -1
         self.go_to(top)
@@ -78,6 +85,11 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return True
 
     def render_line(self, y: int) -> Strip:
+        if self._shown_at != self.size:
+            # Drawing is what cannot be missed: the resize event of a widget that was just shown sometimes is.
+            self._shown_at = self.size
+            self._strips.clear()
+            self.post_message(self.Resized())
         index = self.top + y
         strip = self._strips.get(index)
         if strip is None:
@@ -87,9 +99,6 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         in_thumb = y in thumb(len(self.document.lines), self.size.height, self.top)
         bar = Segment("▐", self.get_component_rich_style("body--thumb")) if in_thumb else Segment(" ", self.rich_style)
         return Strip(joined([*strip, bar]), self.size.width)
-
-    def on_resize(self) -> None:
-        self._strips.clear()
 
     def on_mouse_scroll_down(self) -> None:
         self.go_to(self.top + _WHEEL)

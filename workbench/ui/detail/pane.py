@@ -5,7 +5,7 @@ from typing import Literal, Self, TypeAlias
 
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.events import DescendantBlur, DescendantFocus, Resize
+from textual.events import DescendantBlur, DescendantFocus
 from textual.geometry import Region
 from textual.style import Style
 from textual.widget import Widget
@@ -133,8 +133,9 @@ class CaseDetail(Widget):
         self._body.focus(scroll_visible)
         return self
 
-    def on_resize(self, event: Resize) -> None:
-        self.call_after_refresh(self._fit)
+    def on_body_resized(self, event: Body.Resized) -> None:
+        event.stop()
+        self._fit()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         self.call_after_refresh(self._write_title)

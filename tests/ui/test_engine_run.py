@@ -1,0 +1,98 @@
+"""The screen with the real engine and a plain-Python agent; and what of the workspace a run is given."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.ui.conftest import MakeWorkspace, Screen, case_json
+from workbench import config, resources
+from workbench.agents.workspace import Workspace
+from workbench.ui.engine_run import select
+from workbench.ui.session import Session
+from workbench.ui.themes import Themes
+from workbench.ui.workbench_app import WorkbenchApp
+
+AGENT = """
+def root_agent(message, session):
+    if "lost" in message:
+        raise KeyError("no such order")
+    return "On its way."
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    (folder / "agent.py").write_text(AGENT, encoding="utf-8")
+    lost = case_json("lost_parcel")
+    lost["conversation"][0]["user_content"]["parts"][0]["text"] = "It is lost"
+    late = case_json("late_parcel")
+    late["conversation"][0]["final_response"]["parts"][0]["text"] = "Something else entirely"
+    cases = [case_json("on_time"), late, lost]
+    (folder / "refunds.evalset.json").write_text(json.dumps({"eval_set_id": "refunds", "eval_cases": cases}), "utf-8")
+    return tmp_path
+
+
+async def test_one_key_runs_everything_and_the_next_leads_to_what_failed(project: Path) -> None:
+    themes = Themes([resources.themes()])
+    session = Session(project)
+    app = WorkbenchApp(session, config.Settings(project / "none.toml"), themes, themes.read("night"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = Screen.around(app)
+        await screen.until(pilot, lambda: session.workspace is not None)
+        await pilot.press("r")
+        await screen.until(pilot, lambda: session.running, seconds=60)
+        await screen.until(pilot, lambda: not session.running, seconds=60)
+        assert "■ 3/3" in screen.text
+        assert "✓ on_time" in screen.text
+        await pilot.press("n")
+        await screen.until(pilot, lambda: "desk › refunds › late_parcel" in screen.text and "✗ FAIL" in screen.text)
+        await pilot.press("n")
+        await screen.until(pilot, lambda: "no such order" in screen.text and "! ERROR" in screen.text)
+        assert list((project / ".workbench" / "runs").glob("*/events.jsonl"))
+        await pilot.press("q")
+        await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
+
+
+def test_whole_evalsets_are_not_named_and_parts_are(shop: Workspace) -> None:
+    workspace, selection = select(shop, [(0, 1), (0, 3), (2, 0), (2, 1)])
+    assert [entry.document.eval_set_id for entry in workspace.evalsets] == ["refunds", "hand_over"]
+    whole, part = selection.targets
+    assert (whole.path, whole.case_ids) == (shop.root, ())
+    assert part.path == shop.evalsets[0].file
+    assert part.case_ids == ("late_parcel", "two_parcels")
+
+
+def test_the_plan_has_the_cases_that_were_meant(make_workspace: MakeWorkspace) -> None:
+    from workbench.engine.options import RunOptions
+    from workbench.engine.plan import make_plan
+
+    shop = make_workspace()
+    plan = make_plan(*select(shop, [(0, 1), (2, 0), (2, 1)]), RunOptions(runs=2))
+    assert [(entry.ref.eval_id, entry.ref.repeat) for entry in plan.entries] == [
+        ("late_parcel", 1),
+        ("late_parcel", 2),
+        ("to_billing", 1),
+        ("to_billing", 2),
+        ("to_technician", 1),
+        ("to_technician", 2),
+    ]
+
+
+def test_a_broken_file_among_whole_ones_does_not_stop_the_others(make_workspace: MakeWorkspace) -> None:
+    from workbench.engine.options import RunOptions
+    from workbench.engine.plan import make_plan
+
+    bad = json.dumps({"eval_set_id": "bad", "eval_cases": [{"eval_id": "x", "conversation": [{"nonsense": 1}]}]})
+    workspace = make_workspace({"agent": {"bad": bad, "good": ["y"]}})
+    plan = make_plan(*select(workspace, [(0, 0), (1, 0)]), RunOptions())
+    assert [(entry.ref.eval_id, entry.blocked is None) for entry in plan.entries] == [("", False), ("y", True)]
+
+
+def test_the_workspace_itself_is_left_alone(shop: Workspace) -> None:
+    before = dataclasses.replace(shop)
+    select(shop, [(0, 0)])
+    assert shop == before
