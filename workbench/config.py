@@ -7,9 +7,7 @@ run = "R"              # see docs/keys.md
 """
 
 import difflib
-import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from typing import Any
 
 import platformdirs
 
+from workbench.atomic import replace_content
 from workbench.text import one_line
 
 _KNOWN = ("theme", "mouse", "keys")
@@ -85,7 +84,7 @@ def remember_theme(name: str, file: Path | None = None) -> None:
     else:
         head = f'theme = "{name}"\n{head}'
     tomllib.loads(head + tail)
-    _replace(file, head + tail)
+    replace_content(file, (head + tail).encode("utf-8"))
 
 
 def _typed(data: Mapping[str, Any], name: str, kind: type, default: Any, faults: list[str]) -> Any:
@@ -105,18 +104,3 @@ def _keys(data: Mapping[str, Any], faults: list[str]) -> dict[str, tuple[str, ..
         else:
             faults.append(f"keys.{name} must be a key or a list of keys")
     return keys
-
-
-def _replace(file: Path, text: str) -> None:
-    """Writes atomically: whoever reads sees the old text or the new one."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(text.encode("utf-8"))
-        if file.exists():
-            Path(temporary).chmod(file.stat().st_mode & 0o777)
-        Path(temporary).replace(file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -59,6 +59,15 @@ class Draft:
         if plain != original and (plain.on or original.on):
             self._changes[key] = replace(setting, changed=True)
 
+    def changed(self, config: "CriteriaConfig") -> list[Setting]:
+        """What was changed for a config."""
+        return [setting for setting in self.settings(config) if setting.changed]
+
+    def forget(self, config: "CriteriaConfig") -> None:
+        """Takes back the changes for a config: they are saved."""
+        for key in [key for key in self._changes if key[0] == config.path]:
+            del self._changes[key]
+
     def clear(self) -> None:
         """Back to the files."""
         self._changes.clear()
@@ -66,7 +75,7 @@ class Draft:
     def apply(self, choice: "CriteriaChoice") -> "CriteriaChoice":
         """The criteria with the changes made, and the reason saying which."""
         config = choice.config
-        changed = [setting for setting in self.settings(config) if setting.changed] if self._changes else []
+        changed = self.changed(config) if self._changes else []
         if not changed:
             return choice
         by_name = {criterion.name: criterion for criterion in config.criteria}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -19,6 +19,7 @@ from workbench.text import one_line
 from workbench.ui.cells import fit
 from workbench.ui.draft import Draft, Setting, configs, next_match_type, raised
 from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.saving import save
 from workbench.ui.tree.labels import label
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import Piece, RowView
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from workbench.agents.criteria_choice import CriteriaChoice
+    from workbench.agents.workspace import EvalsetEntry
 
-_ONCE = "This run only. Saving it into the file comes with the editing of files."
+_ONCE = "Changes hold for one run, unless they are saved into the file."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +91,12 @@ class OptionsList(RowView):
         return one_line(path.relative_to(self._root).as_posix() if path.is_relative_to(self._root) else str(path))
 
 
-class OptionsScreen(ModalScreen[bool | None]):
-    """Changes the draft as it goes. Ends with True if the run is to start now, None if it was left: the changes stay
-    for the run to come."""
+Ending: TypeAlias = Literal["run", "saved"]
+
+
+class OptionsScreen(ModalScreen[Ending | None]):
+    """Changes the draft as it goes. Ends with "run" if the run is to start now, with "saved" if files were written,
+    None if it was left: the changes stay for the run to come."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back"),
@@ -100,15 +105,15 @@ class OptionsScreen(ModalScreen[bool | None]):
 
     def __init__(
         self,
-        choices: "Sequence[CriteriaChoice]",
+        entries: "Sequence[EvalsetEntry]",
         draft: Draft,
         cases: int,
         root: Path,
         keys: "Mapping[str, tuple[str, ...]]",
     ) -> None:
         super().__init__()
-        self._draft, self._cases, self._keys = draft, cases, keys
-        self._list = OptionsList(choices, draft, root)
+        self._entries, self._draft, self._cases, self._keys = entries, draft, cases, keys
+        self._list = OptionsList([entry.criteria for entry in entries], draft, root)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
@@ -162,7 +167,7 @@ class OptionsScreen(ModalScreen[bool | None]):
 
     def action_enter(self) -> None:
         if not self._take_typed():
-            self.dismiss(True)
+            self.dismiss("run")
 
     def action_back(self) -> None:
         if self._list.typed:
@@ -183,6 +188,18 @@ class OptionsScreen(ModalScreen[bool | None]):
     def action_option_match(self) -> None:
         self._change(next_match_type)
 
+    def action_option_save(self) -> None:
+        try:
+            written = save(self._entries, self._draft)
+        except (OSError, ValueError) as error:
+            self._say(one_line(str(error)))
+            self._list.take()
+            return
+        if written:
+            self.dismiss("saved")
+        else:
+            self._say("nothing is changed")
+
     def action_option_reset(self) -> None:
         self._draft.clear()
         self._list.take()
@@ -195,7 +212,7 @@ class OptionsScreen(ModalScreen[bool | None]):
         try:
             number = float(typed)
         except ValueError:
-            self.query_one(".help", Static).update(Content(f"{typed} is not a number"))
+            self._say(f"{typed} is not a number")
             self._list.refresh()
         else:
             self._change(lambda setting: replace(setting, threshold=number, on=True))
@@ -211,4 +228,7 @@ class OptionsScreen(ModalScreen[bool | None]):
     def _explain(self) -> None:
         line = self._list.line
         info = known().get(line.setting.name) if line and line.setting else None
-        self.query_one(".help", Static).update(Content(f"{info.measures}\n{_ONCE}" if info else _ONCE))
+        self._say(f"{info.measures}\n{_ONCE}" if info else _ONCE)
+
+    def _say(self, text: str) -> None:
+        self.query_one(".help", Static).update(Content(text))

@@ -68,13 +68,15 @@ class RunActions(FolderActions):
             self.say("no cases here")
             return
 
-        def chosen(run: bool | None) -> None:
+        def chosen(ending: str | None) -> None:
             self.show_facts()
-            if run:
+            if ending == "run":
                 self.start(targets)
+            elif ending == "saved":
+                self.action_reload()
 
-        choices = [self.session.entry(evalset).criteria for evalset in sorted({evalset for evalset, _ in targets})]
-        screen = OptionsScreen(choices, self.session.draft, len(targets), workspace.root, self.keys)
+        entries = [self.session.entry(evalset) for evalset in sorted({evalset for evalset, _ in targets})]
+        screen = OptionsScreen(entries, self.session.draft, len(targets), workspace.root, self.keys)
         self.app.push_screen(screen, chosen)
 
     def action_cancel(self) -> None:
