@@ -112,7 +112,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("option_more", ("+", "="), "higher", "Raises the threshold by 0.05.", OPTIONS, 2, "options"),
     Action("option_less", ("-",), "lower", "Lowers the threshold by 0.05.", OPTIONS, 3, "options"),
-    Action("option_match", ("m",), "match type", "EXACT, IN_ORDER, ANY_ORDER, and again.", OPTIONS, 4, "options"),
+    Action("option_match", ("m",), "match", "EXACT, IN_ORDER, ANY_ORDER, and again.", OPTIONS, 4, "options"),
     Action(
         "option_save",
         ("s",),
@@ -122,7 +122,7 @@ ACTIONS: tuple[Action, ...] = (
         5,
         "options",
     ),
-    Action("option_reset", ("R",), "as in the file", "Takes back every change to the criteria.", OPTIONS, 6, "options"),
+    Action("option_reset", ("R",), "reset", "Takes back every change to the criteria.", OPTIONS, 6, "options"),
 )
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 
