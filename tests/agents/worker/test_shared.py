@@ -144,7 +144,8 @@ def test_solo_ends_with_the_workbench_even_in_an_endless_loop(solo: Worker, tmp_
     case.wait(until=lambda outcome: outcome.stdout.endswith(b"\n"))
     child = int(case.outcome.stdout)
     solo.cut_lifeline()
-    assert solo.process.wait(30) == -signal.SIGKILL
+    # Its loop and the thread that is there for a loop that hangs both see the end; either may be the first.
+    assert solo.process.wait(30) in (0, -signal.SIGKILL)
     if sys.platform == "linux":
         wait_until(lambda: not is_alive(child))
 
