@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,10 @@ def _adk_version() -> tuple[int, ...]:
         return ()
 
 
-pytestmark = pytest.mark.skipif(_adk_version() < (2, 13), reason="needs google-adk 2.13 or later")
+# ADK's registry of evaluators imports pandas, which only its extra brings.
+pytestmark = pytest.mark.skipif(
+    _adk_version() < (2, 13) or find_spec("pandas") is None, reason="needs google-adk[eval] 2.13 or later"
+)
 
 Case = dict[str, Any]
 _SCRIPT = Path(__file__).with_name("adk_scores.py")
