@@ -38,5 +38,5 @@ $(VENV)/.installed: pyproject.toml $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/bin/python
-	$(RUN)/python -m pip install --quiet --editable '.[adk,dev]'
+	$(RUN)/python -m pip install --quiet --editable '.[adk,vertex,litellm,dev]'
 	touch $@ $(VENV)/.installed

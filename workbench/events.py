@@ -73,7 +73,10 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     judge_calls: int = 0
+    """Calls to judges and to the evaluation service, retries not counted, cached ones neither."""
     judge_calls_cached: int = 0
+    judge_input_tokens: int = 0
+    judge_output_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +114,18 @@ class RunStarted:
 @dataclass(frozen=True, slots=True)
 class CaseStarted:
     """`expected` holds one ADK invocation a turn, None for a scenario; `criteria` is name → the JSON value that
-    stands in the config (or the default), so that a stored run can be scored again."""
+    stands in the config (or the default). With `scenario` (its persona in full), the case's own `rubrics` and
+    `custom_metrics` of the config, a stored run can be scored again."""
 
     case: CaseRef
     at: float
     expected: tuple[dict[str, Any], ...] | None
     criteria: dict[str, Any]
+    scenario: dict[str, Any] | None = None
+    rubrics: tuple[dict[str, Any], ...] = ()
+    custom_metrics: dict[str, Any] = field(default_factory=dict)
+    simulator: dict[str, Any] | None = None
+    """The config's `user_simulator_config`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +154,18 @@ class TurnFinished:
     turn: int
     actual: dict[str, Any]
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UserSimulated:
+    """What the simulated user did before `turn`: said something (`ended` ""), or ended the conversation, by the
+    `stop_signal` or the `turn_limit`. `question` is the question asked for it with its replies
+    (`workbench.judge.base.record`); {} where none was needed, as for the starting prompt."""
+
+    case: CaseRef
+    turn: int
+    ended: Literal["", "stop_signal", "turn_limit"]
+    question: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +205,17 @@ class Noticed:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeWaits:
+    """The queue of a judge or service pauses for so many `seconds` from `at` on, because it asked for that; 0: it goes
+    on."""
+
+    model: str
+    at: float
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunFinished:
     duration_seconds: float
     interrupted: bool = False
@@ -195,10 +227,12 @@ Event: TypeAlias = (
     | TurnStarted
     | AgentActed
     | TurnFinished
+    | UserSimulated
     | OutputCaptured
     | MetricScored
     | CaseFinished
     | Noticed
+    | JudgeWaits
     | RunFinished
 )
 _TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}

@@ -16,6 +16,7 @@ from workbench.events import (
     CaseRef,
     CaseStarted,
     Event,
+    JudgeWaits,
     MetricResult,
     Noticed,
     OutputCaptured,
@@ -25,6 +26,7 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
     Usage,
+    UserSimulated,
 )
 from workbench.events import MetricScored as Scored
 
@@ -54,7 +56,10 @@ class CaseRecord:
     started_at: float | None = None
     expected: tuple[dict[str, Any], ...] | None = None
     criteria: dict[str, Any] = field(default_factory=dict)
+    scenario: dict[str, Any] | None = None
     turns: list[Turn] = field(default_factory=list)
+    simulated: list[UserSimulated] = field(default_factory=list)
+    """What the simulated user did, one a turn and one for the end; [] for a user with fixed messages."""
     metrics: MetricNames = field(default_factory=dict)
     output: dict[str, str] = field(default_factory=dict)
     error: CaseError | None = None
@@ -93,6 +98,8 @@ class Store:
         self.current: list[CaseRef] = []
         """The cases of the newest run, in plan order."""
         self.notices: list[Noticed] = []
+        self.waits: dict[str, JudgeWaits] = {}
+        """The judges and services whose queue pauses now, by name."""
         self._listeners: list[Listener] = []
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -112,6 +119,10 @@ class Store:
                 )
             case Noticed():
                 self.notices.append(event)
+            case JudgeWaits():
+                self.waits.pop(event.model, None)
+                if event.seconds > 0:
+                    self.waits[event.model] = event
             case _:
                 self._apply_to_case(self.records[event.case], event)
         for listener in tuple(self._listeners):
@@ -132,6 +143,7 @@ class Store:
         self.run = RunSummary(event.run_id, event.root, event.started, finished=False)
         self.current = [planned.case for planned in event.cases]
         self.notices.clear()
+        self.waits.clear()
         for planned in event.cases:
             self.records[planned.case] = CaseRecord(planned)
 
@@ -140,11 +152,13 @@ class Store:
             case CaseStarted():
                 # The second time where a process shared with other cases ended: what it did until then is void.
                 record.turns.clear()
+                record.simulated.clear()
                 record.output.clear()
                 record.state = "running"
                 record.started_at = event.at
                 record.expected = event.expected
                 record.criteria = event.criteria
+                record.scenario = event.scenario
             case TurnStarted():
                 record.turns.append(Turn(event.user))
             case AgentActed():
@@ -152,6 +166,8 @@ class Store:
             case TurnFinished():
                 record.turns[event.turn].actual = event.actual
                 record.turns[event.turn].note = event.note
+            case UserSimulated():
+                record.simulated.append(event)
             case OutputCaptured():
                 kept = record.output.get(event.stream, "") + event.text
                 record.output[event.stream] = kept[-_OUTPUT_KEPT:]

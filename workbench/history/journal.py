@@ -19,6 +19,7 @@ from workbench.events import (
     CaseRef,
     CaseStarted,
     Event,
+    JudgeWaits,
     Noticed,
     PlannedCase,
     RunFinished,
@@ -165,7 +166,7 @@ def _announcement(path: Path) -> RunStarted:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             event = _read_line(path, number, line)
-            if not isinstance(event, RunStarted | RunFinished | Noticed):
+            if not isinstance(event, RunStarted | RunFinished | Noticed | JudgeWaits):
                 refs[event.case] = None
     cases = tuple(PlannedCase(ref, None, "not known: the journal is damaged") for ref in refs)
     return RunStarted(path.parent.name, "", "", cases)

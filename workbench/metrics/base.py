@@ -1,10 +1,11 @@
 """What every criterion is given and what it gives back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from workbench.events import MetricResult, MetricStatus
+from workbench.judge.base import Judge, JudgeOptions
 from workbench.model.criteria import Criterion
 
 
@@ -32,6 +33,53 @@ class Scored:
 
     result: MetricResult
     turns: tuple[MetricResult, ...] = ()
+
+
+class Service(Protocol):
+    """Google's evaluation service, for one criterion of one case."""
+
+    async def rate(self, metric: str, instance: Mapping[str, Any]) -> dict[str, Any]:
+        """`{"score": float | None, "explanation": str, "error": {"kind", "code", "message"} | None, "seconds",
+        "attempts", "cached"}`; never raises but when cancelled. `instance` is `{"prompt", "response", "reference"}`
+        (texts), or for a whole conversation `{"agents": {…}, "turns": […]}`."""
+        ...
+
+
+class Functions(Protocol):
+    """The user's own Python functions, run in a child in the agent's interpreter."""
+
+    async def call(self, kind: str, path: str, payload: Mapping[str, Any]) -> Any:
+        """What `path` ("package.module.function") returns, as JSON data. `kind` is "judge" or "metric".
+
+        Raises:
+            workbench.agents.functions.FunctionFailedError: it could not be imported, raised, or took the child down.
+        """
+        ...
+
+
+class Bench(Protocol):
+    """What a criterion that asks somebody may use while it scores one case. Calls made through it are counted."""
+
+    @property
+    def all_votes(self) -> bool:
+        """Ask every sample, also those that cannot change the verdict any more."""
+        ...
+
+    def judge(self, options: JudgeOptions) -> Judge:
+        """Raises:
+        workbench.judge.base.NotAvailableError: it cannot be asked here.
+        """
+        ...
+
+    def service(self) -> Service:
+        """Raises:
+        workbench.judge.base.NotAvailableError: no project or no credentials.
+        """
+        ...
+
+    def functions(self) -> Functions:
+        """Those of the agent of this case."""
+        ...
 
 
 def status_of(score: float | None, threshold: float) -> MetricStatus:

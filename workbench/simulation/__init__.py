@@ -1,0 +1,1 @@
+"""Simulated users: what they are told, what they say next, and when they stop."""
