@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
-from workbench.engine.channel import Channel, Frame
-from workbench.engine.child_process import ChildProcess, Command, how_it_ended
-from workbench.engine.output import OutputPipe
+from workbench.agents.channel import Channel, Frame
+from workbench.agents.child_process import ChildProcess, Command, how_it_ended
+from workbench.agents.output import OutputPipe
 from workbench.engine.zygote import Zygote
 from workbench.events import CaseError, ErrorKind
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.agents.channel import Channel, Frame
+from workbench.agents.output import OutputPipe
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.agent_process import AgentProcess, Stream, read_error
-from workbench.engine.channel import Channel, Frame
-from workbench.engine.output import OutputPipe
 from workbench.events import (
     AgentActed,
     CaseError,

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
+from workbench.agents.child_process import Command
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.worker import WORKER_DIR
-from workbench.engine.child_process import Command
 from workbench.engine.scoring import Scorer
 from workbench.engine.zygote import Ready, Zygote
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import workbench
+from workbench.agents.channel import Frame
+from workbench.agents.child_process import ChildProcess, Command
 from workbench.agents.worker.frames import FrameTooLargeError
-from workbench.engine.channel import Frame
-from workbench.engine.child_process import ChildProcess, Command
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored
 from workbench.model.criteria import Criterion

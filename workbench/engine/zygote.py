@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.engine.channel import Channel, Frame
-from workbench.engine.child_process import ChildProcess, Command, how_it_ended
+from workbench.agents.channel import Channel, Frame
+from workbench.agents.child_process import ChildProcess, Command, how_it_ended
 
 _TOLD_WITHIN = 3.0
 """Seconds that the zygote is given to say how an agent process ended whose socket has closed."""

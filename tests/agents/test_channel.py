@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from workbench.agents.channel import Channel, Frame
+from workbench.agents.output import OutputPipe
 from workbench.agents.worker.frames import Channel as Blocking
 from workbench.agents.worker.frames import FrameTooLargeError, encode
-from workbench.engine.channel import Channel, Frame
-from workbench.engine.output import OutputPipe
 
 
 class Heard:

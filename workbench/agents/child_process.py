@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.engine.channel import Channel, Frame
-from workbench.engine.output import OutputPipe
+from workbench.agents.channel import Channel, Frame
+from workbench.agents.output import OutputPipe
 
 _WORDS_KEPT = 4000
 _REAPED_WITHIN = 5.0
