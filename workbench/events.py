@@ -109,6 +109,8 @@ class RunStarted:
     started: str
     """UTC, ISO 8601 with a trailing Z."""
     cases: tuple[PlannedCase, ...]
+    scored_from: str = ""
+    """The run whose transcripts are scored again; "" where the agents ran."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ same one, so they cannot disagree.
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from workbench.events import (
@@ -57,6 +57,9 @@ class CaseRecord:
     expected: tuple[dict[str, Any], ...] | None = None
     criteria: dict[str, Any] = field(default_factory=dict)
     scenario: dict[str, Any] | None = None
+    rubrics: tuple[dict[str, Any], ...] = ()
+    custom_metrics: dict[str, Any] = field(default_factory=dict)
+    simulator: dict[str, Any] | None = None
     turns: list[Turn] = field(default_factory=list)
     simulated: list[UserSimulated] = field(default_factory=list)
     """What the simulated user did, one a turn and one for the end; [] for a user with fixed messages."""
@@ -83,6 +86,8 @@ class RunSummary:
     finished: bool = True
     interrupted: bool = False
     duration_seconds: float = 0.0
+    scored_from: str = ""
+    """The run whose transcripts this one scores again; "" where the agents ran."""
 
 
 Listener: TypeAlias = Callable[[Event], None]
@@ -114,8 +119,11 @@ class Store:
             case RunStarted():
                 self._start(event)
             case RunFinished():
-                self.run = RunSummary(
-                    self.run.run_id, self.run.root, self.run.started, True, event.interrupted, event.duration_seconds
+                self.run = replace(
+                    self.run,
+                    finished=True,
+                    interrupted=event.interrupted,
+                    duration_seconds=event.duration_seconds,
                 )
             case Noticed():
                 self.notices.append(event)
@@ -140,7 +148,7 @@ class Store:
         return (self.records[ref] for ref in self.current)
 
     def _start(self, event: RunStarted) -> None:
-        self.run = RunSummary(event.run_id, event.root, event.started, finished=False)
+        self.run = RunSummary(event.run_id, event.root, event.started, finished=False, scored_from=event.scored_from)
         self.current = [planned.case for planned in event.cases]
         self.notices.clear()
         self.waits.clear()
@@ -159,6 +167,9 @@ class Store:
                 record.expected = event.expected
                 record.criteria = event.criteria
                 record.scenario = event.scenario
+                record.rubrics = event.rubrics
+                record.custom_metrics = event.custom_metrics
+                record.simulator = event.simulator
             case TurnStarted():
                 record.turns.append(Turn(event.user))
             case AgentActed():

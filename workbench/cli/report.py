@@ -116,6 +116,10 @@ class ReportCase(_Part):
     usage: ReportUsage
     metrics: list[CaseMetric]
     invocations: list[ReportInvocation]
+    scenario: Object | None
+    """ADK's ConversationScenario where the user is simulated, else null."""
+    rubrics: list[Object]
+    """The case's own; those of a turn stand in its `expected`."""
 
 
 class Summary(_Part):
@@ -141,6 +145,8 @@ class Report(_Part):
     summary: Summary
     cases: list[ReportCase]
     """In the order of the plan."""
+    scored_from: Words | None
+    """The run whose transcripts were scored again; null where the agents ran."""
 
 
 class Refusal(_Part):
@@ -171,6 +177,7 @@ def build_report(store: Store) -> Report:
         duration_seconds=run.duration_seconds,
         summary=summary,
         cases=cases,
+        scored_from=run.scored_from or None,
     )
 
 
@@ -220,6 +227,8 @@ def _case(record: CaseRecord) -> ReportCase:
         usage=ReportUsage(**{name: getattr(record.usage, name) for name in ReportUsage.model_fields}),
         metrics=[_case_metric(result) for result in record.metrics.values()],
         invocations=list(_invocations(record)),
+        scenario=record.scenario,
+        rubrics=list(record.rubrics),
     )
 
 
