@@ -1,0 +1,43 @@
+"""Keys taken out of what services and their clients say.
+
+The message of an exception may quote the request, an address may carry `key=…`, and a server may repeat in its reply
+what it was sent.
+"""
+
+import re
+from collections.abc import Mapping
+
+_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SHORTEST = 8
+_HEADER = re.compile(
+    r"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\?[\"']?\s*[:=,]\s*\\?b?[\"']?)"
+    r"((?:bearer|basic|token|digest|negotiate)\s+[^\s\"',;}\\]+|[^\s\"',;}\\]{4,})",
+    re.IGNORECASE,
+)
+_QUERY = re.compile(r"([?&](?:key|api_key|access_token|token)=)[^\s&\"'#]+", re.IGNORECASE)
+_BEARER = re.compile(r"(\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
+_LONGEST = 2_000
+
+
+class Scrubber:
+    """Replaces the secrets of one environment: the values, of eight or more characters, of variables whose names say
+    that they are secret, and whatever authorization headers and addresses carry."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        named = {
+            value.strip(): name
+            for name, value in values.items()
+            if len(value.strip()) >= _SHORTEST and _NAME.search(name)
+        }
+        # The longest first, so that a secret that holds another one is replaced as a whole.
+        self._values = sorted(named.items(), key=lambda item: -len(item[0]))
+
+    def __call__(self, text: str) -> str:
+        """`text` without secrets, cut to what a message needs."""
+        for value, name in self._values:
+            if value in text:
+                text = text.replace(value, f"[secret {name}]")
+        text = _HEADER.sub(r"\1\2[secret header]", text)
+        text = _QUERY.sub(r"\1[secret]", text)
+        text = _BEARER.sub(r"\1[secret]", text)
+        return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
