@@ -1,0 +1,313 @@
+"""Changing JSON text without harming it: what is to be said is compared with what is said, and only what differs is
+written. Everything else keeps its bytes: order and spelling of keys, numbers and escapes, unknown members, nulls,
+white space.
+
+A member or item that is added is laid out like its neighbours; one that is taken out goes with its comma and its line;
+one that only moved takes its own text along.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from workbench.model.json_layout import Layout, indent_of, layout_of, line_indent
+from workbench.model.json_nodes import Child, Node
+from workbench.model.scanner import scan
+
+_COMPARED = 4_000
+"""Items of two lists, multiplied, up to which it is worked out which of them are the same; in longer lists only what
+they have in common at either end stays as it is."""
+
+
+class EditError(ValueError):
+    """A text cannot be changed without harm, and is as it was. The words are raw: not yet safe for a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """`text[start:end]` becomes `new`; offsets are those of the text before any change."""
+
+    start: int
+    end: int
+    new: str
+
+
+def revised(text: str, wanted: Any) -> str:
+    """`text`, one JSON value, saying `wanted` instead.
+
+    Raises:
+        EditError: the text is not sound JSON, or one of the two is nested too deep.
+    """
+    return apply_splices(text, revise(text, wanted))
+
+
+def revise(text: str, wanted: Any) -> list[Splice]:
+    """What `revised` changes, in the order of the text; [] where it says so already.
+
+    Raises:
+        EditError: as `revised`.
+    """
+    scanned = scan(text)
+    if scanned.root is None or any(flaw.severity == "error" for flaw in scanned.flaws):
+        raise EditError("the JSON is not in order, so nothing is changed in it")
+    try:
+        splices = sorted(_Revision(text, layout_of(text, scanned.root)).value(scanned.root, wanted), key=_start)
+        after = scan(apply_splices(text, splices))
+        sound = after.root is not None and same(after.root.value(), wanted)
+    except RecursionError:
+        raise EditError("it is nested too deep to be changed") from None
+    except TypeError as error:
+        raise EditError(f"what it is to say is no JSON: {error}") from None
+    if not sound:
+        raise EditError("it cannot be changed without changing something else")
+    return splices
+
+
+def apply_splices(text: str, splices: Sequence[Splice]) -> str:
+    """The text with all splices made; they must be in order and not overlap."""
+    pieces, position = [], 0
+    for splice in splices:
+        pieces += [text[position : splice.start], splice.new]
+        position = splice.end
+    return "".join([*pieces, text[position:]])
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two values are the same JSON: 1, 1.0 and true are three; the order of keys does not matter."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(item, right[key]) for key, item in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, float) and math.isnan(left):
+        return math.isnan(right)
+    return bool(left == right) and (not isinstance(left, float) or math.copysign(1, left) == math.copysign(1, right))
+
+
+def _start(splice: Splice) -> tuple[int, int]:
+    return splice.start, splice.end
+
+
+class _Revision:
+    """Works out the splices."""
+
+    def __init__(self, text: str, layout: Layout) -> None:
+        self._text = text
+        self._layout = layout
+
+    def value(self, node: Node, wanted: Any) -> Iterator[Splice]:
+        old = node.value()
+        if same(old, wanted):
+            return
+        if isinstance(old, dict) and isinstance(wanted, dict):
+            yield from self._object(node, wanted)
+        elif isinstance(old, list) and isinstance(wanted, list):
+            yield from self._list(node, old, wanted)
+        else:
+            yield Splice(node.start, node.end, self._written(wanted, self._indent_inside(node)))
+
+    def _object(self, node: Node, wanted: Mapping[str, Any]) -> Iterator[Splice]:
+        last = {child.key: child for child in node.children if child.key is not None}
+        renamed = _renamed(last, wanted)
+        added = [key for key in wanted if key not in last and key not in renamed.values()]
+        kept: list[bool] = []
+        for child in node.children:
+            assert child.key is not None  # members of an object have one
+            counts = last[child.key] is child
+            key = renamed.get(child.key, child.key)
+            # A key that stands twice: the one that counts is changed, the others go if the key goes.
+            kept.append(key in wanted)
+            if key != child.key:
+                yield Splice(child.key_start, child.key_end, self._layout.write(key, None))
+            elif key in wanted and counts:
+                yield from self.value(child.node, wanted[key])
+        entries = [self._member(node, key, wanted[key]) for key in added]
+        yield from self._gaps(node, kept, {len(node.children): entries})
+
+    def _list(self, node: Node, old: list[Any], wanted: list[Any]) -> Iterator[Splice]:
+        kept = [False] * len(old)
+        added: dict[int, list[str]] = {}
+        matching = list(_aligned(old, wanted))
+        taken = {left for left, right in matching if left is not None and right is not None}
+        spare = _Spare(self._text, node, [number for number in range(len(old)) if number not in taken])
+        after = 0
+        for left, right in matching:
+            if left is None:
+                assert right is not None
+                own = spare.take(wanted[right])
+                entry = own if own is not None else self._written(wanted[right], self._indent_of_children(node))
+                added.setdefault(after, []).append(entry)
+            else:
+                after = left + 1
+                kept[left] = right is not None
+                if right is not None:
+                    yield from self.value(node.children[left].node, wanted[right])
+        yield from self._gaps(node, kept, added)
+
+    def _gaps(self, node: Node, kept: list[bool], added: dict[int, list[str]]) -> Iterator[Splice]:
+        """Takes out the children that are not kept; `added[i]` come before child `i`, those of the last gap at the
+        end."""
+        children, separator = node.children, self._separator(node)
+        if not children:
+            entries = added.get(0, [])
+            if entries:
+                yield Splice(node.start, node.end, self._filled(node, entries))
+            return
+        if not any(kept) and not any(added.values()):
+            yield Splice(node.start + 1, node.end - 1, "")
+            return
+        number = 0
+        previous: Child | None = None
+        while number <= len(children):
+            first = number
+            entries = list(added.get(number, ()))
+            while number < len(children) and not kept[number]:
+                number += 1
+                entries += added.get(number, ())
+            following = children[number] if number < len(children) else None
+            gone = children[first:number]
+            yield from self._gap(gone, separator.join(entries), separator, previous, following)
+            previous = following
+            number += 1
+
+    def _gap(
+        self, gone: list[Child], entries: str, separator: str, previous: Child | None, following: Child | None
+    ) -> Iterator[Splice]:
+        if gone and entries:
+            yield Splice(gone[0].key_start, gone[-1].node.end, entries)
+        elif gone and following is not None:
+            yield Splice(gone[0].key_start, following.key_start, "")
+        elif gone and previous is not None:
+            yield Splice(previous.node.end, gone[-1].node.end, "")
+        elif entries and previous is not None:
+            yield Splice(previous.node.end, previous.node.end, separator + entries)
+        elif entries and following is not None:
+            yield Splice(following.key_start, following.key_start, entries + separator)
+
+    def _separator(self, node: Node) -> str:
+        """The comma between two children with the white space around it, as it stands between the last two."""
+        children = node.children
+        if len(children) > 1:
+            return self._text[children[-2].node.end : children[-1].key_start]
+        if children and (indent := indent_of(self._text, children[0])) is not None:
+            return f",{self._layout.newline}{indent}"
+        return self._layout.comma
+
+    def _filled(self, node: Node, entries: list[str]) -> str:
+        """An empty container with its first children: over lines if its own parent is."""
+        opening, closing = ("{", "}") if node.kind == "object" else ("[", "]")
+        indent = self._indent_inside(node)
+        if indent is None:
+            return opening + self._layout.comma.join(entries) + closing
+        inner = f"{self._layout.newline}{indent}{self._layout.unit}"
+        return f"{opening}{inner}{f',{inner}'.join(entries)}{self._layout.newline}{indent}{closing}"
+
+    def _member(self, node: Node, key: str, value: Any) -> str:
+        written = self._written(value, self._indent_of_children(node))
+        return f"{self._layout.write(key, None)}{self._layout.colon}{written}"
+
+    def _written(self, value: Any, indent: str | None) -> str:
+        return self._layout.write(value, indent)
+
+    def _indent_of_children(self, node: Node) -> str | None:
+        """What the lines of a child that is added begin with; None where children share a line."""
+        if node.children:
+            return indent_of(self._text, node.children[-1])
+        indent = self._indent_inside(node)
+        return None if indent is None else indent + self._layout.unit
+
+    def _indent_inside(self, node: Node) -> str | None:
+        """What the line of a value begins with, where its parts may stand on lines of their own: not where a value on
+        one line has brackets of its own, or shares the line with others."""
+        text = self._text
+        if not self._layout.newline or (node.children and indent_of(text, node.children[0]) is None):
+            return None
+        rest = text[node.end : node.end + 3].lstrip(" \t")
+        before = text[: node.start].rstrip(" \t")
+        shares = before.endswith(("[", ",", "{")) or rest.startswith(("]", "}"))
+        return None if shares else line_indent(text, node.start)
+
+
+class _Spare:
+    """Items that a list loses, whose text is used again where the same item is added at another place."""
+
+    def __init__(self, text: str, node: Node, numbers: list[int]) -> None:
+        self._texts: dict[str, list[str]] = {}
+        for number in numbers:
+            item = node.children[number].node
+            self._texts.setdefault(_canonical(item.value()), []).append(text[item.start : item.end])
+
+    def take(self, value: Any) -> str | None:
+        texts = self._texts.get(_canonical(value))
+        return texts.pop(0) if texts else None
+
+
+def _renamed(last: Mapping[str, Child], wanted: Mapping[str, Any]) -> dict[str, str]:
+    """Old key → new key, where a value stays and only its key is another one."""
+    added = [key for key in wanted if key not in last]
+    renamed: dict[str, str] = {}
+    for key, child in last.items():
+        if key in wanted or not added:
+            continue
+        value = child.node.value()
+        found = next((other for other in added if same(value, wanted[other])), None)
+        if found is not None:
+            renamed[key] = found
+            added.remove(found)
+    return renamed
+
+
+def _aligned(old: list[Any], wanted: list[Any]) -> Iterator[tuple[int | None, int | None]]:
+    """Which item becomes which: pairs of positions in the order of both; None where one is added or taken out."""
+    left, right = [_canonical(item) for item in old], [_canonical(item) for item in wanted]
+    start = 0
+    while start < min(len(left), len(right)) and left[start] == right[start]:
+        start += 1
+    end = 0
+    while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    yield from ((number, number) for number in range(start))
+    yield from _middle(left[start : len(left) - end], right[start : len(right) - end], start)
+    yield from ((len(left) - number, len(right) - number) for number in range(end, 0, -1))
+
+
+def _middle(left: list[str], right: list[str], shift: int) -> Iterator[tuple[int | None, int | None]]:
+    blocks = [("replace", 0, len(left), 0, len(right))]
+    if len(left) * len(right) <= _COMPARED:
+        blocks = list(SequenceMatcher(None, left, right, autojunk=False).get_opcodes())
+    moved = _moved(left, right, blocks)
+    for _, from_left, to_left, from_right, to_right in blocks:
+        one, other = from_left, from_right
+        while one < to_left or other < to_right:
+            goes = one < to_left and (other == to_right or left[one] in moved)
+            comes = other < to_right and not goes and (one == to_left or right[other] in moved)
+            same_item = one < to_left and other < to_right and left[one] == right[other]
+            if same_item or not (goes or comes):
+                yield shift + one, shift + other
+                one, other = one + 1, other + 1
+            elif goes:
+                yield shift + one, None
+                one += 1
+            else:
+                yield None, shift + other
+                other += 1
+
+
+def _moved(left: list[str], right: list[str], blocks: Iterable[tuple[str, int, int, int, int]]) -> set[str]:
+    """The items that are at another place on the right: they are not to become others, nor others them."""
+    gone: set[str] = set()
+    come: set[str] = set()
+    for kind, from_left, to_left, from_right, to_right in blocks:
+        if kind != "equal":
+            gone.update(left[from_left:to_left])
+            come.update(right[from_right:to_right])
+    return gone & come
+
+
+def _canonical(value: Any) -> str:
+    """The same text for values that are `same`, another for others."""
+    return json.dumps(value, sort_keys=True)

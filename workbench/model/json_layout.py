@@ -1,0 +1,94 @@
+"""How a JSON text is laid out, so that what is added to it looks like what stands there already."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.model.json_nodes import Child, Node
+
+_BREAK = re.compile(r"\r\n|\n|\r")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED_LETTER = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])[0-9a-fA-F]{4}")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`newline` as the text breaks its lines, "" where it stands on one; `unit` one step of indentation; `colon` and
+    `comma` with their blanks, for what stands on one line; `ascii`: letters beyond ASCII are written as escapes."""
+
+    newline: str = ""
+    unit: str = "  "
+    colon: str = ": "
+    comma: str = ", "
+    ascii: bool = False
+
+    def write(self, value: Any, indent: str | None) -> str:
+        """`value` as JSON: over several lines, the first of them indented by `indent`, or with None on one line.
+
+        Raises:
+            RecursionError: it is nested deeper than Python's stack.
+            ValueError, TypeError: it is no JSON value.
+        """
+        if indent is None or not self.newline:
+            separators = (self.comma, self.colon)
+            written = json.dumps(value, ensure_ascii=self.ascii, separators=separators)
+        else:
+            separators = (",", self.colon)
+            written = json.dumps(value, ensure_ascii=self.ascii, indent=self.unit, separators=separators)
+            # A text in JSON holds no line break, so each one is between values.
+            written = written.replace("\n", self.newline + indent)
+        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
+def layout_of(text: str, root: Node) -> Layout:
+    """The layout of a text, from the first places in it that show it."""
+    newline = _BREAK.search(text)
+    colon, comma, unit = None, None, None
+    waiting = [root]
+    while waiting and (colon is None or comma is None or unit is None):
+        node = waiting.pop()
+        for child in node.children:
+            if child.key is not None and colon is None:
+                colon = _on_one_line(text[child.key_end : child.node.start])
+        for left, right in zip(node.children, node.children[1:], strict=False):
+            comma = comma or _on_one_line(text[left.node.end : right.key_start])
+        unit = unit or _unit(text, node)
+        waiting += [child.node for child in reversed(node.children) if child.node.children]
+    escaped = text.isascii() and _ESCAPED_LETTER.search(text) is not None
+    # Where no two values share a line, nothing shows what stands behind their comma: blanks go with blanks.
+    comma = comma or ("," if colon == ":" else ", ")
+    return Layout(newline[0] if newline else "", unit or "  ", colon or ": ", comma, escaped)
+
+
+def indent_of(text: str, child: Child) -> str | None:
+    """The white space before a child that begins its line; None if something else stands there."""
+    return indent_at(text, child.key_start)
+
+
+def indent_at(text: str, offset: int) -> str | None:
+    """The white space before an offset, if nothing else stands before it on its line, and the line begins in `text`."""
+    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    before = text[start:offset]
+    return before if start > 0 and not before.strip(" \t") else None
+
+
+def line_indent(text: str, offset: int) -> str:
+    """The white space that the line of an offset begins with."""
+    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    line = text[start:offset]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _on_one_line(between: str) -> str | None:
+    return None if _BREAK.search(between) else between
+
+
+def _unit(text: str, node: Node) -> str | None:
+    """What the children of a container that is spread over lines are indented by."""
+    if not node.children:
+        return None
+    inner, outer = indent_of(text, node.children[0]), line_indent(text, node.start)
+    if inner is None or not inner.startswith(outer) or len(inner) == len(outer):
+        return None
+    return inner[len(outer) :]
