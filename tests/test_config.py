@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from workbench.config import folder, read_settings, remember_theme
+from workbench.prices import Price, Prices
 
 
 @pytest.fixture
@@ -41,6 +42,15 @@ def test_a_wrong_value_is_a_fault_and_the_rest_counts(file: Path) -> None:
     assert (settings.theme, settings.mouse, settings.keys) == (None, True, {"sort": ("S",)})
     assert len(settings.faults) == 4
     assert any("the nearest is theme" in fault for fault in settings.faults)
+
+
+def test_prices_are_read_with_their_faults(file: Path) -> None:
+    write(file, '[prices]\ncurrency = "EUR"\n"gemini-2.5-flash" = { input = 0.30, output = 2.50 }\nother = 3\n')
+    settings = read_settings(file)
+    assert settings.prices == Prices({"gemini-2.5-flash": Price(0.30, 2.50)}, "EUR")
+    (fault,) = settings.faults
+    assert fault.startswith('config.toml: prices."other" must be a table')
+    assert read_settings(write(file, "prices = 3\n")).prices == Prices()
 
 
 @pytest.mark.parametrize("text", ["theme = ", "\x1b[31m = 1"])

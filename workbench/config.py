@@ -4,6 +4,8 @@ theme = "paper"        # a name of themes/ or of the user's own
 mouse = false
 [keys]
 run = "R"              # see docs/keys.md
+[prices]               # see workbench.prices
+"gemini-2.5-flash" = { input = 0.30, output = 2.50 }
 """
 
 import difflib
@@ -17,9 +19,10 @@ from typing import Any
 import platformdirs
 
 from workbench.atomic import replace_content
+from workbench.prices import Prices, read_prices
 from workbench.text import one_line
 
-_KNOWN = ("theme", "mouse", "keys")
+_KNOWN = ("theme", "mouse", "keys", "prices")
 _THEME_LINE = re.compile(r"""^([ \t]*theme[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*'|[^#\s]*)""", re.MULTILINE)
 _FIRST_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
@@ -33,6 +36,7 @@ class Settings:
     theme: str | None = None
     mouse: bool = True
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    prices: Prices = field(default_factory=Prices)
     faults: tuple[str, ...] = ()
 
 
@@ -60,6 +64,7 @@ def read_settings(file: Path | None = None) -> Settings:
         theme=_typed(data, "theme", str, None, faults),
         mouse=_typed(data, "mouse", bool, True, faults),
         keys=_keys(_typed(data, "keys", dict, {}, faults), faults),
+        prices=read_prices(_typed(data, "prices", dict, {}, faults), faults),
         faults=tuple(one_line(f"{file.name}: {fault}") for fault in faults),
     )
 
