@@ -1,0 +1,92 @@
+"""claims: is each sentence supported by what the agent knew? The second of the two questions of hallucinations_v1.
+
+Reply: `{"claims": [{"number": int, "rationale": str, "supporting_excerpt": str, "contradicting_excerpt": str,
+"label": "supported" | "unsupported" | "contradictory" | "disputed" | "not_applicable"}, …]}`, one claim for each
+sentence; `number` counts from 1; an excerpt is copied from the context, "" where there is none.
+Data: `{"text": str, "sentences": [str], "context": [{"kind", "name", "text", "event", "call_id"}]}`: `kind` is one of
+instructions, user, tools, grounding, said, call, result; `name` the agent or tool; `event` the index in the turn's
+`invocation_events`, or null; `text` is what the judge reads (JSON for tools, calls, results and grounding).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.judge.base import Question
+from workbench.metrics.judged.prompts.blocks import as_json, blocks
+
+POSITIVE = ("supported", "not_applicable")
+LABELS = ("supported", "unsupported", "contradictory", "disputed", "not_applicable")
+
+_CLAIM_KEYS = ("number", "rationale", "supporting_excerpt", "contradicting_excerpt", "label")
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "claims": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "number": {"type": "integer", "description": "The number of the sentence."},
+                    "rationale": {"type": "string", "description": "Why, in one sentence."},
+                    "supporting_excerpt": {"type": "string", "description": "Copied from the context, or empty."},
+                    "contradicting_excerpt": {"type": "string", "description": "Copied from the context, or empty."},
+                    "label": {"type": "string", "enum": list(LABELS)},
+                },
+                "required": list(_CLAIM_KEYS),
+                "propertyOrdering": list(_CLAIM_KEYS),
+            },
+        }
+    },
+    "required": ["claims"],
+}
+
+_TASK = """\
+You check whether an AI agent made things up. You get the context, which is all that the agent could know when it spoke,
+and the numbered sentences of what it said. Give each sentence exactly one label:
+
+- supported: the context says it, or it follows from the context by plain reading, counting or arithmetic.
+- unsupported: it claims something that the context neither says nor denies.
+- contradictory: the context says otherwise.
+- disputed: one part of the context supports it and another part contradicts it.
+- not_applicable: it claims nothing that could be true or false of the world: a greeting, thanks, a question, an offer,
+  an announcement of what the agent is going to do, an apology, advice to ask somebody else.
+
+Rules:
+- Only the context counts. That you know something to be true is no support.
+- A sentence with several claims is supported only if all of them are; if one is contradicted it is contradictory, else
+  if one is unsupported it is unsupported.
+- That the agent did something is supported by a tool call with a result that confirms it, not by a call that failed.
+- What the user said supports that the user said it, wants it, or has it; it does not support that it is so in the world.
+- Instructions support what they state as fact about the agent and its domain.
+
+"""
+_REPLY = """
+Take the sentences one by one: first look for the passage, then decide. Copy the passage that supports a sentence, or
+contradicts it, word for word from the context, as short as possible; leave it empty where there is none. Every number
+appears exactly once. Reply with one JSON object and nothing else:
+{"claims": [{"number": 1, "rationale": "why, in one sentence", "supporting_excerpt": "", "contradicting_excerpt": "",
+"label": "supported"}]}
+"""
+
+
+def question(text: str, sentences: Sequence[str], context: Sequence[dict[str, Any]]) -> Question:
+    """What is asked about one text, cut into `sentences`."""
+    numbered = "\n".join(f"{number}. {as_json(sentence)}" for number, sentence in enumerate(sentences, 1))
+    shown = blocks({"context": "\n\n".join(map(_piece, context)), "sentences": numbered})
+    data = {"text": text, "sentences": list(sentences), "context": list(context)}
+    return Question("claims", _TASK + shown + _REPLY, SCHEMA, data)
+
+
+_TITLES = {
+    "instructions": "Instructions of the agent {name}",
+    "user": "The user's message",
+    "tools": "Tools of the agent {name}",
+    "grounding": "Search results that the answer of {name} is grounded in",
+    "said": "Said by {name}",
+    "call": "Call of the tool {name}",
+    "result": "Result of the tool {name}",
+}
+
+
+def _piece(piece: dict[str, Any]) -> str:
+    return f"{_TITLES[piece['kind']].format(name=piece['name'] or '(without a name)')}:\n{piece['text']}"
