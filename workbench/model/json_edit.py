@@ -66,6 +66,14 @@ def revise(text: str, wanted: Any) -> list[Splice]:
     return splices
 
 
+def rearrange(
+    text: str, node: Node, kept: Sequence[bool], added: Mapping[int, Sequence[str]], layout: Layout
+) -> list[Splice]:
+    """The splices that take the children of `node` out that are not `kept` (one flag a child), and put texts in:
+    `added[i]` before child `i`, or behind the last one. What is added must be laid out already."""
+    return sorted(_Revision(text, layout).gaps(node, kept, added), key=_start)
+
+
 def apply_splices(text: str, splices: Sequence[Splice]) -> str:
     """The text with all splices made; they must be in order and not overlap."""
     pieces, position = [], 0
@@ -126,7 +134,7 @@ class _Revision:
             elif key in wanted and counts:
                 yield from self.value(child.node, wanted[key])
         entries = [self._member(node, key, wanted[key]) for key in added]
-        yield from self._gaps(node, kept, {len(node.children): entries})
+        yield from self.gaps(node, kept, {len(node.children): entries})
 
     def _list(self, node: Node, old: list[Any], wanted: list[Any]) -> Iterator[Splice]:
         kept = [False] * len(old)
@@ -146,14 +154,14 @@ class _Revision:
                 kept[left] = right is not None
                 if right is not None:
                     yield from self.value(node.children[left].node, wanted[right])
-        yield from self._gaps(node, kept, added)
+        yield from self.gaps(node, kept, added)
 
-    def _gaps(self, node: Node, kept: list[bool], added: dict[int, list[str]]) -> Iterator[Splice]:
+    def gaps(self, node: Node, kept: Sequence[bool], added: Mapping[int, Sequence[str]]) -> Iterator[Splice]:
         """Takes out the children that are not kept; `added[i]` come before child `i`, those of the last gap at the
         end."""
         children, separator = node.children, self._separator(node)
         if not children:
-            entries = added.get(0, [])
+            entries = added.get(0, ())
             if entries:
                 yield Splice(node.start, node.end, self._filled(node, entries))
             return
@@ -197,7 +205,7 @@ class _Revision:
             return f",{self._layout.newline}{indent}"
         return self._layout.comma
 
-    def _filled(self, node: Node, entries: list[str]) -> str:
+    def _filled(self, node: Node, entries: Sequence[str]) -> str:
         """An empty container with its first children: over lines if its own parent is."""
         opening, closing = ("{", "}") if node.kind == "object" else ("[", "]")
         indent = self._indent_inside(node)
