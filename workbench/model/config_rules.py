@@ -21,6 +21,7 @@ from workbench.model.criteria_schema import (
     LiveModel,
 )
 from workbench.model.schema_words import breaches_of, describe
+from workbench.model.template_names import TemplateFaultError, names_in
 
 _CONFIG_KEYS = frozenset(EvalConfig.__annotations__)
 _USUAL_RANGE = (0.0, 1.0)
@@ -130,16 +131,29 @@ def _simulator_breaches(simulator: dict[str, Any]) -> Iterator[Breach]:
     yield from breaches_of(schema, {key: item for key, item in simulator.items() if key != "type" or item is not None})
     instructions = either(simulator, "custom_instructions")
     if isinstance(instructions, str):
-        missing = [name for name in TEMPLATE_NAMES if not re.search(rf"\{{[{{%][^}}]*\b{name}\b", instructions)]
-        if missing:
-            wanted = ", ".join(f"{{{{ {name} }}}}" for name in missing)
-            yield Breach(("custom_instructions",), f"the instructions must mention {wanted}")
+        yield from below(("custom_instructions",), _template_breaches(instructions))
     for key in simulator.keys() - _spellings(schema.__annotations__):
         meant = nearest(key, schema.__annotations__)
         if meant:
             yield Breach(
                 (key,), f"`{key}` is kept, but nothing reads it", f"Did you mean `{meant}`?", "warning", on_key=True
             )
+
+
+def _template_breaches(instructions: str) -> Iterator[Breach]:
+    """As ADK looks at them. For a scenario with a persona, `persona` must be there too: that is known with the case."""
+    try:
+        used = names_in(instructions)
+    except TemplateFaultError as error:
+        yield Breach((), f"the instructions are no Jinja template: {error}")
+        return
+    missing = [name for name in TEMPLATE_NAMES if name not in used]
+    if missing:
+        yield Breach((), f"the instructions must mention {', '.join(f'{{{{ {name} }}}}' for name in missing)}")
+    for name in sorted(used - {*TEMPLATE_NAMES, "persona"}):
+        meant = nearest(name, [*TEMPLATE_NAMES, "persona"])
+        hint = f"Did you mean `{meant}`?" if meant else ""
+        yield Breach((), f"the instructions use `{name}`, which is empty there", hint, "warning")
 
 
 def _dropped_inside(content: dict[str, Any]) -> Iterator[Breach]:

@@ -1,0 +1,67 @@
+"""What a simulated user sees of a conversation."""
+
+from typing import Any
+
+from tests.simulation.conversations import said, turn
+from workbench.simulation.history import history, transcript
+
+CALL = {"author": "desk", "content": {"parts": [{"function_call": {"name": "find", "args": {"b": 1, "a": "é"}}}]}}
+RESULT = {"author": "desk", "content": {"parts": [{"function_response": {"name": "find", "response": {"ok": True}}}]}}
+
+
+def spoken(turns: list[dict[str, Any]], **options: bool) -> list[tuple[str, str]]:
+    return [(line.author, line.text) for line in history(turns, **options)]
+
+
+def test_everybody_is_heard_in_order() -> None:
+    waiter = {"author": "waiter", "content": said("model", "One moment.", "I look.")}
+    turns = [turn("Hi", "Hello"), turn("A table", "Done", waiter)]
+    assert spoken(turns) == [
+        ("user", "Hi"),
+        ("desk", "Hello"),
+        ("user", "A table"),
+        ("waiter", "One moment."),
+        ("waiter", "I look."),
+        ("desk", "Done"),
+    ]
+
+
+def test_calls_are_seen_only_where_they_are_wanted() -> None:
+    turns = [turn("Find it", "Found", CALL, RESULT)]
+    assert spoken(turns) == [("user", "Find it"), ("desk", "Found")]
+    assert spoken(turns, function_calls=True) == [
+        ("user", "Find it"),
+        ("desk", '[calls find with {"a": "é", "b": 1}]'),
+        ("desk", '[find gives {"ok": true}]'),
+        ("desk", "Found"),
+    ]
+
+
+def test_thoughts_are_not_heard() -> None:
+    asked = turn("Hi", "Hello")
+    asked["final_response"]["parts"].insert(0, {"text": "They greet me.", "thought": True})
+    assert spoken([asked]) == [("user", "Hi"), ("desk", "Hello")]
+
+
+def test_an_answer_that_still_stands_in_its_event_is_heard_once() -> None:
+    answer = {"author": "desk", "content": said("model", "Done")}
+    made = {**turn("Go", "Done"), "intermediate_data": {"invocation_events": [answer]}}
+    assert spoken([made]) == [("user", "Go"), ("desk", "Done")]
+
+
+def test_an_event_with_grounding_only_does_not_take_the_answers_place() -> None:
+    grounded = {"author": "search", "grounding_metadata": {}}
+    waiter = {"author": "waiter", "content": said("model", "One moment.")}
+    assert spoken([turn("Go", "Done", grounded, waiter)])[-1] == ("desk", "Done")
+
+
+def test_turns_without_events_or_answer() -> None:
+    assert spoken([{"user_content": said("user", "Hi"), "final_response": said("model", "Hello")}]) == [
+        ("user", "Hi"),
+        ("agent", "Hello"),
+    ]
+    assert spoken([{"user_content": said("user", "Hi")}]) == [("user", "Hi")]
+
+
+def test_as_a_text() -> None:
+    assert transcript(history([turn("Hi", "Hello")])) == "user: Hi\n\ndesk: Hello"

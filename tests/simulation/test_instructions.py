@@ -1,0 +1,125 @@
+"""What is asked for a message: the workbench's words, and the user's own in Jinja."""
+
+from typing import Any
+
+import pytest
+
+from tests.simulation.conversations import turn
+from workbench.model.template_names import TemplateFaultError
+from workbench.simulation.config import SimulatorConfig
+from workbench.simulation.history import history
+from workbench.simulation.instructions import instruction_faults, next_message_question
+from workbench.simulation.personas import PREBUILT, Behavior, Persona
+from workbench.simulation.scenario import Scenario
+from workbench.simulation.templates import render
+
+ALL = "{{ stop_signal }}|{{ conversation_plan }}|{{ conversation_history }}"
+SAID = history([turn("A boat, please", "Which one?")])
+
+
+def asked(template: str | None = None, persona: Persona | None = None, plan: str = "Buy the red one") -> Any:
+    return next_message_question(
+        Scenario("A boat, please", plan, persona), SimulatorConfig(instructions=template), SAID
+    )
+
+
+def test_our_own_words_hold_plan_signal_and_conversation() -> None:
+    question = asked()
+    assert question.kind == "simulated_user"
+    assert question.schema is None
+    for piece in ("Buy the red one", "</finished>", "user: A boat, please\n\ndesk: Which one?"):
+        assert piece in question.prompt
+    assert question.data == {
+        "plan": "Buy the red one",
+        "starting_prompt": "A boat, please",
+        "history": [
+            {"role": "user", "author": "user", "text": "A boat, please"},
+            {"role": "agent", "author": "desk", "text": "Which one?"},
+        ],
+        "stop_signal": "</finished>",
+        "persona": None,
+    }
+
+
+def test_a_persona_is_described_but_not_by_what_would_break_it() -> None:
+    persona = PREBUILT["EVALUATOR"]
+    prompt = asked(persona=persona).prompt
+    for behavior in persona.behaviors:
+        assert behavior.name in prompt
+        assert all(
+            line.replace("{{ stop_signal }}", "</finished>") in prompt for line in behavior.behavior_instructions
+        )
+        assert not any(line in prompt for line in behavior.violation_rubrics)
+    assert "{{" not in prompt
+    assert asked(persona=persona).data["persona"] == persona.as_json()
+
+
+def test_what_a_plan_holds_of_jinja_is_not_rendered() -> None:
+    assert "{{ stop_signal }}" in asked(plan="Say {{ stop_signal }} aloud").prompt
+
+
+def test_custom_instructions_take_the_place_of_ours() -> None:
+    assert asked(ALL).prompt == "</finished>|Buy the red one|user: A boat, please\n\ndesk: Which one?"
+
+
+def test_custom_instructions_reach_into_the_persona() -> None:
+    template = (
+        ALL + "{{ persona.id }}: {{ persona.description }}"
+        "{% for b in persona.behaviors %}[{{ b.name }} {{ b.get_behavior_instructions_str() | render_string_filter }}"
+        " {{ b.get_violation_rubrics_str() }}]{% endfor %}"
+    )
+    persona = Persona(
+        "P", "A sailor", (Behavior("Loud", "shouts", ("Shout {{ stop_signal }}", "Swear"), ("Whispers",)),)
+    )
+    assert asked(template, persona).prompt.endswith("P: A sailor[Loud - Shout </finished>\n- Swear - Whispers]")
+
+
+@pytest.mark.parametrize(
+    ("template", "persona", "fault"),
+    [
+        (ALL, False, ""),
+        (ALL, True, "the instructions must mention {{ persona }} (the scenario has a persona)"),
+        (ALL + "{% if persona %}{% endif %}", True, ""),
+        (
+            "{{ stop_signal }}",
+            False,
+            "the instructions must mention {{ conversation_plan }}, {{ conversation_history }}",
+        ),
+        (
+            ALL.replace("{{ stop_signal }}", "{# stop_signal #}"),
+            False,
+            "the instructions must mention {{ stop_signal }}",
+        ),
+        (ALL + "{% for %}", False, "the instructions are no Jinja template: Expected an expression"),
+    ],
+)
+def test_custom_instructions_are_checked(template: str, persona: bool, fault: str) -> None:
+    faults = instruction_faults(template, with_persona=persona)
+    assert faults == [] if not fault else faults[0].startswith(fault)
+
+
+HOSTILE = [
+    "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+    "{{ stop_signal.__init__.__globals__ }}",
+    "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
+    "{% for a in range(300) %}{% for b in range(300) %}{% endfor %}{% endfor %}",
+    "{{ 1 // 0 }}",
+    "{{ stop_signal.no.such }}",
+    "{{ lipsum(n=100000) }}",
+    "{% include '/etc/passwd' %}",
+    "{% import 'os' as os %}",
+    "{{ persona.behaviors.append(1) }}",
+    "{% for c in 'x' * 5000 %}{{ 'y' * 1000 }}{% endfor %}",
+    "{{ '{{ a }}' | render_string_filter | no_such_filter }}",
+]
+
+
+@pytest.mark.parametrize("template", HOSTILE)
+def test_a_hostile_template_is_refused(template: str) -> None:
+    with pytest.raises(TemplateFaultError):
+        render(template, {"stop_signal": "x"})
+
+
+def test_a_template_that_renders_itself_ends() -> None:
+    with pytest.raises(TemplateFaultError):
+        render("{{ me | render_string_filter }}", {"me": "{{ me | render_string_filter }}"})

@@ -1,0 +1,107 @@
+"""A simulated user from its first message to its last, played by a judge in the test."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.simulation.conversations import Player, turn
+from workbench.judge.base import JudgeFault, Question, Reply
+from workbench.simulation.config import SimulatorConfig
+from workbench.simulation.personas import Behavior, Persona
+from workbench.simulation.scenario import Scenario
+from workbench.simulation.simulated_user import Ended, Failed, Said, SimulatedUser, Step
+
+SCENARIO = Scenario("A boat, please", "Buy the red one")
+
+
+async def play(
+    answer: Callable[[Question], str | Reply],
+    turns: list[dict[str, Any]],
+    scenario: Scenario = SCENARIO,
+    **config: Any,
+) -> tuple[Step, Player]:
+    player = Player(answer)
+    return await SimulatedUser(scenario, SimulatorConfig(**config), player).next(turns), player
+
+
+def never(question: Question) -> str:
+    raise AssertionError("nobody was to be asked")
+
+
+async def test_the_starting_prompt_comes_first_as_it_is() -> None:
+    step, _ = await play(never, [], Scenario("  A boat,\nplease ", "p"))
+    assert step == Said("  A boat,\nplease ")
+
+
+async def test_a_starting_prompt_with_the_signal_is_not_sent() -> None:
+    step, _ = await play(never, [], Scenario("Bye </FINISHED>", "p"))
+    assert step == Ended("stop_signal")
+
+
+async def test_the_next_message_comes_from_the_judge() -> None:
+    step, player = await play(lambda question: "  The red one\n", [turn("A boat, please", "Which one?")])
+    assert isinstance(step, Said)
+    assert step.text == "The red one"
+    (question,) = player.asked
+    assert step.question["prompt"] == question.prompt
+    assert step.question["judge"]["model"] == "python:tests:player"
+    assert step.question["replies"][0]["verdict"] == "said"
+
+
+@pytest.mark.parametrize("reply", ["</finished>", "Thanks! </Finished> Bye", "</FINISHED>\n"])
+async def test_the_signal_anywhere_ends(reply: str) -> None:
+    step, _ = await play(lambda question: reply, [turn("A boat, please", "Sold")])
+    assert isinstance(step, Ended)
+    assert step.how == "stop_signal"
+    assert step.question["replies"][0]["text"] == reply
+
+
+@pytest.mark.parametrize(("limit", "made", "ends"), [(0, 0, True), (1, 1, True), (2, 1, False), (None, 40, False)])
+async def test_the_limit_counts_the_starting_prompt(limit: int | None, made: int, ends: bool) -> None:
+    step, player = await play(lambda question: "More", [turn("x", "y")] * made, turn_limit=limit)
+    assert (step == Ended("turn_limit")) is ends
+    assert bool(player.asked) is not ends
+
+
+@pytest.mark.parametrize(
+    ("reply", "words", "hint"),
+    [
+        (Reply(""), "the reply was empty", ""),
+        (Reply(" \n"), "the reply was empty", ""),
+        (Reply(None), "the reply was empty", ""),
+        (
+            Reply(None, JudgeFault("quota", "too many", "429 RESOURCE_EXHAUSTED")),
+            "429 RESOURCE_EXHAUSTED: too many",
+            "quota",
+        ),
+        (Reply(None, JudgeFault("limit", "the limit of 5 calls is reached")), "the limit of 5", "--max-judge-calls"),
+        (Reply(None, JudgeFault("blocked", "SAFETY")), "SAFETY", "refused"),
+    ],
+)
+async def test_a_user_without_words_has_failed(reply: Reply, words: str, hint: str) -> None:
+    step, _ = await play(lambda question: reply, [turn("A boat, please", "Which one?")])
+    assert isinstance(step, Failed)
+    assert words in step.message
+    assert hint in step.hint
+    assert step.question["replies"][0]["unread"]
+
+
+async def test_a_persona_that_cannot_be_rendered_says_so() -> None:
+    persona = Persona("P", "{{ 1 // 0 }}", (Behavior("b", "d", ("i",), ("v",)),))
+    step, _ = await play(never, [turn("a", "b")], Scenario("a", "p", persona))
+    assert isinstance(step, Failed)
+    assert step.message.startswith("the persona's texts cannot be rendered: ZeroDivisionError")
+
+
+async def test_another_history_is_another_question() -> None:
+    _, one = await play(lambda question: "x", [turn("A boat, please", "Which one?")])
+    _, other = await play(lambda question: "x", [turn("A boat, please", "Which colour?")])
+    assert one.asked[0].prompt != other.asked[0].prompt
+
+
+async def test_calls_are_in_the_question_where_the_config_wants_them() -> None:
+    call = {"author": "desk", "content": {"parts": [{"function_call": {"name": "find_boat", "args": {}}}]}}
+    for wanted in (False, True):
+        _, player = await play(lambda question: "x", [turn("a", "b", call)], function_calls=wanted)
+        assert ("find_boat" in player.asked[0].prompt) is wanted

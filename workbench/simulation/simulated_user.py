@@ -1,0 +1,104 @@
+"""A simulated user: the next message, or the end of the conversation."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from workbench.judge.base import Judge, JudgeFault, Question, Reply, record, reply_record
+from workbench.model.template_names import TemplateFaultError
+from workbench.simulation.config import SimulatorConfig
+from workbench.simulation.history import history
+from workbench.simulation.instructions import next_message_question
+from workbench.simulation.scenario import Scenario, stops
+
+End: TypeAlias = Literal["stop_signal", "turn_limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The next message; `question` is what was asked for it (`workbench.judge.base.record`), {} where nothing was."""
+
+    text: str
+    question: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """There is none: the conversation is over."""
+
+    how: End
+    question: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """There should be one, and it could not be had: `message` is one sentence, `hint` the way out."""
+
+    message: str
+    hint: str = ""
+    question: dict[str, Any] = field(default_factory=dict)
+
+
+Step: TypeAlias = Said | Ended | Failed
+
+
+def without_asking(scenario: Scenario, config: SimulatorConfig, made: int) -> Step | None:
+    """The step after `made` turns where no judge is needed for it: at the limit of turns, and for the first message.
+    None for all others."""
+    if config.turn_limit is not None and made >= config.turn_limit:
+        return Ended("turn_limit")
+    if made == 0:
+        return Ended("stop_signal") if stops(scenario.starting_prompt) else Said(scenario.starting_prompt)
+    return None
+
+
+class SimulatedUser:
+    """The user of one case, played by `judge`."""
+
+    def __init__(self, scenario: Scenario, config: SimulatorConfig, judge: Judge) -> None:
+        self._scenario = scenario
+        self._config = config
+        self._judge = judge
+
+    async def next(self, turns: Sequence[Mapping[str, Any]]) -> Step:
+        """What the user does after `turns` (ADK invocations). Never raises but when cancelled."""
+        known = without_asking(self._scenario, self._config, len(turns))
+        if known is not None:
+            return known
+        said = history(turns, function_calls=self._config.function_calls)
+        try:
+            question = next_message_question(self._scenario, self._config, said)
+        except TemplateFaultError as error:
+            whose = "custom_instructions" if self._config.instructions is not None else "the persona's texts"
+            return Failed(f"{whose} cannot be rendered: {error}", "They are Jinja templates, rendered in a sandbox")
+        return self._step(question, await self._judge.ask(question))
+
+    def _step(self, question: Question, reply: Reply) -> Step:
+        text = (reply.text or "").strip()
+        ended = bool(text) and stops(text)
+        unread = "" if text else _why_nothing(reply)
+        verdict = "ended" if ended else "said" if text else None
+        asked = record(question, self._judge.identity, [reply_record(1, reply, verdict, unread)])
+        if ended:
+            return Ended("stop_signal", asked)
+        if text:
+            return Said(text, asked)
+        return Failed(f"the simulated user said nothing: {unread}", _hint(reply.fault), asked)
+
+
+def _why_nothing(reply: Reply) -> str:
+    fault = reply.fault
+    if fault is None:
+        return "the reply was empty"
+    return f"{fault.code}: {fault.message}" if fault.code and fault.code not in fault.message else fault.message
+
+
+def _hint(fault: JudgeFault | None) -> str:
+    match fault and fault.kind:
+        case "quota":
+            return "The model's quota is used up: try again later, or name another model in user_simulator_config"
+        case "limit":
+            return "--max-judge-calls allows more"
+        case "blocked":
+            return "The model refused to play this user: see the plan and the persona"
+    return ""
