@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.engine.project import turn
-from workbench.engine import scorer as child
 from workbench.engine.children import Children
+from workbench.engine.scored_case import Case, score_one
 from workbench.engine.scoring import Conversation
 from workbench.metrics.base import Scored, ScoreRequest
 from workbench.model.criteria import Criterion
@@ -85,16 +85,16 @@ def test_a_metric_that_raises_is_its_own_error(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("workbench.metrics.registry.score", broken)
     criterion = {"name": "tool_trajectory_avg_score", "threshold": 1.0, "value": 1.0, "options": {}, "custom": False}
-    result = child.score_one(child.Case(0, [], None, (), True), criterion).result
+    result = score_one(Case([], None, (), True), criterion).result
     assert result.status == "error"
     assert "KeyError" in result.reason
     assert "no such key" in result.details["traceback"]
 
 
 def test_a_conversation_of_another_length_is_refused_with_the_reason() -> None:
-    case = child.Case(0, [], None, (), True, [turn("a"), turn("b")], [turn("a")])
+    case = Case([], None, (), True, expected=[turn("a"), turn("b")], actual=[turn("a")])
     criterion = {"name": "tool_trajectory_avg_score", "threshold": 1.0, "value": 1.0, "options": {}, "custom": False}
-    result = child.score_one(case, criterion).result
+    result = score_one(case, criterion).result
     assert result.status == "error"
     assert "2 turns expected, 1 made" in result.reason
 

@@ -22,7 +22,7 @@ from workbench.engine.run import Run
 from workbench.engine.selection import open_selection, parse_words
 from workbench.events import RunFinished, RunStarted
 from workbench.history.journal import Journal
-from workbench.history.state_dir import state_dir
+from workbench.history.state_dir import judge_cache_dir, state_dir
 from workbench.model.evalset import BrokenFileError, read_initial_session
 from workbench.store import Store
 from workbench.text import plain
@@ -79,11 +79,13 @@ def _initial_session(file: Path | None) -> dict[str, Any] | None:
 
 async def _execute(request: RunRequest, plan: Plan) -> int:
     store = Store()
-    journal = Journal.open(state_dir(plan.root, request.state_dir), plan.run_id)
+    state = state_dir(plan.root, request.state_dir)
+    journal = Journal.open(state, plan.run_id)
+    cache = None if journal.path is None else judge_cache_dir(state)
     results = sys.stderr if request.json == "-" else sys.stdout
     progress = _progress(request, store, results)
     async with Children(keep_warm=False) as children:
-        run = Run(plan, request.options, store.apply, children, journal)
+        run = Run(plan, request.options, store.apply, children, journal, cache)
         with Interruption(run, progress.message) as interruption:
             # While signals are still caught, so that a Ctrl-C in the last moment does not cost the report; and also
             # if a fault of ours ended the run.

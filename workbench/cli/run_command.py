@@ -90,10 +90,10 @@ _FILE = click.Path(path_type=Path)
     metavar="LEVEL",
     help="What agents log to their output: DEBUG, INFO, WARNING, ERROR or CRITICAL.",
 )
+@click.option("--max-judge-calls", type=click.IntRange(min=0), metavar="N", help="Stop asking judges at so many calls.")
+@click.option("--all-votes", is_flag=True, help="Ask judges for all samples, not only until the verdict is certain.")
+@click.option("--no-cache", is_flag=True, help="Ask judges again, also what they have answered before.")
 @click.option("--fresh", is_flag=True, hidden=True)
-@click.option("--no-cache", is_flag=True, hidden=True)
-@click.option("--all-votes", is_flag=True, hidden=True)
-@click.option("--max-judge-calls", type=click.IntRange(min=0), hidden=True)
 @click.option("--watch", is_flag=True, hidden=True)
 @click.option("--eval-storage-uri", hidden=True)
 @click.option("--enable-features", multiple=True, hidden=True)
@@ -101,12 +101,10 @@ _FILE = click.Path(path_type=Path)
 def run_command(**values: Any) -> int:
     """Runs what the command line asks for; the exit code."""
     _refuse_what_is_not_here(values.pop("watch"), values.pop("eval_storage_uri"))
-    # Nothing is resumed and no model judges yet: every run is fresh, repeats no question and makes no judge call. So
-    # these four are kept to as they are.
-    for name in ("fresh", "no_cache", "all_votes", "max_judge_calls"):
-        values.pop(name)
+    values.pop("fresh")  # No run is resumed yet, so that each of them is.
     _set_environment(values.pop("log_level"), values.pop("enable_features"), values.pop("disable_features"))
-    options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions)})
+    values["use_cache"] = not values.pop("no_cache")
+    options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
     request = RunRequest(**values, options=options)
     _check(request)
     from workbench.cli.headless import run

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from workbench.engine.case_run import CaseRun, Transcript
 from workbench.engine.children import Children
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import PlanEntry
-from workbench.engine.scoring import Conversation
+from workbench.engine.scoring import Asking, Conversation
 from workbench.engine.secrets import Secrets
 from workbench.engine.verdict import case_status, metric_error
 from workbench.events import (
@@ -28,7 +28,7 @@ from workbench.events import (
     OutputCaptured,
 )
 from workbench.metrics.base import Scored
-from workbench.metrics.registry import known, with_informational
+from workbench.metrics.registry import asks, known, with_informational
 from workbench.model.evalset import BrokenCaseError, EvalCase
 
 _NO_SIMULATOR = CaseError(
@@ -40,13 +40,15 @@ _NO_SIMULATOR = CaseError(
 
 @dataclass(frozen=True)
 class RunContext:
-    """What the cases of a run share: its options and children, where events go, and the seconds since it began."""
+    """What the cases of a run share: its options and children, where events go, the seconds since it began, and by an
+    agent's name what its judges are asked with (`judge_environment`)."""
 
     options: RunOptions
     children: Children
     emit: Callable[[Event], None]
     at: Callable[[], float]
     secrets: Secrets
+    environment_of: Callable[[str], Mapping[str, Any]]
 
 
 class CaseFlow:
@@ -175,11 +177,13 @@ class CaseFlow:
         if shown is None:
             scored = await scorer.score(conversation, self._scored)
             return [one.result for one in scored]
-        scored = await scorer.score(conversation, lambda one: None)
         explained = {one.result.name: one for one in await scorer.score(shown, lambda one: None)}
-        for one in scored:
+
+        def show(one: Scored) -> None:
             other = explained.get(one.result.name)
             self._scored(one if other is None else _explained_by(one, other))
+
+        scored = await scorer.score(conversation, show)
         return [one.result for one in scored]
 
     def _without_secrets(self, conversation: Conversation) -> Conversation | None:
@@ -190,7 +194,8 @@ class CaseFlow:
         if not secrets.touch(json.dumps(invocations)):
             return None
         expected, actual = secrets.clean_data(invocations)
-        computed = [item for item in self._entry.config.criteria if _is_computed(item.name)]
+        custom = conversation.custom
+        computed = [item for item in conversation.criteria if not asks(item.name, custom=item.name in custom)]
         return replace(conversation, criteria=computed, expected=expected, actual=actual)
 
     def _conversation(self, case: EvalCase, transcript: Transcript) -> Conversation:
@@ -202,7 +207,16 @@ class CaseFlow:
             case.scenario,
             case.rubrics,
             frozenset(config.custom_metrics),
+            self._asking(),
         )
+
+    def _asking(self) -> Asking | None:
+        """How the judges of this case are asked; None where no criterion asks anybody."""
+        config = self._entry.config
+        if not any(asks(item.name, custom=item.name in config.custom_metrics) for item in config.criteria):
+            return None
+        environment = self._context.environment_of(self.ref.agent)
+        return Asking(environment, self.ref.repeat, self._context.options.all_votes)
 
     def _without_simulator(self) -> None:
         """What a scenario gets instead of a transcript: the criteria that need one could be judged, the others never
@@ -236,11 +250,6 @@ class CaseFlow:
         release, self._release = self._release, None
         if release is not None:
             release()
-
-
-def _is_computed(name: str) -> bool:
-    info = known().get(name)
-    return info is not None and not (info.needs_judge or info.needs_service)
 
 
 def _explained_by(scored: Scored, other: Scored) -> Scored:

@@ -42,6 +42,14 @@ class RunOptions:
     """The interpreter of all agents, where the user named one."""
     allow_not_evaluated: bool = False
     """Leave metrics that are not_evaluated out of a case's status."""
+    use_cache: bool = True
+    """Take answers of judges that are kept instead of asking again; without it, new answers replace the kept ones."""
+    all_votes: bool = False
+    """Ask a judge for all samples, also those that cannot change the verdict any more."""
+    max_judge_calls: int | None = None
+    """How many calls judges, the evaluation service and simulated users may cost in this run, retries not counted."""
+    in_flight: int = 100
+    """How many such calls may be under way at the same time."""
 
     def __post_init__(self) -> None:
         if self.runs < 1:
@@ -50,3 +58,7 @@ class RunOptions:
             raise UsageFaultError(f"--concurrency must be at least 1, not {self.concurrency}")
         if not (math.isfinite(self.timeout) and self.timeout > 0):
             raise UsageFaultError(f"--timeout must be a number of seconds above 0, not {self.timeout}")
+        if self.max_judge_calls is not None and self.max_judge_calls < 0:
+            raise UsageFaultError(f"--max-judge-calls must be at least 0, not {self.max_judge_calls}")
+        if self.in_flight < 1:
+            raise UsageFaultError(f"at least 1 judge call must be allowed at a time, not {self.in_flight}")

@@ -6,15 +6,18 @@ import time
 import traceback
 from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 from workbench.engine.agent_host import AgentHost
 from workbench.engine.case_flow import CaseFlow, RunContext
 from workbench.engine.children import Children
+from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import Plan, PlanEntry
 from workbench.engine.recorder import EventWriter, Publish, Recorder
 from workbench.engine.secrets import Secrets
-from workbench.events import CaseError, CaseFinished, CaseRef, Noticed, PlannedCase, RunFinished, RunStarted
+from workbench.events import CaseError, CaseFinished, CaseRef, JudgeWaits, Noticed, PlannedCase, RunFinished, RunStarted
 
 _FILES_A_CASE = 8
 _FILES_BESIDES = 256
@@ -24,6 +27,7 @@ _CANCELLED = CaseError("cancelled", "cancelled")
 class Run:
     """Runs `plan` once. `publish` gets each event in the event loop's thread, after it is clean and written (to
     `writer`, which is closed at the end; None: to nowhere), from `RunStarted` to `RunFinished`, and must not raise.
+    `judge_cache` is the folder where answers of judges are kept; None keeps them as long as `children` live.
 
     Cases that never started, because the run was stopped, get no `CaseFinished`.
     """
@@ -35,12 +39,15 @@ class Run:
         publish: Publish,
         children: Children,
         writer: EventWriter | None = None,
+        judge_cache: Path | None = None,
     ) -> None:
         self._plan = plan
         self._options = options
         self._children = children
         self._publish = publish
         self._writer = writer
+        self._judge_cache = judge_cache
+        self._environments: dict[str, dict[str, Any]] = {}
         self._stopping = False
         self._interrupted = False
         self._flows: dict[CaseRef, CaseFlow] = {}
@@ -60,10 +67,11 @@ class Run:
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
         self._began = time.monotonic()
         _allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
-        context = RunContext(self._options, self._children, self._recorder.put, self._at, secrets)
+        context = RunContext(self._options, self._children, self._recorder.put, self._at, secrets, self._environment_of)
         self._hosts = self._make_hosts()
         try:
             self._announce()
+            self._limit_judges()
             self._children.scorer.warm(self._criteria())
             await self._run_all(context)
         except Exception:
@@ -116,6 +124,22 @@ class Run:
             self._recorder.put(self._writer.notice)
         for notice in plan.notices:
             self._recorder.put(notice)
+
+    def _limit_judges(self) -> None:
+        options = self._options
+        self._children.scorer.begin_run(
+            in_flight=options.in_flight,
+            max_calls=options.max_judge_calls,
+            use_cache=options.use_cache,
+            cache_dir=self._judge_cache,
+            on_wait=lambda model, seconds, reason: self._recorder.put(JudgeWaits(model, self._at(), seconds, reason)),
+        )
+
+    def _environment_of(self, agent: str) -> dict[str, Any]:
+        """What judges of an agent's cases are asked with. Made when it is first needed: most runs ask nobody."""
+        if agent not in self._environments:
+            self._environments[agent] = judge_environment(self._plan.agents[agent])
+        return self._environments[agent]
 
     def _criteria(self) -> set[str]:
         return {criterion.name for entry in self._plan.entries for criterion in entry.config.criteria}

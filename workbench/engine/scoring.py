@@ -4,10 +4,10 @@ import asyncio
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import workbench
 from workbench.agents.channel import Frame
@@ -15,21 +15,34 @@ from workbench.agents.child_process import ChildProcess, Command
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored
+from workbench.metrics.registry import asks
 from workbench.model.criteria import Criterion
 
 MODULE = "workbench.engine.scorer"
 _ANSWER_WITHIN = 300.0
-"""Seconds that one criterion may take over one conversation."""
+"""Seconds without any sign of the scorer: a calculation that takes longer is given up. Waiting for a judge is no
+silence."""
 _ATTEMPTS = 2
 """How often a criterion is tried when the scorer does not survive it."""
 
-OnScored = Callable[[Scored], None]
+OnScored: TypeAlias = Callable[[Scored], None]
+OnWait: TypeAlias = Callable[[str, float, str], None]
+"""A judge's model, the seconds for which its queue pauses (0: it goes on), and why."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Who asks: `environment` has the fields of a `workbench.judge.environment.JudgeEnvironment`."""
+
+    environment: Mapping[str, Any] = field(repr=False)
+    repeat: int = 1
+    all_votes: bool = False
 
 
 @dataclass
 class Conversation:
     """What is to be scored: invocations one a turn, `expected` None for a scenario; `custom` are the names of criteria
-    that the config defines itself."""
+    that the config defines itself. Without `asking` there must be no criterion that asks somebody."""
 
     criteria: Sequence[Criterion]
     expected: Sequence[dict[str, Any]] | None
@@ -37,6 +50,12 @@ class Conversation:
     scenario: dict[str, Any] | None = None
     rubrics: Sequence[dict[str, Any]] = ()
     custom: frozenset[str] = frozenset()
+    asking: Asking | None = None
+
+    def asks(self, index: int) -> bool:
+        """Whether a criterion waits for somebody's answer."""
+        name = self.criteria[index].name
+        return asks(name, custom=name in self.custom)
 
 
 @dataclass
@@ -44,25 +63,45 @@ class _Request:
     conversation: Conversation
     on_scored: OnScored
     done: "asyncio.Future[None]"
-    results: list[Scored] = field(default_factory=list)
-    attempts: int = 0
+    results: dict[int, Scored] = field(default_factory=dict)
+    lost: dict[int, int] = field(default_factory=dict)
+    """How often the scorer died over which criterion."""
     overdue: bool = False
 
-    def take(self, scored: Scored) -> bool:
-        """Hands on the next result; whether that was the last one."""
-        self.results.append(scored)
-        self.attempts = 0
-        self.on_scored(scored)
+    def take(self, index: int, scored: Scored) -> bool:
+        """Hands on a result; whether that was the last one."""
+        if index not in self.results:
+            self.results[index] = scored
+            self.on_scored(scored)
         if len(self.results) < len(self.conversation.criteria):
             return False
         if not self.done.done():
             self.done.set_result(None)
         return True
 
-    def fail(self, reason: str, details: dict[str, Any] | None = None) -> None:
-        """The next criterion has no verdict."""
-        lost = self.conversation.criteria[len(self.results)]
-        self.take(Scored(MetricResult(lost.name, "error", None, lost.threshold, reason, details or {})))
+    def left(self, *, asking: bool) -> list[int]:
+        """The criteria that have no result yet, of those that ask or of those that are computed."""
+        conversation = self.conversation
+        return [
+            index
+            for index in range(len(conversation.criteria))
+            if index not in self.results and conversation.asks(index) == asking
+        ]
+
+    def fail(self, index: int, reason: str, details: dict[str, Any] | None = None) -> None:
+        """A criterion has no verdict."""
+        lost = self.conversation.criteria[index]
+        self.take(index, Scored(MetricResult(lost.name, "error", None, lost.threshold, reason, details or {})))
+
+
+@dataclass
+class Line:
+    """Frames to and from a part of the scorer that is not scoring, under one number. `on_lost` is called, once, when
+    the scorer dies: nothing will come on this line any more."""
+
+    number: int
+    on_frame: Callable[[Frame], None]
+    on_lost: Callable[[str], None]
 
 
 class Scorer:
@@ -77,7 +116,12 @@ class Scorer:
         """How many children in a row ended before they answered."""
         self._numbers = itertools.count(1)
         self._open: dict[int, _Request] = {}
+        self._lines: dict[int, Line] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._limits: Frame | None = None
+        self._on_wait: OnWait | None = None
+        self._told: set[str] = set()
+        """What the running child knows: keys of environments, and "" for the limits of the run."""
 
     @property
     def pid(self) -> int | None:
@@ -86,17 +130,64 @@ class Scorer:
 
     def warm(self, criteria: Iterable[str]) -> None:
         """Starts the child and has it import what these criteria need, without waiting."""
-        self._running().channel.send({"op": "warm", "criteria": sorted(set(criteria))})
+        computed = sorted(name for name in set(criteria) if not asks(name))
+        self._running().channel.send({"op": "warm", "criteria": computed})
+
+    def begin_run(
+        self, *, in_flight: int, max_calls: int | None, use_cache: bool, cache_dir: Path | None, on_wait: OnWait
+    ) -> None:
+        """From here on these limits hold for whoever is asked (`workbench.judge.limits.RunLimits`), and calls are
+        counted anew."""
+        folder = None if cache_dir is None else str(cache_dir)
+        self._limits = {
+            "op": "run",
+            "in_flight": in_flight,
+            "max_calls": max_calls,
+            "use_cache": use_cache,
+            "cache_dir": folder,
+        }
+        self._on_wait = on_wait
+        self._told.discard("")
 
     async def score(self, conversation: Conversation, on_scored: OnScored) -> list[Scored]:
-        """The verdicts, one a criterion in their order; `on_scored` gets each as soon as it exists. What cannot be
-        scored is a result too."""
+        """The verdicts, one a criterion in their order; `on_scored` gets each as soon as it exists, those that ask
+        somebody in whatever order they are answered. What cannot be scored is a result too. Cancelled, it lets go of
+        what is not scored yet."""
         if not conversation.criteria:
             return []
         request = _Request(conversation, on_scored, asyncio.get_running_loop().create_future())
         self._send(request)
-        await request.done
-        return request.results
+        try:
+            await request.done
+        except asyncio.CancelledError:
+            self._drop(request)
+            raise
+        return [request.results[index] for index in range(len(conversation.criteria))]
+
+    def open_line(
+        self, environment: Mapping[str, Any], on_frame: Callable[[Frame], None], on_lost: Callable[[str], None]
+    ) -> Line:
+        """A line to what answers under one number in the scorer, with the agent's environment known there."""
+        line = Line(next(self._numbers), on_frame, on_lost)
+        self._lines[line.number] = line
+        self._start_clock()
+        self._running().channel.send(*self._introduction(environment))
+        return line
+
+    def say(self, line: Line, message: Frame) -> None:
+        """Sends a frame on a line; nothing if it was lost or closed.
+
+        Raises:
+            FrameTooLargeError: it is over 16 MiB.
+        """
+        if line.number in self._lines:
+            self._running().channel.send({**message, "id": line.number})
+
+    def close_line(self, line: Line) -> None:
+        """Ends at once what is done under the line's number."""
+        if self._lines.pop(line.number, None) is not None and self._child is not None:
+            self._child.channel.send({"op": "drop", "id": line.number})
+            self._start_clock()
 
     async def close(self) -> None:
         """Ends the child."""
@@ -108,6 +199,7 @@ class Scorer:
     def _running(self) -> ChildProcess:
         if self._child is None:
             self.ready = False
+            self._told.clear()
             child = ChildProcess(_command(), self._lifeline, self._take)
             child.ended.add_done_callback(lambda ended: self._lost(child, ended.result()))
             self._child = child
@@ -119,27 +211,59 @@ class Scorer:
         if len(self._open) == 1:
             self._start_clock()
         try:
-            self._running().channel.send(*_frames(number, request))
+            channel = self._running().channel
+            asking = request.conversation.asking
+            if asking is not None and request.left(asking=True):
+                channel.send(*self._introduction(asking.environment))
+            channel.send(*_frames(number, request))
         except (FrameTooLargeError, RecursionError) as error:
             self._open.pop(number)
             self._give_up(request, f"the conversation cannot be handed to the scorer: {error}")
 
-    def _take(self, frame: Frame) -> None:
-        if frame["op"] == "ready":
-            self.ready = True
-            return
-        request = self._open.get(frame["id"])
-        if request is None or frame["index"] != len(request.results):
-            return
-        result = MetricResult(**frame["result"])
-        if request.take(Scored(result, tuple(MetricResult(**turn) for turn in frame["turns"]))):
-            del self._open[frame["id"]]
+    def _introduction(self, environment: Mapping[str, Any]) -> Iterator[Frame]:
+        """What the child must know before it asks in this environment, as far as it does not yet."""
+        if "" not in self._told and self._limits is not None:
+            self._told.add("")
+            yield self._limits
+        if environment["key"] not in self._told:
+            self._told.add(environment["key"])
+            yield {"op": "environment", **environment}
+
+    def _drop(self, request: _Request) -> None:
+        for number in [number for number, other in self._open.items() if other is request]:
+            del self._open[number]
+            if self._child is not None and request.left(asking=True):
+                self._child.channel.send({"op": "drop", "id": number})
         self._start_clock()
 
+    def _take(self, frame: Frame) -> None:
+        match frame["op"]:
+            case "scored":
+                self._scored(frame)
+            case "ready":
+                self.ready = True
+                return
+            case "waits":
+                if self._on_wait is not None:
+                    self._on_wait(frame["model"], frame["seconds"], frame["reason"])
+            case _:
+                line = self._lines.get(frame.get("id", 0))
+                if line is not None:
+                    line.on_frame(frame)
+        self._start_clock()
+
+    def _scored(self, frame: Frame) -> None:
+        request = self._open.get(frame["id"])
+        if request is None:
+            return
+        result = MetricResult(**frame["result"])
+        if request.take(frame["index"], Scored(result, tuple(MetricResult(**turn) for turn in frame["turns"]))):
+            del self._open[frame["id"]]
+
     def _start_clock(self) -> None:
-        """Each criterion has its time; they are scored one after the other."""
+        """Whatever comes from the child starts it anew."""
         self._stop_clock()
-        if self._open:
+        if self._open or self._lines:
             self._timer = asyncio.get_running_loop().call_later(_ANSWER_WITHIN, self._too_long)
 
     def _stop_clock(self) -> None:
@@ -148,8 +272,8 @@ class Scorer:
             self._timer = None
 
     def _too_long(self) -> None:
-        request = next(iter(self._open.values()))
-        request.overdue = True
+        for request in self._open.values():
+            request.overdue = True
         if self._child is not None:
             self._child.signal_group(9)
 
@@ -159,6 +283,9 @@ class Scorer:
             return
         self._child = None
         requests, self._open = list(self._open.values()), {}
+        lines, self._lines = list(self._lines.values()), {}
+        for line in lines:
+            line.on_lost(how)
         self._failed_starts = 0 if self.ready else self._failed_starts + 1
         if self._failed_starts == _ATTEMPTS:
             self._failed_starts = 0
@@ -166,38 +293,56 @@ class Scorer:
                 self._give_up(request, f"the scorer {how} before it could begin: {child.last_words}")
             return
         if self.ready:
-            for request in requests[:1]:
-                self._blame(request, how)
+            self._blame(requests, how)
         for request in requests:
             if not request.done.done():
+                request.overdue = False
                 self._send(request)
 
-    def _blame(self, request: _Request, how: str) -> None:
-        """The scorer died over this one."""
-        request.attempts += 1
-        if request.overdue:
-            request.overdue = False
-            request.fail(f"took longer than {_ANSWER_WITHIN:g} s")
-        elif request.attempts == _ATTEMPTS:
-            request.fail(f"the metric crashed: the scorer {how}", {"traceback": f"the scorer {how}, twice"})
+    def _blame(self, requests: Sequence[_Request], how: str) -> None:
+        """The scorer died over one of these. It calculates one thing at a time, in their order: if anything is left to
+        be calculated, that was it. Else nobody knows which of the questions under way it was, and each of them has
+        had one of its attempts."""
+        for request in requests:
+            computed = request.left(asking=False)
+            if computed:
+                self._count_loss(request, computed[0], how)
+                return
+        for request in requests:
+            for index in request.left(asking=True):
+                self._count_loss(request, index, how)
+
+    def _count_loss(self, request: _Request, index: int, how: str) -> None:
+        request.lost[index] = request.lost.get(index, 0) + 1
+        if request.overdue and not request.conversation.asks(index):
+            request.fail(index, f"took longer than {_ANSWER_WITHIN:g} s")
+        elif request.lost[index] == _ATTEMPTS:
+            request.fail(index, f"the metric crashed: the scorer {how}", {"traceback": f"the scorer {how}, twice"})
 
     def _give_up(self, request: _Request, reason: str) -> None:
-        while not request.done.done():
-            request.fail(reason)
+        for index in range(len(request.conversation.criteria)):
+            if index not in request.results:
+                request.fail(index, reason)
 
 
 def _frames(number: int, request: _Request) -> Iterable[Frame]:
     """What has to be sent for the criteria that have no result yet."""
     conversation = request.conversation
-    first = len(request.results)
+    asking = conversation.asking
     yield {
         "op": "case",
         "id": number,
-        "first": first,
-        "criteria": [_criterion(item, conversation.custom) for item in conversation.criteria[first:]],
+        "criteria": [
+            {"index": index, "asks": conversation.asks(index), **_criterion(item, conversation.custom)}
+            for index, item in enumerate(conversation.criteria)
+            if index not in request.results
+        ],
         "scenario": conversation.scenario,
         "rubrics": list(conversation.rubrics),
         "static": conversation.expected is not None,
+        "environment": "" if asking is None else asking.environment["key"],
+        "repeat": 1 if asking is None else asking.repeat,
+        "all_votes": asking is not None and asking.all_votes,
     }
     for turn in conversation.expected or ():
         yield {"op": "expected", "id": number, "turn": turn}

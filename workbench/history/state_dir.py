@@ -1,4 +1,4 @@
-"""The folder where the workbench keeps what it must remember: runs, and later cache and undo."""
+"""The folder where the workbench keeps what it must remember: runs, answers of judges, and later undo."""
 
 import os
 from pathlib import Path
@@ -27,3 +27,8 @@ def make_state_dir(path: Path) -> None:
 def runs_dir(path: Path) -> Path:
     """The folder with one folder a run, in the state folder `path`."""
     return path / "runs"
+
+
+def judge_cache_dir(path: Path) -> Path:
+    """The folder with what judges have answered, in the state folder `path`."""
+    return path / "cache" / "judge"

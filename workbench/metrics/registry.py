@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from workbench.events import MetricResult, MetricStatus
-from workbench.metrics.base import Scored, ScoreRequest
+from workbench.judge.base import NotAvailableError
+from workbench.metrics.base import Bench, Scored, ScoreRequest
 from workbench.metrics.criteria_known import INTERMEDIATE, KNOWN, CriterionInfo
 from workbench.metrics.json_difference import shown
 from workbench.model.breaches import nearest
@@ -30,25 +31,73 @@ def with_informational(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
     return (*criteria, *(Criterion(name, 0.0, None, {}) for name in always))
 
 
+def asks(name: str, *, custom: bool = False) -> bool:
+    """Whether a criterion asks somebody, so that `score_asking` is the door to its score: a judge, a service, or with
+    `custom` the user's own function."""
+    info = _BY_NAME.get(name)
+    return custom or (info is not None and info.supported and (info.needs_judge or info.needs_service))
+
+
 def score(request: ScoreRequest) -> Scored:
-    """Judge one case by one criterion. What cannot be judged is a result too: `not_evaluated` where this version
-    lacks the criterion, `not_applicable` where the case gives it nothing to judge.
+    """Judge one case by one criterion that asks nobody. What cannot be judged is a result too: `not_evaluated` where
+    this version lacks the criterion, `not_applicable` where the case gives it nothing to judge.
+
+    Raises:
+        NotScorableError: the request makes no sense for any transcript.
+        ValueError: the criterion asks somebody.
+    """
+    early = _without_asking(request)
+    if early is not None:
+        return early
+    name = request.criterion.name
+    if asks(name, custom=request.custom):
+        raise ValueError(f"{name} asks somebody: its score comes from score_asking")
+    scored: Scored = importlib.import_module(f"workbench.metrics.{_BY_NAME[name].module}").score(request)
+    return scored
+
+
+async def score_asking(request: ScoreRequest, bench: Bench) -> Scored:
+    """The same for every criterion, also for those that ask somebody through `bench`. Where nobody can be asked, the
+    result is `not_evaluated`, its reason ending with the line that would enable it.
 
     Raises:
         NotScorableError: the request makes no sense for any transcript.
     """
     criterion = request.criterion
+    if not asks(criterion.name, custom=request.custom):
+        return score(request)
+    early = _without_asking(request)
+    if early is not None:
+        return early
+    try:
+        if request.custom:
+            return await _score_custom(request, bench)
+        module = importlib.import_module(f"workbench.metrics.{_BY_NAME[criterion.name].module}")
+        scored: Scored = await module.score(request, bench)
+    except NotAvailableError as error:
+        reason = f"{error}: {error.hint}" if error.hint else str(error)
+        return _without_score(criterion, "not_evaluated", reason)
+    return scored
+
+
+async def _score_custom(request: ScoreRequest, bench: Bench) -> Scored:
+    module = importlib.import_module("workbench.metrics.custom")
+    scored: Scored = await module.score(request, bench, request.custom_config or {})
+    return scored
+
+
+def _without_asking(request: ScoreRequest) -> Scored | None:
+    """The result of a case that need not be looked at, None for all others."""
+    criterion = request.criterion
+    if request.custom:
+        return None
     info = _BY_NAME.get(criterion.name)
-    if info is None or request.custom:
-        return _without_score(criterion, "not_evaluated", f"{criterion.name}: custom metrics are not supported yet")
+    if info is None:
+        return _without_score(criterion, "not_evaluated", f"there is no criterion {criterion.name}")
     if not info.supported:
         return _without_score(criterion, "not_evaluated", f"{criterion.name} is not supported yet")
-    if not info.informational:
-        reason = _nothing_to_judge(info, request)
-        if reason:
-            return _without_score(criterion, "not_applicable", reason)
-    scored: Scored = importlib.import_module(f"workbench.metrics.{info.module}").score(request)
-    return scored
+    reason = "" if info.informational else _nothing_to_judge(info, request)
+    return _without_score(criterion, "not_applicable", reason) if reason else None
 
 
 def _nothing_to_judge(info: CriterionInfo, request: ScoreRequest) -> str:
@@ -56,7 +105,7 @@ def _nothing_to_judge(info: CriterionInfo, request: ScoreRequest) -> str:
         return "the user is simulated, so there is no reference to compare with"
     if info.scenarios == "only" and request.scenario is None:
         return "only for cases with a simulated user"
-    if not request.expected and not request.actual:
+    if not request.actual and (not request.expected or not info.needs_reference):
         return "the conversation has no turns"
     return ""
 

@@ -36,13 +36,15 @@ class Engine:
             from workbench.engine.plan import make_plan
             from workbench.engine.run import Run
             from workbench.history.journal import Journal
+            from workbench.history.state_dir import judge_cache_dir
 
             options = RunOptions(runs=runs)
             plan = make_plan(*select(chosen, cases), options)
             if self._children is None:
                 self._children = Children()
             journal = Journal.open(state_dir, plan.run_id)
-            run = Run(plan, options, _after_start(publish, journal.notice), self._children, journal)
+            cache = None if journal.path is None else judge_cache_dir(state_dir)
+            run = Run(plan, options, _after_start(publish, journal.notice), self._children, journal, cache)
             return _Journaled(run, journal)
 
         return build

@@ -1,0 +1,175 @@
+"""What the scorer does in its event loop: everything that asks somebody and waits for the answer.
+
+→ `{"op": "environment", "key", "values", "interpreter", "root", "folder", "cwd"}` before the first frame that names it
+→ `{"op": "run", "in_flight", "max_calls", "use_cache", "cache_dir"}` the limits from here on
+→ `{"op": "drop", "id"}` ends at once whatever is done for this number
+→ what `workbench.engine.simulated` knows
+← `{"op": "scored", …}` as for computed criteria; `details["tally"]` counts what was asked
+← `{"op": "waits", "model", "seconds", "reason"}` a queue pauses, or (0) goes on
+← `{"op": "failed", "id", "reason", "traceback"}` a handler of another room raised
+← `{"op": "alive"}` now and then, as long as anything waits: no sign of it means that a calculation hangs
+"""
+
+import asyncio
+import dataclasses
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from workbench.agents.worker.frames import Channel
+from workbench.engine import simulated
+from workbench.engine.scored_case import Case, crashed, reply
+from workbench.engine.secrets import Secrets
+from workbench.events import MetricResult
+from workbench.judge.base import NotAvailableError
+from workbench.judge.desk import Desk, JudgeEnvironment, RunLimits
+from workbench.metrics import registry
+from workbench.metrics.base import Scored
+
+_ALIVE_EVERY = 20.0
+
+Message: TypeAlias = dict[str, Any]
+Send: TypeAlias = Callable[[Message], None]
+Handler: TypeAlias = Callable[[Message, Send, Desk, Mapping[str, JudgeEnvironment]], Awaitable[None]]
+"""Deals with one frame of another room, as a task: `send` takes what it answers. It is cancelled by a `drop` with the
+same id."""
+
+HANDLERS: Mapping[str, Handler] = simulated.HANDLERS
+
+
+class Counting(Protocol):
+    """The part of the scorer that needs no event loop (`workbench.engine.scorer.Counter`)."""
+
+    channel: Channel
+    for_others: list[Message]
+
+    def take(self, message: Message) -> None: ...
+
+
+def serve_asking(counting: Counting) -> None:
+    """Goes on where the scorer's plain loop ends, until the other side closes."""
+    asyncio.run(_serve(counting))
+
+
+async def _serve(counting: Counting) -> None:
+    channel = counting.channel
+    asker = Asker(channel)
+    arrived = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(channel.fileno(), arrived.set)
+    alive = loop.create_task(asker.stay_alive())
+    try:
+        while True:
+            while counting.for_others:
+                asker.take(counting.for_others.pop(0))
+            if channel.pending:
+                message = channel.pending.popleft()
+                if message["op"] == "quit":
+                    return
+                counting.take(message)
+                await asyncio.sleep(0)  # Between two calculations, what judges have answered is dealt with.
+                continue
+            await arrived.wait()
+            arrived.clear()
+            if not channel.fill(wait=False):
+                return
+    finally:
+        loop.remove_reader(channel.fileno())
+        alive.cancel()
+        await asker.close()
+
+
+class Asker:
+    """Does what is asked of it in tasks, all through one desk."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._desk = Desk(self._waits)
+        self._environments: dict[str, JudgeEnvironment] = {}
+        self._secrets = Secrets(())
+        self._tasks: dict[int, set[asyncio.Task[None]]] = {}
+
+    def take(self, message: Message) -> None:
+        match message["op"]:
+            case "environment":
+                fields = {name: value for name, value in message.items() if name != "op"}
+                self._environments[message["key"]] = JudgeEnvironment(**fields)
+                self._secrets = Secrets(item.values for item in self._environments.values())
+            case "run":
+                self._desk.begin_run(self._limits(message))
+            case "drop":
+                for task in self._tasks.get(message["id"], ()):
+                    task.cancel()
+            case "ask":
+                self._start(message["id"], self._ask(**{key: message[key] for key in ("id", "case", "criterion")}))
+            case _:
+                self._start(message["id"], self._handle(message))
+
+    async def stay_alive(self) -> None:
+        """Tells the other side that this loop turns, until it is cancelled."""
+        while True:
+            await asyncio.sleep(_ALIVE_EVERY)
+            if self._tasks:
+                self._channel.send({"op": "alive"})
+
+    async def close(self) -> None:
+        """Ends what is under way, and all that the desk has opened."""
+        tasks = [task for tasks in self._tasks.values() for task in tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._desk.close()
+
+    def _limits(self, message: Message) -> RunLimits:
+        folder = message["cache_dir"]
+        return RunLimits(
+            in_flight=message["in_flight"],
+            max_calls=message["max_calls"],
+            use_cache=message["use_cache"],
+            keep=self._may_be_kept,
+            cache_dir=None if folder is None else Path(folder),
+        )
+
+    def _may_be_kept(self, text: str) -> bool:
+        """Whether an answer holds no secret of any environment, so that it can be written to disk."""
+        return self._secrets.clean_text(text) == text
+
+    def _waits(self, model: str, seconds: float, reason: str) -> None:
+        self._channel.send({"op": "waits", "model": model, "seconds": seconds, "reason": reason})
+
+    def _start(self, number: int, work: "Any") -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.setdefault(number, set()).add(task)
+        task.add_done_callback(lambda done: self._ended(number, done))
+
+    def _ended(self, number: int, task: "asyncio.Task[None]") -> None:
+        tasks = self._tasks[number]
+        tasks.discard(task)
+        if not tasks:
+            del self._tasks[number]
+
+    async def _ask(self, id: int, case: Case, criterion: Message) -> None:  # noqa: A002
+        request = case.request(criterion)
+        bench = self._desk.bench(self._environments[case.environment], case.repeat, case.all_votes)
+        try:
+            scored = await registry.score_asking(request, bench)
+        except NotAvailableError as error:
+            name, threshold = criterion["name"], criterion["threshold"]
+            reason = f"{error}: {error.hint}" if error.hint else str(error)
+            scored = Scored(MetricResult(name, "not_evaluated", None, threshold, reason))
+        except (Exception, SystemExit) as error:
+            scored = crashed(request.criterion, error)
+        tally = bench.tally
+        if tally.calls or tally.cached:
+            details = {**scored.result.details, "tally": dataclasses.asdict(tally)}
+            scored = dataclasses.replace(scored, result=dataclasses.replace(scored.result, details=details))
+        self._channel.sock.sendall(reply(id, criterion["index"], scored))
+
+    async def _handle(self, message: Message) -> None:
+        try:
+            await HANDLERS[message["op"]](message, self._channel.send, self._desk, self._environments)
+        except (Exception, SystemExit) as error:
+            reason = f"{type(error).__name__}: {error}"
+            failed = {"op": "failed", "id": message["id"], "reason": reason, "traceback": traceback.format_exc()}
+            self._channel.send(failed)

@@ -1,0 +1,77 @@
+"""A conversation in the scorer: what is asked of a criterion, and how its verdict travels."""
+
+import dataclasses
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.agents.worker.frames import FrameTooLargeError, encode
+from workbench.events import MetricResult
+from workbench.metrics import registry
+from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
+from workbench.model.criteria import Criterion
+
+
+@dataclass
+class Case:
+    """A conversation as it comes, a frame a turn: `static` says whether it has a reference; `environment` is the key
+    of the environment that its judges use, `repeat` and `all_votes` how they are asked."""
+
+    criteria: list[dict[str, Any]]
+    scenario: dict[str, Any] | None
+    rubrics: tuple[dict[str, Any], ...]
+    static: bool
+    environment: str = ""
+    repeat: int = 1
+    all_votes: bool = False
+    expected: list[dict[str, Any]] = field(default_factory=list)
+    actual: list[dict[str, Any]] = field(default_factory=list)
+
+    def request(self, criterion: dict[str, Any]) -> ScoreRequest:
+        """What is asked of one criterion."""
+        return ScoreRequest(
+            Criterion(criterion["name"], criterion["threshold"], criterion["value"], criterion["options"]),
+            tuple(self.expected) if self.static else None,
+            tuple(self.actual),
+            self.scenario,
+            self.rubrics,
+            criterion["custom"],
+        )
+
+
+def score_one(case: Case, criterion: dict[str, Any]) -> Scored:
+    """The verdict of one criterion that is computed; if it crashes, that is its verdict."""
+    request = case.request(criterion)
+    try:
+        return registry.score(request)
+    except (Exception, SystemExit) as error:
+        return crashed(request.criterion, error)
+
+
+def crashed(criterion: Criterion, error: BaseException) -> Scored:
+    """The verdict of a criterion that raised: `error`, with the traceback in `details`."""
+    if isinstance(error, NotScorableError):
+        return Scored(MetricResult(criterion.name, "error", None, criterion.threshold, str(error)))
+    reason = f"the metric crashed: {type(error).__name__}: {error}"
+    details = {"traceback": "".join(traceback.format_exception(error))}
+    return Scored(MetricResult(criterion.name, "error", None, criterion.threshold, reason, details))
+
+
+def reply(number: int, index: int, scored: Scored) -> bytes:
+    """The frame of one result."""
+    message = {"op": "scored", "id": number, "index": index}
+    try:
+        return encode({**message, **_plain(scored)})
+    except FrameTooLargeError as error:
+        # The verdict counts; its explanation is too large for anybody to read.
+        bare = dataclasses.replace(scored.result, details={"left_out": f"the explanation: {error}"})
+        turns = tuple(dataclasses.replace(turn, details={}) for turn in scored.turns)
+        return encode({**message, **_plain(Scored(bare, turns))})
+
+
+def _plain(scored: Scored) -> dict[str, Any]:
+    return {"result": _fields(scored.result), "turns": [_fields(turn) for turn in scored.turns]}
+
+
+def _fields(result: MetricResult) -> dict[str, Any]:
+    return {name: getattr(result, name) for name in result.__slots__}
