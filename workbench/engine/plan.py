@@ -93,7 +93,7 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
     """
     chosen = sorted(choose(workspace, selection), key=lambda item: item.entry.document.kind != "test")
     configs = {item.entry.criteria.config.path: item.entry.criteria.config for item in chosen}
-    warnings = list(_check_configs(configs.values(), workspace.root))
+    warnings = list(check_configs(configs.values(), workspace.root))
     for item in chosen:
         item.entry.document.check()
     _refuse_named(chosen)
@@ -103,14 +103,14 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
             f"there are no cases in {', '.join(item.entry.relative for item in chosen)}", "", "nothing"
         )
     agents = {
-        item.entry.agent.name: _setting(item.entry.agent, workspace.root, options)
+        item.entry.agent.name: agent_setting(item.entry.agent, workspace.root, options)
         for item in chosen
         if item.entry.agent is not None and not item.entry.document.broken
     }
     for item in chosen:
         faults = item.entry.document.faults
         warnings += [fault for fault in faults if fault.severity == "warning" and not item.entry.document.broken]
-    notices = (*_notices(warnings, workspace.root), *_agent_notices(agents.values()))
+    notices = (*fault_notices(warnings, workspace.root), *agent_notices(agents.values()))
     return Plan(new_run_id(), workspace.root, entries, agents, notices)
 
 
@@ -119,8 +119,12 @@ def new_run_id() -> str:
     return f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}-{secrets.token_hex(2)}"
 
 
-def _check_configs(configs: Iterable[CriteriaConfig], root: Path) -> Iterator[Fault]:
-    """The warnings; errors refuse the run."""
+def check_configs(configs: Iterable[CriteriaConfig], root: Path) -> Iterator[Fault]:
+    """The warnings about these configs.
+
+    Raises:
+        UsageFaultError: one of them has an error.
+    """
     faults = [fault for config in configs for fault in (*config.faults, *check_criteria(config))]
     errors = [fault for fault in faults if fault.severity == "error"]
     if errors:
@@ -171,7 +175,12 @@ def _entries(item: Chosen, runs: int) -> Iterator[PlanEntry]:
                 yield PlanEntry(ref, entry, case.index, blocked)
 
 
-def _setting(agent: AgentFolder, root: Path, options: RunOptions) -> AgentSetting:
+def agent_setting(agent: AgentFolder, root: Path, options: RunOptions) -> AgentSetting:
+    """What an agent, its judges and its functions run with.
+
+    Raises:
+        UsageFaultError: `--python` is no interpreter.
+    """
     try:
         interpreter = choose_interpreter(agent.folder, root, options.python)
     except InterpreterError as error:
@@ -179,7 +188,8 @@ def _setting(agent: AgentFolder, root: Path, options: RunOptions) -> AgentSettin
     return AgentSetting(agent, root, interpreter, agent_environment(agent.folder, os.environ))
 
 
-def _notices(warnings: Sequence[Fault], root: Path) -> Iterator[Noticed]:
+def fault_notices(warnings: Sequence[Fault], root: Path) -> Iterator[Noticed]:
+    """What is odd in files and configs, a few notices a file."""
     by_file: dict[Path, list[Fault]] = {}
     for fault in warnings:
         by_file.setdefault(fault.file, []).append(fault)
@@ -192,7 +202,8 @@ def _notices(warnings: Sequence[Fault], root: Path) -> Iterator[Noticed]:
             yield Noticed("warning", f"{name}: {more} more warnings")
 
 
-def _agent_notices(settings: Iterable[AgentSetting]) -> Iterator[Noticed]:
+def agent_notices(settings: Iterable[AgentSetting]) -> Iterator[Noticed]:
+    """What is odd about the interpreters and environments of agents."""
     for setting in settings:
         name, interpreter = setting.agent.name, setting.interpreter
         if interpreter.warning:

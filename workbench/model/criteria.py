@@ -103,6 +103,14 @@ def default_config() -> CriteriaConfig:
     return CriteriaConfig(None, tuple(Criterion(name, value, value, {}) for name, value in DEFAULTS.items()))
 
 
+def stored_config(
+    criteria: dict[str, Any], custom_metrics: dict[str, Any], user_simulator_config: dict[str, Any] | None
+) -> CriteriaConfig:
+    """The config that a run was judged by, from what is kept of it: its values as they stood in the file."""
+    read = (criterion for name, value in criteria.items() if (criterion := _criterion(name, value)))
+    return CriteriaConfig(None, tuple(read), custom_metrics, user_simulator_config)
+
+
 def _criterion(name: str, value: Any) -> Criterion | None:
     """The criterion, None where there is no threshold to be read: the file has a fault then."""
     options = value if isinstance(value, dict) else {}
