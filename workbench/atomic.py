@@ -1,28 +1,58 @@
-"""Writing a file so that whoever reads it sees the old content or the new one."""
+"""Writing a file so that whoever reads it sees the old content or the new one, whenever the machine stops."""
 
+import contextlib
 import os
-import tempfile
+import secrets
+import stat
 from pathlib import Path
 
 
-def replace_content(file: Path, content: bytes) -> None:
-    """Writes `content` into a new file beside `file` and puts it in its place, with the same permissions; folders are
-    made. A link stays a link: its target is replaced.
+def replace_content(file: Path, content: bytes, *, mode: int | None = None) -> None:
+    """Writes `content` into a new file beside `file` and puts it in its place. Permissions, and as far as we may the
+    owner, stay those of the old file; a new one gets `mode` (None: as any new file). A link stays a link: its target
+    is replaced. A pipe or a device is written to as it is.
 
     Raises:
-        OSError: it cannot be written; the old file is as it was.
+        OSError: the folder is missing or not writable, or the disk is full; the old file is as it was.
     """
-    file = file.resolve()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    target = file.resolve()
+    before = target.stat() if target.exists() else None
+    if before is not None and not stat.S_ISREG(before.st_mode):
+        target.write_bytes(content)
+        return
+    draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    # Readable by its owner only until it has the permissions of the old file.
+    descriptor = os.open(draft, flags, 0o600 if before is not None else 0o666 if mode is None else mode)
     try:
-        with os.fdopen(handle, "wb") as out:
+        with os.fdopen(descriptor, "wb") as out:
+            if before is not None:
+                _like(out.fileno(), before)
             out.write(content)
             out.flush()
             os.fsync(out.fileno())
-        if file.exists():
-            Path(temporary).chmod(file.stat().st_mode & 0o777)
-        Path(temporary).replace(file)
+        draft.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
+    _sync_folder(target.parent)
+
+
+def _like(descriptor: int, before: os.stat_result) -> None:
+    own = os.fstat(descriptor)
+    if (own.st_uid, own.st_gid) != (before.st_uid, before.st_gid):
+        # Only the superuser may give a file away; its group, whoever is in it.
+        for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
+            with contextlib.suppress(PermissionError):
+                os.fchown(descriptor, owner, group)
+    os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes the new name as lasting as the content, where the file system knows such a thing."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

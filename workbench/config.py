@@ -89,6 +89,7 @@ def remember_theme(name: str, file: Path | None = None) -> None:
     else:
         head = f'theme = "{name}"\n{head}'
     tomllib.loads(head + tail)
+    file.parent.mkdir(parents=True, exist_ok=True)
     replace_content(file, (head + tail).encode("utf-8"))
 
 

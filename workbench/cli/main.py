@@ -14,6 +14,7 @@ from typing import NoReturn
 import click
 
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, USAGE
+from workbench.cli.migrate_command import migrate_command
 from workbench.cli.refusal import Refused, wants_json_on_stdout, write_refusal
 from workbench.cli.run_command import check_state_dir, run_command
 from workbench.cli.streams import prepare_streams, write_line
@@ -21,7 +22,7 @@ from workbench.engine.options import UsageFaultError
 from workbench.text import one_line, plain
 
 PROGRAM = "agent-workbench"
-COMMANDS = {"run": run_command, "eval": run_command}
+COMMANDS = {"run": run_command, "eval": run_command, "migrate": migrate_command}
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -61,7 +62,8 @@ class _WorkbenchCommand(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([("run (eval)", run_command.get_short_help_str(limit=80))])
+            commands = (("run (eval)", run_command), ("migrate", migrate_command))
+            formatter.write_dl([(name, command.get_short_help_str(limit=80)) for name, command in commands])
         formatter.write_paragraph()
         formatter.write_text("A folder that is named like a command is written ./run")
         from workbench.config import folder

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from workbench.cli.files import write_atomically
+from workbench.atomic import replace_content
 from workbench.cli.refusal import Refused, refusal_json
 from workbench.cli.run_command import RunRequest
 from workbench.cli.streams import has_failed, write_line
@@ -53,7 +53,7 @@ def write_refusal_file(request: RunRequest, refused: Refused) -> None:
 
 def _write(option: str, file: Path, content: Callable[[], bytes]) -> bool:
     try:
-        write_atomically(file, content())
+        replace_content(file, content())
     except OSError as error:
         write_line(sys.stderr, f"error: {option} {one_line(str(file))}: {error.strerror or type(error).__name__}")
         return False

@@ -1,0 +1,91 @@
+"""Writing beside, then putting in place."""
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from workbench.atomic import replace_content
+
+
+def test_the_new_file_replaces_the_old_one_whole(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    replace_content(file, b"old")
+    replace_content(file, b"new")
+    assert file.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_others_may_read_it_as_any_file(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        replace_content(tmp_path / "report.json", b"{}")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "report.json").stat().st_mode) == 0o644
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_bytes(b"old")
+    link.symlink_to(real)
+    replace_content(link, b"new")
+    assert link.is_symlink()
+    assert real.read_bytes() == b"new"
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    replace_content(pipe, b"data")
+    reader.join(timeout=10)
+    assert read == [b"data"]
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        replace_content(tmp_path / "missing" / "report.json", b"")
+
+
+def test_the_mode_of_the_old_file_stays(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_bytes(b"old")
+    file.chmod(0o640)
+    replace_content(file, b"new", mode=0o600)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+def test_a_new_file_for_its_owner_only(tmp_path: Path) -> None:
+    replace_content(tmp_path / "a.json", b"new", mode=0o600)
+    assert stat.S_IMODE((tmp_path / "a.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only the superuser gives files away")
+def test_the_owner_of_the_old_file_stays(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_bytes(b"old")
+    os.chown(file, 1234, 2345)
+    replace_content(file, b"new")
+    assert (file.stat().st_uid, file.stat().st_gid) == (1234, 2345)
+
+
+@pytest.mark.parametrize("step", ["fdopen", "fchmod", "fsync", "replace"])
+def test_a_failure_at_any_step_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    file = tmp_path / "a.json"
+    file.write_bytes(b"old")
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path if step == "replace" else os, step, fails)
+    with pytest.raises(OSError, match="No space"):
+        replace_content(file, b"new")
+    assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]
