@@ -1,4 +1,4 @@
-"""`PYTHON -X utf8 -u WORKER_DIR zygote|solo --control FD --lifeline FD [--warm adk]`: see the package's docstring."""
+"""`PYTHON -X utf8 -u WORKER_DIR zygote|solo|functions --control FD --lifeline FD …`: see the package's docstring."""
 
 import importlib.util
 import os

@@ -64,7 +64,7 @@ def run_solo(channel: Channel, lifeline: int) -> None:
 
 
 def _serve_solo(channel: Channel, lifeline: int) -> None:
-    threading.Thread(target=_die_at_end_of, args=(lifeline,), daemon=True, name="lifeline").start()
+    threading.Thread(target=processes.die_at_end_of, args=(lifeline,), daemon=True, name="lifeline").start()
     channel.send(ready("this worker was started by itself"))
     command = channel.receive()
     if command is None:
@@ -161,14 +161,3 @@ def _fork_case(nursery: Nursery, channel: Channel, command: Dict[str, Any], load
     nursery.fork(command["id"], run)
     for fd in fds:
         os.close(fd)
-
-
-def _die_at_end_of(lifeline: int) -> None:
-    """Ends this process with all it started when nobody holds the other end of the lifeline any more."""
-    os.read(lifeline, 1)
-    if sys.platform == "linux":
-        # Some may have made sessions of their own, which our group's end does not reach.
-        processes.kill_descendants()
-    if os.getpgrp() == os.getpid():
-        processes.kill_group(os.getpid())
-    os._exit(1)

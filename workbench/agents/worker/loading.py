@@ -43,7 +43,7 @@ def load(spec: Dict[str, Any]) -> Loaded:
         BaseException: whatever the agent's modules raise.
     """
     folder = spec["folder"]
-    _extend_path(folder, spec["root"])
+    extend_path(folder, spec["root"])
     if spec["kind"] == "yaml":
         return Loaded(spec["name"], "adk", agent=_from_yaml(os.path.join(folder, "root_agent.yaml")))
     try:
@@ -67,7 +67,7 @@ def _is_app(value: Any) -> bool:
     return kind is not None and isinstance(value, kind)
 
 
-def _extend_path(folder: str, root: str) -> None:
+def extend_path(folder: str, root: str) -> None:
     """First the parent, then the folder above the whole package if it is part of one; last, where they shadow nothing,
     the root and its `src`."""
     parent = os.path.dirname(folder)

@@ -38,6 +38,28 @@ def use_output(stdout: int, stderr: int) -> Dict[str, TextIO]:
     return streams
 
 
+class Printed(io.TextIOBase):
+    """Keeps the end of what is written."""
+
+    def __init__(self, most: int) -> None:
+        self.text = ""
+        self._most = most
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self.text = (self.text + text)[-self._most :]
+        return len(text)
+
+
+def keep_output(most: int) -> Printed:
+    """From now on what the current task, and those it starts, write is kept: its last `most` characters."""
+    printed = Printed(most)
+    _current.set({"stdout": cast(TextIO, printed), "stderr": cast(TextIO, printed)})
+    return printed
+
+
 def _writer(fd: int) -> TextIO:
     raw = io.FileIO(fd, "w", closefd=True)
     return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", write_through=True)

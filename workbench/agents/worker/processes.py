@@ -1,6 +1,6 @@
 """What the operating system does for us: who dies with whom, which processes are ours, and which threads are left.
 
-Linux only, apart from `kill_group`: elsewhere nothing is forked (`cannot_fork`).
+Linux only, apart from `kill_group` and `die_at_end_of`: elsewhere nothing is forked (`cannot_fork`).
 """
 
 from __future__ import annotations
@@ -108,6 +108,18 @@ def kill_descendants(seconds: float = 2.0) -> None:
         except ChildProcessError:
             return
         time.sleep(0.005)
+
+
+def die_at_end_of(lifeline: int) -> None:
+    """Ends this process with all it started when nobody holds the other end of the lifeline any more; for a thread of
+    its own."""
+    os.read(lifeline, 1)
+    if sys.platform == "linux":
+        # Some may have made sessions of their own, which our group's end does not reach.
+        kill_descendants()
+    if os.getpgrp() == os.getpid():
+        kill_group(os.getpid())
+    os._exit(1)
 
 
 def _prctl(option: int, value: int) -> None:

@@ -11,15 +11,21 @@ from .frames import Channel
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """Runs the zygote or a solo worker until its parent lets it go; the exit status."""
+    """Runs the zygote, a solo worker or the user's functions until its parent lets it go; the exit status."""
     parser = argparse.ArgumentParser(prog="worker", description=__doc__)
-    parser.add_argument("mode", choices=("zygote", "solo"))
+    parser.add_argument("mode", choices=("zygote", "solo", "functions"))
     parser.add_argument("--control", type=int, required=True, help="the worker's end of a socket pair")
     parser.add_argument("--lifeline", type=int, required=True, help="a pipe that ends when the workbench does")
     parser.add_argument("--warm", choices=("adk",), help="import this framework and run a turn before forking")
+    parser.add_argument("--folder", help="functions: the agent's folder")
+    parser.add_argument("--root", help="functions: the project's folder")
     options = parser.parse_args(arguments)
     os.set_inheritable(options.control, False)
     os.set_inheritable(options.lifeline, False)
+    if options.mode == "functions":
+        from .functions import serve_functions
+
+        serve_functions(options.control, options.lifeline, options.folder, options.root)
     channel = Channel(socket.socket(fileno=options.control))
     if options.mode == "zygote":
         from .zygote import Zygote

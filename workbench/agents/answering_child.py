@@ -1,0 +1,196 @@
+"""A child process that is asked many things at once, each with an answer of its own (`worker/serving.py`)."""
+
+import asyncio
+import itertools
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.agents.channel import Frame
+from workbench.agents.child_process import ChildProcess, Command
+from workbench.agents.worker.frames import MAX_FRAME, FrameTooLargeError, encode
+
+_READY_WITHIN = 120.0
+"""Seconds that a child may take to start: it imports large packages, cold, on a slow disk."""
+_STOPPED_WITHIN = 1.0
+"""Seconds that the child is given to stop what was cancelled, before it gets no more to do."""
+_PART = MAX_FRAME // 4
+"""Characters of a payload that go in one frame: escaped once more they take at most twice that."""
+
+
+class ChildLostError(Exception):
+    """The child ended, or did not start; the text says how, as what follows a subject ("was killed by SIGKILL")."""
+
+
+class AnswerOverdueError(Exception):
+    """There was no answer within the time given."""
+
+
+class CallRefusedError(Exception):
+    """The child says that the call failed; `error` is what it tells of that."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(str(error.get("message", "")))
+        self.error = error
+
+
+@dataclass(eq=False)
+class _Running:
+    """One started child. `calls` wait for the frame that answers them; `stopping` were cancelled."""
+
+    process: ChildProcess
+    lifeline: int
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    calls: "dict[int, asyncio.Future[Frame]]" = field(default_factory=dict)
+    stopping: set[int] = field(default_factory=set)
+
+
+class AnsweringChild:
+    """The child is started when it is first asked, again when it has gone, and ends with this process, however that
+    ends. One that does not stop what was cancelled gets nothing more to do, and is killed when the other calls that it
+    works on are answered."""
+
+    def __init__(self, command: Command, *, ready_within: float = _READY_WITHIN) -> None:
+        self._command = command
+        self._ready_within = ready_within
+        self._current: _Running | None = None
+        self._numbers = itertools.count(1)
+        self._ending: set[asyncio.Task[None]] = set()
+        self._retired: set[_Running] = set()
+
+    async def call(self, payload: Any, within: float | None = None) -> Any:
+        """What the child answers to `payload` (JSON data) within so many seconds, not counting its start.
+
+        Raises:
+            ChildLostError: it ended before it had answered, or cannot be started.
+            AnswerOverdueError: the time is over.
+            CallRefusedError: it says that it cannot answer.
+        """
+        running = self._current or self._start()
+        number = next(self._numbers)
+        answer = running.calls[number] = asyncio.get_running_loop().create_future()
+        sent = False
+        try:
+            await self._until_ready(running)
+            running.process.channel.send(*_frames(number, payload))
+            sent = True
+            async with asyncio.timeout(within):
+                frame = await answer
+        except TimeoutError:
+            self._stop(running, number)
+            raise AnswerOverdueError from None
+        except asyncio.CancelledError:
+            if sent and not answer.done():
+                self._stop(running, number)
+            raise
+        finally:
+            running.calls.pop(number, None)
+            self._tidy(running)
+        return _value(frame)
+
+    def renew(self) -> None:
+        """The next call goes to a new child; those that the present one works on are answered by it."""
+        if self._current is not None:
+            self._retire(self._current)
+
+    async def close(self) -> None:
+        """Ends all, also what is being worked on."""
+        running = {*self._retired, *([self._current] if self._current is not None else [])}
+        self._current = None
+        self._retired.clear()
+        await asyncio.gather(*(item.process.close() for item in running), *self._ending)
+
+    @property
+    def pid(self) -> int | None:
+        """The child that the next call goes to, if it is running."""
+        return self._current.process.pid if self._current is not None else None
+
+    def _start(self) -> _Running:
+        lifeline, kept = os.pipe()
+        try:
+            process = ChildProcess(self._command, lifeline, lambda frame: self._take(running, frame))
+        except OSError as error:
+            os.close(kept)
+            raise ChildLostError(f"cannot be started: {error.strerror or error}") from None
+        finally:
+            os.close(lifeline)
+        running = self._current = _Running(process, kept)
+        process.ended.add_done_callback(lambda ended: self._lost(running, ended.result()))
+        return running
+
+    async def _until_ready(self, running: _Running) -> None:
+        try:
+            async with asyncio.timeout(self._ready_within):
+                await running.ready.wait()
+        except TimeoutError:
+            self._retire(running)
+            raise ChildLostError(f"was not ready after {self._ready_within:g} s") from None
+
+    def _take(self, running: _Running, frame: Frame) -> None:
+        if frame["op"] == "ready":
+            running.ready.set()
+            return
+        running.stopping.discard(frame["id"])
+        answer = running.calls.get(frame["id"])
+        if answer is not None and not answer.done():
+            answer.set_result(frame)
+
+    def _lost(self, running: _Running, how: str) -> None:
+        os.close(running.lifeline)
+        self._retired.discard(running)
+        if self._current is running:
+            self._current = None
+        last = running.process.last_words
+        lost: Frame = {"op": "lost", "how": f"{how}: {last}" if last else how}
+        for answer in running.calls.values():
+            if not answer.done():
+                answer.set_result(lost)
+        running.ready.set()
+
+    def _stop(self, running: _Running, number: int) -> None:
+        running.process.channel.send({"op": "cancel", "id": number})
+        running.stopping.add(number)
+
+        def look_again() -> None:
+            if number in running.stopping and not running.process.ended.done():
+                self._retire(running)
+
+        asyncio.get_running_loop().call_later(_STOPPED_WITHIN, look_again)
+
+    def _retire(self, running: _Running) -> None:
+        if self._current is running:
+            self._current = None
+        self._retired.add(running)
+        self._tidy(running)
+
+    def _tidy(self, running: _Running) -> None:
+        if running in self._retired and not running.calls:
+            self._retired.discard(running)
+            ending = asyncio.get_running_loop().create_task(running.process.close(grace=0))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+
+
+def _frames(number: int, payload: Any) -> Iterator[Frame]:
+    call: Frame = {"op": "call", "id": number, "payload": payload}
+    try:
+        encode(call)
+    except FrameTooLargeError:
+        text = json.dumps(payload)
+        for start in range(0, len(text), _PART):
+            yield {"op": "part", "id": number, "text": text[start : start + _PART]}
+        call["payload"] = None
+    yield call
+
+
+def _value(frame: Frame) -> Any:
+    match frame["op"]:
+        case "returned":
+            return frame["value"]
+        case "failed":
+            raise CallRefusedError(frame["error"])
+        case "lost":
+            raise ChildLostError(frame["how"])
+    raise CallRefusedError({"kind": "raised", "message": "it cancelled itself"})

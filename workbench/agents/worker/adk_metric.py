@@ -1,0 +1,90 @@
+"""A custom metric of ADK: what its function is given, and what it gives back.
+
+`google.adk.evaluation.custom_metric_evaluator` calls it with four positional arguments: the metric with its threshold
+taken off (the criterion keeps it), the turns that were made, those expected or None, the scenario or None. It sets the
+status itself.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Tuple
+
+from google.adk.evaluation.eval_case import Invocation  # type: ignore[import-not-found,unused-ignore]
+from google.adk.evaluation.eval_metrics import BaseCriterion, EvalMetric  # type: ignore[import-not-found,unused-ignore]
+from google.adk.evaluation.evaluator import EvaluationResult  # type: ignore[import-not-found,unused-ignore]
+
+from . import faults, jsonable
+from .serving import CallFailedError
+
+
+def arguments(data: Dict[str, Any], path: str) -> Tuple[Any, Any, Any, Any]:
+    """From `{"name", "threshold", "criterion", "actual", "expected", "scenario"}`; `criterion` is its value in the
+    config, a number or an object.
+
+    Raises:
+        CallFailedError: this ADK cannot read it.
+    """
+    try:
+        value = data["criterion"] if isinstance(data["criterion"], dict) else {"threshold": data["threshold"]}
+        fields = {"metric_name": data["name"], "criterion": BaseCriterion.model_validate(value)}
+        if "custom_function_path" in EvalMetric.model_fields:
+            fields["custom_function_path"] = path
+        # Older versions want a threshold when the metric is made.
+        metric = EvalMetric(threshold=data["threshold"], **fields)
+        metric.threshold = None
+        expected = data["expected"]
+        return (
+            metric,
+            [Invocation.model_validate(turn) for turn in data["actual"]],
+            None if expected is None else [Invocation.model_validate(turn) for turn in expected],
+            _scenario(data["scenario"]),
+        )
+    except ValueError as error:
+        message = f"google-adk cannot read what is to be judged: {error}"
+        raise CallFailedError(dict(faults.fault("wrong_input", message))) from None
+
+
+def _scenario(scenario: Any) -> Any:
+    if scenario is None:
+        return None
+    from google.adk.evaluation.eval_case import ConversationScenario
+
+    return ConversationScenario.model_validate(scenario)
+
+
+def plain(result: Any, path: str) -> Dict[str, Any]:
+    """`{"score", "status", "rubrics", "turns": [{"score", "status", "rubrics"}, …]}`; statuses by their names in ADK,
+    rubrics `[{"rubric_id", "score", "rationale"}, …]`.
+
+    Raises:
+        CallFailedError: it is no EvaluationResult.
+    """
+    if not isinstance(result, EvaluationResult):
+        message = f"{path} returned {type(result).__name__} {jsonable.shown(result)[:200]}, no EvaluationResult"
+        raise CallFailedError(dict(faults.fault("wrong_result", message)))
+    turns = [
+        {"score": turn.score, "status": _name(turn.eval_status), "rubrics": _rubrics(turn)}
+        for turn in result.per_invocation_results
+    ]
+    overall = {"score": result.overall_score, "status": _name(result.overall_eval_status)}
+    # Attributes of a model can be set to anything.
+    plain_data: Dict[str, Any] = json.loads(
+        jsonable.dumps({**overall, "rubrics": _rubrics(result, "overall_rubric_scores"), "turns": turns})
+    )
+    return plain_data
+
+
+def _name(status: Any) -> str:
+    return str(getattr(status, "name", status))
+
+
+def _rubrics(result: Any, name: str = "rubric_scores") -> List[Dict[str, Any]]:
+    return [
+        {
+            "rubric_id": getattr(rubric, "rubric_id", ""),
+            "score": getattr(rubric, "score", None),
+            "rationale": getattr(rubric, "rationale", None) or "",
+        }
+        for rubric in getattr(result, name, None) or []
+    ]

@@ -1,0 +1,240 @@
+"""The user's own functions, judges and metrics, called in the agent's interpreter by their dotted path.
+
+A path is `package.module.function`, or `package.module:function`. It is found as Python finds modules, with the folder
+that holds the agent's folder first on the path, the root and the agent's own folder last, where they shadow nothing.
+As under `adk eval`, the agent's package is also there under the name `agent`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import importlib
+import inspect
+import os
+import sys
+import threading
+import types
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Tuple
+
+from . import faults, jsonable, serving, sources
+from .adk_version import installed_adk
+from .loading import extend_path
+from .output import keep_output, route_output
+
+_PRINTED = 4000
+"""Characters kept of what one call prints."""
+_AGENT = "agent"
+"""The name under which `adk eval` imports an agent's package."""
+
+Stamp = Tuple[int, int]
+
+
+def serve_functions(control: int, lifeline: int, folder: str, root: str) -> NoReturn:
+    """Calls functions until the other side lets go; ends the process."""
+    sys.argv = ["agent-workbench"]
+    route_output()
+    sources.import_from_source(folder, root)
+    extend_path(folder, root)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    serving.serve(control, lifeline, UserFunctions(folder, root).answer)
+
+
+class UserFunctions:
+    """Functions of the agent in `folder`, as modules were when they were first imported."""
+
+    def __init__(self, folder: str, root: str) -> None:
+        self._folder = folder
+        self._root = root
+        self._seen: Dict[str, Optional[Stamp]] = {}
+
+    async def answer(self, payload: Dict[str, Any]) -> Dict[str, Any]:
+        """`{"kind", "path", "data"}` → `{"value", "printed"}`: what the function returns, as JSON data, and the end of
+        what it printed.
+
+        Raises:
+            CallFailedError: with the fields of a fault; kind `stale` where a module has been changed since.
+        """
+        self._refuse_if_stale()
+        printed = keep_output(_PRINTED)
+        try:
+            function = self.find(payload["path"])
+            value = await _called(function, payload)
+        except serving.CallFailedError as error:
+            error.error["printed"] = printed.text
+            raise
+        finally:
+            self._look_at_modules()
+        return {"value": value, "printed": printed.text}
+
+    def find(self, path: str) -> Callable[..., Any]:
+        """The function with this dotted path.
+
+        Raises:
+            CallFailedError: its module cannot be imported, or has no such function.
+        """
+        module_name, name = _split(path)
+        try:
+            found = self._attribute(module_name, name)
+        except serving.CallFailedError:
+            raise
+        except BaseException as error:
+            # Importing runs the user's code, and sys.exit is among what it may do.
+            raise _failed(_of_import(error, path)) from None
+        if not callable(found):
+            raise _failed(faults.fault("import_failed", f"{path} is {type(found).__name__}, not a function"))
+        function: Callable[..., Any] = found
+        return function
+
+    def _attribute(self, module_name: str, name: str) -> Any:
+        """What `name` is in the first module that can be meant."""
+        candidates = self._candidates(module_name)
+        problem: Optional[faults.Fault] = None
+        for candidate in candidates:
+            try:
+                value: Any = importlib.import_module(candidate)
+                for part in name.split("."):
+                    value = getattr(value, part)
+            except AttributeError:
+                problem = faults.fault("import_failed", f"module {candidate} has no function {name}")
+                if module_name != _AGENT:
+                    break
+            except ImportError as error:
+                if not _is_part(getattr(error, "name", None), candidate) and not _lacks_package(error):
+                    raise
+                problem = problem or self._no_module(module_name)
+            else:
+                return value
+        assert problem is not None
+        raise _failed(problem)
+
+    def _candidates(self, module_name: str) -> List[str]:
+        """The modules that may be meant, ADK's reading first: a module of the agent's folder may be named without its
+        package, and still import its neighbours as a part of that."""
+        if module_name.partition(".")[0] == _AGENT and _AGENT not in sys.modules:
+            sources.package(_AGENT, self._folder)
+        return [module_name, f"{os.path.basename(self._folder)}.{module_name}"]
+
+    def _no_module(self, module_name: str) -> faults.Fault:
+        places = ", ".join(dict.fromkeys((os.path.dirname(self._folder), self._root, self._folder)))
+        hint = f"modules are looked for in {places}, and where {faults.interpreter()} has its packages"
+        return faults.fault("import_failed", f"there is no module {module_name}", hint)
+
+    def _refuse_if_stale(self) -> None:
+        if any(_stamp(file) != stamp for file, stamp in self._seen.items()):
+            raise _failed(faults.fault("stale", "a module has been changed since it was imported"))
+
+    def _look_at_modules(self) -> None:
+        """Notes how the files of the project's modules look, each when it is first seen."""
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and file not in self._seen and sources.is_project_file(file):
+                self._seen[file] = _stamp(file)
+
+
+def _split(path: str) -> Tuple[str, str]:
+    module_name, colon, name = path.partition(":")
+    if not colon:
+        module_name, _, name = path.rpartition(".")
+    if not module_name or not name:
+        raise _failed(
+            faults.fault("import_failed", f"{path or 'an empty name'} names no function: package.module.function does")
+        )
+    return module_name, name
+
+
+def _is_part(missing: Optional[str], module_name: str) -> bool:
+    """Is it the module asked for that is missing, or a package above it, rather than one that it imports?"""
+    return missing is not None and (module_name == missing or module_name.startswith(f"{missing}."))
+
+
+def _lacks_package(error: ImportError) -> bool:
+    """Does a module import its neighbours by a dot, imported as no part of a package?"""
+    return "no known parent package" in str(error)
+
+
+async def _called(function: Callable[..., Any], payload: Dict[str, Any]) -> Any:
+    """What the function returns, as JSON data."""
+    data = payload["data"]
+    if payload["kind"] == "metric":
+        if installed_adk() is None or faults.too_old():
+            raise _failed(faults.no_framework(faults.interpreter()))
+        adk_metric = _adk_metric()
+        arguments = adk_metric.arguments(data, payload["path"])
+        return adk_metric.plain(await _result(function, arguments), payload["path"])
+    value = await _result(function, (data,))
+    if value is None:
+        raise _failed(faults.fault("wrong_result", f"{payload['path']} returned None, no answer"))
+    return value if isinstance(value, str) else jsonable.simplified(value)
+
+
+def _adk_metric() -> types.ModuleType:
+    try:
+        return importlib.import_module(".adk_metric", __package__)
+    except Exception as error:
+        hint = f'{faults.interpreter()} -m pip install -U "google-adk[eval]"'
+        message = f"google-adk's evaluation cannot be imported: {faults.sentence(error)}"
+        raise _failed(faults.fault("no_framework", message, hint)) from None
+
+
+async def _result(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Any:
+    """What it returns or raises. A synchronous function runs in a thread of its own, so that others go on."""
+    try:
+        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+            value = function(*arguments)
+        else:
+            value = await _in_thread(function, arguments)
+        return await value if inspect.isawaitable(value) else value
+    except asyncio.CancelledError:
+        raise
+    except SystemExit as error:
+        code = "" if error.code is None else jsonable.shown(error.code)
+        raise _failed(faults.fault("raised", f"it called sys.exit({code})", "", faults.explained(error))) from None
+    except BaseException as error:
+        raise _failed(
+            faults.fault("raised", faults.sentence(faults.root_cause(error)), "", faults.explained(error))
+        ) from None
+
+
+async def _in_thread(function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Any:
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[Tuple[Any, Optional[BaseException]]] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: Any, error: Optional[BaseException]) -> None:
+        if not outcome.done():
+            outcome.set_result((value, error))
+
+    def run() -> None:
+        try:
+            value, error = context.run(function, *arguments), None
+        except BaseException as raised:
+            value, error = None, raised
+        loop.call_soon_threadsafe(settle, value, error)
+
+    # One that never returns must not take away the place of another.
+    threading.Thread(target=run, daemon=True, name="function").start()
+    value, error = await outcome
+    if error is not None:
+        raise error
+    return value
+
+
+def _of_import(error: BaseException, path: str) -> faults.Fault:
+    if isinstance(error, SystemExit):
+        return faults.fault("import_failed", f"{path}: its module called sys.exit", "", faults.explained(error))
+    told = faults.of_import(error, faults.interpreter())
+    return {**told, "message": f"{path} cannot be imported: {told['message']}"}
+
+
+def _failed(fault: faults.Fault) -> serving.CallFailedError:
+    return serving.CallFailedError(dict(fault))
+
+
+def _stamp(file: str) -> Optional[Stamp]:
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
