@@ -1,0 +1,55 @@
+"""Where a key may be sent."""
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from workbench.judge.base import NotAvailableError
+
+_GOOGLE = ".googleapis.com"
+
+
+def is_loopback(address: str) -> bool:
+    """Whether `address` (a URL) is on this machine."""
+    host = urlsplit(address).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def checked(name: str, address: str) -> str:
+    """`address`, from the variable `name`, without a trailing slash; "" stays.
+
+    Raises:
+        NotAvailableError: it is neither https nor on this machine, so that a key sent there could be read on its way.
+    """
+    address = address.strip().rstrip("/")
+    if not address:
+        return ""
+    try:
+        parts = urlsplit(address)
+        usable = bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(address)))
+        _ = parts.port
+    except ValueError:
+        usable = False
+    if not usable:
+        raise NotAvailableError(
+            f"{name} is {shown(address)}, and keys go only over https or to this machine",
+            f"set {name} to an https address, or leave it out",
+        )
+    return address
+
+
+def shown(address: str) -> str:
+    """`address` as it may be shown: without user, password and query. "" for an address of Google's own."""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return "no address"
+    if parts.scheme == "https" and ("." + host).endswith(_GOOGLE):
+        return ""
+    where = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{where}{'' if port is None else f':{port}'}{parts.path}" if host else "no address"
