@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from workbench.metrics.base import ScoreRequest
-from workbench.metrics.registry import check_criteria, known, score, with_informational
+from workbench.judge.base import Judge, JudgeOptions, NotAvailableError
+from workbench.metrics.base import Functions, ScoreRequest, Service
+from workbench.metrics.registry import asks, check_criteria, known, score, score_asking, with_informational
 from workbench.model.criteria import CriteriaConfig, Criterion, default_config, read_config
 from workbench.model.faults import Fault
 
@@ -41,6 +42,7 @@ def test_every_name_of_adk_has_a_row_that_a_user_can_read() -> None:
     assert [name for name, info in known().items() if info.supported and not info.informational] == [
         "tool_trajectory_avg_score",
         "response_match_score",
+        "final_response_match_v2",
     ]
 
 
@@ -71,8 +73,8 @@ def test_good_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]]) 
         (
             "bleu",
             1,
-            "error criteria.bleu: there is no criterion `bleu`. Ready to use are tool_trajectory_avg_score and "
-            "response_match_score; docs/criteria.md has all",
+            "error criteria.bleu: there is no criterion `bleu`. Ready to use are tool_trajectory_avg_score, response_match_score "
+            "and final_response_match_v2; docs/criteria.md has all",
         ),
         (
             "token_usage_v1",
@@ -158,17 +160,54 @@ def _request(name: str, turn: Turn) -> ScoreRequest:
     return ScoreRequest(Criterion(name, 0.5, 0.5, {}), (turn,), (turn,))
 
 
-def test_what_is_not_supported_is_named(turn: Callable[..., Turn]) -> None:
+class _Nobody:
+    """A bench with nobody to ask."""
+
+    all_votes = False
+
+    def judge(self, options: JudgeOptions) -> Judge:
+        raise NotAvailableError(f"{options.model} needs a key", "set GOOGLE_API_KEY in agent/.env")
+
+    def service(self) -> Service:
+        raise NotAvailableError("no project")
+
+    def functions(self) -> Functions:
+        raise NotAvailableError("no functions")
+
+
+async def test_what_is_not_supported_is_named(turn: Callable[..., Turn]) -> None:
     for name, info in known().items():
-        result = score(_request(name, turn("a", text="yes"))).result
-        assert (result.status == "not_evaluated") == (not info.supported)
-        assert info.supported or result.reason == f"{name} is not supported yet"
+        if not info.supported:
+            result = (await score_asking(_request(name, turn("a", text="yes")), _Nobody())).result
+            assert (result.status, result.reason) == ("not_evaluated", f"{name} is not supported yet")
 
 
-def test_custom_metrics_are_not_run_under_the_name_of_another(turn: Callable[..., Turn]) -> None:
-    request = replace(_request("response_match_score", turn(text="yes")), custom=True)
-    assert score(request).result.status == "not_evaluated"
-    assert score(_request("mine", turn())).result.reason == "mine: custom metrics are not supported yet"
+async def test_what_asks_nobody_needs_no_bench(turn: Callable[..., Turn]) -> None:
+    for name in known():
+        if not asks(name):
+            request = _request(name, turn("a", text="yes"))
+            assert await score_asking(request, _Nobody()) == score(request)
+
+
+async def test_without_a_judge_the_line_that_would_enable_it_is_said(turn: Callable[..., Turn]) -> None:
+    scored = await score_asking(_request("final_response_match_v2", turn(text="yes")), _Nobody())
+    assert (scored.result.status, scored.result.score, scored.turns) == ("not_evaluated", None, ())
+    assert scored.result.reason == "gemini-2.5-flash needs a key: set GOOGLE_API_KEY in agent/.env"
+
+
+def test_what_asks_has_another_door(turn: Callable[..., Turn]) -> None:
+    assert asks("final_response_match_v2")
+    assert asks("mine", custom=True)
+    assert asks("response_match_score", custom=True)
+    with pytest.raises(ValueError, match="score_asking"):
+        score(_request("final_response_match_v2", turn(text="yes")))
+    with pytest.raises(ValueError, match="score_asking"):
+        score(replace(_request("response_match_score", turn(text="yes")), custom=True))
+
+
+def test_a_name_that_nobody_knows_is_no_crash(turn: Callable[..., Turn]) -> None:
+    assert not asks("mine")
+    assert score(_request("mine", turn())).result.reason == "there is no criterion mine"
 
 
 def test_where_there_is_nothing_to_judge(turn: Callable[..., Turn]) -> None:

@@ -17,7 +17,7 @@ class NotScorableError(ValueError):
 class ScoreRequest:
     """One case to judge by one criterion: invocations are normalised ADK JSON, one a turn; `expected` is None for a
     scenario; `rubrics` are the case's own; `custom` says that the config's `custom_metrics` define the criterion, which
-    then replaces one of ADK's with the same name."""
+    then replaces one of ADK's with the same name, and `custom_config` is what stands there."""
 
     criterion: Criterion
     expected: tuple[dict[str, Any], ...] | None
@@ -25,6 +25,7 @@ class ScoreRequest:
     scenario: dict[str, Any] | None = None
     rubrics: tuple[dict[str, Any], ...] = ()
     custom: bool = False
+    custom_config: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What a user must know of each of ADK's criteria: the rows that pickers, help, `check`, docs and scoring read.
 
-A criterion is supported from the moment its row names a `module`, which then has `score(request) -> Scored`.
+A criterion is supported from the moment its row names a `module`, which then has `score(request) -> Scored`, or where
+it asks a judge or a service `async score(request, bench) -> Scored`.
 """
 
 from dataclasses import dataclass
@@ -119,6 +120,7 @@ KNOWN: tuple[CriterionInfo, ...] = (
         needs_judge=True,
         scenarios="no",
         options=(_JUDGE, INTERMEDIATE),
+        module="judged.final_response_match",
     ),
     CriterionInfo(
         name="rubric_based_final_response_quality_v1",

@@ -33,11 +33,12 @@ SCHEMA: dict[str, Any] = {
                     "label": {"type": "string", "enum": list(LABELS)},
                 },
                 "required": list(_CLAIM_KEYS),
-                "propertyOrdering": list(_CLAIM_KEYS),
+                "additionalProperties": False,
             },
         }
     },
     "required": ["claims"],
+    "additionalProperties": False,
 }
 
 _TASK = """\
@@ -56,7 +57,7 @@ Rules:
 - A sentence with several claims is supported only if all of them are; if one is contradicted it is contradictory, else
   if one is unsupported it is unsupported.
 - That the agent did something is supported by a tool call with a result that confirms it, not by a call that failed.
-- What the user said supports that the user said it, wants it, or has it; it does not support that it is so in the world.
+- What the user said supports that the user said it, wants it, or has it; not that it is so in the world.
 - Instructions support what they state as fact about the agent and its domain.
 
 """

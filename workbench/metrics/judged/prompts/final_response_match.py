@@ -16,7 +16,7 @@ SCHEMA: dict[str, Any] = {
         "verdict": {"type": "string", "enum": ["valid", "invalid"]},
     },
     "required": ["reasoning", "verdict"],
-    "propertyOrdering": ["reasoning", "verdict"],
+    "additionalProperties": False,
 }
 
 _TASK = """\
@@ -26,8 +26,8 @@ and the agent's answer. Decide whether the agent's answer serves this user as th
 Only the content counts:
 - Each fact of the reference that the user asked for or needs must be in the agent's answer: figures with their units,
   names, dates, outcomes, conditions, and whether something was done, refused or asked back.
-- How it is said is no fault: other words, another order, more or fewer sentences, another tone, lists, tables, Markdown,
-  other ways to write the same number, date, time or amount.
+- How it is said is no fault: other words, another order, more or fewer sentences, another tone, lists, tables,
+  Markdown, other ways to write the same number, date, time or amount.
 - Additional details are no fault if they are compatible with the reference. They are a fault if they contradict it,
   or replace what was asked for.
 - What the reference says besides, and the user neither asked for nor needs, may be missing.

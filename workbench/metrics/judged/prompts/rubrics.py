@@ -26,16 +26,17 @@ SCHEMA: dict[str, Any] = {
                     "id": {"type": "string", "description": "The id of the rubric, copied."},
                     "rationale": {
                         "type": "string",
-                        "description": "Why, with the evidence, in one to three sentences.",
+                        "description": "Why, with the evidence, in a few sentences.",
                     },
                     "verdict": {"type": "string", "enum": ["yes", "no", "unclear"]},
                 },
                 "required": list(_KEYS),
-                "propertyOrdering": list(_KEYS),
+                "additionalProperties": False,
             },
         }
     },
     "required": ["verdicts"],
+    "additionalProperties": False,
 }
 
 _ANSWER = """\
@@ -73,14 +74,15 @@ _COMMON = """\
 
 """
 _REPLY = """
-For each rubric, first name the evidence, then decide. Give every id exactly once. Reply with one JSON object and nothing
-else:
+For each rubric, first name the evidence, then decide. Give every id exactly once. Reply with one JSON object and
+nothing else:
 {"verdicts": [{"id": "the rubric's id", "rationale": "why, with the evidence", "verdict": "yes", "no" or "unclear"}]}
 """
 
 
 def question(data: Mapping[str, Any]) -> Question:
     """What is asked, from data as above."""
+    pieces: tuple[str, ...]
     if data["conversation"] is not None:
         task, pieces = _CONVERSATION, ("instructions", "tools", "conversation")
     elif data["answer"] is not None:

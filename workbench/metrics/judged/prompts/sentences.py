@@ -13,6 +13,7 @@ SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"sentences": {"type": "array", "items": {"type": "string"}}},
     "required": ["sentences"],
+    "additionalProperties": False,
 }
 
 _TASK = """\

@@ -20,10 +20,10 @@ persona, and ends the conversation by sending the stop signal. Decide whether it
 plan would say at this point.
 
 The message is valid if all of this holds:
-- It goes on with the plan: it takes the next step, or answers what the agent asked, or repeats or insists where the agent
-  has not done what was wanted.
-- What it tells about the user, the goal and the circumstances comes from the plan or from the conversation so far, or is
-  a harmless detail that neither contradicts.
+- It goes on with the plan: it takes the next step, or answers what the agent asked, or repeats or insists where the
+  agent has not done what was wanted.
+- What it tells about the user, the goal and the circumstances comes from the plan or from the conversation so far,
+  or is a harmless detail that neither contradicts.
 - It does not jump ahead of the plan, give away what the plan says to hold back, or ask for what the plan leaves out.
 - It speaks as the user. It does not do the agent's work, answer in its place, or speak of being a test or a program.
 - It keeps the conversation open while something in the plan is still to be done and the agent can still do it.
@@ -47,7 +47,7 @@ def question(
 ) -> Question:
     """What is asked about one message of the simulated user."""
     persona = scenario.get("user_persona")
-    data = {
+    data: dict[str, Any] = {
         "plan": scenario.get("conversation_plan") or "",
         "starting_prompt": scenario.get("starting_prompt") or "",
         "history": [dict(entry) for entry in history],
@@ -57,7 +57,7 @@ def question(
     }
     stops = message == stop_signal
     task = _TASK + (_PERSONA if persona else "") + (_STOP if stops else "") + "\n"
-    pieces = {"plan": data["plan"], "stop signal": stop_signal}
+    pieces: dict[str, str] = {"plan": data["plan"], "stop signal": stop_signal}
     if persona:
         pieces["persona"] = persona if isinstance(persona, str) else as_json(persona)
     pieces["conversation so far"] = as_json(data["history"]) if history else ""
