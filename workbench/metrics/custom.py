@@ -1,0 +1,162 @@
+"""A metric of the user's own: a Python function that the config names under `custom_metrics`.
+
+It is called as ADK calls it (`google.adk.evaluation.custom_metric_evaluator`), in a child in the agent's interpreter,
+and sets score and status itself: no threshold is compared, here as there. Safer than there: without a score, or with a
+number of per-turn results that is not the number of turns (which ends ADK's whole run), the metric is an error.
+
+`details` of the case: `{"function", "adk_status", "rubrics": [{"rubric_id", "score", "rationale"}, …], "printed"}`, of
+an error `{"function", "fault", "traceback", "printed"}`; of a turn `{"rubrics"}`. `printed` is the end of what the
+function printed.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.agents.functions import FunctionFailedError
+from workbench.events import MetricResult, MetricStatus
+from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest
+from workbench.text import one_line
+
+_STATUSES: Mapping[str, MetricStatus] = {
+    "PASSED": "passed",
+    "FAILED": "failed",
+    "NOT_EVALUATED": "not_evaluated",
+    "INFORMATIONAL": "informational",
+}
+_LONGEST = 4000
+_REASON = 300
+
+
+async def score(request: ScoreRequest, bench: Bench) -> Scored:
+    """What the function says of the case.
+
+    Raises:
+        NotScorableError: two turns, or a case and a turn, bring the same rubric; or the conversations differ in length.
+        workbench.judge.base.NotAvailableError: functions cannot be called here.
+    """
+    criterion = request.criterion
+    path = function_path(request.custom_config or {})
+    payload = {
+        "name": criterion.name,
+        "threshold": criterion.threshold,
+        "criterion": criterion.value,
+        "actual": _turns_with_rubrics(request),
+        "expected": None if request.expected is None else list(request.expected),
+        "scenario": request.scenario,
+    }
+    try:
+        result = await bench.functions().call("metric", path, payload)
+    except FunctionFailedError as error:
+        return _failed(request, path, error)
+    return _scored(request, path, result)
+
+
+def function_path(config: Mapping[str, Any]) -> str:
+    """The dotted path in an entry of `custom_metrics`, in either spelling of its keys; "" if there is none."""
+    code = config.get("code_config") or config.get("codeConfig") or {}
+    return str(code.get("name") or "") if isinstance(code, Mapping) else ""
+
+
+def _turns_with_rubrics(request: ScoreRequest) -> list[dict[str, Any]]:
+    """The turns that were made, each with the case's rubrics and those of its reference, as ADK adds them to them."""
+    actual, expected = request.actual, request.expected
+    if expected is not None and len(expected) != len(actual):
+        raise NotScorableError(f"{request.criterion.name}: {len(expected)} turns expected, {len(actual)} made")
+    turns = []
+    for index, turn in enumerate(actual):
+        own = () if expected is None else expected[index].get("rubrics") or ()
+        rubrics = [*(turn.get("rubrics") or ()), *request.rubrics, *own]
+        names = [rubric.get("rubric_id") for rubric in rubrics]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise NotScorableError(f"turn {index + 1} has the rubric {twice!r} twice")
+        turns.append({**turn, "rubrics": rubrics} if rubrics else turn)
+    return turns
+
+
+def _failed(request: ScoreRequest, path: str, error: FunctionFailedError) -> Scored:
+    details = {
+        "function": path,
+        "fault": error.kind,
+        "traceback": error.traceback[-_LONGEST:],
+        "printed": error.printed[-_LONGEST:],
+    }
+    reason = f"{error.message} ({error.hint})" if error.hint else error.message
+    criterion = request.criterion
+    return Scored(
+        MetricResult(criterion.name, "error", None, criterion.threshold, one_line(reason, limit=_REASON), details)
+    )
+
+
+def _scored(request: ScoreRequest, path: str, result: Mapping[str, Any]) -> Scored:
+    criterion = request.criterion
+    value, status = _finite(result["score"]), _status(result["status"])
+    details = {
+        "function": path,
+        "adk_status": result["status"],
+        "rubrics": _rubrics(result),
+        "printed": result["printed"][-_LONGEST:],
+    }
+    turns = result["turns"]
+    fits = len(turns) == len(request.actual)
+    if value is None:
+        status, reason = "error", f"{path} returned the overall score {_shown(result['score'])}"
+    elif not fits and status in ("passed", "failed"):
+        reason = f"{path} returned {_count(len(turns), 'per-turn result')} for {_count(len(request.actual), 'turn')}"
+        status = "error"
+    elif status == "error":
+        reason = f"{path} returned the status {result['status']}"
+    else:
+        reason = _reason(result["status"], value, criterion.threshold)
+    case = MetricResult(criterion.name, status, value, criterion.threshold, one_line(reason, limit=_REASON), details)
+    return Scored(case, tuple(_turn(request, turn) for turn in turns) if fits else ())
+
+
+def _turn(request: ScoreRequest, turn: Mapping[str, Any]) -> MetricResult:
+    criterion = request.criterion
+    value, status = _finite(turn["score"]), _status(turn["status"])
+    reason = ""
+    if value is None and status in ("passed", "failed"):
+        status, reason = "error", f"{turn['status']} with the score {_shown(turn['score'])}"
+    return MetricResult(criterion.name, status, value, criterion.threshold, reason, {"rubrics": _rubrics(turn)})
+
+
+def _reason(status: str, value: float, threshold: float) -> str:
+    """Says so where the status that the function sets is not what the threshold would give."""
+    compared = "PASSED" if value >= threshold else "FAILED"
+    if status in ("PASSED", "FAILED") and status != compared:
+        sign = "≥" if compared == "PASSED" else "<"
+        return f"the function says {status}, which decides, though {value:g} {sign} {threshold:g}"
+    return "" if status == "PASSED" else f"the function says {status}"
+
+
+def _status(name: Any) -> MetricStatus:
+    return _STATUSES.get(str(name), "error")
+
+
+def _finite(value: Any) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    try:
+        return float(value) if number and math.isfinite(value) else None
+    except OverflowError:
+        return None  # A whole number that no float can hold.
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else one_line(str(value), limit=60)
+
+
+def _rubrics(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "rubric_id": str(rubric["rubric_id"]),
+            "score": _finite(rubric["score"]),
+            "rationale": str(rubric["rationale"])[:_LONGEST],
+        }
+        for rubric in result["rubrics"]
+    ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
