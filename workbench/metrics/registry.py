@@ -82,7 +82,7 @@ async def score_asking(request: ScoreRequest, bench: Bench) -> Scored:
 
 async def _score_custom(request: ScoreRequest, bench: Bench) -> Scored:
     module = importlib.import_module("workbench.metrics.custom")
-    scored: Scored = await module.score(request, bench, request.custom_config or {})
+    scored: Scored = await module.score(request, bench)
     return scored
 
 
