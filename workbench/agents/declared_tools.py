@@ -1,0 +1,249 @@
+"""Which tools an agent declares, read from its sources: nothing is imported and nothing runs.
+
+Only what is certain counts. A tool is a function that stands by name in the list `tools=[…]` of a call that makes an
+agent (`LlmAgent(…)`, `Agent(…)`), and is defined in that module or imported from another one of the project. As soon
+as there is something else in such a list (a toolset, an object, what another expression gives), or an agent comes from
+elsewhere, there may be more tools than are known.
+"""
+
+import ast
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.agents.discovery import AgentFolder
+
+_AGENTS = frozenset({"Agent", "LlmAgent"})
+_GROUPS = frozenset({"SequentialAgent", "ParallelAgent", "LoopAgent"})
+_TRANSFER = "transfer_to_agent"
+_MODULES_READ = 20
+_LARGEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTool:
+    """A tool's arguments by name: `required` those without a default. `open`: it takes any."""
+
+    name: str
+    arguments: tuple[str, ...]
+    required: frozenset[str]
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTools:
+    """The tools of an agent and its sub-agents by name; `complete`: it can have no others. `models` are the models
+    that its agents name as text."""
+
+    tools: dict[str, DeclaredTool]
+    complete: bool
+    models: frozenset[str] = frozenset()
+
+
+def declared_tools(agent: AgentFolder) -> DeclaredTools:
+    """What the sources of an agent say; nothing where they cannot be read."""
+    if agent.kind != "python":
+        return DeclaredTools({}, complete=False)
+    reading = _Reading(agent.folder)
+    module = reading.module(agent.definition)
+    if module is None:
+        return DeclaredTools({}, complete=False)
+    reading.agents_of(module)
+    complete = reading.complete and reading.agents > 0
+    return DeclaredTools(reading.tools, complete, frozenset(reading.models))
+
+
+@dataclass
+class _Module:
+    file: Path
+    functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=dict)
+    assigned: dict[str, ast.expr] = field(default_factory=dict)
+    imported: dict[str, tuple[Path, str]] = field(default_factory=dict)
+    """Bound name → the file it comes from, and its name there ("" for the module itself)."""
+    calls: list[ast.Call] = field(default_factory=list)
+
+
+class _Reading:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._modules: dict[Path, _Module | None] = {}
+        self._read: set[Path] = set()
+        self.tools: dict[str, DeclaredTool] = {}
+        self.models: set[str] = set()
+        self.complete = True
+        self.agents = 0
+
+    def module(self, file: Path) -> _Module | None:
+        """A file of the project, read once; None where that is not possible."""
+        if file not in self._modules:
+            too_many = len(self._modules) >= _MODULES_READ
+            self._modules[file] = None if too_many else _read_module(file, self._folder)
+        return self._modules[file]
+
+    def agents_of(self, module: _Module) -> None:
+        """Takes in every agent that the module makes, and those that it imports from the project."""
+        if module.file in self._read:
+            return
+        self._read.add(module.file)
+        before = self.agents
+        for call in module.calls:
+            name = _called(call)
+            if name in _AGENTS:
+                self.agents += 1
+                self._agent(module, call)
+            elif name in _GROUPS:
+                self.agents += 1
+                self._sub_agents(module, _keyword(call, "sub_agents"))
+        if self.agents == before:
+            # It only hands on what another module makes, as an `__init__.py` does.
+            for origin in {file for file, _ in module.imported.values()}:
+                other = self.module(origin)
+                if other is not None:
+                    self.agents_of(other)
+
+    def _agent(self, module: _Module, call: ast.Call) -> None:
+        if any(keyword.arg is None for keyword in call.keywords):
+            self.complete = False
+        model = _keyword(call, "model")
+        if isinstance(model, ast.Name):
+            model = module.assigned.get(model.id)
+        if isinstance(model, ast.Constant) and isinstance(model.value, str):
+            self.models.add(model.value)
+        self._tools(module, _keyword(call, "tools"))
+        self._sub_agents(module, _keyword(call, "sub_agents"))
+
+    def _tools(self, module: _Module, given: ast.expr | None) -> None:
+        if given is None:
+            return
+        if isinstance(given, ast.Name) and given.id in module.assigned:
+            given = module.assigned[given.id]
+        if not isinstance(given, ast.List | ast.Tuple):
+            self.complete = False
+            return
+        for item in given.elts:
+            function = self._function(module, item)
+            if function is None:
+                self.complete = False
+            else:
+                tool = _tool(function)
+                known = self.tools.get(tool.name)
+                # Two functions of one name: which of them is called depends on the agent.
+                self.tools[tool.name] = (
+                    tool if known in (None, tool) else DeclaredTool(tool.name, (), frozenset(), True)
+                )
+
+    def _function(self, module: _Module, item: ast.expr) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        if isinstance(item, ast.Name):
+            if item.id in module.functions:
+                return module.functions[item.id]
+            origin = module.imported.get(item.id)
+            name = origin[1] if origin else ""
+        elif isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name):
+            origin = module.imported.get(item.value.id)
+            name = item.attr
+            if origin is not None and origin[1]:
+                return None
+        else:
+            return None
+        other = self.module(origin[0]) if origin is not None and name else None
+        return other.functions.get(name) if other is not None else None
+
+    def _sub_agents(self, module: _Module, given: ast.expr | None) -> None:
+        if given is None:
+            return
+        self.tools.setdefault(_TRANSFER, DeclaredTool(_TRANSFER, ("agent_name",), frozenset({"agent_name"})))
+        if not isinstance(given, ast.List | ast.Tuple):
+            self.complete = False
+            return
+        for item in given.elts:
+            if isinstance(item, ast.Call) or (isinstance(item, ast.Name) and item.id in module.assigned):
+                continue  # Made in this module: all its agents are read.
+            origin = module.imported.get(item.id) if isinstance(item, ast.Name) else None
+            other = self.module(origin[0]) if origin is not None else None
+            if other is None:
+                self.complete = False
+            else:
+                self.agents_of(other)
+
+
+def _read_module(file: Path, folder: Path) -> _Module | None:
+    try:
+        if file.stat().st_size > _LARGEST:
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None  # Running the agent says it better.
+    module = _Module(file)
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            module.functions[statement.name] = statement
+        elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            if isinstance(statement.targets[0], ast.Name):
+                module.assigned[statement.targets[0].id] = statement.value
+        elif isinstance(statement, ast.AnnAssign) and statement.value and isinstance(statement.target, ast.Name):
+            module.assigned[statement.target.id] = statement.value
+        elif isinstance(statement, ast.ImportFrom):
+            module.imported |= dict(_imports(statement, file, folder))
+    module.calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return module
+
+
+def _imports(statement: ast.ImportFrom, file: Path, folder: Path) -> Iterator[tuple[str, tuple[Path, str]]]:
+    """What an import binds, where that is a module of the project: relative, or by the name of the agent's folder."""
+    parts = statement.module.split(".") if statement.module else []
+    if statement.level:
+        base = file.parent
+        for _ in range(statement.level - 1):
+            base = base.parent
+    elif parts and parts[0] == folder.name:
+        base = folder.parent
+    else:
+        return
+    place = base.joinpath(*parts)
+    for alias in statement.names:
+        bound = alias.asname or alias.name
+        as_module = _file_of(place / alias.name)
+        origin = _file_of(place)
+        if as_module is not None:
+            yield bound, (as_module, "")
+        elif origin is not None:
+            yield bound, (origin, alias.name)
+
+
+def _file_of(place: Path) -> Path | None:
+    return next((file for file in (place.with_name(f"{place.name}.py"), place / "__init__.py") if file.is_file()), None)
+
+
+def _called(call: ast.Call) -> str:
+    function = call.func
+    return (
+        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    )
+
+
+def _keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+def _tool(function: ast.FunctionDef | ast.AsyncFunctionDef) -> DeclaredTool:
+    given = function.args
+    positional = [*given.posonlyargs, *given.args]
+    with_default = {argument.arg for argument in positional[len(positional) - len(given.defaults) :]}
+    with_default |= {
+        argument.arg for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default
+    }
+    arguments = [argument.arg for argument in (*positional, *given.kwonlyargs) if not _is_context(argument)]
+    required = frozenset(name for name in arguments if name not in with_default)
+    decorated = bool(function.decorator_list)
+    return DeclaredTool(function.name, tuple(arguments), required, given.kwarg is not None or decorated)
+
+
+def _is_context(argument: ast.arg) -> bool:
+    """ADK passes these itself, and the model never sees them."""
+    annotation = ast.unparse(argument.annotation) if argument.annotation else ""
+    return argument.arg in ("tool_context", "input_stream") or annotation.strip("'\"").endswith(
+        ("ToolContext", "Context")
+    )
