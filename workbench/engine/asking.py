@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeAlias
 
 from workbench.agents.worker.frames import Channel
 from workbench.engine import simulated
+from workbench.engine.judge_faults import only_limited
 from workbench.engine.scored_case import Case, crashed, reply
 from workbench.engine.secrets import Secrets
 from workbench.events import MetricResult
@@ -153,7 +154,7 @@ class Asker:
         request = case.request(criterion)
         bench = self._desk.bench(self._environments[case.environment], case.repeat, case.all_votes)
         try:
-            scored = await registry.score_asking(request, bench)
+            scored = only_limited(await registry.score_asking(request, bench))
         except NotAvailableError as error:
             name, threshold = criterion["name"], criterion["threshold"]
             reason = f"{error}: {error.hint}" if error.hint else str(error)

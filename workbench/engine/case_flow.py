@@ -1,34 +1,29 @@
 """A case from its place in the plan to its verdict: start, transcript, scores, status."""
 
 import asyncio
-import json
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from typing import Any
 
 from workbench.engine.agent_host import AgentHost, NoAgentProcessError, Seat
 from workbench.engine.case_run import CaseRun, Transcript
-from workbench.engine.children import Children
-from workbench.engine.options import RunOptions
+from workbench.engine.case_scoring import CaseScoring, Verdicts, with_judges
+from workbench.engine.messages import FixedMessages
 from workbench.engine.plan import PlanEntry
-from workbench.engine.scoring import Asking, Conversation
-from workbench.engine.secrets import Secrets
-from workbench.engine.verdict import case_status, metric_error
+from workbench.engine.run_context import RunContext
 from workbench.events import (
     CaseError,
     CaseFinished,
     CaseRef,
     CaseStarted,
     CaseStatus,
-    Event,
     MetricResult,
     MetricScored,
     MetricStatus,
     OutputCaptured,
 )
 from workbench.metrics.base import Scored
-from workbench.metrics.registry import asks, known, with_informational
+from workbench.metrics.registry import known
 from workbench.model.evalset import BrokenCaseError, EvalCase
 
 _NO_SIMULATOR = CaseError(
@@ -36,19 +31,6 @@ _NO_SIMULATOR = CaseError(
     "the user of this case is simulated, which this version cannot do yet",
     "A conversation with fixed messages can be run; the case stays as it is",
 )
-
-
-@dataclass(frozen=True)
-class RunContext:
-    """What the cases of a run share: its options and children, where events go, the seconds since it began, and by an
-    agent's name what its judges are asked with (`judge_environment`)."""
-
-    options: RunOptions
-    children: Children
-    emit: Callable[[Event], None]
-    at: Callable[[], float]
-    secrets: Secrets
-    environment_of: Callable[[str], Mapping[str, Any]]
 
 
 class CaseFlow:
@@ -63,6 +45,7 @@ class CaseFlow:
         self._host = host
         self._release: Callable[[], None] | None = release
         self._case_run: CaseRun | None = None
+        self._scoring: CaseScoring | None = None
         self._cancelled: CaseError | None = None
         self._waiting: asyncio.Future[Seat] | None = None
         self._seat: Seat | None = None
@@ -73,12 +56,14 @@ class CaseFlow:
         return self._entry.ref
 
     def cancel(self, reason: CaseError, *, kill: bool) -> None:
-        """Ends the case with `reason` as its error, unless its transcript is complete."""
+        """Ends the case with `reason` as its error, also while it is judged."""
         self._cancelled = self._cancelled or reason
         if self._case_run is not None:
             self._case_run.cancel(reason, kill=kill)
         if self._waiting is not None:
             self._waiting.cancel()
+        if self._scoring is not None:
+            self._scoring.cancel(reason)
 
     async def run(self) -> None:
         """Never raises: a fault of the workbench becomes the case's error."""
@@ -140,8 +125,8 @@ class CaseFlow:
         if self._cancelled is not None:
             return Transcript(error=self._cancelled)
         self._show_import(host)
-        messages = [turn["user_content"] for turn in turns]
-        run = self._case_run = CaseRun(self.ref, messages, self._context.options.timeout, self._context.emit)
+        source = FixedMessages([turn["user_content"] for turn in turns])
+        run = self._case_run = CaseRun(self.ref, source, self._context.options.timeout, self._context.emit)
         spec = {"eval_id": case.eval_id, "session_input": case.session_input, "turns": len(turns), "env": {}}
         return await run.run(seat.process, spec, share=seat.share)
 
@@ -158,65 +143,15 @@ class CaseFlow:
 
     async def _score(self, case: EvalCase, transcript: Transcript) -> None:
         """The verdicts over a complete transcript, or the error of one that is not; then the end of the case."""
-        error = transcript.error
-        results: list[MetricResult] = []
-        if error is None:
-            results = await self._judge(self._conversation(case, transcript))
-            error = metric_error(results)
+        verdicts = Verdicts("error", transcript.error)
+        if transcript.error is None:
+            scoring = self._scoring = CaseScoring(self.ref, self._entry.config, self._context)
+            if self._cancelled is not None:
+                scoring.cancel(self._cancelled)
+            verdicts = await scoring.run(case.turns, transcript.turns, case.scenario, case.rubrics)
         await self._clear()
-        status: CaseStatus = "error"
-        if error is None:
-            status = case_status(results, allow_not_evaluated=self._context.options.allow_not_evaluated)
-        self._finish(status, error, transcript)
-
-    async def _judge(self, conversation: Conversation) -> list[MetricResult]:
-        """The verdicts, each shown as soon as it exists. Where the conversation holds secrets, an explanation may hold
-        pieces of them that nobody would recognise: it is made once more, of what may be shown."""
-        scorer = self._context.children.scorer
-        shown = self._without_secrets(conversation)
-        if shown is None:
-            scored = await scorer.score(conversation, self._scored)
-            return [one.result for one in scored]
-        explained = {one.result.name: one for one in await scorer.score(shown, lambda one: None)}
-
-        def show(one: Scored) -> None:
-            other = explained.get(one.result.name)
-            self._scored(one if other is None else _explained_by(one, other))
-
-        scored = await scorer.score(conversation, show)
-        return [one.result for one in scored]
-
-    def _without_secrets(self, conversation: Conversation) -> Conversation | None:
-        """The conversation as it may be shown, with the criteria that are computed from its text; None if it holds no
-        secrets."""
-        secrets = self._context.secrets
-        invocations = [conversation.expected and list(conversation.expected), list(conversation.actual)]
-        if not secrets.touch(json.dumps(invocations)):
-            return None
-        expected, actual = secrets.clean_data(invocations)
-        custom = conversation.custom
-        computed = [item for item in conversation.criteria if not asks(item.name, custom=item.name in custom)]
-        return replace(conversation, criteria=computed, expected=expected, actual=actual)
-
-    def _conversation(self, case: EvalCase, transcript: Transcript) -> Conversation:
-        config = self._entry.config
-        return Conversation(
-            with_informational(config.criteria),
-            case.turns,
-            transcript.turns,
-            case.scenario,
-            case.rubrics,
-            frozenset(config.custom_metrics),
-            self._asking(),
-        )
-
-    def _asking(self) -> Asking | None:
-        """How the judges of this case are asked; None where no criterion asks anybody."""
-        config = self._entry.config
-        if not any(asks(item.name, custom=item.name in config.custom_metrics) for item in config.criteria):
-            return None
-        environment = self._context.environment_of(self.ref.agent)
-        return Asking(environment, self.ref.repeat, self._context.options.all_votes)
+        transcript.usage = with_judges(transcript.usage, verdicts.usage)
+        self._finish(verdicts.status, verdicts.error, transcript)
 
     def _without_simulator(self) -> None:
         """What a scenario gets instead of a transcript: the criteria that need one could be judged, the others never
@@ -250,12 +185,3 @@ class CaseFlow:
         release, self._release = self._release, None
         if release is not None:
             release()
-
-
-def _explained_by(scored: Scored, other: Scored) -> Scored:
-    """The verdict of `scored` with the words of `other`."""
-    turns = tuple(
-        replace(turn, reason=shown.reason, details=shown.details)
-        for turn, shown in zip(scored.turns, other.turns, strict=False)
-    )
-    return Scored(replace(scored.result, reason=other.result.reason, details=other.result.details), turns)

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from workbench.engine.agent_host import AgentHost
-from workbench.engine.case_flow import CaseFlow, RunContext
+from workbench.engine.case_flow import CaseFlow
 from workbench.engine.children import Children
 from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import Plan, PlanEntry
 from workbench.engine.recorder import EventWriter, Publish, Recorder
+from workbench.engine.run_context import RunContext
 from workbench.engine.secrets import Secrets
 from workbench.events import CaseError, CaseFinished, CaseRef, JudgeWaits, Noticed, PlannedCase, RunFinished, RunStarted
 

@@ -1,8 +1,20 @@
 """From the verdicts of the criteria to the status of a case."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from workbench.events import CaseError, CaseStatus, MetricResult
+from workbench.engine.judge_faults import Fault, faults_behind
+from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult
+from workbench.metrics.base import Scored
+
+_WAYS_OUT: Mapping[str, str] = {
+    "quota": "Wait, or ask for more quota: what was answered is kept, and the next run asks only for the rest",
+    "timeout": "AGENT_WORKBENCH_JUDGE_TIMEOUT=SECONDS allows more than 60 s for one call",
+    "blocked": "The judge's service refused the question; another judge_model may answer it",
+    "http": "Key, project and judge_model are those of the agent's .env and of its criteria",
+    "connection": "Is the network there, and the address right? What was answered is kept: run again for the rest",
+    "unreadable": "The replies are kept in the report and on the screen; another judge_model may keep to the format",
+    "raised": "The function is the project's own",
+}
 
 
 def case_status(results: Iterable[MetricResult], *, allow_not_evaluated: bool = False) -> CaseStatus:
@@ -22,10 +34,25 @@ def case_status(results: Iterable[MetricResult], *, allow_not_evaluated: bool = 
     return "passed" if "passed" in seen else "not_evaluated"
 
 
-def metric_error(results: Iterable[MetricResult]) -> CaseError | None:
-    """What a case says that is `error` because of its metrics: the first such metric, or None if there is none."""
-    for result in results:
+def metric_error(scored: Iterable[Scored]) -> CaseError | None:
+    """What a case says that is `error` because of its metrics: the first such metric, or None if there is none. It is
+    the judge's fault (`judge`, or `quota` where nothing else was wrong) if replies were missing or could not be read,
+    and else the metric's."""
+    for one in scored:
+        result = one.result
         if result.status == "error":
+            message = f"{result.name}: {result.reason}"
             traceback = str(result.details.get("traceback", ""))
-            return CaseError("metric_crashed", f"{result.name}: {result.reason}", traceback=traceback)
+            faults = [] if traceback else faults_behind(one)
+            if not faults:
+                return CaseError("metric_crashed", message, traceback=traceback)
+            kind: ErrorKind = "quota" if all(fault.kind == "quota" for fault in faults) else "judge"
+            return CaseError(kind, message, _way_out(faults))
     return None
+
+
+def _way_out(faults: Iterable[Fault]) -> str:
+    """What can be done about the first fault that is not only a matter of waiting."""
+    kinds = [fault.kind for fault in faults]
+    first = next((kind for kind in kinds if kind != "quota"), "quota")
+    return _WAYS_OUT.get(first, "")
