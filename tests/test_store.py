@@ -103,3 +103,15 @@ def test_a_flood_of_output_keeps_its_end() -> None:
 def test_an_event_about_an_unannounced_case_is_a_fault() -> None:
     with pytest.raises(KeyError):
         Store().apply(CaseFinished(ONE, "passed", None, 1.0))
+
+
+def test_verdicts_stand_in_the_order_of_the_criteria_whichever_comes_first() -> None:
+    store = Store()
+    criteria = {"judged": 0.5, "computed": 1.0}
+    user = {"role": "user", "parts": [{"text": "hi"}]}
+    apply(store, started(ONE), CaseStarted(ONE, 0.1, None, criteria), TurnStarted(ONE, 0, user))
+    for name in ("computed", "measured besides", "judged"):
+        result = MetricResult(name, "passed", 1.0, 0.5)
+        store.apply(MetricScored(ONE, result, (result,)))
+    record = store.records[ONE]
+    assert list(record.metrics) == list(record.turns[0].metrics) == ["judged", "computed", "measured besides"]

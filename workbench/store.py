@@ -5,7 +5,7 @@ same one, so they cannot disagree.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -183,11 +183,23 @@ class Store:
                 kept = record.output.get(event.stream, "") + event.text
                 record.output[event.stream] = kept[-_OUTPUT_KEPT:]
             case Scored():
-                record.metrics[event.result.name] = event.result
+                _put(record.metrics, event.result, record.criteria)
                 for turn, result in zip(record.turns, event.turns, strict=False):
-                    turn.metrics[result.name] = result
+                    _put(turn.metrics, result, record.criteria)
             case CaseFinished():
                 record.state = event.status
                 record.error = event.error
                 record.duration_seconds = event.duration_seconds
                 record.usage = event.usage
+
+
+def _put(metrics: MetricNames, result: MetricResult, criteria: Mapping[str, Any]) -> None:
+    """Adds a verdict. They stand in the order of the criteria, whichever judge is quicker, then what is measured
+    besides."""
+    metrics[result.name] = result
+    places = {name: place for place, name in enumerate(criteria)}
+    order = [places.get(name, len(places)) for name in metrics]
+    if order != sorted(order):
+        sorted_metrics = sorted(metrics.items(), key=lambda item: places.get(item[0], len(places)))
+        metrics.clear()
+        metrics.update(sorted_metrics)

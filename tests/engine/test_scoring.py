@@ -19,6 +19,10 @@ from workbench.model.criteria import Criterion
 ROUGE = Criterion("response_match_score", 0.5, 0.5, {})
 CALLS = Criterion("tool_trajectory_avg_score", 1.0, 1.0, {})
 
+TRAJECTORY = {
+    "name": CALLS.name, "threshold": 1.0, "value": 1.0, "options": {}, "custom": False, "custom_config": None,
+}  # fmt: skip
+
 
 def conversation(*criteria: Criterion, answer: str = "ok") -> Conversation:
     return Conversation(criteria, [turn("hello", "ok")], [turn("hello", answer)])
@@ -84,8 +88,7 @@ def test_a_metric_that_raises_is_its_own_error(monkeypatch: pytest.MonkeyPatch) 
         raise KeyError("no such key")
 
     monkeypatch.setattr("workbench.metrics.registry.score", broken)
-    criterion = {"name": "tool_trajectory_avg_score", "threshold": 1.0, "value": 1.0, "options": {}, "custom": False}
-    result = score_one(Case([], None, (), True), criterion).result
+    result = score_one(Case([], None, (), True), TRAJECTORY).result
     assert result.status == "error"
     assert "KeyError" in result.reason
     assert "no such key" in result.details["traceback"]
@@ -93,8 +96,7 @@ def test_a_metric_that_raises_is_its_own_error(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_conversation_of_another_length_is_refused_with_the_reason() -> None:
     case = Case([], None, (), True, expected=[turn("a"), turn("b")], actual=[turn("a")])
-    criterion = {"name": "tool_trajectory_avg_score", "threshold": 1.0, "value": 1.0, "options": {}, "custom": False}
-    result = score_one(case, criterion).result
+    result = score_one(case, TRAJECTORY).result
     assert result.status == "error"
     assert "2 turns expected, 1 made" in result.reason
 

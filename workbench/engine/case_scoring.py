@@ -57,9 +57,11 @@ class CaseScoring:
         rubrics: Sequence[dict[str, Any]],
     ) -> Verdicts:
         """`expected` and `actual` are invocations, one a turn; `expected` is None for a scenario."""
-        custom = frozenset(self._config.custom_metrics)
-        criteria = with_informational(self._config.criteria)
-        conversation = Conversation(criteria, expected, actual, scenario, rubrics, custom, self._asking())
+        config = self._config
+        criteria = with_informational(config.criteria)
+        conversation = Conversation(
+            criteria, expected, actual, scenario, rubrics, config.custom_metrics, self._asking()
+        )
         error = self._cancelled
         if error is None:
             self._work = asyncio.ensure_future(self._score(conversation))

@@ -36,6 +36,7 @@ class Case:
             self.scenario,
             self.rubrics,
             criterion["custom"],
+            criterion["custom_config"],
         )
 
 

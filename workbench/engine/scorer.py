@@ -6,9 +6,9 @@ of the user's) wait side by side, in an event loop that starts with the first of
 criterion's result is sent as soon as it exists.
 
 → `{"op": "warm", "criteria": [name, …]}` imports what these need
-→ `{"op": "case", "id", "criteria": [{"index", "asks", "name", "threshold", "value", "options", "custom"}, …],
-   "scenario", "rubrics", "static": bool, "environment", "repeat", "all_votes"}`, then a frame a turn,
-   `{"op": "expected" | "actual", "id", "turn": {…}}` (an invocation can be as large as a frame), then
+→ `{"op": "case", "id", "criteria": [{"index", "asks", "name", "threshold", "value", "options", "custom",
+   "custom_config"}, …], "scenario", "rubrics", "static": bool, "environment", "repeat", "all_votes"}`, then a frame a
+   turn, `{"op": "expected" | "actual", "id", "turn": {…}}` (an invocation can be as large as a frame), then
    `{"op": "score", "id"}`
 → whatever `workbench.engine.asking` knows
 ← `{"op": "ready"}` once; `{"op": "scored", "id", "index", "result": {…}, "turns": [{…}, …]}` for each criterion, those
@@ -92,8 +92,9 @@ def _warm(names: list[str]) -> None:
     """Scores nothing in particular, so that what the criteria import is there when the first case comes."""
     turn = {"final_response": {"parts": [{"text": "warm"}]}}
     case = Case([], None, (), True, expected=[turn], actual=[turn])
+    rest = {"threshold": 0.0, "value": 0.0, "options": {}, "custom": False, "custom_config": None}
     for name in names:
-        score_one(case, {"name": name, "threshold": 0.0, "value": 0.0, "options": {}, "custom": False})
+        score_one(case, {"name": name, **rest})
 
 
 def forgo_what_is_not_needed() -> None:

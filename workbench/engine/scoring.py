@@ -41,15 +41,15 @@ class Asking:
 
 @dataclass
 class Conversation:
-    """What is to be scored: invocations one a turn, `expected` None for a scenario; `custom` are the names of criteria
-    that the config defines itself. Without `asking` there must be no criterion that asks somebody."""
+    """What is to be scored: invocations one a turn, `expected` None for a scenario; `custom` are the config's
+    `custom_metrics`, by name. Without `asking` there must be no criterion that asks somebody."""
 
     criteria: Sequence[Criterion]
     expected: Sequence[dict[str, Any]] | None
     actual: Sequence[dict[str, Any]]
     scenario: dict[str, Any] | None = None
     rubrics: Sequence[dict[str, Any]] = ()
-    custom: frozenset[str] = frozenset()
+    custom: Mapping[str, Any] = field(default_factory=dict)
     asking: Asking | None = None
 
     def asks(self, index: int) -> bool:
@@ -351,13 +351,14 @@ def _frames(number: int, request: _Request) -> Iterable[Frame]:
     yield {"op": "score", "id": number}
 
 
-def _criterion(criterion: Criterion, custom: frozenset[str]) -> dict[str, Any]:
+def _criterion(criterion: Criterion, custom: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": criterion.name,
         "threshold": criterion.threshold,
         "value": criterion.value,
         "options": criterion.options,
         "custom": criterion.name in custom,
+        "custom_config": custom.get(criterion.name),
     }
 
 
