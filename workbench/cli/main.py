@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import click
 
+from workbench.cli.check_command import check_command
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, USAGE
 from workbench.cli.migrate_command import migrate_command
 from workbench.cli.refusal import Refused, wants_json_on_stdout, write_refusal
@@ -22,7 +23,7 @@ from workbench.engine.options import UsageFaultError
 from workbench.text import one_line, plain
 
 PROGRAM = "agent-workbench"
-COMMANDS = {"run": run_command, "eval": run_command, "migrate": migrate_command}
+COMMANDS = {"run": run_command, "eval": run_command, "check": check_command, "migrate": migrate_command}
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -62,7 +63,7 @@ class _WorkbenchCommand(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            commands = (("run (eval)", run_command), ("migrate", migrate_command))
+            commands = (("run (eval)", run_command), ("check", check_command), ("migrate", migrate_command))
             formatter.write_dl([(name, command.get_short_help_str(limit=80)) for name, command in commands])
         formatter.write_paragraph()
         formatter.write_text("A folder that is named like a command is written ./run")

@@ -113,6 +113,11 @@ class EvalsetDocument:
         case = self._kept[index] = _eval_case(value, self._content.raw(index))
         return case
 
+    def fault(self, index: int, breach: Breach) -> Fault:
+        """Something that is wrong with the case at a position, as a fault at its place in the file."""
+        assert self._content is not None  # it has cases
+        return self._content.fault(index, breach)
+
     def check(self) -> tuple[Fault, ...]:
         """Validate every case (once) and return all faults of the file, which `faults` holds from then on."""
         if not self._checked:

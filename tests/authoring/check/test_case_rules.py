@@ -1,0 +1,89 @@
+"""What is odd about a case under its criteria."""
+
+from typing import Any
+
+import pytest
+
+from workbench.agents.declared_tools import DeclaredTool, DeclaredTools
+from workbench.authoring.check.case_rules import case_problems
+from workbench.model.criteria import Criterion
+from workbench.model.evalset import EvalCase
+
+TOOLS = DeclaredTools({"find": DeclaredTool("find", ("order_id", "exact"), frozenset({"order_id"}))}, complete=True)
+OPEN = DeclaredTools(TOOLS.tools, complete=False)
+USER = {"parts": [{"text": "hello"}]}
+ANSWER = {"parts": [{"text": "hi"}]}
+
+
+def _case(*turns: dict[str, Any], **fields: Any) -> EvalCase:
+    values = {"scenario": None, "session_input": None, "rubrics": (), "final_session_state": None, "raw": {}, **fields}
+    return EvalCase(eval_id="a", turns=turns, **values)
+
+
+def _criteria(*names: str) -> list[Criterion]:
+    return [Criterion(name, 1.0, 1.0, {}) for name in names]
+
+
+def _found(case: EvalCase, *names: str, tools: DeclaredTools = TOOLS) -> list[tuple[str, tuple[str | int, ...]]]:
+    return [(rule, breach.location) for rule, breach in case_problems(case, _criteria(*names), tools)]
+
+
+def _calling(name: str, **args: Any) -> dict[str, Any]:
+    return {
+        "user_content": USER,
+        "final_response": ANSWER,
+        "intermediate_data": {"tool_uses": [{"name": name, "args": args}]},
+    }
+
+
+def test_nothing_odd() -> None:
+    case = _case(_calling("find", order_id="A-1"))
+    assert _found(case, "response_match_score", "tool_trajectory_avg_score") == []
+
+
+def test_an_empty_reference_counts_only_where_it_is_compared() -> None:
+    case = _case({"user_content": USER})
+    assert _found(case, "tool_trajectory_avg_score") == []
+    assert _found(case, "response_match_score") == [("empty-reference", ("conversation", 0, "final_response"))]
+
+
+@pytest.mark.parametrize(
+    ("call", "rule", "ending"),
+    [
+        (_calling("fnd", order_id="A"), "unknown-tool", "name"),
+        (_calling("find", order="A", order_id="A"), "unknown-argument", "order"),
+        (_calling("find", exact=True), "unknown-argument", "args"),
+    ],
+)
+def test_calls_of_what_is_not_declared(call: dict[str, Any], rule: str, ending: str) -> None:
+    ((found, location),) = _found(_case(call))
+    assert (found, location[-1]) == (rule, ending)
+    assert location[:4] == ("conversation", 0, "intermediate_data", "tool_uses")
+
+
+def test_recorded_calls_are_found_at_their_part() -> None:
+    part = {"function_call": {"name": "nope", "args": {}}}
+    events = [{"author": "a", "content": {"parts": [{"text": "so"}, part]}}]
+    turn = {"user_content": USER, "final_response": ANSWER, "intermediate_data": {"invocation_events": events}}
+    ((rule, location),) = _found(_case(turn))
+    assert rule == "unknown-tool"
+    assert location[3:] == ("invocation_events", 0, "content", "parts", 1, "function_call", "name")
+
+
+def test_an_agent_that_may_have_more_tools_is_not_doubted() -> None:
+    assert _found(_case(_calling("nope")), tools=OPEN) == []
+    assert _found(_case(_calling("transfer_to_agent", agent_name="x"))) == []
+
+
+@pytest.mark.parametrize("kind", [None, "tool_use_quality", "FINAL_RESPONSE_QUALITY"])
+def test_a_rubric_that_nobody_reads(kind: str | None) -> None:
+    rubric = {"rubric_id": "r", "rubric_content": {"text_property": "polite"}, **({"type": kind} if kind else {})}
+    case = _case(_calling("find", order_id="A"), rubrics=(rubric,))
+    wanted = [] if kind == "FINAL_RESPONSE_QUALITY" else [("untyped-rubric", ("rubrics", 0))]
+    assert _found(case, "rubric_based_final_response_quality_v1") == wanted
+    assert _found(case, "rubric_based_tool_use_quality_v1") == [("untyped-rubric", ("rubrics", 0))]
+
+
+def test_a_conversation_without_turns_and_an_app_that_is_a_path() -> None:
+    case = _case(session_input={"app_name": "a/b", "user_id": "u"})
+    assert [rule for rule, _ in case_problems(case, (), TOOLS)] == ["no-turns", "set-id"]

@@ -1,0 +1,126 @@
+"""`agent-workbench check`, from outside: nothing runs, everything odd is named at its place."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.projects import GOOD, Project, case
+
+ADK_AGENT = """
+raise SystemExit("an agent must not be imported by check")
+def find(order_id: str) -> dict: ...
+root_agent = LlmAgent(name="desk", model="gemini-2.5-flash", tools=[find])
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def _check(project: Project, *words: str, **environment: str) -> tuple[int, dict[str, Any]]:
+    done = project.run("check", *words, "--json", environment=environment)
+    return done.returncode, json.loads(done.stdout)
+
+
+def _rules(report: dict[str, Any]) -> list[str]:
+    return sorted(problem["rule"] for problem in report["problems"])
+
+
+def test_a_clean_project(project: Project) -> None:
+    project.evalset(GOOD)
+    done = project.run("check")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "1 evalset file, 1 case: nothing found" in done.stderr
+
+
+def test_nothing_to_check_is_no_success(project: Project) -> None:
+    assert project.run("check").returncode == 1
+
+
+def test_errors_are_named_with_file_line_and_way_out(project: Project) -> None:
+    project.write("echo/talk.evalset.json", '{"eval_set_id": "t", "eval_cases": [\n {"eval_idd": "a"}]}')
+    done = project.run("check", "echo")
+    assert done.returncode == 2
+    assert "error: echo/talk.evalset.json:2:" in done.stdout
+    assert "`eval_id`" in done.stdout
+
+
+def test_a_misspelt_criterion(project: Project) -> None:
+    project.evalset(GOOD)
+    project.write("echo/test_config.json", {"criteria": {"response_match_scor": 0.5}})
+    code, report = _check(project)
+    assert code == 2
+    assert _rules(report) == ["config"]
+    assert "response_match_score" in report["problems"][0]["hint"]
+
+
+def test_what_cannot_pass_or_apply_and_who_cannot_be_asked(project: Project) -> None:
+    project.evalset(GOOD)
+    criteria = {
+        "response_match_score": 1.5,
+        "per_turn_user_simulator_quality_v1": 1.0,
+        "final_response_match_v2": 1.0,
+        "hallucinations_v1": {"threshold": 1.0, "judge_model_options": {"judge_model": "gpt-5"}},
+    }
+    project.write("echo/test_config.json", {"criteria": criteria})
+    code, report = _check(project)
+    assert code == 1
+    assert {"never-passes", "cannot-apply", "judge"} <= set(_rules(report))
+    assert _rules(report).count("judge") == 3
+    judged = [problem for problem in report["problems"] if problem["rule"] == "judge"]
+    assert all(problem["file"] == "echo/test_config.json" and problem["line"] for problem in judged)
+
+
+def test_a_key_in_the_agents_environment_makes_the_judge_known(project: Project) -> None:
+    project.evalset(GOOD)
+    project.write("echo/test_config.json", {"criteria": {"final_response_match_v2": 1.0}})
+    project.write("echo/.env", "GOOGLE_API_KEY=not-a-real-key\n")
+    done = project.run("check")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_tools_and_keys_of_an_adk_agent(project: Project) -> None:
+    project.write("desk/agent.py", ADK_AGENT)
+    one = case("a")
+    one["conversation"][0]["intermediate_data"] = {"tool_uses": [{"name": "findd", "args": {}}]}
+    project.evalset(one, path="desk/talk.evalset.json")
+    code, report = _check(project, "desk")
+    assert code == 1
+    assert _rules(report) == ["key", "unknown-tool"]
+    assert report["problems"][1]["hint"] == "Did you mean `find`?"
+
+
+def test_two_evalsets_of_one_id_and_an_id_that_is_a_path(project: Project) -> None:
+    for name in ("one", "two"):
+        project.write(f"echo/{name}.evalset.json", {"eval_set_id": "a/b", "eval_cases": [GOOD]})
+    code, report = _check(project)
+    assert (code, _rules(report)) == (1, ["same-set-id", "set-id", "set-id"])
+
+
+def test_a_test_file_with_two_sessions(project: Project) -> None:
+    project.evalset(GOOD, case("other"), path="echo/talk.test.json")
+    code, report = _check(project)
+    assert (code, _rules(report)) == (1, ["test-file-sessions"])
+
+
+def test_an_evalset_without_an_agent(project: Project) -> None:
+    project.write("other/agent.py", "def root_agent(message, session): return message")
+    project.evalset(GOOD, path="loose/talk.evalset.json")
+    code, report = _check(project)
+    assert code == 2
+    assert "owner" in _rules(report)
+
+
+def test_a_path_that_is_not_there(project: Project) -> None:
+    done = project.run("check", "nowhere")
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
+
+
+def test_hostile_names_do_not_reach_the_terminal(project: Project) -> None:
+    project.write("echo/talk.evalset.json", {"eval_set_id": "a/\x1b[31m", "eval_cases": [case("x\x1b]0;t\x07")]})
+    done = project.run("check")
+    assert "\x1b" not in done.stdout + done.stderr

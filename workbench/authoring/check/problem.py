@@ -1,0 +1,34 @@
+"""One thing that `check` found."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from workbench.model.faults import Fault
+
+Rule: TypeAlias = Literal[
+    "file",  # the file's JSON, or what ADK's schema says of it
+    "owner",  # an evalset without an agent
+    "config",  # the criteria's names, thresholds and options
+    "never-passes",  # a threshold that no score reaches
+    "cannot-apply",  # a criterion that has nothing to judge in any case
+    "empty-reference",  # no expected answer, though a criterion compares with it
+    "untyped-rubric",  # a rubric that ADK ignores
+    "no-turns",  # a conversation in which nobody says anything
+    "test-file-sessions",  # a test file with more than one case
+    "unknown-tool",  # expected, and not declared by the agent
+    "unknown-argument",  # of a tool that the agent declares
+    "set-id",  # an eval_set_id or app name with which ADK fails when it saves its results
+    "same-set-id",  # two evalsets of an agent that an id does not tell apart
+    "stop-signal",  # a criterion expects another one than the simulated user gives
+    "judge",  # nobody can be asked: a key is missing, a model is unknown
+    "key",  # the agent's own model has no key
+    "environment",  # a line of `.env` that is not understood
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`fault` has place, words and severity: `error` stops a run or makes it worthless, `warning` may be meant."""
+
+    rule: Rule
+    fault: Fault

@@ -1,0 +1,146 @@
+"""Every rule over every file of a workspace."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.agents.declared_tools import DeclaredTools, declared_tools
+from workbench.agents.discovery import AgentFolder
+from workbench.agents.environment import agent_environment
+from workbench.agents.workspace import EvalsetEntry, Workspace, duplicate_set_ids
+from workbench.authoring.check.case_rules import case_problems, splits_a_path
+from workbench.authoring.check.criteria_rules import (
+    criteria_problems,
+    judge_problems,
+    model_problems,
+    use_problems,
+)
+from workbench.authoring.check.problem import Problem, Rule
+from workbench.judge.environment import JudgeEnvironment
+from workbench.metrics.registry import check_criteria
+from workbench.model.breaches import Breach
+from workbench.model.criteria import CriteriaConfig
+from workbench.model.evalset import BrokenCaseError
+from workbench.model.faults import Fault
+from workbench.model.places import json_path
+
+_NO_TOOLS = DeclaredTools({}, complete=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    scenarios: int = 0
+    conversations: int = 0
+
+    def plus(self, other: "_Counts") -> "_Counts":
+        return _Counts(self.scenarios + other.scenarios, self.conversations + other.conversations)
+
+
+def check_project(workspace: Workspace) -> list[Problem]:
+    """All problems of a workspace, by file and place. Reads every case, so it takes its time for large files."""
+    return sorted(
+        dict.fromkeys(_Check(workspace).problems()),
+        key=lambda problem: (str(problem.fault.file), problem.fault.line, problem.fault.column, problem.rule),
+    )
+
+
+class _Check:
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._tools: dict[Path, DeclaredTools] = {}
+        self._configs: dict[Path | None, tuple[CriteriaConfig, _Counts, set[Path]]] = {}
+
+    def problems(self) -> Iterator[Problem]:
+        for entry in self._workspace.evalsets:
+            yield from self._evalset(entry)
+        yield from self._same_ids()
+        for config, counts, folders in self._configs.values():
+            yield from self._config(config, counts, folders)
+        used = {entry.agent.folder for entry in self._workspace.evalsets if entry.agent is not None}
+        for agent in self._workspace.agents:
+            if agent.folder in used:
+                yield from self._agent(agent)
+
+    def _evalset(self, entry: EvalsetEntry) -> Iterator[Problem]:
+        document = entry.document
+        yield from (Problem("file", fault) for fault in document.check())
+        if entry.agent is None:
+            message = f"the evalset belongs to no agent: {entry.agent_reason}"
+            hint = "Put it into an agent's folder, or name one with --agent when you run it"
+            yield Problem("owner", Fault(entry.file, 0, 0, "", message, hint))
+        yield from self._frame(entry)
+        counts = _Counts()
+        for summary in document.cases:
+            try:
+                case = document.case(summary.index)
+            except BrokenCaseError:
+                continue  # Its faults are told.
+            one = _Counts(1, 0) if case.turns is None else _Counts(0, 1)
+            counts = counts.plus(one)
+            for rule, breach in case_problems(case, entry.criteria.config.criteria, self._tools_of(entry.agent)):
+                yield Problem(rule, document.fault(summary.index, breach))
+        self._note(entry, counts)
+
+    def _frame(self, entry: EvalsetEntry) -> Iterator[Problem]:
+        document = entry.document
+        if document.broken or not document.cases:
+            return
+        if splits_a_path(document.eval_set_id):
+            message = f"ADK fails when it saves results of the evalset `{document.eval_set_id}`: the id would be a path"
+            yield Problem(
+                "set-id", Fault(entry.file, 0, 0, "eval_set_id", message, "Use letters, digits and _", "warning")
+            )
+        if document.kind == "test" and document.format == "current" and len(document.cases) > 1:
+            message = f"a test file is meant to hold one session, and this one has {len(document.cases)} cases"
+            hint = "Name it *.evalset.json, or give each case a file"
+            yield Problem("test-file-sessions", Fault(entry.file, 0, 0, "", message, hint, "warning"))
+
+    def _note(self, entry: EvalsetEntry, counts: _Counts) -> None:
+        """Takes note of what the entry's config has to judge, and for whom."""
+        config = entry.criteria.config
+        known = self._configs.get(config.path, (config, _Counts(), set()))
+        folders = known[2] | ({entry.agent.folder} if entry.agent is not None else set())
+        self._configs[config.path] = (config, known[1].plus(counts), folders)
+
+    def _config(self, config: CriteriaConfig, counts: _Counts, folders: set[Path]) -> Iterator[Problem]:
+        if config.path is None:
+            return
+        yield from (Problem("config", fault) for fault in (*config.faults, *check_criteria(config)))
+        found = [*criteria_problems(config), *use_problems(config, counts.scenarios, counts.conversations)]
+        for folder in sorted(folders):
+            environment = agent_environment(folder, os.environ)
+            found += judge_problems(config, JudgeEnvironment(environment.fingerprint, environment.values))
+        yield from _in_config(config, found)
+
+    def _same_ids(self) -> Iterator[Problem]:
+        for (_, set_id), entries in duplicate_set_ids(self._workspace).items():
+            for entry in entries[1:]:
+                message = f"the eval_set_id `{set_id}` stands in {entries[0].relative}, too"
+                hint = "Give it another one: results are kept by this id"
+                yield Problem("same-set-id", Fault(entry.file, 0, 0, "eval_set_id", message, hint, "warning"))
+
+    def _agent(self, agent: AgentFolder) -> Iterator[Problem]:
+        environment = agent_environment(agent.folder, os.environ)
+        place = environment.file or agent.definition
+        for warning in environment.warnings:
+            yield Problem("environment", Fault(place, 0, 0, "", warning, "", "warning"))
+        for missing in model_problems(self._tools_of(agent).models, environment.values):
+            message = f"the agent {agent.name} cannot run: {missing}"
+            hint = "Set GOOGLE_API_KEY, or what Vertex needs, in the agent's .env or in the environment"
+            yield Problem("key", Fault(agent.definition, 0, 0, "", message, hint, "warning"))
+
+    def _tools_of(self, agent: AgentFolder | None) -> DeclaredTools:
+        if agent is None:
+            return _NO_TOOLS
+        if agent.folder not in self._tools:
+            self._tools[agent.folder] = declared_tools(agent)
+        return self._tools[agent.folder]
+
+
+def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> Iterator[Problem]:
+    assert config.path is not None  # the defaults have no problems
+    for rule, breach in found:
+        path = json_path(breach.location)
+        line, column = config.place(path)
+        yield Problem(rule, Fault(config.path, line, column, path, breach.message, breach.hint, breach.severity))

@@ -1,0 +1,131 @@
+"""The command `check`: what is wrong with evalsets and criteria, before it costs a run."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from workbench.cli.refusal import Refused
+from workbench.cli.streams import has_failed, write_line
+from workbench.text import plain
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import Workspace
+    from workbench.authoring.check.problem import Problem
+
+SCHEMA = "agent-workbench/check/1"
+_FILE = click.Path(path_type=Path)
+_CLEAN, _WARNINGS, _ERRORS = 0, 1, 2
+
+_DESCRIPTION = """Finds what is wrong with evalsets and criteria before it costs a run. Reads files only: no agent
+runs and no model is asked.
+
+\b
+PATH  a folder, an agent's folder or an evalset file  [default: this folder]
+
+\b
+Exit codes
+    0  nothing found
+    1  warnings: odd, and perhaps not meant; or nothing to check
+    2  errors: a run would be refused, or the command line is wrong
+"""
+
+
+@click.command(
+    "check",
+    help=_DESCRIPTION,
+    short_help="Finds what is wrong before it costs a run.",
+    options_metavar="[OPTIONS]",
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: name.replace("_", "-"),
+        "max_content_width": 110,
+    },
+)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=_FILE)
+@click.option("--config", "--config-file-path", "config", type=_FILE, metavar="FILE", help="Criteria for all evalsets.")
+@click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
+def check_command(paths: tuple[Path, ...], config: Path | None, as_json: bool) -> int:
+    """Checks a project; the exit code."""
+    from workbench.agents.owners import OwnersFileError
+    from workbench.agents.workspace import open_targets
+    from workbench.authoring.check.project import check_project
+
+    if config is not None and not config.is_file():
+        raise Refused(f"--config {config}: there is no such file")
+    try:
+        workspace = open_targets(paths or (Path(),), config=config)
+    except (FileNotFoundError, OwnersFileError) as error:
+        raise Refused(str(error)) from None
+    problems = check_project(workspace)
+    if as_json:
+        write_line(sys.stdout, json.dumps(_report(workspace, problems)))
+    else:
+        _say(workspace, problems)
+    severities = {problem.fault.severity for problem in problems}
+    if has_failed(sys.stdout):
+        return _ERRORS
+    if "error" in severities:
+        return _ERRORS
+    return _CLEAN if workspace.evalsets and not severities else _WARNINGS
+
+
+def _say(workspace: "Workspace", problems: "list[Problem]") -> None:
+    for problem in problems:
+        fault = problem.fault
+        where, words = fault.where(_shown(workspace, fault.file)), f"{fault.message} [{problem.rule}]"
+        write_line(sys.stdout, plain(f"{fault.severity}: {where}: {words}"))
+        if fault.hint:
+            write_line(sys.stdout, plain(f"    {fault.hint}"))
+    summary = _summary(workspace, problems)
+    files = _count(summary["files"], "evalset file")
+    if not workspace.evalsets:
+        write_line(sys.stderr, plain(f"No evalsets in {workspace.target}"))
+    elif not problems:
+        write_line(sys.stderr, f"{files}, {_count(summary['cases'], 'case')}: nothing found")
+    else:
+        errors, warnings = _count(summary["errors"], "error"), _count(summary["warnings"], "warning")
+        write_line(sys.stderr, f"{files}, {_count(summary['cases'], 'case')}: {errors}, {warnings}")
+
+
+def _report(workspace: "Workspace", problems: "list[Problem]") -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "root": str(workspace.root),
+        "summary": _summary(workspace, problems),
+        "problems": [
+            {
+                "severity": problem.fault.severity,
+                "rule": problem.rule,
+                "file": _shown(workspace, problem.fault.file),
+                "line": problem.fault.line or None,
+                "column": problem.fault.column or None,
+                "json_path": problem.fault.json_path,
+                "message": problem.fault.message,
+                "hint": problem.fault.hint,
+            }
+            for problem in problems
+        ],
+    }
+
+
+def _summary(workspace: "Workspace", problems: "list[Problem]") -> dict[str, int]:
+    errors = sum(problem.fault.severity == "error" for problem in problems)
+    return {
+        "files": len(workspace.evalsets),
+        "cases": sum(len(entry.document.cases) for entry in workspace.evalsets),
+        "errors": errors,
+        "warnings": len(problems) - errors,
+    }
+
+
+def _shown(workspace: "Workspace", file: Path) -> str:
+    from workbench.agents.ownership import relative_to
+
+    return relative_to(file, workspace.root)
+
+
+def _count(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number} {what}s"
