@@ -4,6 +4,7 @@ Both panes, the bar and the notices read these, so that one status has one face.
 in small letters.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -36,3 +37,31 @@ FACES: dict[Status, Face] = {
 }
 COUNTED: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated")
 """The verdicts of a case in the order in which counts are written."""
+
+LABELS: Mapping[str, Face] = {
+    "contradictory": Face("✗", "contradictory", "status-failed", 0),
+    "disputed": Face("±", "disputed", "status-error", 1),
+    "unsupported": Face("○", "unsupported", "status-not-evaluated", 2),
+    "unlabelled": Face("!", "unlabelled", "status-error", 3),
+    "supported": Face("✓", "supported", "status-passed", 4),
+    "not_applicable": Face("–", "not applicable", "status-not-applicable", 5),
+}
+"""What a judge said of a sentence, the worst first."""
+HOLDS = frozenset({"supported", "not_applicable"})
+"""The labels of sentences that count for an answer."""
+
+VERDICTS: Mapping[str, Face] = {
+    "no": Face("✗", "no", "status-failed", 0),
+    "invalid": Face("✗", "invalid", "status-failed", 0),
+    "unread": Face("!", "unread", "status-error", 1),
+    "missing": Face("!", "missing", "status-error", 2),
+    "unclear": Face("?", "unclear", "status-not-evaluated", 3),
+    "yes": Face("✓", "yes", "status-passed", 4),
+    "valid": Face("✓", "valid", "status-passed", 4),
+}
+"""What a judge said to a question, and what was made of it where that could not be read."""
+
+SPLIT = Face("◐", "split", "status-not-evaluated", 0)
+"""The votes of a judge disagree."""
+HEURISTIC = Face("≈", "heuristic", "status-not-evaluated", 0)
+"""Rules judged, not a language model."""

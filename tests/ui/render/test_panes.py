@@ -12,6 +12,7 @@ from tests.ui.transcripts import RAISED, execute, recorded, turn
 from workbench.events import CaseError, CaseRef, CaseStatus, MetricResult, PlannedCase
 from workbench.store import CaseRecord, Turn
 from workbench.ui.cells import cell_len
+from workbench.ui.render import log
 from workbench.ui.render.document import Subject
 from workbench.ui.render.lines import text_of, width_of
 from workbench.ui.render.panes import PANES
@@ -153,4 +154,4 @@ def test_an_error_without_words_still_says_what_kind_it_is() -> None:
 
 def test_the_error_is_the_first_line_of_the_log() -> None:
     record = execute([turn("hi")], [], error=RAISED)
-    assert text_of(PANES[2].build(Subject(record), View(80)).lines[0]).startswith(" ! KeyError: 'Z-99'")
+    assert text_of(log.build(Subject(record), View(80)).lines[0]).startswith(" ! KeyError: 'Z-99'")

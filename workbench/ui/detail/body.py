@@ -3,76 +3,128 @@
 from typing import ClassVar
 
 from rich.segment import Segment
+from rich.style import Style
 from textual.cache import LRUCache
-from textual.geometry import Size
+from textual.events import Click
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from workbench.ui.detail.aside import Aside, Layout, layout
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
-from workbench.ui.render.document import Document
+from workbench.ui.render.document import Document, Item
+from workbench.ui.render.lines import Segment as Piece
 from workbench.ui.widgets.rows import thumb
 from workbench.ui.widgets.strips import joined
 
 _WHEEL = 3
 """Lines a step of the mouse wheel."""
+_LEAD = 4
+"""So many lines of headings above an item are shown with it."""
 
 
 class Body(Widget, can_focus=True, inherit_bindings=False):
-    """The lines of a `Document`, scrolled. Keys come from outside.
+    """The lines of a `Document`, scrolled, with a cursor if it has items. Keys come from outside.
 
     It scrolls by itself: Textual's own scrolling lays the whole screen out again whenever the number of lines changes,
     which would make three frames of each step from case to case.
     """
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*COMPONENTS, "body--thumb"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *COMPONENTS,
+        "body--thumb",
+        "body--edge",
+        "body--cursor",
+        "body--cursor-blurred",
+    }
     DEFAULT_CSS = """
     Body {
         height: 1fr;
-    }
-    Body > .body--thumb {
-        color: $scrollbar;
+        & > .body--thumb { color: $scrollbar; }
+        & > .body--edge { color: $accent; }
+        & > .body--cursor { background: $block-cursor-background; }
+        & > .body--cursor-blurred { background: $block-cursor-blurred-background; }
+        /* In sixteen colours there is no quiet background: the edge says it alone. */
+        &:ansi > .body--cursor, &:ansi > .body--cursor-blurred { background: transparent; }
     }
     """ + component_css("Body")
 
     class Moved(Message):
-        """The first line in sight is another one."""
+        """The first line in sight is another one, or the cursor stands on another item."""
 
     class Resized(Message):
         """There is another room for lines."""
+
+    class Picked(Message):
+        """The item under the cursor was clicked on."""
 
     def __init__(self) -> None:
         super().__init__()
         self.document = Document()
         self.top = 0
         """The first line in sight."""
+        self.cursor = 0
+        """The number of the item that the cursor stands on."""
+        self._pointed = range(0)
+        """Lines that were jumped to, until something moves."""
+        self._with_aside = False
+        self._aside = Aside()
         self._shown_at = Size()
         """The size for which the document was made."""
         self._strips: LRUCache[int, Strip] = LRUCache(2000)
         self._painter = Painter(self)
 
+    # What is where
+
+    def room(self, *, aside: bool = False) -> int:
+        """The cells of a line of the document."""
+        return layout(self.size, aside=aside).width
+
     @property
-    def room(self) -> int:
-        """The cells of a line; the last column is the scroll bar's."""
-        return max(self.size.width - 1, 0)
+    def shares(self) -> Layout:
+        """How the room is shared now."""
+        return layout(self.size, aside=self._with_aside)
+
+    @property
+    def height(self) -> int:
+        """How many lines of the document are in sight."""
+        return self.shares.height
 
     @property
     def last_top(self) -> int:
         """The furthest that can be scrolled to."""
-        return max(len(self.document.lines) - self.size.height, 0)
+        return max(len(self.document.lines) - self.height, 0)
 
     @property
     def at_end(self) -> bool:
         """Whether the last line is in sight."""
         return self.top >= self.last_top
 
-    def show(self, document: Document, top: int) -> None:
-        """Shows another document from line `top` on, or as near to that as its length allows."""
+    @property
+    def item(self) -> Item | None:
+        """What the cursor stands on; None in a document without items."""
+        items = self.document.items
+        return items[min(self.cursor, len(items) - 1)] if items else None
+
+    # What is shown
+
+    def show(
+        self, document: Document, top: int, *, cursor: int = 0, aside: bool = False, pointed: range = range(0)
+    ) -> None:
+        """Shows another document from line `top` on, or as near to that as its length allows, with the cursor on that
+        item and in sight."""
         self.document = document
+        self._with_aside = aside
+        self._pointed = pointed
         self._shown_at = self.size
         self._strips.clear()
+        self.cursor = min(cursor, max(len(document.items) - 1, 0))
+        self._aside.show(self.item, self.shares)
         self.top = -1
         self.go_to(top)
+        if document.items:
+            self._show_item()
 
     def go_to(self, line: int) -> bool:
         """Scrolls so that `line` is the first in sight, or as near to that as possible; whether that moved anything."""
@@ -84,21 +136,149 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         self.post_message(self.Moved())
         return True
 
+    def forget_pointed(self) -> None:
+        """What was jumped to is no longer marked."""
+        if self._pointed:
+            self._pointed = range(0)
+            self.refresh()
+
+    # The cursor
+
+    def step(self, step: int) -> bool:
+        """To the next (1) or previous (-1) item; what is longer than the room, or stands outside of the items, is
+        scrolled through first. Whether that moved anything."""
+        item = self.item
+        if item is None:
+            return self.go_to(self.top + step)
+        hidden = item.end > self.top + self.height if step > 0 else item.start < self.top
+        wanted = self.cursor + step
+        if hidden or not 0 <= wanted < len(self.document.items):
+            return self.go_to(self.top + step)
+        return self.stand_on(wanted, from_below=step < 0)
+
+    def page(self, step: int) -> bool:
+        """Half a page on, or back: of the aside as long as there is more of it."""
+        if self._aside.page(step):
+            self._refresh_aside()
+            return True
+        half = max(self.height // 2, 1) * step
+        item = self.item
+        if item is None:
+            return self.go_to(self.top + half)
+        if item.end - item.start > self.height:
+            return self.go_to(self.top + half)
+        wanted = self.document.item_at(item.start + half)
+        if wanted == self.cursor:
+            wanted = min(max(self.cursor + step, 0), len(self.document.items) - 1)
+        return self.stand_on(wanted) or self.go_to(self.top + half)
+
+    def to_end(self, *, last: bool) -> bool:
+        """To the first or the last line, and the item there."""
+        moved = False
+        if self.document.items:
+            moved = self.stand_on(len(self.document.items) - 1 if last else 0)
+        return self.go_to(self.last_top if last else 0) or moved
+
+    def stand_on(self, number: int, *, from_below: bool = False) -> bool:
+        """Puts the cursor on an item, and shows it; whether it stood elsewhere."""
+        before = self.item
+        self.cursor = min(max(number, 0), max(len(self.document.items) - 1, 0))
+        item = self.item
+        if before is item or before is None or item is None:
+            return False
+        self._aside.show(item, self.shares)
+        if not self._show_item(from_below=from_below):
+            for changed in (before, item):
+                self._refresh_lines(changed.start, changed.end)
+            self._refresh_aside()
+            self.post_message(self.Moved())
+        return True
+
+    def _show_item(self, *, from_below: bool = False) -> bool:
+        """Scrolls as little as possible; whether it scrolled."""
+        item, height = self.item, self.height
+        if item is None:
+            return False
+        above = self.document.items[self.cursor - 1].end if self.cursor else 0
+        start = above if item.start - above <= _LEAD or not self.cursor else item.start
+        if item.end - start > height:
+            start = item.start
+        if item.end - item.start > height:
+            return self.go_to(item.end - height if from_below else item.start)
+        if start < self.top:
+            return self.go_to(start)
+        return item.end > self.top + height and self.go_to(item.end - height)
+
+    def _refresh_lines(self, start: int, end: int) -> None:
+        first, last = max(start - self.top, 0), min(end - self.top, self.height)
+        if first < last:
+            self.refresh(Region(0, first, self.shares.width, last - first))
+
+    def _refresh_aside(self) -> None:
+        shares = self.shares
+        if shares.beside:
+            self.refresh(Region(shares.width + 1, 0, self.size.width - shares.width - 1, self.size.height))
+        elif shares.aside_height:
+            self.refresh(Region(0, shares.height, self.size.width, self.size.height - shares.height))
+
+    # Drawing
+
     def render_line(self, y: int) -> Strip:
         if self._shown_at != self.size:
             # Drawing is what cannot be missed: the resize event of a widget that was just shown sometimes is.
             self._shown_at = self.size
             self._strips.clear()
             self.post_message(self.Resized())
-        index = self.top + y
+        shares = self.shares
+        if y >= shares.height:
+            return self._below(y - shares.height, shares)
+        in_thumb = y in thumb(len(self.document.lines), shares.height, self.top)
+        bar = Segment("▐", self.get_component_rich_style("body--thumb")) if in_thumb else Segment(" ", self.rich_style)
+        segments = [*self._listed(self.top + y, shares.width), bar]
+        if shares.beside:
+            told = (Piece(" │ ", "rule"), *self._aside.line(y))
+            segments += self._painter.strip(told, self.size.width - shares.width - 1)
+        return Strip(joined(segments), self.size.width)
+
+    def _listed(self, index: int, width: int) -> Strip:
+        """A line of the document, as the cursor and a jump make it look."""
         strip = self._strips.get(index)
         if strip is None:
             lines = self.document.lines
-            strip = self._painter.strip(lines[index] if index < len(lines) else (), self.room)
+            strip = self._painter.strip(lines[index] if index < len(lines) else (), width)
             self._strips[index] = strip
-        in_thumb = y in thumb(len(self.document.lines), self.size.height, self.top)
-        bar = Segment("▐", self.get_component_rich_style("body--thumb")) if in_thumb else Segment(" ", self.rich_style)
-        return Strip(joined([*strip, bar]), self.size.width)
+        item = self.item
+        if index in self._pointed or (item is not None and item.start <= index < item.end):
+            return self._under_cursor(strip, width)
+        return strip
+
+    def _under_cursor(self, strip: Strip, width: int) -> Strip:
+        look = "body--cursor" if self.has_focus else "body--cursor-blurred"
+        background = Style(bgcolor=self.get_component_rich_style(look).bgcolor)
+        edge = Segment("▌", self.get_component_rich_style("body--edge"))
+        rest = strip.crop(1, width)
+        return Strip(Segment.apply_style([edge, *rest], post_style=background), width)
+
+    def _below(self, y: int, shares: Layout) -> Strip:
+        line = (Piece("─" * self.size.width, "rule"),) if y == 0 else (Piece(" "), *self._aside.line(y - 1))
+        return self._painter.strip(line, self.size.width)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._strips.clear()
+        self._painter.forget()
+
+    # What the terminal says
+
+    def on_focus(self) -> None:
+        self._cursor_look_changed()
+
+    def on_blur(self) -> None:
+        self._cursor_look_changed()
+
+    def _cursor_look_changed(self) -> None:
+        if (item := self.item) is not None:
+            self._refresh_lines(item.start, item.end)
 
     def on_mouse_scroll_down(self) -> None:
         self.go_to(self.top + _WHEEL)
@@ -106,7 +286,11 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     def on_mouse_scroll_up(self) -> None:
         self.go_to(self.top - _WHEEL)
 
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        self._strips.clear()
-        self._painter.forget()
+    def on_click(self, event: Click) -> None:
+        line = self.top + event.y
+        if event.y >= self.height or not self.document.items:
+            return
+        number = self.document.item_at(line)
+        item = self.document.items[number]
+        if item.start <= line < item.end and not self.stand_on(number):
+            self.post_message(self.Picked())

@@ -25,18 +25,18 @@ class Head(Widget):
             super().__init__()
             self.index = index
 
-    def __init__(self, titles: tuple[str, ...]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.titles = titles
+        self._titles: tuple[str, ...] = ()
         self._chosen = 0
         self._position = ""
         self._summary: Line = ()
         self._painter = Painter(self)
 
-    def show(self, chosen: int, position: str, summary: Line) -> None:
-        """Shows which pane is open, the turn in sight, and the summary."""
-        if (chosen, position, summary) != (self._chosen, self._position, self._summary):
-            self._chosen, self._position, self._summary = chosen, position, summary
+    def show(self, titles: tuple[str, ...], chosen: int, position: str, summary: Line) -> None:
+        """Shows the panes and which is open, the turn in sight, and the summary."""
+        if (titles, chosen, position, summary) != (self._titles, self._chosen, self._position, self._summary):
+            self._titles, self._chosen, self._position, self._summary = titles, chosen, position, summary
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -54,11 +54,13 @@ class Head(Widget):
 
     def _strip_line(self, width: int) -> Line:
         line: list[Segment] = []
-        for index, title in enumerate(self.titles):
+        for index, tab in enumerate(tabs(self._titles, self._chosen, width)):
+            digit, _, title = tab.strip(" ").partition(" ")
+            before, after = len(tab) - len(tab.lstrip(" ")), len(tab) - len(tab.rstrip(" "))
             line += [
-                Segment(f" {index + 1} ", "tab"),
+                Segment(f"{' ' * before}{digit} ", "tab"),
                 Segment(title, "tab-chosen" if index == self._chosen else "tab"),
-                Segment(" "),
+                Segment(" " * after),
             ]
         room = width - width_of(tuple(line)) - cell_len(self._position) - 1
         if self._position and room >= 0:
@@ -68,8 +70,21 @@ class Head(Widget):
     def _places(self) -> list[tuple[int, int]]:
         places: list[tuple[int, int]] = []
         start = 0
-        for title in self.titles:
-            end = start + 3 + cell_len(title) + 1
-            places.append((start, end))
-            start = end
+        for tab in tabs(self._titles, self._chosen, self.size.width):
+            places.append((start, start + cell_len(tab)))
+            start += cell_len(tab)
         return places
+
+
+def tabs(titles: tuple[str, ...], chosen: int, width: int) -> list[str]:
+    """The names of the panes with their digits, in `width` cells: with less air where it is scarce, and then all but
+    the chosen one cut to as many letters as there is room for."""
+    wide = [f" {number} {title} " for number, title in enumerate(titles, 1)]
+    if sum(map(cell_len, wide)) <= width:
+        return wide
+    for letters in range(max(map(len, titles)), 0, -1):
+        cut = [title if number == chosen else title[:letters] for number, title in enumerate(titles)]
+        tight = [f" {number} {title}" for number, title in enumerate(cut, 1)]
+        if sum(map(cell_len, tight)) <= width:
+            return tight
+    return [f" {number}" if number - 1 != chosen else f" {number} {title}" for number, title in enumerate(titles, 1)]

@@ -1,6 +1,7 @@
 """The detail of one case: frame and verdict, the strip of panes, and the pane that is open."""
 
 import re
+from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
 from textual.app import ComposeResult
@@ -16,15 +17,25 @@ from workbench.store import CaseRecord
 from workbench.ui.cells import cell_len
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.head import Head
-from workbench.ui.render.document import Document, Subject
+from workbench.ui.render.document import Document, Item, Subject, Target
 from workbench.ui.render.lines import text_of, width_of
-from workbench.ui.render.panes import PANES
+from workbench.ui.render.panes import PANES, Pane, panes_of
 from workbench.ui.render.rows import View
 from workbench.ui.render.title import summary, title, verdict
 
 Direction: TypeAlias = Literal["down", "up", "page_down", "page_up", "top", "bottom", "left", "right"]
 _COPY_WIDTH = 1000
 _RULE = re.compile("─{4,}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a reader was before a jump to another pane."""
+
+    pane: str
+    item: str
+    top: int
+    full: bool
 
 
 class CaseDetail(Widget):
@@ -41,13 +52,17 @@ class CaseDetail(Widget):
     }
     """
 
-    pane_titles: tuple[str, ...] = tuple(pane.title for pane in PANES)
-
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._subject = Subject()
-        self._pane = 0
+        self._panes: tuple[Pane, ...] = panes_of(self._subject)
+        self._wanted = PANES[0].title
+        """The pane that was asked for last; a case that has none such shows its first one."""
         self._full = False
+        self._opened: set[str] = set()
+        """The items of any pane that are unfolded."""
+        self._places: list[_Place] = []
+        """Where to go back to, the newest last."""
         self._turn: int | None = None
         """The turn that was jumped to, as long as nothing else was scrolled to."""
         self._touched = False
@@ -56,27 +71,42 @@ class CaseDetail(Widget):
         self._stage: tuple[object, ...] = ()
         self._open_ended = False
         """Of the document in sight: its subject, the stage that was in, and whether more was to come."""
-        self._head = Head(self.pane_titles)
+        self._head = Head()
         self._body = Body()
 
     def compose(self) -> ComposeResult:
         yield self._head
         yield self._body
 
+    @property
+    def pane_titles(self) -> tuple[str, ...]:
+        """The panes of the case, in the order of their digits."""
+        return tuple(pane.title for pane in self._panes)
+
+    @property
+    def _pane(self) -> Pane:
+        return next((pane for pane in self._panes if pane.title == self._wanted), self._panes[0])
+
     def show(self, record: CaseRecord | None, entry: EvalsetEntry | None, case: EvalCase | None) -> None:
         """Shows another subject from its first problem on; the same case again (run anew, say) is only brought up to
         date."""
         before, self._subject = self._subject, Subject(record, entry, case)
+        self._panes = panes_of(self._subject)
         if before.identity == self._subject.identity:
             self.refresh_record()
         else:
+            if self._places:
+                self._wanted = self._places[0].pane
             self._full = self._touched = False
+            self._places.clear()
+            self._opened.clear()
             self._open()
 
     def refresh_record(self) -> None:
         """The record that is shown may have changed in place."""
         if self._subject.stage == self._stage:
             return
+        self._panes = panes_of(self._subject)
         if not self._touched:
             self._open()
             return
@@ -85,18 +115,26 @@ class CaseDetail(Widget):
 
     def show_pane(self, n: int) -> None:
         """Opens the pane with digit `n`; others are ignored."""
-        if 1 <= n <= len(PANES) and n - 1 != self._pane:
-            self._pane, self._full, self._touched = n - 1, False, False
+        if 1 <= n <= len(self._panes) and self._panes[n - 1] is not self._pane:
+            self._places.clear()
+            self._wanted, self._full, self._touched = self._panes[n - 1].title, False, False
             self._open()
 
     def copy_text(self) -> tuple[str, str] | None:
-        """What it is, and the text: of the turn in sight, or of a pane whose text is not cut into turns."""
+        """What it is, and the text: of the item under the cursor, of the turn in sight, or of a pane that has
+        neither."""
         if self._subject == Subject():
             return None
-        document = PANES[self._pane].build(self._subject, View(_COPY_WIDTH, full=True, stacked=True))
-        name, lines = PANES[self._pane].title, document.lines
-        turn = self._turn_in_sight()
-        if PANES[self._pane].by_turns and turn is not None and turn < len(document.turns):
+        pane = self._pane
+        document = pane.build(self._subject, View(_COPY_WIDTH, full=True, stacked=True))
+        name, lines = pane.title, document.lines
+        turn, item = self._turn_in_sight(), self._body.item
+        number = document.item_named(item.key) if item is not None else None
+        if number is not None:
+            copied = document.items[number]
+            lines = [*lines[copied.start : copied.end], *(copied.aside(_COPY_WIDTH) if copied.aside else ())]
+            name = f"one of {pane.title}"
+        elif pane.by_turns and turn is not None and turn < len(document.turns):
             start, *rest = document.turns[turn:]
             lines = lines[start if turn else 0 : rest[0] if rest else None]
             name = f"turn {turn + 1}"
@@ -104,17 +142,31 @@ class CaseDetail(Widget):
         return f"{name} of {title(self._subject, 80)}", text.strip("\n")
 
     def move(self, direction: Direction) -> bool:
-        """Scrolls the pane, unfolds ("right") or folds ("left") what is long; whether anything changed."""
+        """Scrolls the pane, or moves its cursor; unfolds ("right") what is long, or goes to where it came from; folds
+        ("left"), or goes back from there. Whether anything changed."""
         body = self._body
-        if direction in ("left", "right"):
-            return self._set_full(direction == "right")
-        half = max(body.size.height // 2, 1)
-        steps = {"down": 1, "up": -1, "page_down": half, "page_up": -half}
+        if direction == "right":
+            return self._go_in() if body.item is not None else self._set_full(True)
+        if direction == "left":
+            return self._go_out() if body.item is not None or self._places else self._set_full(False)
         self._touched = True
         self._turn = None
-        if direction in steps:
-            return body.go_to(body.top + steps[direction])
-        return body.go_to(0 if direction == "top" else body.last_top)
+        body.forget_pointed()
+        if direction in ("down", "up"):
+            return body.step(1 if direction == "down" else -1)
+        if direction in ("page_down", "page_up"):
+            return body.page(1 if direction == "page_down" else -1)
+        return body.to_end(last=direction == "bottom")
+
+    def go_back(self) -> bool:
+        """Back to where the last jump began; False if there was none."""
+        if not self._places:
+            return False
+        place = self._places.pop()
+        self._wanted, self._full = place.pane, place.full
+        document = self._build()
+        self._lay_out(document, place.top, place.item)
+        return True
 
     def action_next_turn(self) -> None:
         """To the start of the next turn."""
@@ -125,8 +177,14 @@ class CaseDetail(Widget):
         self._go_to_turn(-1)
 
     def action_toggle_full(self) -> None:
-        """Unfolds what is long, or folds it again."""
-        self._set_full(not self._full)
+        """Unfolds what is long, or folds it again; goes to where an item came from."""
+        item = self._body.item
+        if item is None:
+            self._set_full(not self._full)
+        elif item.key in self._opened and not item.targets:
+            self._go_out()
+        else:
+            self._go_in()
 
     def focus(self, scroll_visible: bool = True) -> Self:
         """Hands the focus to the pane."""
@@ -146,6 +204,10 @@ class CaseDetail(Widget):
     def on_body_moved(self, event: Body.Moved) -> None:
         event.stop()
         self._write_head()
+
+    def on_body_picked(self, event: Body.Picked) -> None:
+        event.stop()
+        self.action_toggle_full()
 
     def on_head_chosen(self, event: Head.Chosen) -> None:
         event.stop()
@@ -167,11 +229,19 @@ class CaseDetail(Widget):
             top = len(document.lines)
         else:
             top = 0 if document.opening is None else document.turns[document.opening]
-        self._lay_out(document, top)
+        key = document.items[document.opening_item].key if document.items else ""
+        self._lay_out(document, top, key)
 
     def _keep_place(self) -> None:
-        """Lays the pane out anew with the same turn at the top, and the same distance into it."""
+        """Lays the pane out anew with the same item on the same line, or the same turn at the top and the same distance
+        into it."""
         body = self._body
+        if (item := body.item) is not None:
+            document = self._build()
+            number = document.item_named(item.key)
+            start = document.items[number].start if number is not None else item.start
+            self._lay_out(document, start - (item.start - body.top))
+            return
         turn = body.document.turn_at(body.top)
         offset = body.top - (body.document.turns[turn] if turn is not None else 0)
         document = self._build()
@@ -179,16 +249,69 @@ class CaseDetail(Widget):
         self._lay_out(document, start + offset)
 
     def _build(self) -> Document:
-        room = self._body.room
-        return PANES[self._pane].build(self._subject, View(room, self._full)) if room > 0 else Document()
+        pane = self._pane
+        document = self._built(pane, aside=pane.aside)
+        # Without items there is nothing to tell beside them, and all the room is the document's.
+        return document if document.items or not pane.aside else self._built(pane, aside=False)
 
-    def _lay_out(self, document: Document, top: int) -> None:
-        record = self._subject.record
+    def _built(self, pane: Pane, *, aside: bool) -> Document:
+        room = self._body.room(aside=aside)
+        view = View(room, self._full, opened=frozenset(self._opened))
+        return pane.build(self._subject, view) if room > 0 else Document()
+
+    def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
+        """Shows a document with the cursor on the item named `key`; without one it stays on its item."""
+        record, item = self._subject.record, self._body.item
         self._shown = self._subject
         self._stage, self._open_ended = self._subject.stage, record is not None and not record.finished
-        self._body.show(document, top)
+        if key is None and item is not None:
+            key = item.key
+        cursor = document.item_named(key) if key else None
+        aside = self._pane.aside and bool(document.items)
+        self._body.show(document, top, cursor=cursor or 0, aside=aside, pointed=pointed)
         self._write_head()
         self._write_title()
+
+    def _go_in(self) -> bool:
+        """Unfolds the item under the cursor; where there is nothing (more) to unfold, goes to where it came from."""
+        item = self._body.item
+        if item is None:
+            return False
+        if item.opens and item.key not in self._opened:
+            self._opened.add(item.key)
+            self._touched = True
+            self._keep_place()
+            return True
+        return any(self._jump(item, target) for target in item.targets)
+
+    def _go_out(self) -> bool:
+        """Folds the item under the cursor, else goes back from a jump."""
+        item = self._body.item
+        if item is not None and item.key in self._opened and not self._places:
+            self._opened.discard(item.key)
+            self._touched = True
+            self._keep_place()
+            return True
+        return self.go_back()
+
+    def _jump(self, item: Item, target: Target) -> bool:
+        """To the first of the places that is there, in another pane; False if none is."""
+        before = _Place(self._pane.title, item.key, self._body.top, self._full)
+        if target.pane not in self.pane_titles:
+            return False
+        self._wanted, self._full = target.pane, target.pane == "Log"
+        self._opened.update(target.places)
+        document = self._build()
+        place = next((name for name in target.places if name in document.places), None)
+        if place is None:
+            self._wanted, self._full = before.pane, before.full
+            self._opened.difference_update(target.places)
+            return False
+        self._places.append(before)
+        self._touched, self._turn = True, None
+        lines = document.places[place]
+        self._lay_out(document, max(lines.start - 3, 0), place, range(0) if document.items else lines)
+        return True
 
     def _set_full(self, full: bool) -> bool:
         if full == self._full or (full and not self._body.document.folded):
@@ -199,28 +322,37 @@ class CaseDetail(Widget):
         return True
 
     def _go_to_turn(self, step: int) -> None:
-        turns = self._body.document.turns
+        document, body = self._body.document, self._body
         current = self._turn_in_sight()
-        if current is not None and 0 <= current + step < len(turns):
-            self._touched = True
-            self._turn = current + step
-            self._body.go_to(turns[self._turn])
-            self._write_head()
+        if current is None or not 0 <= current + step < len(document.turns):
+            return
+        self._touched = True
+        self._turn = current + step
+        start = document.turns[self._turn]
+        if document.items:
+            number = document.item_at(start)
+            body.stand_on(number if document.items[number].start >= start else number + 1)
+        body.go_to(start)
+        self._write_head()
 
     def _turn_in_sight(self) -> int | None:
-        """The turn that was jumped to, else the one at the top of the pane; at the very end the last one."""
+        """The turn that was jumped to, else that of the cursor, else the one at the top of the pane; at the very end
+        the last one."""
         document, body = self._body.document, self._body
         if self._turn is not None and self._turn < len(document.turns):
             return self._turn
+        if body.item is not None:
+            return document.turn_at(body.item.start)
         if document.turns and body.at_end and body.top > 0:
             return len(document.turns) - 1
         return document.turn_at(body.top)
 
     def _write_head(self) -> None:
         turn, count = self._turn_in_sight(), len(self._body.document.turns)
-        named = turn is not None and count > 1 and PANES[self._pane].by_turns
+        named = turn is not None and count > 1 and self._pane.by_turns
         position = f"turn {(turn or 0) + 1} of {count}" if named else ""
-        self._head.show(self._pane, position, summary(self._subject, max(self._head.size.width - 2, 0)))
+        chosen = self._panes.index(self._pane)
+        self._head.show(self.pane_titles, chosen, position, summary(self._subject, max(self._head.size.width - 2, 0)))
 
     def _write_title(self) -> None:
         """`agent › evalset › case ──── ✗ FAIL` in the frame, the verdict at its right end."""

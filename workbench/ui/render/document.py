@@ -1,8 +1,9 @@
 """What a pane shows: lines, and where in them the turns begin."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry
 from workbench.model.evalset import EvalCase
@@ -42,13 +43,15 @@ class Subject:
             return id(self.entry), id(self.case)
         acted = sum(len(turn.acted) + (turn.actual is not None) for turn in record.turns)
         printed = tuple((len(text), text[-20:]) for text in record.output.values())
-        scored = tuple((result.name, result.status, result.score) for result in record.metrics.values())
+        # The results themselves: they never change, and what is scored again may differ in its reasons only.
+        scored = [*record.metrics.values(), *(result for turn in record.turns for result in turn.metrics.values())]
         return (
             id(record),
             id(self.entry),
             id(self.case),
             record.state,
             len(record.turns),
+            len(record.simulated),
             acted,
             scored,
             printed,
@@ -56,17 +59,77 @@ class Subject:
         )
 
 
+class Target(NamedTuple):
+    """A place in another pane: the pane's title, and places (the first that is there) as `Document.places` names
+    them."""
+
+    pane: str
+    places: tuple[str, ...]
+
+
+Aside: TypeAlias = Callable[[int], Iterable[Line]]
+"""What is to be told of an item beside it, on lines of so many cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Lines `start` to `end` (exclusive) that the cursor takes as one. `key` names the item in every layout of the
+    document; `opens`: there is more of it, shown where the view has its key among those opened; `targets`: where it
+    came from, the first that is there. The first cell of its lines is blank: the cursor's mark stands there."""
+
+    key: str
+    start: int
+    end: int
+    opens: bool = False
+    targets: tuple[Target, ...] = ()
+    aside: Aside | None = None
+
+
 @dataclass(slots=True)
 class Document:
     """Lines laid out for one width. `turns` holds the line at which each turn begins, `opening` the index of the
-    turn to open at (None: at the top)."""
+    turn to open at (None: at the top). Where there are `items`, a cursor goes from one to the next, and
+    `opening_item` is where it begins. `places` are the lines that another pane can point at."""
 
     lines: list[Line] = field(default_factory=list)
     turns: list[int] = field(default_factory=list)
     opening: int | None = None
+    items: list[Item] = field(default_factory=list)
+    opening_item: int = 0
+    places: dict[str, range] = field(default_factory=dict)
 
     def add(self, lines: Iterable[Line]) -> None:
         self.lines.extend(lines)
+
+    def add_item(
+        self,
+        key: str,
+        lines: Iterable[Line],
+        *,
+        opens: bool = False,
+        targets: tuple[Target, ...] = (),
+        aside: Aside | None = None,
+    ) -> None:
+        """Lines that the cursor takes as one; they are also a place that can be pointed at."""
+        start = len(self.lines)
+        self.lines.extend(lines)
+        self.items.append(Item(key, start, len(self.lines), opens, targets, aside))
+        self.places[key] = range(start, len(self.lines))
+
+    def add_place(self, names: Iterable[str], lines: Iterable[Line]) -> None:
+        """Lines that another pane can point at by any of these names."""
+        start = len(self.lines)
+        self.lines.extend(lines)
+        for name in names:
+            self.places.setdefault(name, range(start, len(self.lines)))
+
+    def item_named(self, key: str) -> int | None:
+        """The number of the item with this key."""
+        return next((number for number, item in enumerate(self.items) if item.key == key), None)
+
+    def item_at(self, line: int) -> int:
+        """The number of the item that holds `line`, else of the last one above it; 0 for what is above all."""
+        return max(bisect_right(self.items, line, key=lambda item: item.start) - 1, 0)
 
     def gap(self) -> None:
         """A blank line, unless there is one or nothing above."""

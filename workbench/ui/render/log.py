@@ -1,7 +1,7 @@
 """The pane "Log": why it broke, what the agent printed, and everything it did, in order."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.store import Turn
 from workbench.text import one_line, plain
@@ -36,7 +36,7 @@ def build(subject: Subject, view: View) -> Document:
         document.gap()
         document.turns.append(len(document.lines))
         document.add([rule((Segment(f"turn {number}", "heading"),), (), view.width)])
-        document.add(_turn(turn, view))
+        _add_turn(document, number - 1, turn, view)
     return document
 
 
@@ -50,12 +50,14 @@ def _output(stream: str, text: str, view: View) -> Iterator[Line]:
     yield from hang([], wrap([Segment(plain("\n".join(lines), limit=400_000))], view.width - 2), 1)
 
 
-def _turn(turn: Turn, view: View) -> Iterator[Line]:
+def _add_turn(document: Document, index: int, turn: Turn, view: View) -> None:
+    """The steps of a turn, each a place that a judge's evidence can point at."""
     if turn.note:
-        yield from _entry("note", [safe(turn.note, "status-error")], view)
-    for kind, author, body in _steps(turn):
-        head = [Segment(f"{author}  ", "name")] if author else []
-        yield from _entry(kind, [*head, body], view)
+        document.add(_entry("note", [safe(turn.note, "status-error")], view))
+    for step in _steps(turn):
+        head = [Segment(f"{step.author}  ", "name")] if step.author else []
+        names = [f"{name[0]}/{index}{name[1]}" for name in step.names]
+        document.add_place(names, _entry(step.kind, [*head, step.body], view))
 
 
 def _entry(kind: str, body: list[Segment], view: View) -> Iterator[Line]:
@@ -65,18 +67,28 @@ def _entry(kind: str, body: list[Segment], view: View) -> Iterator[Line]:
     yield from hang([Segment(f" {kind}", "label")], lines, 10)
 
 
-def _steps(turn: Turn) -> Iterator[tuple[str, str, Segment]]:
-    """(kind, author, what) of everything that happened in the turn, as far as it can be read."""
-    yield "user", "", Segment(plain(_text(turn.user)))
-    said = Segment("")
-    for event in turn.acted or _events(turn.actual):
+class _Step(NamedTuple):
+    """Something that happened in a turn: `names` are what it is pointed at by, as (kind, rest after the turn)."""
+
+    kind: str
+    author: str
+    body: Segment
+    names: tuple[tuple[str, str], ...] = ()
+
+
+def _steps(turn: Turn) -> Iterator[_Step]:
+    """Everything that happened in the turn, in order, as far as it can be read."""
+    yield _Step("user", "", Segment(plain(_text(turn.user))), (("user", ""),))
+    said = ""
+    for number, event in enumerate(turn.acted or _events(turn.actual)):
         if isinstance(event, dict):
-            for kind, author, said in _event_steps(event):
-                yield kind, author, said
+            for step in _event_steps(event):
+                said = step.body.text
+                yield step._replace(names=(("event", f"/{number}"), *step.names))
     if turn.actual is not None:
         answer = plain(_text(turn.actual.get("final_response")))
-        if not answer or answer != said.text:
-            yield "answer", "", Segment(answer or "nothing")
+        if not answer or answer != said:
+            yield _Step("answer", "", Segment(answer or "nothing"), (("answer", ""),))
 
 
 def _events(actual: dict[str, Any] | None) -> list[Any]:
@@ -85,18 +97,20 @@ def _events(actual: dict[str, Any] | None) -> list[Any]:
     return events if isinstance(events, list) else []
 
 
-def _event_steps(event: dict[str, Any]) -> Iterator[tuple[str, str, Segment]]:
+def _event_steps(event: dict[str, Any]) -> Iterator[_Step]:
     author = one_line(str(event.get("author") or ""))
     for part in _parts(event.get("content")):
         call, response = part.get("function_call"), part.get("function_response")
         if isinstance(call, dict):
-            yield "call", author, Segment(plain(f"{call.get('name')} {compact(call.get('args'))}"))
+            body = Segment(plain(f"{call.get('name')} {compact(call.get('args'))}"))
+            yield _Step("call", author, body, (("call", f"/{call.get('id')}"),))
         elif isinstance(response, dict):
-            yield "result", author, Segment(plain(f"{response.get('name')} {compact(response.get('response'))}"))
+            body = Segment(plain(f"{response.get('name')} {compact(response.get('response'))}"))
+            yield _Step("result", author, body, (("result", f"/{response.get('id')}"),))
         elif isinstance(part.get("text"), str):
-            yield "thought" if part.get("thought") else "says", author, Segment(plain(part["text"]))
+            yield _Step("thought" if part.get("thought") else "says", author, Segment(plain(part["text"])))
         else:
-            yield "part", author, Segment(plain(compact(part)))
+            yield _Step("part", author, Segment(plain(compact(part))))
 
 
 def _parts(content: Any) -> list[dict[str, Any]]:

@@ -1,0 +1,70 @@
+"""What is told of the item under the cursor: beside the list where there is room, else below it."""
+
+from dataclasses import dataclass
+
+from textual.geometry import Size
+
+from workbench.ui.render.document import Item
+from workbench.ui.render.lines import Line, Segment, cut_line
+from workbench.ui.render.rows import SIDE_BY_SIDE
+
+_LEAST_HEIGHT = 9
+"""Below this many lines there is room for the list only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a widget shares its cells: a list of `width` × `height` with its scroll bar to the right, and an aside of
+    `aside_width` × `aside_height` (0: none), `beside` the list behind a line, or else below a line."""
+
+    width: int
+    height: int
+    aside_width: int = 0
+    aside_height: int = 0
+    beside: bool = False
+
+
+def layout(size: Size, *, aside: bool) -> Layout:
+    """The shares of a widget of this size."""
+    width, height = max(size.width - 1, 0), size.height
+    if not aside or height < _LEAST_HEIGHT:
+        return Layout(width, height)
+    if width >= SIDE_BY_SIDE:
+        listed = size.width * 11 // 20
+        return Layout(listed, height, size.width - listed - 4, height, beside=True)
+    below = max(height * 2 // 5, 4)
+    return Layout(width, height - below, width - 1, below - 1)
+
+
+class Aside:
+    """The lines about one item, and how far they are scrolled."""
+
+    def __init__(self) -> None:
+        self._lines: list[Line] = []
+        self._of: tuple[Item | None, Layout] = (None, Layout(0, 0))
+        self._top = 0
+
+    def show(self, item: Item | None, shares: Layout) -> None:
+        """Tells of another item, from the first line on."""
+        if (item, shares) != self._of:
+            told = item is not None and item.aside is not None and shares.aside_width > 0
+            self._lines = list(item.aside(shares.aside_width)) if told and item and item.aside else []
+            self._of, self._top = (item, shares), 0
+
+    def page(self, step: int) -> bool:
+        """Scrolls by a page, if there is more that way."""
+        height = self._of[1].aside_height
+        last = max(len(self._lines) - height, 0)
+        top = min(max(self._top + step * max(height - 2, 1), 0), last)
+        moved = top != self._top
+        self._top = top
+        return moved
+
+    def line(self, y: int) -> Line:
+        """What stands in line `y` of it; in the last one how much more there is."""
+        shares = self._of[1]
+        more = len(self._lines) - self._top - shares.aside_height
+        if more > 0 and y == shares.aside_height - 1:
+            return cut_line((Segment(f"… {more + 1:,} more lines: ctrl+d", "fold"),), shares.aside_width)
+        index = self._top + y
+        return self._lines[index] if index < len(self._lines) else ()

@@ -1,0 +1,214 @@
+"""The pane "Claims": every sentence of the answers with its label; beside the one under the cursor, why."""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from workbench.events import MetricResult
+from workbench.text import one_line, plain
+from workbench.ui.render.document import Document, Subject, Target
+from workbench.ui.render.judge_words import criterion_head, nothing_yet
+from workbench.ui.render.judged import HALLUCINATIONS, mapping, number, objects, question_key, results, words
+from workbench.ui.render.lines import BLANK, Line, Segment, cut_line, hang, joined, pad, rule, wrap
+from workbench.ui.render.rows import View, part
+from workbench.ui.status import HOLDS, LABELS, Face
+
+_KINDS = {
+    "instructions": "the agent's instructions",
+    "user": "what the user said",
+    "tools": "the description of a tool",
+    "grounding": "the grounding of the answer",
+    "said": "what was said before",
+    "call": "a tool call",
+    "result": "a tool result",
+}
+_TO_GO = Segment("enter goes there", "hint")
+
+
+def build(subject: Subject, view: View) -> Document:
+    """The whole pane: the criterion's verdict, then each text that was judged with its sentences in order."""
+    document = Document()
+    record = subject.record
+    result = None if record is None else record.metrics.get(HALLUCINATIONS)
+    if record is None or result is None:
+        document.add(nothing_yet(record, view))
+        return document
+    document.add(criterion_head(record, result, view))
+    found = list(results(record, HALLUCINATIONS))
+    texts = [text for _, _, turn in found for text in objects(turn.details.get("texts"))]
+    document.add(_account(result, texts, view))
+    column = _label_column(texts)
+    for index, _, turn in found:
+        _add_turn(document, index, turn, column, view)
+    document.opening_item = _first_problem(texts)
+    return document
+
+
+def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> Iterator[Line]:
+    """Both figures, because they differ: ADK's mean over the texts, and the share of all sentences."""
+    labels = [words(item.get("label")) for text in texts for item in objects(text.get("sentences"))]
+    if not texts:
+        return
+    if result.score is not None:
+        told = f"{result.score:.2f}"
+        meaning = f"the mean over {_many(len(texts), 'text')} and {'their turns' if len(texts) > 1 else 'its turn'}"
+        yield from part("score", [Segment(told, "strong"), Segment(f"  as ADK defines it, {meaning}", "muted")], view)
+    if labels:
+        holding = sum(label in HOLDS for label in labels)
+        share = number(result.details.get("share"))
+        share = holding / len(labels) if share is None else share
+        yield from part(
+            "sentences",
+            [
+                Segment(f"{share:.2f}", "strong"),
+                Segment(f"  {holding} of {_many(len(labels), 'sentence')} hold", "muted"),
+            ],
+            view,
+        )
+        yield from part("", _tally(labels), view)
+
+
+def _tally(labels: list[str]) -> Line:
+    counted = [(face, sum(label == name for label in labels)) for name, face in LABELS.items()]
+    return joined(
+        ((Segment(f"{face.glyph} {many} {face.word}", face.variable),) for face, many in counted if many), "  ", ""
+    )
+
+
+def _add_turn(document: Document, index: int, result: MetricResult, column: int, view: View) -> None:
+    document.gap()
+    document.turns.append(len(document.lines))
+    score = "" if result.score is None else f"{result.score:.2f}"
+    document.add([rule((Segment(f"turn {index + 1}", "heading"),), (Segment(score),) if score else (), view.width)])
+    texts = objects(result.details.get("texts"))
+    if not texts:
+        document.add(part("", [Segment(plain(result.reason) or "nothing to judge", "muted")], view))
+    for place, text in enumerate(texts):
+        if place:
+            document.add([BLANK])
+        document.add(_text_head(text, view))
+        for number_, item in enumerate(objects(text.get("sentences"))):
+            document.add_item(
+                f"claim/{index}/{place}/{number_}",
+                _sentence(item, column, view.width),
+                targets=_targets(item, index),
+                aside=partial(_aside, item, index),
+            )
+
+
+def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
+    """`desk, the answer ··· 0.50 · 2 of 4 hold`: who said it, when, and how it came out."""
+    author = one_line(words(text.get("author")), limit=100) or "(no author)"
+    step = text.get("step")
+    when = "the answer" if text.get("final") is True else f"step {step + 1}" if isinstance(step, int) else "on the way"
+    sentences = objects(text.get("sentences"))
+    holding = sum(words(item.get("label")) in HOLDS for item in sentences)
+    score = number(text.get("score"))
+    told = [f"{holding} of {len(sentences)} hold"] if sentences else []
+    if score is not None:
+        told.append(f"{score:.2f}")
+    end = (Segment(" · ".join(told), "muted"),) if told else ()
+    left: Line = (Segment(" "), Segment(author, "name"), Segment(f"  {when}", "label"))
+    size = sum(len(segment.text) for segment in end)
+    yield (
+        (*pad(cut_line(left, max(view.width - size - 2, 8)), view.width - size - 1), *end)
+        if end
+        else cut_line(left, view.width)
+    )
+    if unread := words(text.get("unread")):
+        yield from hang([Segment(" ! ", "status-error")], wrap([Segment(plain(unread))], view.width - 3), 3)
+        if not sentences:
+            yield from hang([], wrap([Segment(plain(words(text.get("text"))), "muted")], view.width - 3), 3)
+
+
+def face_of(item: dict[str, Any]) -> Face:
+    """How the label of a sentence looks; one that is none of ours counts as no label."""
+    return LABELS.get(words(item.get("label")), LABELS["unlabelled"])
+
+
+def _label_column(texts: list[dict[str, Any]]) -> int:
+    """As wide as the longest label that occurs."""
+    found = [len(face_of(item).word) for text in texts for item in objects(text.get("sentences"))]
+    return max(found, default=0) + 2
+
+
+def _sentence(item: dict[str, Any], column: int, width: int) -> Iterator[Line]:
+    face = face_of(item)
+    gutter = 1 + column + 2
+    lead = [Segment(" "), Segment(f"{face.glyph} {face.word}", face.variable)]
+    if width - gutter < 16:
+        # No room for a column of labels: the label stands above its sentence.
+        yield tuple(lead)
+        gutter, lead = 3, []
+    body = [Segment(" ".join(plain(words(item.get("text"))).split("\n")).strip() or "(empty)")]
+    yield from hang(lead, wrap(body, max(width - gutter, 8)), gutter)
+
+
+def _targets(item: dict[str, Any], turn: int) -> tuple[Target, ...]:
+    """Where the sentence's evidence stands: in the log if it was said or done in this turn, else in the question."""
+    source = mapping(item.get("source"))
+    places: list[str] = []
+    if source.get("kind") in ("call", "result") and (call := words(source.get("call_id"))):
+        places.append(f"{source['kind']}/{turn}/{call}")
+    if isinstance(source.get("event"), int):
+        places.append(f"event/{turn}/{source['event']}")
+    if source.get("kind") == "user":
+        places.append(f"user/{turn}")
+    question = Target("Judge", (question_key(HALLUCINATIONS, turn, 0),))
+    return (Target("Log", tuple(places)), question) if places else (question,)
+
+
+def _aside(item: dict[str, Any], turn: int, width: int) -> Iterator[Line]:
+    """Why the sentence has its label: the judge's reason, both excerpts, and where they come from."""
+    face = face_of(item)
+    told = [
+        ("why", "", words(item.get("rationale"))),
+        ("supports", "status-passed", words(item.get("supporting"))),
+        ("speaks against", "status-failed", words(item.get("contradicting"))),
+    ]
+    yield (Segment(f"{face.glyph} {face.word}", face.variable),)
+    gutter = 15 if width >= 44 else 2
+    for name, style, text in told:
+        if text.strip():
+            yield from labelled(name, wrap([Segment(plain(text.strip()), style)], width - gutter), gutter)
+    if not any(text.strip() for _, _, text in told):
+        yield (Segment("the judge gave no reason", "muted"),)
+    yield from labelled("from", wrap(_origin(item, turn), width - gutter), gutter)
+
+
+def _origin(item: dict[str, Any], turn: int) -> Iterator[Segment]:
+    source = mapping(item.get("source"))
+    kind = _KINDS.get(words(source.get("kind")))
+    if kind is None:
+        yield Segment("no place is known; ", "muted")
+        yield Segment("enter shows the question", "hint")
+        return
+    name = one_line(words(source.get("name")), limit=100)
+    yield Segment(f"{name}, " if name else "", "name")
+    yield Segment(f"{kind} in turn {turn + 1}  ")
+    yield _TO_GO
+
+
+def labelled(name: str, lines: Iterable[Line], gutter: int) -> Iterator[Line]:
+    """Lines behind their name, or under it where the gutter is too narrow for one."""
+    if gutter < 15:
+        yield (Segment(name, "label"),)
+        yield from hang([], lines, gutter)
+    else:
+        yield from hang([Segment(name, "label")], lines, gutter)
+
+
+def _first_problem(texts: list[dict[str, Any]]) -> int:
+    """The first sentence that does not hold."""
+    labels = [words(item.get("label")) for text in texts for item in objects(text.get("sentences"))]
+    return next((index for index, label in enumerate(labels) if label not in HOLDS), 0)
+
+
+def _many(number_: int, noun: str) -> str:
+    return f"{number_:,} {noun}{'' if number_ == 1 else 's'}"
+
+
+def applies(subject: Subject, criteria: frozenset[str]) -> bool:
+    """Whether a case has such a pane."""
+    record = subject.record
+    return HALLUCINATIONS in criteria or (record is not None and HALLUCINATIONS in record.metrics)

@@ -1,0 +1,148 @@
+"""What judged criteria leave in their details, read with care: journals and reports can hold anything.
+
+The shapes are those that the criteria document (`workbench/metrics/judged`) and `workbench.judge.base.record` makes.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from workbench.events import MetricResult
+from workbench.store import CaseRecord, Turn
+
+HALLUCINATIONS = "hallucinations_v1"
+USER_QUALITY = "per_turn_user_simulator_quality_v1"
+RUBRICS = "rubric_based_"
+
+
+class Asked(NamedTuple):
+    """A question that was asked: for which criterion, in which turn (None: over the case), the how-manieth."""
+
+    criterion: str
+    turn: int | None
+    number: int
+    question: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        """Names the question in the pane of the judge."""
+        return question_key(self.criterion, self.turn, self.number)
+
+
+def question_key(criterion: str, turn: int | None, number: int) -> str:
+    """The name of a question as `Asked.key` gives it."""
+    return f"question/{criterion}/{'case' if turn is None else turn}/{number}"
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; [] of anything else."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def words(value: Any) -> str:
+    """The value if it is text, else ""."""
+    return value if isinstance(value, str) else ""
+
+
+def said(content: Any) -> str:
+    """The texts of a content's parts, one under the other."""
+    return "\n".join(filter(None, (words(part.get("text")) for part in objects(mapping(content).get("parts")))))
+
+
+def number(value: Any) -> float | None:
+    """The value if it is a number."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def count(value: Any) -> int:
+    """The value if it is a whole number, else 0."""
+    return value if isinstance(value, int) else 0
+
+
+def questions(details: dict[str, Any]) -> list[dict[str, Any]]:
+    """All questions of a result's details, those about the end of a conversation last."""
+    return objects(details.get("questions")) + objects(mapping(details.get("stop")).get("questions"))
+
+
+def replies(asked: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """All replies to some questions."""
+    return [reply for question in asked for reply in objects(question.get("replies"))]
+
+
+def results(record: CaseRecord, criterion: str) -> Iterator[tuple[int, Turn, MetricResult]]:
+    """A criterion's result in each turn that has one, with the turn counted from 0."""
+    for index, turn in enumerate(record.turns):
+        result = turn.metrics.get(criterion)
+        if result is not None:
+            yield index, turn, result
+
+
+def all_asked(record: CaseRecord, criterion: str) -> Iterator[Asked]:
+    """Every question asked for a criterion, turn by turn, then those over the case."""
+    for index, _, result in results(record, criterion):
+        for place, question in enumerate(questions(result.details)):
+            yield Asked(criterion, index, place, question)
+    whole = record.metrics.get(criterion)
+    if whole is not None:
+        for place, question in enumerate(questions(whole.details)):
+            yield Asked(criterion, None, place, question)
+
+
+def judge_of(result: MetricResult) -> dict[str, Any]:
+    """Who judged (`JudgeIdentity` as JSON); {} if nobody did."""
+    judge = mapping(result.details.get("judge"))
+    if judge:
+        return judge
+    return next((found for item in questions(result.details) if (found := mapping(item.get("judge")))), {})
+
+
+def is_heuristic(result: MetricResult) -> bool:
+    """Whether rules judged, and not a language model."""
+    return judge_of(result).get("kind") == "heuristic"
+
+
+def is_split(result: MetricResult) -> bool:
+    """Whether the votes for this result disagree: those of its turn, of one of its rubrics, or of the end."""
+    details = result.details
+    return details.get("split") is True or any(
+        map(votes_differ, [*objects(details.get("rubrics")), mapping(details.get("stop"))])
+    )
+
+
+def votes_differ(item: dict[str, Any]) -> bool:
+    """Whether more than one verdict has votes in `item["votes"]`."""
+    return sum(count(votes) > 0 for votes in mapping(item.get("votes")).values()) > 1
+
+
+def case_is_split(record: CaseRecord, criterion: str) -> bool:
+    """Whether a criterion's votes disagree anywhere in the case."""
+    whole = record.metrics.get(criterion)
+    found = [result for _, _, result in results(record, criterion)]
+    return any(map(is_split, found if whole is None else [whole, *found]))
+
+
+def is_cached(asked: Iterable[dict[str, Any]]) -> bool:
+    """Whether there are replies, and none of them was asked for in this run."""
+    found = replies(asked)
+    return bool(found) and all(reply.get("cached") is True for reply in found)
+
+
+def versions(asked: Iterable[dict[str, Any]]) -> list[str]:
+    """What the service says which models answered, in order of appearance."""
+    return list(dict.fromkeys(found for reply in replies(asked) if (found := words(reply.get("model_version")))))
+
+
+def reply_verdicts(question: dict[str, Any]) -> dict[str, int]:
+    """How many replies to a question gave each verdict that is one word; what could not be read is "unread"."""
+    found: dict[str, int] = {}
+    for reply in objects(question.get("replies")):
+        verdict = reply.get("verdict")
+        if not isinstance(verdict, str):
+            verdict = "unread" if reply.get("unread") or reply.get("fault") else ""
+        if verdict:
+            found[verdict] = found.get(verdict, 0) + 1
+    return found

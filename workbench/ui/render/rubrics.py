@@ -1,0 +1,103 @@
+"""The pane "Rubrics": each rubric with its verdict, how the votes fell, and the judge's reason, met or not."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.events import MetricResult
+from workbench.store import CaseRecord
+from workbench.text import one_line, plain
+from workbench.ui.render.document import Document, Subject, Target
+from workbench.ui.render.judge_words import criterion_head, nothing_yet, verdict_mark, vote_words
+from workbench.ui.render.judged import RUBRICS, number, objects, question_key, results, words
+from workbench.ui.render.lines import Line, Segment, fold, hang, rule, wrap
+from workbench.ui.render.rows import View, part
+
+BRIEF_REASON = 4
+"""Lines of a reason that are shown unless all of it is asked for."""
+_GUTTER = 11
+_ORIGINS = {"config": "from the criteria", "case": "from the case", "turn": "from the turn"}
+
+
+def build(subject: Subject, view: View) -> Document:
+    """The whole pane, criterion by criterion, turn by turn."""
+    document = Document()
+    record = subject.record
+    judged = [] if record is None else [result for result in record.metrics.values() if _is_judged(record, result)]
+    if record is None or not judged:
+        document.add(nothing_yet(record, view))
+        return document
+    verdicts: list[str] = []
+    for result in judged:
+        document.gap()
+        document.add(criterion_head(record, result, view))
+        document.add(_over_the_case(result, view))
+        for index, _, turn in results(record, result.name):
+            _add_turn(document, index, turn, view, verdicts)
+    document.opening_item = next((place for place, verdict in enumerate(verdicts) if verdict != "yes"), 0)
+    return document
+
+
+def _is_judged(record: CaseRecord, result: MetricResult) -> bool:
+    return result.name.startswith(RUBRICS) or any(
+        objects(turn.details.get("rubrics")) for _, _, turn in results(record, result.name)
+    )
+
+
+def _over_the_case(result: MetricResult, view: View) -> Iterator[Line]:
+    """How many rubrics were met in every turn, where that is more than one number says."""
+    scores = [number(item.get("score")) for item in objects(result.details.get("rubrics"))]
+    read = [score for score in scores if score is not None]
+    if len(scores) > 1:
+        met = sum(score == 1.0 for score in read)
+        rest = f", {len(scores) - len(read)} not read" if len(read) < len(scores) else ""
+        yield from part(
+            "rubrics", [Segment(f"{met} of {len(scores)}", "strong"), Segment(f" met{rest}", "muted")], view
+        )
+
+
+def _add_turn(document: Document, index: int, result: MetricResult, view: View, verdicts: list[str]) -> None:
+    rubrics = objects(result.details.get("rubrics"))
+    if not rubrics and not result.reason:
+        return
+    document.gap()
+    document.turns.append(len(document.lines))
+    score = (Segment(f"{result.score:.2f}"),) if result.score is not None else ()
+    document.add([rule((Segment(f"turn {index + 1}", "heading"),), score, view.width)])
+    if not rubrics:
+        document.add(part("", [Segment(plain(result.reason), "muted")], view))
+    for place, rubric in enumerate(rubrics):
+        key = f"rubric/{result.name}/{index}/{place}"
+        verdicts.append(words(rubric.get("verdict")))
+        opened = view.is_open(key)
+        lines = list(_rubric(rubric, opened, view))
+        cut = any(segment.style == "fold" for segment in lines[-1])
+        asked = Target("Judge", (question_key(result.name, index, 0),))
+        document.add_item(key, lines, opens=cut or key in view.opened, targets=(asked,))
+
+
+def _rubric(rubric: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
+    """Verdict and text, then votes and origin, then why."""
+    verdict = words(rubric.get("verdict"))
+    room = max(view.width - _GUTTER, 10)
+    text = plain(words(rubric.get("text")).strip()) or "(no text)"
+    name = one_line(words(rubric.get("rubric_id")), limit=100)
+    lead = (Segment(" "), verdict_mark(verdict))
+    strong = "" if verdict == "yes" else "strong"
+    yield from hang(lead, wrap([Segment(text, strong)], room), _GUTTER)
+    votes = vote_words(rubric, verdict)
+    origin = _ORIGINS.get(words(rubric.get("origin")), "")
+    told = [Segment(f"{name}  ", "label"), *votes, Segment(f"{'  ' if votes else ''}{origin}", "muted")]
+    yield from hang([], wrap(told, room), _GUTTER)
+    reason = words(rubric.get("rationale")).strip()
+    lines = list(wrap([Segment(plain(reason) or "no reason was given", "muted")], room))
+    if len(lines) > BRIEF_REASON and not opened:
+        lines = [*lines[: BRIEF_REASON - 1], fold(f"… {len(lines) - BRIEF_REASON + 1} more lines", room)]
+    yield from hang([], lines, _GUTTER)
+
+
+def applies(subject: Subject, criteria: frozenset[str]) -> bool:
+    """Whether a case has such a pane."""
+    record = subject.record
+    if any(name.startswith(RUBRICS) for name in criteria):
+        return True
+    return record is not None and any(_is_judged(record, result) for result in record.metrics.values())

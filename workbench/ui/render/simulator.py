@@ -1,0 +1,197 @@
+"""The pane "Simulator": the plan beside what the simulated user said, how that was judged, and how it ended."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.events import MetricResult, UserSimulated
+from workbench.store import CaseRecord, Turn
+from workbench.text import one_line, plain
+from workbench.ui.render.document import Document, Subject, Target
+from workbench.ui.render.judge_words import cost_words, criterion_head, verdict_mark, vote_words
+from workbench.ui.render.judged import USER_QUALITY, mapping, objects, question_key, said, words
+from workbench.ui.render.lines import Line, Segment, beside, fold, hang, rule, wrap
+from workbench.ui.render.replies import question_lines
+from workbench.ui.render.rows import SIDE_BY_SIDE, View, part, remark
+from workbench.ui.render.texts import text_lines
+
+BRIEF_SETTING = 6
+"""Lines of a plan or persona above the conversation, unless all of it is asked for."""
+_ENDS = {
+    "stop_signal": ("■", "the user ended it with the stop signal"),
+    "turn_limit": ("■", "the limit of turns was reached"),
+}
+_NAMES = (("conversation_plan", "plan"), ("starting_prompt", "starts with"), ("user_persona", "persona"))
+
+
+def build(subject: Subject, view: View) -> Document:
+    """The whole pane: the setting beside the conversation where there is room, else above it."""
+    document = Document()
+    record, scenario = subject.record, scenario_of(subject)
+    if record is not None and USER_QUALITY in record.metrics:
+        document.add(criterion_head(record, record.metrics[USER_QUALITY], view))
+    if view.width >= SIDE_BY_SIDE and not view.stacked:
+        width = min((view.width - 3) * 2 // 5, 60)
+        setting = [(Segment("setting", "heading"),), *_setting(scenario, width, full=True)]
+        talk = Document()
+        room = view.width - width - 3
+        _conversation(talk, subject, View(room, view.full, True, view.opened))
+        _put_beside(document, talk, setting, room)
+        return document
+    document.add(hang([], _setting(scenario, max(view.width - 2, 20), full=view.full), 1))
+    _conversation(document, subject, view)
+    return document
+
+
+def scenario_of(subject: Subject) -> dict[str, Any]:
+    """The scenario as it was run, else as it stands in the file."""
+    if subject.record is not None and subject.record.scenario:
+        return mapping(subject.record.scenario)
+    return mapping(subject.case.scenario) if subject.case is not None else {}
+
+
+def _put_beside(document: Document, talk: Document, setting: list[Line], width: int) -> None:
+    """The conversation to the left, so that the cursor's mark is where it always is; the setting right of it."""
+    start = len(document.lines)
+    document.add(beside(talk.lines, setting, width))
+    document.turns = [start + line for line in talk.turns]
+    for item in talk.items:
+        place = range(start + item.start, start + item.end)
+        document.items.append(type(item)(item.key, place.start, place.stop, item.opens, item.targets, item.aside))
+        document.places[item.key] = place
+    document.opening_item = talk.opening_item
+
+
+def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Line]:
+    """Plan, starting prompt and persona, each under its name."""
+    for key, name in _NAMES:
+        lines = list(_setting_part(scenario.get(key), width))
+        if not lines:
+            continue
+        yield (Segment(name, "label"),)
+        if len(lines) > BRIEF_SETTING and not full:
+            lines = [*lines[: BRIEF_SETTING - 1], fold(f"… {len(lines) - BRIEF_SETTING + 1} more lines", width)]
+        yield from hang([], lines, 2)
+
+
+def _setting_part(value: Any, width: int) -> Iterator[Line]:
+    room = max(width - 2, 10)
+    if isinstance(value, str) and value.strip():
+        yield from wrap([Segment(plain(value.strip()))], room)
+    elif isinstance(value, dict):
+        name = one_line(words(value.get("id")), limit=100)
+        yield from wrap([Segment(f"{name}  ", "name"), Segment(plain(words(value.get("description"))))], room)
+        for behaviour in objects(value.get("behaviors")):
+            told = [
+                Segment(f"· {one_line(words(behaviour.get('name')), limit=100)}: ", "label"),
+                Segment(plain(words(behaviour.get("description")))),
+            ]
+            yield from wrap(told, room)
+
+
+def _conversation(document: Document, subject: Subject, view: View) -> None:
+    record = subject.record
+    document.gap()
+    if record is None or record.state == "queued":
+        document.add(remark("The conversation has not begun: r runs it.", view))
+        return
+    said = {event.turn: event for event in record.simulated if not event.ended}
+    bad = 0
+    for index, turn in enumerate(record.turns):
+        document.gap()
+        document.turns.append(len(document.lines))
+        result = turn.metrics.get(USER_QUALITY)
+        document.add([rule((Segment(f"turn {index + 1}", "heading"),), _verdict(result), view.width)])
+        key = f"simulated/{index}"
+        document.add_item(
+            key,
+            _message(turn, said.get(index), result, view.is_open(key), view),
+            opens=bool(said.get(index) and said[index].question),
+            targets=_targets(record, index),
+        )
+        document.add(_answer(turn, view))
+        if not bad and result is not None and result.status == "failed":
+            bad = index
+    document.opening_item = bad if record.finished else max(len(record.turns) - 1, 0)
+    _end(document, record, view)
+
+
+def _targets(record: CaseRecord, index: int) -> tuple[Target, ...]:
+    if index < len(record.turns) and USER_QUALITY in record.turns[index].metrics:
+        return (Target("Judge", (question_key(USER_QUALITY, index, 0),)),)
+    return ()
+
+
+def _verdict(result: MetricResult | None) -> Line:
+    """How the message of a turn was judged."""
+    if result is None:
+        return ()
+    if result.details.get("compared") is True:
+        word = "valid" if result.status == "passed" else "invalid"
+        return (Segment("compared with the starting prompt  ", "muted"), verdict_mark(word))
+    votes = mapping(result.details.get("votes"))
+    word = "valid" if result.status == "passed" else "invalid" if result.status == "failed" else "unread"
+    told = vote_words(result.details, word) if votes else ()
+    return (*told, Segment("  " if told else ""), verdict_mark(word))
+
+
+def _message(
+    turn: Turn, event: UserSimulated | None, result: MetricResult | None, opened: bool, view: View
+) -> Iterator[Line]:
+    text = said(turn.user)
+    yield from hang(
+        [Segment(" user", "label")],
+        text_lines(text, max(view.width - 9, 10), view, "user"),
+        8 if view.width > 30 else 3,
+    )
+    if result is not None and result.reason and result.status != "passed":
+        yield from hang([], wrap([Segment(plain(result.reason), "muted")], max(view.width - 9, 10)), 8)
+    question = mapping(event.question) if event is not None else {}
+    if question:
+        yield from _asked(question, opened, view)
+
+
+def _asked(question: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
+    """Who spoke for the user, and what that took; the question and its replies once they are asked for."""
+    model = one_line(words(mapping(question.get("judge")).get("model")), limit=100)
+    if opened:
+        yield from question_lines(question, True, view)
+    else:
+        told = [Segment("▸ ", "fold"), Segment(f"{model} · " if model else "", "muted"), *cost_words([question])]
+        yield from hang([], wrap(told, max(view.width - 9, 10)), 8)
+
+
+def _answer(turn: Turn, view: View) -> Iterator[Line]:
+    actual = turn.actual
+    if actual is None:
+        yield from hang([Segment(" agent", "label")], [(Segment("…", "muted"),)], 8)
+        return
+    text = said(mapping(actual).get("final_response"))
+    yield from hang([Segment(" agent", "label")], text_lines(text, max(view.width - 9, 10), view), 8)
+
+
+def _end(document: Document, record: CaseRecord, view: View) -> None:
+    """How the conversation ended, and what the judge says of that."""
+    end = next((event for event in record.simulated if event.ended), None)
+    document.gap()
+    if end is not None:
+        glyph, told = _ENDS[end.ended]
+        key = "simulated/end"
+        lines = [*hang([Segment(f" {glyph} ", "label")], wrap([Segment(told, "strong")], view.width - 3), 3)]
+        if end.question:
+            lines += _asked(mapping(end.question), view.is_open(key), view)
+        document.add_item(key, lines, opens=bool(end.question))
+    elif record.error is not None:
+        document.add(part("ended by", [Segment(plain(record.error.message), "status-error")], view))
+    elif not record.finished:
+        document.add(remark("going on …", view))
+    whole = record.metrics.get(USER_QUALITY)
+    stop = mapping(whole.details.get("stop")) if whole is not None else {}
+    if stop:
+        verdict = words(stop.get("verdict"))
+        told_votes = vote_words(stop, verdict)
+        document.add(part("the end was", [verdict_mark(verdict), Segment("  "), *told_votes], view))
+
+
+def applies(subject: Subject, criteria: frozenset[str]) -> bool:
+    """Whether a case has such a pane."""
+    return bool(scenario_of(subject)) or (subject.record is not None and bool(subject.record.simulated))
