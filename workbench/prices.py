@@ -66,6 +66,13 @@ def criterion_cost(result: MetricResult, prices: Prices) -> float | None:
     return judge_cost(str(model or result.name), tally if isinstance(tally, dict) else {}, prices)
 
 
+def case_cost(results: Iterable[MetricResult], simulated: Iterable[UserSimulated], prices: Prices) -> float | None:
+    """What judging one case and simulating its user cost; None without a price table."""
+    if not prices:
+        return None
+    return total([*(criterion_cost(result, prices) for result in results), simulation_cost(simulated, prices)])
+
+
 def simulation_cost(simulated: Iterable[UserSimulated], prices: Prices) -> float | None:
     """What the simulated user's messages of one case cost."""
     return total(_question_cost(step.question, prices) for step in simulated if step.question)

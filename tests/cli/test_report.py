@@ -59,6 +59,9 @@ def test_a_case_has_exactly_the_keys_of_the_contract(store: Store) -> None:
         "output_tokens": 10,
         "judge_calls": 0,
         "judge_calls_cached": 0,
+        "judge_input_tokens": 0,
+        "judge_output_tokens": 0,
+        "judge_cost": None,
     }
     assert case["metrics"][0] == {
         "name": "tool_trajectory_avg_score",

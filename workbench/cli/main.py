@@ -18,12 +18,19 @@ from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, USAGE
 from workbench.cli.migrate_command import migrate_command
 from workbench.cli.refusal import Refused, wants_json_on_stdout, write_refusal
 from workbench.cli.run_command import check_state_dir, run_command
+from workbench.cli.score_command import score_command
 from workbench.cli.streams import prepare_streams, write_line
 from workbench.engine.options import UsageFaultError
 from workbench.text import one_line, plain
 
 PROGRAM = "agent-workbench"
-COMMANDS = {"run": run_command, "eval": run_command, "check": check_command, "migrate": migrate_command}
+COMMANDS = {
+    "run": run_command,
+    "eval": run_command,
+    "score": score_command,
+    "check": check_command,
+    "migrate": migrate_command,
+}
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -63,14 +70,14 @@ class _WorkbenchCommand(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            commands = (("run (eval)", run_command), ("check", check_command), ("migrate", migrate_command))
+            commands = [("run (eval)", run_command), *list(COMMANDS.items())[2:]]
             formatter.write_dl([(name, command.get_short_help_str(limit=80)) for name, command in commands])
         formatter.write_paragraph()
         formatter.write_text("A folder that is named like a command is written ./run")
         from workbench.config import folder
 
         formatter.write_paragraph()
-        formatter.write_text(f"Settings (theme, mouse, keys): {folder() / 'config.toml'}")
+        formatter.write_text(f"Settings (theme, mouse, keys, prices): {folder() / 'config.toml'}")
 
 
 def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:

@@ -5,50 +5,66 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from workbench.atomic import replace_content
 from workbench.cli.refusal import Refused, refusal_json
-from workbench.cli.run_command import RunRequest
 from workbench.cli.streams import has_failed, write_line
 from workbench.cli.summary import summary_lines
+from workbench.prices import Prices
 from workbench.store import Store
 from workbench.text import one_line
 
 _WIDTH_WITHOUT_TERMINAL = 100
 
 
-def write_outputs(request: RunRequest, store: Store, results: TextIO) -> bool:
+class Wanted(Protocol):
+    """What a command line asks to be written. `json` may be `-` for standard output."""
+
+    @property
+    def json(self) -> str | None: ...
+
+    @property
+    def junit(self) -> Path | None: ...
+
+    @property
+    def plain(self) -> bool: ...
+
+    @property
+    def detailed(self) -> bool: ...
+
+
+def write_outputs(wanted: Wanted, store: Store, results: TextIO, prices: Prices) -> bool:
     """Writes everything, the files first. False if something could not be written; standard error says what."""
     done = True
-    if request.json is not None and request.json != "-":
-        done = _write("--json", Path(request.json), lambda: _report(store))
-    if request.junit is not None:
-        done = _write("--junit", request.junit, lambda: _junit(store)) and done
-    if request.detailed:
+    if wanted.json is not None and wanted.json != "-":
+        done = _write("--json", Path(wanted.json), lambda: _report(store, prices))
+    if wanted.junit is not None:
+        done = _write("--junit", wanted.junit, lambda: _junit(store)) and done
+    if wanted.detailed:
         _write_details(store, results)
-    if is_terminal(request, results):
+    if is_terminal(wanted, results):
         from workbench.cli.live_progress import print_styled
 
-        print_styled(results, summary_lines(store))
+        print_styled(results, summary_lines(store, prices))
     else:
-        for line in summary_lines(store):
+        for line in summary_lines(store, prices):
             write_line(results, str(line))
-    if request.json == "-":
-        write_line(sys.stdout, _report(store).decode("ascii").rstrip("\n"))
+    if wanted.json == "-":
+        write_line(sys.stdout, _report(store, prices).decode("ascii").rstrip("\n"))
     return done and not has_failed(sys.stdout)
 
 
-def is_terminal(request: RunRequest, stream: TextIO) -> bool:
+def is_terminal(wanted: Wanted, stream: TextIO) -> bool:
     """Whether what goes to `stream` may be redrawn, wrapped and coloured."""
-    return not request.plain and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return not wanted.plain and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def write_refusal_file(request: RunRequest, refused: Refused) -> None:
+def write_refusal_file(wanted: Wanted, refused: Refused) -> None:
     """Where `--json FILE` was asked for, says there that nothing ran: else an earlier report would be taken for the
     one of this run."""
-    if request.json is not None and request.json != "-":
-        _write("--json", Path(request.json), lambda: f"{refusal_json(refused)}\n".encode("ascii"))
+    if wanted.json is not None and wanted.json != "-":
+        _write("--json", Path(wanted.json), lambda: f"{refusal_json(refused)}\n".encode("ascii"))
 
 
 def _write(option: str, file: Path, content: Callable[[], bytes]) -> bool:
@@ -60,10 +76,10 @@ def _write(option: str, file: Path, content: Callable[[], bytes]) -> bool:
     return True
 
 
-def _report(store: Store) -> bytes:
+def _report(store: Store, prices: Prices) -> bytes:
     from workbench.cli.report import build_report, to_bytes
 
-    return to_bytes(build_report(store))
+    return to_bytes(build_report(store, prices))
 
 
 def _junit(store: Store) -> bytes:

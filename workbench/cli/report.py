@@ -14,8 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from workbench.cli.refusal import SCHEMA
 from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus
+from workbench.prices import Prices, case_cost, criterion_cost, total
 from workbench.store import CaseRecord, Store, Turn
 
+_NO_PRICES = Prices()
 _DEPTH = 200
 _TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
 
@@ -52,6 +54,11 @@ class ReportUsage(_Part):
     output_tokens: Count
     judge_calls: Count
     judge_calls_cached: Count
+    judge_input_tokens: Count
+    judge_output_tokens: Count
+    judge_cost: Annotated[float, Field(ge=0)] | None
+    """Money for its judges and its simulated user, in the report's `currency`; null where a price or a number of tokens
+    is not known."""
 
 
 class TurnMetric(_Part):
@@ -147,6 +154,10 @@ class Report(_Part):
     """In the order of the plan."""
     scored_from: Words | None
     """The run whose transcripts were scored again; null where the agents ran."""
+    judge_cost: Annotated[float, Field(ge=0)] | None
+    """What the judges of all cases cost, in `currency`; null where that of any case is."""
+    currency: Words | None
+    """That of the user's price table; null without one."""
 
 
 class Refusal(_Part):
@@ -156,10 +167,10 @@ class Refusal(_Part):
     error: ReportError
 
 
-def build_report(store: Store) -> Report:
+def build_report(store: Store, prices: Prices = _NO_PRICES) -> Report:
     """The report of the newest run. A case that has not finished (the run was interrupted, or could not go on) is
-    an error of kind `cancelled`."""
-    cases = [_case(record) for record in store.current_records()]
+    an error of kind `cancelled`. With `prices`, the details of judged criteria say in `tally.cost` what each cost."""
+    cases = [_case(record, prices) for record in store.current_records()]
     statuses = [case.status for case in cases]
     summary = Summary(
         total=len(cases),
@@ -178,6 +189,8 @@ def build_report(store: Store) -> Report:
         summary=summary,
         cases=cases,
         scored_from=run.scored_from or None,
+        judge_cost=total(case.usage.judge_cost for case in cases) if prices else None,
+        currency=prices.currency if prices else None,
     )
 
 
@@ -207,7 +220,7 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def _case(record: CaseRecord) -> ReportCase:
+def _case(record: CaseRecord, prices: Prices) -> ReportCase:
     ref = record.ref
     state = record.state
     error = record.error
@@ -224,12 +237,17 @@ def _case(record: CaseRecord) -> ReportCase:
         error=_error(error) if error else None,
         config_file=record.planned.config_file,
         duration_seconds=record.duration_seconds,
-        usage=ReportUsage(**{name: getattr(record.usage, name) for name in ReportUsage.model_fields}),
-        metrics=[_case_metric(result) for result in record.metrics.values()],
+        usage=_usage(record, prices),
+        metrics=[_case_metric(result, prices) for result in record.metrics.values()],
         invocations=list(_invocations(record)),
         scenario=record.scenario,
         rubrics=list(record.rubrics),
     )
+
+
+def _usage(record: CaseRecord, prices: Prices) -> ReportUsage:
+    counts = {name: getattr(record.usage, name) for name in ReportUsage.model_fields if name != "judge_cost"}
+    return ReportUsage(**counts, judge_cost=case_cost(record.metrics.values(), record.simulated, prices))
 
 
 def _error(error: CaseError) -> ReportError:
@@ -267,8 +285,12 @@ def _turn_metric(result: MetricResult) -> TurnMetric:
     )
 
 
-def _case_metric(result: MetricResult) -> CaseMetric:
-    return CaseMetric(**dict(_turn_metric(result)), threshold=_number(result.threshold))
+def _case_metric(result: MetricResult, prices: Prices) -> CaseMetric:
+    fields = dict(_turn_metric(result))
+    tally = result.details.get("tally")
+    if prices and isinstance(tally, dict):
+        fields["details"] = {**result.details, "tally": {**tally, "cost": criterion_cost(result, prices)}}
+    return CaseMetric(**fields, threshold=_number(result.threshold))
 
 
 def _number(value: float | None) -> float | None:

@@ -143,13 +143,22 @@ def _check(request: RunRequest) -> None:
         )
     if "" in request.words:
         raise Refused("one of the targets is empty", hint="An unset variable on the command line looks like that")
-    if request.junit == Path("-"):
+    check_output_files(request.json, request.junit)
+    check_state_dir(request.state_dir)
+    check_python(request.options.python)
+
+
+def check_output_files(json: str | None, junit: Path | None) -> None:
+    """Raises Refused where the report or the JUnit file could not be written when the run is over."""
+    if junit == Path("-"):
         raise Refused("--junit writes a file, not standard output", hint="Give it a path, such as junit.xml")
-    for option, file in (("--json", None if request.json in (None, "-") else request.json), ("--junit", request.junit)):
+    for option, file in (("--json", None if json in (None, "-") else json), ("--junit", junit)):
         if file is not None:
             _check_writable(option, Path(file))
-    check_state_dir(request.state_dir)
-    python = request.options.python
+
+
+def check_python(python: Path | None) -> None:
+    """Raises Refused for an interpreter that is none."""
     if python is not None and not (python.is_file() and os.access(python, os.X_OK)):
         raise Refused(f"--python {python}: there is no program that can be run")
 

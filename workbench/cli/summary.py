@@ -1,10 +1,11 @@
 """What is said when a run is over: what went wrong and why, which criteria applied and why, and the counts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from workbench.cli.explain import criteria_text, reasons, way_out
 from workbench.cli.lines import label
+from workbench.prices import Prices, case_cost, money, total
 from workbench.store import CaseRecord, CaseState, Store
 from workbench.text import one_line
 
@@ -21,6 +22,7 @@ _WORDS: tuple[tuple[CaseState, str], ...] = (
     ("running", "broken off"),
     ("queued", "not started"),
 )
+_NO_PRICES = Prices()
 _FILES_NAMED = 5
 _CASES_NAMED = 20
 
@@ -38,7 +40,7 @@ class SummaryLine:
         return " " * self.indent + self.text
 
 
-def summary_lines(store: Store) -> Iterator[SummaryLine]:
+def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[SummaryLine]:
     """The whole summary, line by line."""
     records = list(store.current_records())
     yield SummaryLine("")
@@ -50,7 +52,32 @@ def summary_lines(store: Store) -> Iterator[SummaryLine]:
             yield SummaryLine(title, style=style)
             yield from _problems(found, store.run.root)
     yield SummaryLine("")
+    if store.run.scored_from:
+        yield SummaryLine(f"The transcripts are those of run {one_line(store.run.scored_from)}.")
+    judged = judged_text(records, prices)
+    if judged:
+        yield SummaryLine(judged)
     yield SummaryLine(count_text(store), style="bold")
+
+
+def judged_text(records: Sequence[CaseRecord], prices: Prices) -> str:
+    """`Judged with 15 calls (5 more answers were kept), 12,345 tokens in, 678 out, 0.012 USD`; "" where no judge was
+    asked."""
+    calls = sum(record.usage.judge_calls for record in records)
+    kept = sum(record.usage.judge_calls_cached for record in records)
+    if not calls and not kept:
+        return ""
+    more = f" ({kept:,} {'more ' if calls else ''}answer{'' if kept == 1 else 's'} kept from earlier)" if kept else ""
+    parts = [f"Judged with {calls:,} call{'' if calls == 1 else 's'}{more}"]
+    read = sum(record.usage.judge_input_tokens for record in records)
+    written = sum(record.usage.judge_output_tokens for record in records)
+    if read or written:
+        parts.append(f"{read:,} tokens in, {written:,} out")
+    if prices:
+        cost = total(case_cost(record.metrics.values(), record.simulated, prices) for record in records)
+        unknown = "cost not known: not every judge has a price and says its tokens"
+        parts.append(unknown if cost is None else money(cost, prices.currency))
+    return ", ".join(parts)
 
 
 def count_text(store: Store) -> str:

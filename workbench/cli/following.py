@@ -1,0 +1,98 @@
+"""A run, or a scoring again, from its first event to the exit code: progress, signals, outputs."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol, TextIO, TypeAlias
+
+from workbench.agents.targets import find_root
+from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
+from workbench.cli.interruption import Interruption, Stoppable
+from workbench.cli.lines import notice_line
+from workbench.cli.outputs import Wanted, is_terminal, write_outputs
+from workbench.cli.plain_progress import PlainProgress, Progress
+from workbench.cli.streams import write_line
+from workbench.config import read_settings
+from workbench.engine.children import Children
+from workbench.engine.options import UsageFaultError
+from workbench.engine.plan import new_run_id
+from workbench.engine.recorder import Publish
+from workbench.events import Noticed, RunFinished, RunStarted
+from workbench.history.journal import Journal
+from workbench.history.state_dir import judge_cache_dir
+from workbench.prices import Prices
+from workbench.store import Store
+from workbench.text import plain
+
+
+class Followed(Stoppable, Protocol):
+    """What is followed: `workbench.engine.run.Run` or `workbench.engine.rescoring.Rescoring`."""
+
+    async def execute(self) -> None: ...
+
+
+Make: TypeAlias = Callable[[Publish, Children, Journal, Path | None], Followed]
+"""Makes it, of where events go, the children, the journal, and the folder where judges' answers are kept."""
+
+
+async def follow(wanted: Wanted, state: Path, run_id: str, make: Make) -> int:
+    """Executes what `make` gives, keeps it in the state folder `state`, writes what is `wanted`; the exit code."""
+    store = Store()
+    prices = read_prices()
+    journal = Journal.open(state, run_id)
+    cache = None if journal.path is None else judge_cache_dir(state)
+    results = sys.stderr if wanted.json == "-" else sys.stdout
+    progress = _progress(wanted, store, results)
+    async with Children(keep_warm=False) as children:
+        run = make(store.apply, children, journal, cache)
+        with Interruption(run, progress.message) as interruption:
+            # While signals are still caught, so that a Ctrl-C in the last moment does not cost the report; and also
+            # if a fault of ours ended the run.
+            try:
+                with progress:
+                    await _execute(run, progress)
+            finally:
+                written = write_outputs(wanted, store, results, prices)
+    if interruption.count:
+        return INTERRUPTED
+    return exit_code(store) if written else UNDECIDED
+
+
+def nothing_to_run(wanted: Wanted, fault: UsageFaultError) -> int:
+    """What was named holds no cases: nothing is wrong with the command, but nothing is shown to be right either."""
+    write_line(sys.stderr, plain(f"Nothing ran: {fault}"))
+    if fault.hint:
+        write_line(sys.stderr, plain(fault.hint))
+    store = Store()
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    store.apply(RunStarted(new_run_id(), str(find_root(Path.cwd())), now, ()))
+    store.apply(RunFinished(0.0))
+    write_outputs(wanted, store, sys.stderr if wanted.json == "-" else sys.stdout, Prices())
+    return exit_code(store)
+
+
+def read_prices() -> Prices:
+    """The user's price table; what is wrong in the settings is said."""
+    settings = read_settings()
+    for fault in settings.faults:
+        write_line(sys.stderr, notice_line(Noticed("warning", fault)))
+    return settings.prices
+
+
+async def _execute(run: Followed, progress: Progress) -> None:
+    fresh = asyncio.create_task(progress.keep_fresh())
+    try:
+        await run.execute()
+    finally:
+        fresh.cancel()
+        await asyncio.gather(fresh, return_exceptions=True)
+
+
+def _progress(wanted: Wanted, store: Store, results: TextIO) -> Progress:
+    if not is_terminal(wanted, results):
+        return PlainProgress(store, results, sys.stderr)
+    from workbench.cli.live_progress import LiveProgress
+
+    return LiveProgress(store, results, sys.stderr)

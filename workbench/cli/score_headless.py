@@ -1,0 +1,72 @@
+"""Scoring again without a screen: from what the command line asks for to the exit code."""
+
+import asyncio
+from pathlib import Path
+
+from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
+from workbench.agents.discovery import AgentFolder, name_agents
+from workbench.agents.targets import discover_for, find_root
+from workbench.cli.following import follow, nothing_to_run
+from workbench.cli.outputs import write_refusal_file
+from workbench.cli.refusal import Refused
+from workbench.cli.score_command import ScoreRequest
+from workbench.engine.children import Children
+from workbench.engine.options import UsageFaultError
+from workbench.engine.recorder import Publish
+from workbench.engine.rescore_plan import CriteriaOf, RescorePlan, make_rescore_plan
+from workbench.engine.rescoring import Rescoring
+from workbench.engine.transcripts import StoredRun
+from workbench.history.journal import Journal
+from workbench.history.state_dir import state_dir
+from workbench.history.stored_run import open_run
+
+
+def score(request: ScoreRequest) -> int:
+    """Scores what is asked for, and gives the exit code of the run that this makes.
+
+    Raises:
+        UsageFaultError: the request cannot be carried out; nothing was scored.
+    """
+    try:
+        plan = _plan(request)
+    except UsageFaultError as fault:
+        if fault.kind == "nothing":
+            return nothing_to_run(request, fault)
+        write_refusal_file(request, Refused.from_fault(fault))
+        raise
+
+    def make(publish: Publish, children: Children, journal: Journal, cache: Path | None) -> Rescoring:
+        return Rescoring(plan, request.options, publish, children, journal, cache)
+
+    return asyncio.run(follow(request, state_dir(plan.root, request.state_dir), plan.run_id, make))
+
+
+def _plan(request: ScoreRequest) -> RescorePlan:
+    here = Path.cwd()
+    run = open_run(request.run, state_dir(find_root(here), request.state_dir), here)
+    root = _root(run, request, here)
+    criteria_of = _criteria_now(CriteriaChooser(root, request.config), root, given=request.config is not None)
+    return make_rescore_plan(run, root, criteria_of, _agents(root), request.options, case_ids=request.cases)
+
+
+def _root(run: StoredRun, request: ScoreRequest, here: Path) -> Path:
+    """The folder that the paths of the run are relative to. A run that is kept in the project's own folder belongs to
+    it, wherever the project lay when it ran; one from elsewhere says itself where it ran, if that is on this
+    machine."""
+    root = find_root(here)
+    kept_here = request.state_dir is None and run.file is not None and run.file.is_relative_to(state_dir(root))
+    stored = Path(run.root)
+    return root if kept_here or not run.root or not stored.is_absolute() or not stored.is_dir() else stored
+
+
+def _criteria_now(chooser: CriteriaChooser, root: Path, *, given: bool) -> CriteriaOf:
+    def choose(evalset_file: str) -> CriteriaChoice | None:
+        file = root / evalset_file
+        return chooser.choose(file) if given or file.is_file() else None
+
+    return choose
+
+
+def _agents(root: Path) -> tuple[AgentFolder, ...]:
+    found, _ = discover_for([root], root)
+    return name_agents(found.agents, root)

@@ -1,0 +1,149 @@
+"""What is going to be scored again: stored transcripts, each with the criteria that apply to it now."""
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.agents.criteria_choice import CriteriaChoice
+from workbench.agents.discovery import AgentFolder
+from workbench.agents.ownership import relative_to
+from workbench.engine.options import RunOptions, UsageFaultError
+from workbench.engine.plan import (
+    AgentSetting,
+    agent_notices,
+    agent_setting,
+    check_configs,
+    fault_notices,
+    new_run_id,
+)
+from workbench.engine.transcripts import StoredCase, StoredRun
+from workbench.events import CaseRef, Noticed, PlannedCase
+from workbench.model.criteria import stored_config
+
+_LISTED = 5
+
+CriteriaOf = Callable[[str], CriteriaChoice | None]
+"""The criteria that apply now to an evalset (its path relative to the root); None where its file is gone."""
+
+
+@dataclass(frozen=True)
+class RescoreEntry:
+    """One stored execution of a case, and the criteria it is scored by."""
+
+    stored: StoredCase
+    criteria: CriteriaChoice
+
+    @property
+    def ref(self) -> CaseRef:
+        return self.stored.ref
+
+
+@dataclass(frozen=True)
+class RescorePlan:
+    """`settings` are those of the agents whose cases can be scored, by name; `notices` what the user should know."""
+
+    run_id: str
+    scored_from: str
+    root: Path
+    entries: tuple[RescoreEntry, ...]
+    settings: Mapping[str, AgentSetting]
+    notices: tuple[Noticed, ...]
+
+    def planned(self, entry: RescoreEntry) -> PlannedCase:
+        """The entry as a run announces it."""
+        path = entry.criteria.config.path
+        file = None if path is None else relative_to(path, self.root)
+        return PlannedCase(entry.ref, file, entry.criteria.reason)
+
+
+def make_rescore_plan(
+    run: StoredRun,
+    root: Path,
+    criteria_of: CriteriaOf,
+    agents: Iterable[AgentFolder],
+    options: RunOptions,
+    *,
+    case_ids: Sequence[str] = (),
+) -> RescorePlan:
+    """The plan for the cases of a stored run, with `case_ids` only for those; `agents` are those that are there now.
+
+    Raises:
+        UsageFaultError: a config has an error, there is no such case, or no case at all.
+    """
+    stored = _chosen(run, case_ids)
+    now = {file: criteria_of(file) for file in {case.ref.evalset_file for case in stored}}
+    configs = {choice.config.path: choice.config for choice in now.values() if choice is not None}
+    warnings = list(check_configs(configs.values(), root))
+    entries = tuple(RescoreEntry(case, now[case.ref.evalset_file] or _as_stored(case, run)) for case in stored)
+    settings, missing = _settings(stored, {agent.name: agent for agent in agents}, root, options)
+    notices = (
+        *(Noticed("warning", trouble) for trouble in run.trouble),
+        *_about_files(now),
+        *_about_agents(missing, root),
+        *fault_notices(warnings, root),
+        *agent_notices(setting for name, setting in settings.items() if name not in missing),
+    )
+    return RescorePlan(new_run_id(), run.run_id, root, entries, settings, notices)
+
+
+def _chosen(run: StoredRun, case_ids: Sequence[str]) -> list[StoredCase]:
+    cases = list(run.cases.values())
+    if not cases:
+        raise UsageFaultError(f"run {run.run_id} has no cases", "", "nothing")
+    known = {case.ref.eval_id for case in cases}
+    for case_id in case_ids:
+        if case_id not in known:
+            raise UsageFaultError(f"run {run.run_id} has no case {case_id}", _nearest(case_id, known))
+    return [case for case in cases if not case_ids or case.ref.eval_id in case_ids]
+
+
+def _nearest(case_id: str, known: set[str]) -> str:
+    near = difflib.get_close_matches(case_id, known, n=1, cutoff=0.5)
+    if near:
+        return f"There is the case {near[0]}"
+    names = sorted(known)
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"There are the cases {', '.join(names[:_LISTED])}{more}"
+
+
+def _as_stored(case: StoredCase, run: StoredRun) -> CriteriaChoice:
+    """The criteria that the stored run used, for an evalset that is not there any more."""
+    started = case.started
+    if started is None:
+        return CriteriaChoice(stored_config({}, {}, None), f"not known: run {run.run_id} did not come to this case")
+    config = stored_config(started.criteria, started.custom_metrics, started.simulator)
+    return CriteriaChoice(config, f"those of run {run.run_id}: the evalset is not there any more")
+
+
+def _settings(
+    stored: Iterable[StoredCase], agents: Mapping[str, AgentFolder], root: Path, options: RunOptions
+) -> tuple[dict[str, AgentSetting], list[str]]:
+    """What the judges of each agent's cases are asked with, and the agents that are not there any more: their cases
+    are judged with the environment that an agent in the root would have."""
+    names = dict.fromkeys(case.ref.agent for case in stored if case.why_incomplete() is None)
+    settings = {
+        name: agent_setting(
+            agents.get(name) or AgentFolder(name, root, "python", root / "agent.py", "root_agent"), root, options
+        )
+        for name in names
+    }
+    return settings, [name for name in names if name not in agents]
+
+
+def _about_files(now: Mapping[str, CriteriaChoice | None]) -> Iterator[Noticed]:
+    for file, choice in sorted(now.items()):
+        if choice is None:
+            yield Noticed(
+                "warning",
+                f"{file} is not there any more: its cases are scored by the criteria of the stored run",
+                "--config names others",
+            )
+
+
+def _about_agents(missing: Iterable[str], root: Path) -> Iterator[Noticed]:
+    for name in missing:
+        yield Noticed(
+            "warning",
+            f"the agent {name or '(none)'} is not there any more: judges of its cases use the environment of {root}",
+        )

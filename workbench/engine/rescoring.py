@@ -1,0 +1,206 @@
+"""Stored transcripts scored again: the events of a run in which no agent does anything."""
+
+import asyncio
+import time
+import traceback
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from workbench.engine.case_scoring import CaseScoring, Verdicts
+from workbench.engine.children import Children
+from workbench.engine.judge_environment import judge_environment
+from workbench.engine.options import RunOptions
+from workbench.engine.recorder import EventWriter, Publish, Recorder
+from workbench.engine.rescore_plan import RescoreEntry, RescorePlan
+from workbench.engine.run_context import RunContext
+from workbench.engine.secrets import Secrets
+from workbench.events import (
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    JudgeWaits,
+    Noticed,
+    RunFinished,
+    RunStarted,
+)
+
+_TOGETHER = 100
+"""Cases that are scored at the same time. Each asks at least one question where it asks any, so that the limit of
+calls under way decides, not this one."""
+_CANCELLED = CaseError("cancelled", "cancelled")
+
+
+class Rescoring:
+    """Scores `plan` once; to the front ends it is a `workbench.engine.run.Run`, and takes what that takes. A case whose
+    transcript is not complete keeps the error it was stored with."""
+
+    def __init__(
+        self,
+        plan: RescorePlan,
+        options: RunOptions,
+        publish: Publish,
+        children: Children,
+        writer: EventWriter | None = None,
+        judge_cache: Path | None = None,
+    ) -> None:
+        self._plan = plan
+        self._options = options
+        self._publish = publish
+        self._children = children
+        self._writer = writer
+        self._judge_cache = judge_cache
+        self._environments: dict[str, dict[str, Any]] = {}
+        self._queued: dict[CaseRef, RescoreEntry] = {}
+        self._scorings: dict[CaseRef, CaseScoring] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopping = False
+        self._interrupted = False
+        self._began = 0.0
+        self._recorder: Recorder
+
+    async def execute(self) -> None:
+        """Runs until every case has its verdicts, or as far as `stop` and `cancel` let it."""
+        environments = [setting.environment.values for setting in self._plan.settings.values()]
+        secrets = await asyncio.to_thread(Secrets, environments)
+        self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
+        self._began = time.monotonic()
+        context = RunContext(self._options, self._children, self._recorder.put, self._at, secrets, self._environment_of)
+        try:
+            self._announce()
+            self._limit_judges()
+            configs = [entry.criteria.config for entry in self._plan.entries]
+            self._children.scorer.warm({criterion.name for config in configs for criterion in config.criteria})
+            await self._score_all(context)
+        except Exception:
+            self._recorder.put(Noticed("error", "the workbench itself failed", traceback.format_exc()))
+            raise
+        except asyncio.CancelledError:
+            self._interrupted = True
+            raise
+        finally:
+            self._recorder.put(RunFinished(self._at(), self._interrupted))
+            await self._recorder.close()
+
+    def stop(self) -> None:
+        """No new cases; those under way get their verdicts."""
+        self._stopping = True
+        self._interrupted = True
+
+    def cancel(self, ref: CaseRef | None = None, *, kill: bool = False) -> None:
+        """Gives up a case, or with None all of them and the run, at once: there is no agent that could be asked to
+        end. What was decided stays."""
+        if ref is None:
+            self.stop()
+            for scoring in tuple(self._scorings.values()):
+                scoring.cancel(_CANCELLED)
+        elif ref in self._scorings:
+            self._scorings[ref].cancel(_CANCELLED)
+        elif self._queued.pop(ref, None) is not None:
+            self._recorder.put(CaseFinished(ref, "error", _CANCELLED, 0.0))
+
+    def _announce(self) -> None:
+        plan = self._plan
+        started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        cases = tuple(plan.planned(entry) for entry in plan.entries)
+        self._recorder.put(RunStarted(plan.run_id, str(plan.root), started, cases, plan.scored_from))
+        if self._writer is not None and self._writer.notice is not None:
+            self._recorder.put(self._writer.notice)
+        for notice in plan.notices:
+            self._recorder.put(notice)
+
+    def _limit_judges(self) -> None:
+        options = self._options
+        self._children.scorer.begin_run(
+            in_flight=options.in_flight,
+            max_calls=options.max_judge_calls,
+            use_cache=options.use_cache,
+            cache_dir=self._judge_cache,
+            on_wait=lambda model, seconds, reason: self._recorder.put(JudgeWaits(model, self._at(), seconds, reason)),
+        )
+
+    def _environment_of(self, agent: str) -> dict[str, Any]:
+        if agent not in self._environments:
+            self._environments[agent] = judge_environment(self._plan.settings[agent])
+        return self._environments[agent]
+
+    def _at(self) -> float:
+        return time.monotonic() - self._began
+
+    async def _score_all(self, context: RunContext) -> None:
+        self._queued = {entry.ref: entry for entry in self._plan.entries}
+        slots = asyncio.Semaphore(_TOGETHER)
+        try:
+            for entry in self._plan.entries:
+                await slots.acquire()
+                if self._stopping:
+                    break
+                if self._queued.pop(entry.ref, None) is None:  # Cancelled while it waited.
+                    slots.release()
+                    continue
+                task = asyncio.create_task(self._score(entry, context))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+                task.add_done_callback(lambda _: slots.release())
+            while self._tasks:
+                await asyncio.wait(self._tasks)
+        except asyncio.CancelledError:
+            self.cancel(None)
+            while self._tasks:
+                await asyncio.wait(self._tasks)
+            raise
+
+    async def _score(self, entry: RescoreEntry, context: RunContext) -> None:
+        """One case from its stored steps to its verdict. Never raises."""
+        ref, began = entry.ref, self._at()
+        scoring = self._scorings[ref] = CaseScoring(ref, entry.criteria.config, context)
+        try:
+            self._replay(entry, began)
+            verdicts = await self._verdicts(entry, scoring)
+        except Exception as fault:
+            error = CaseError("internal", f"the workbench failed: {fault!r}", "", traceback.format_exc())
+            verdicts = Verdicts("error", error)
+        finally:
+            del self._scorings[ref]
+        # What the agent cost was paid for in the stored run.
+        self._recorder.put(CaseFinished(ref, verdicts.status, verdicts.error, self._at() - began, verdicts.usage))
+
+    async def _verdicts(self, entry: RescoreEntry, scoring: CaseScoring) -> Verdicts:
+        stored = entry.stored
+        incomplete = stored.why_incomplete()
+        if incomplete is not None:
+            return Verdicts(stored.status, incomplete)
+        started = stored.started
+        assert started is not None  # Its transcript is complete.
+        actual = [turn.actual for turn in stored.turns]
+        return await scoring.run(started.expected, actual, started.scenario, started.rubrics)
+
+    def _replay(self, entry: RescoreEntry, at: float) -> None:
+        """The case as it was stored, with the criteria of now."""
+        started, config = entry.stored.started, entry.criteria.config
+        if started is None:
+            return
+        criteria = {criterion.name: criterion.value for criterion in config.criteria}
+        self._recorder.put(
+            CaseStarted(
+                entry.ref,
+                at,
+                started.expected,
+                criteria,
+                started.scenario,
+                started.rubrics,
+                config.custom_metrics,
+                started.simulator,
+            )
+        )
+        for step in entry.stored.steps:
+            self._recorder.put(step)
+
+    def _cannot_write(self, error: OSError) -> None:
+        """What is on disk stays; what cannot be written must not be spent on."""
+        reason = error.strerror or str(error)
+        self._recorder.put(Noticed("error", f"the run was stopped: it cannot be written any more ({reason})"))
+        self._stopping = True
+        for scoring in tuple(self._scorings.values()):
+            scoring.cancel(CaseError("cancelled", f"stopped: the run cannot be written any more ({reason})"))
