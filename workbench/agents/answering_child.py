@@ -21,7 +21,12 @@ _PART = MAX_FRAME // 4
 
 
 class ChildLostError(Exception):
-    """The child ended, or did not start; the text says how, as what follows a subject ("was killed by SIGKILL")."""
+    """The child ended, or did not start (`began` is False); the text says how, as what follows a subject ("was killed
+    by SIGKILL")."""
+
+    def __init__(self, how: str, *, began: bool = True) -> None:
+        super().__init__(how)
+        self.began = began
 
 
 class AnswerOverdueError(Exception):
@@ -59,6 +64,17 @@ class AnsweringChild:
         self._numbers = itertools.count(1)
         self._ending: set[asyncio.Task[None]] = set()
         self._retired: set[_Running] = set()
+
+    async def start(self) -> None:
+        """Until there is a child that can be asked.
+
+        Raises:
+            ChildLostError: it does not start.
+        """
+        running = self._current or self._start()
+        await self._until_ready(running)
+        if running.process.ended.done():
+            raise ChildLostError(_how(running, running.process.ended.result()), began=False)
 
     async def call(self, payload: Any, within: float | None = None) -> Any:
         """What the child answers to `payload` (JSON data) within so many seconds, not counting its start.
@@ -113,7 +129,7 @@ class AnsweringChild:
             process = ChildProcess(self._command, lifeline, lambda frame: self._take(running, frame))
         except OSError as error:
             os.close(kept)
-            raise ChildLostError(f"cannot be started: {error.strerror or error}") from None
+            raise ChildLostError(f"cannot be started: {error.strerror or error}", began=False) from None
         finally:
             os.close(lifeline)
         running = self._current = _Running(process, kept)
@@ -126,7 +142,7 @@ class AnsweringChild:
                 await running.ready.wait()
         except TimeoutError:
             self._retire(running)
-            raise ChildLostError(f"was not ready after {self._ready_within:g} s") from None
+            raise ChildLostError(f"was not ready after {self._ready_within:g} s", began=False) from None
 
     def _take(self, running: _Running, frame: Frame) -> None:
         if frame["op"] == "ready":
@@ -142,8 +158,7 @@ class AnsweringChild:
         self._retired.discard(running)
         if self._current is running:
             self._current = None
-        last = running.process.last_words
-        lost: Frame = {"op": "lost", "how": f"{how}: {last}" if last else how}
+        lost: Frame = {"op": "lost", "how": _how(running, how), "began": running.ready.is_set()}
         for answer in running.calls.values():
             if not answer.done():
                 answer.set_result(lost)
@@ -173,6 +188,11 @@ class AnsweringChild:
             ending.add_done_callback(self._ending.discard)
 
 
+def _how(running: _Running, how: str) -> str:
+    last = running.process.last_words
+    return f"{how}: {last}" if last else how
+
+
 def _frames(number: int, payload: Any) -> Iterator[Frame]:
     call: Frame = {"op": "call", "id": number, "payload": payload}
     try:
@@ -192,5 +212,5 @@ def _value(frame: Frame) -> Any:
         case "failed":
             raise CallRefusedError(frame["error"])
         case "lost":
-            raise ChildLostError(frame["how"])
+            raise ChildLostError(frame["how"], began=frame["began"])
     raise CallRefusedError({"kind": "raised", "message": "it cancelled itself"})

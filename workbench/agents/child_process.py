@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,17 @@ class Command:
     arguments: Sequence[str]
     environment: Mapping[str, str]
     folder: Path
+
+
+def own_python(module: str, environment: Mapping[str, str]) -> Command:
+    """Runs a module of ours in our own interpreter. The folder above the package is named only where Python would not
+    find it by itself, and the working directory is kept off the path: it belongs to the user, and may hold modules of
+    any name."""
+    home = Path(__file__).parents[2]
+    values = dict(environment)
+    if home.name not in ("site-packages", "dist-packages"):
+        values["PYTHONPATH"] = os.pathsep.join(filter(None, (values.get("PYTHONPATH"), str(home))))
+    return Command([sys.executable, "-P", "-X", "utf8", "-m", module], values, home)
 
 
 class ChildProcess:

@@ -5,6 +5,7 @@ there is told as an error of the one call: an exception, a crash, a hang.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -72,6 +73,11 @@ class Functions:
         if kind == "metric":
             return {**answer["value"], "printed": answer["printed"]}
         return answer["value"]
+
+    async def ready(self) -> None:
+        """Until there is a child that can be asked; that there is none is said by `call`."""
+        with contextlib.suppress(ChildLostError):
+            await self._child.start()
 
     async def close(self) -> None:
         """Ends the child."""

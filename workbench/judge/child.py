@@ -1,0 +1,111 @@
+"""A client library that is too heavy or too talkative for the scorer, in a child of its own: our interpreter, the
+agent's environment.
+
+The child's end is a function that answers payloads and raises `told(…)` where it fails; the parent's is `ClientChild`.
+"""
+
+import argparse
+import importlib.util
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from workbench.agents.answering_child import AnsweringChild, CallRefusedError, ChildLostError
+from workbench.agents.child_process import own_python
+from workbench.agents.worker.serving import Answer, CallFailedError, serve
+from workbench.judge.answering import JudgeCallError, Scrub
+from workbench.judge.base import FaultKind, NotAvailableError
+from workbench.judge.environment import JudgeEnvironment
+
+_QUIET = {
+    # LiteLLM, which Google's evaluation client imports too, fetches a list of prices when it is imported.
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_TELEMETRY": "False",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class ClientChild:
+    """The child that runs `module` for one environment; `who` is what messages call it ("Google's evaluation
+    client")."""
+
+    def __init__(
+        self, module: str, who: str, environment: JudgeEnvironment, scrub: Scrub, variables: Mapping[str, str] = _NONE
+    ) -> None:
+        self._who = who
+        self._scrub = scrub
+        self._child = AnsweringChild(own_python(module, {**environment.values, **_QUIET, **variables}))
+
+    async def ready(self) -> None:
+        """Until the client has been imported, which takes seconds; that it cannot be is said when it is asked."""
+        try:
+            await self._child.start()
+        except ChildLostError:
+            return
+
+    async def call(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """What the child answers.
+
+        Raises:
+            JudgeCallError: it told why not, or it is gone.
+        """
+        try:
+            answer: dict[str, Any] = await self._child.call(payload)
+        except CallRefusedError as refused:
+            raise self._error(refused.error) from None
+        except ChildLostError as lost:
+            message = self._scrub(f"the process of {self._who} {lost}")
+            raise JudgeCallError("connection", message, retryable=lost.began) from None
+        return answer
+
+    async def close(self) -> None:
+        """Ends the child."""
+        await self._child.close()
+
+    def _error(self, error: dict[str, Any]) -> JudgeCallError:
+        kind: FaultKind = error["kind"] if error["kind"] not in ("internal", "too_large") else "unreadable"
+        return JudgeCallError(
+            kind,
+            self._scrub(error["message"]),
+            self._scrub(error.get("code", "")),
+            error.get("retry_after"),
+            bool(error.get("retryable")),
+        )
+
+
+def told(
+    kind: FaultKind, message: str, code: str = "", retry_after: float | None = None, *, retryable: bool = False
+) -> CallFailedError:
+    """In the child: the fields of a JudgeCallError, on their way to the parent, which takes keys out of them."""
+    return CallFailedError(
+        {"kind": kind, "message": message, "code": code, "retry_after": retry_after, "retryable": retryable}
+    )
+
+
+def retold(error: JudgeCallError) -> CallFailedError:
+    """In the child: the same of one that was made there."""
+    return told(error.kind, error.message, error.code, error.retry_after, retryable=error.retryable)
+
+
+def run_child(answer: Answer) -> NoReturn:
+    """The child's main function: answers until the parent lets go."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--control", type=int, required=True)
+    parser.add_argument("--lifeline", type=int, required=True)
+    options = parser.parse_args()
+    serve(options.control, options.lifeline, answer)
+
+
+def require(package: str, who: str, extra: str) -> None:
+    """Checks, without importing it, that an optional package is there.
+
+    Raises:
+        NotAvailableError: it is not; the hint names the extra.
+    """
+    try:
+        found = importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):
+        found = False
+    if not found:
+        raise NotAvailableError(f"{who} is not installed", f"pip install 'agent-workbench[{extra}]'")

@@ -1,0 +1,57 @@
+"""A judge that is a function of the user's own: `"judge_model": "python:package.module:function"`.
+
+The function runs in a child in the agent's interpreter and is given `{"kind", "prompt", "schema", "data"}`
+(docs/python-functions.md); it returns the answer as text, or as JSON data that is then written as text.
+"""
+
+import json
+
+from workbench.agents.functions import FunctionFailedError, Functions
+from workbench.judge.answering import Answer, JudgeCallError, Scrub
+from workbench.judge.base import FaultKind, JudgeOptions, Question
+
+PREFIX = "python:"
+_KINDS: dict[str, FaultKind] = {"timeout": "timeout", "wrong_result": "unreadable", "too_large": "unreadable"}
+_LONGEST_TRACEBACK = 1500
+
+
+class PythonFunction:
+    """All such judges of one environment. Implements `workbench.judge.answering.Answerer`."""
+
+    def __init__(self, functions: Functions, scrub: Scrub) -> None:
+        self._functions = functions
+        self._scrub = scrub
+
+    async def ready(self) -> None:
+        """Until there is a process that imports functions; failures are told by `answer`."""
+        await self._functions.ready()
+
+    async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
+        """What the function says. It is asked once: what it raises now, it would raise again.
+
+        Raises:
+            JudgeCallError: it raised, hung, crashed or returned nothing.
+        """
+        path = options.model.removeprefix(PREFIX)
+        payload = {
+            "kind": question.kind,
+            "prompt": question.prompt,
+            "schema": None if question.schema is None else dict(question.schema),
+            "data": dict(question.data),
+        }
+        try:
+            value = await self._functions.call("judge", path, payload)
+        except FunctionFailedError as error:
+            raise self._error(path, error) from None
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return Answer(text, options.model)
+
+    async def close(self) -> None:
+        """Nothing: the functions are closed by whoever made them."""
+
+    def _error(self, path: str, error: FunctionFailedError) -> JudgeCallError:
+        message = f"{error.message} ({error.hint})" if error.hint else error.message
+        message = message if path in message else f"{path}: {message}"
+        if error.traceback:
+            message = f"{message}\n{error.traceback[-_LONGEST_TRACEBACK:]}"
+        return JudgeCallError(_KINDS.get(error.kind, "raised"), self._scrub(message), error.kind)

@@ -1,0 +1,81 @@
+"""Google's evaluation service (Vertex AI), for one environment: what an agent's `safety_v1` asks.
+
+Its client takes seconds and hundreds of megabytes to import, so it lives in a child (`vertex_child.py`). The client
+ignores `GOOGLE_VERTEX_BASE_URL`; we read it and pass it on.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.judge.addresses import checked
+from workbench.judge.answering import Rating, Scrub
+from workbench.judge.base import NotAvailableError
+from workbench.judge.child import ClientChild, require
+from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.google_access import GoogleAccess, find_credentials
+
+WHO = "Google's evaluation service"
+_PACKAGES = ("agentplatform", "pandas", "tqdm")
+_HINT = (
+    "set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION in <agent>/.env (and credentials: "
+    "gcloud auth application-default login), or GOOGLE_API_KEY"
+)
+
+
+def vertex_access(values: Mapping[str, str]) -> GoogleAccess:
+    """How the service is reached, by ADK's rules (`evaluation/vertex_ai_eval_facade.py`): with GOOGLE_API_KEY if that
+    is set, else as a project.
+
+    Raises:
+        NotAvailableError: a key or project, credentials or the extra is missing, or the base address is not safe.
+    """
+    for package in _PACKAGES:
+        require(package, "Google's evaluation client (google-cloud-aiplatform)", "vertex")
+    address = checked("GOOGLE_VERTEX_BASE_URL", values.get("GOOGLE_VERTEX_BASE_URL", ""))
+    key = values.get("GOOGLE_API_KEY", "").strip()
+    if key:
+        return GoogleAccess(True, key, base_url=address)
+    project = values.get("GOOGLE_CLOUD_PROJECT", "").strip()
+    location = values.get("GOOGLE_CLOUD_LOCATION", "").strip()
+    if not project and not location:
+        raise NotAvailableError(f"{WHO} needs a Google Cloud project", _HINT)
+    if not project or not location:
+        missing = "GOOGLE_CLOUD_LOCATION" if project else "GOOGLE_CLOUD_PROJECT"
+        raise NotAvailableError(f"{WHO} needs {missing} too", f"set {missing} in <agent>/.env")
+    return GoogleAccess(True, "", project, location, address, find_credentials(WHO, address, values))
+
+
+class Vertex:
+    """The service for the agent of `environment`. Implements `workbench.judge.answering.Rater`; the child is started
+    when it is first asked.
+
+    Raises:
+        NotAvailableError: it cannot be asked from there.
+    """
+
+    def __init__(self, environment: JudgeEnvironment, scrub: Scrub) -> None:
+        access = vertex_access(environment.values)
+        signed = access.credentials
+        by_machine = signed is not None and not signed.file and not signed.placeholder
+        # Without this the client waits for a metadata server that is not there.
+        variables = {} if by_machine else {"NO_GCE_CHECK": "true"}
+        who = "Google's evaluation client"
+        self._child = ClientChild("workbench.judge.vertex_child", who, environment, scrub, variables)
+
+    async def ready(self) -> None:
+        """Until the client has been imported; failures are told by `rate`."""
+        await self._child.ready()
+
+    async def rate(self, metric: str, instance: Mapping[str, Any]) -> Rating:
+        """One attempt to get the rating of `instance`: `{"prompt", "response", "reference"}`, or `{"agents", "turns"}`.
+        `metric` is a name of ADK's, `safety_v1` or `response_evaluation_score`, or one that the service knows.
+
+        Raises:
+            JudgeCallError: there is none.
+        """
+        answer = await self._child.call({"metric": metric, "instance": dict(instance)})
+        return Rating(answer["score"], answer["explanation"])
+
+    async def close(self) -> None:
+        """Ends the child."""
+        await self._child.close()

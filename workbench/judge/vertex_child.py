@@ -1,0 +1,171 @@
+"""The child that holds Google's evaluation client, in the agent's environment.
+
+One instance a call, by the client's `evaluate_instances`: its `evaluate` does the same for data sets, with a progress
+bar, swallowed errors and waits that cannot be cancelled. What is sent for an instance is what `evaluate` sends.
+
+→ `{"metric", "instance"}` ← `{"score": float | None, "explanation"}`
+"""
+
+import asyncio
+import logging
+import math
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.agents.worker.serving import CallFailedError
+from workbench.judge.addresses import is_loopback
+from workbench.judge.base import FaultKind
+from workbench.judge.child import retold, run_child, told
+from workbench.judge.gemini_faults import translated
+from workbench.judge.google_access import GoogleAccess
+from workbench.judge.scrub import Scrubber
+from workbench.judge.vertex import WHO, vertex_access
+
+_COHERENCE = "gs://vertex-ai-generative-ai-eval-sdk-resources/metrics/coherence/v1.yaml"
+"""What ADK's `response_evaluation_score` asks for; the client keeps no copy of it."""
+_NAMES = {"response_evaluation_score": "coherence"}
+_LONGEST = 20_000
+_NOT_NEEDED = ("litellm", "matplotlib", "sklearn", "torch")
+"""What the client imports if it is there, and does without if it is not: seconds and a hundred megabytes."""
+_STATUSES = {
+    3: "INVALID_ARGUMENT",
+    4: "DEADLINE_EXCEEDED",
+    5: "NOT_FOUND",
+    7: "PERMISSION_DENIED",
+    8: "RESOURCE_EXHAUSTED",
+    9: "FAILED_PRECONDITION",
+    10: "ABORTED",
+    13: "INTERNAL",
+    14: "UNAVAILABLE",
+    16: "UNAUTHENTICATED",
+}
+_AGAIN = frozenset({"DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL", "UNAVAILABLE"})
+
+
+class Evaluation:
+    """The client, with the agent's access; imported by `warm`."""
+
+    def __init__(self, access: GoogleAccess) -> None:
+        self._access = access
+        self._scrub = Scrubber(os.environ)
+        self._coherence: Any = None
+        self._loading = asyncio.Lock()
+        import agentplatform
+        from agentplatform import types
+
+        self._types: Any = types
+        self._client: Any = agentplatform.Client(**_arguments(access))
+        self._evals: Any = self._client.aio.evals
+
+    async def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """One attempt."""
+        metric = await self._metric(payload["metric"])
+        try:
+            asked = {"metrics": [metric], "instance": self._instance(payload["instance"])}
+        except ValueError as error:
+            raise told("unreadable", f"{WHO} cannot be sent this conversation: {error}") from None
+        try:
+            reply = await self._evals.evaluate_instances(metric_config=asked)
+        except Exception as error:
+            fault = translated(error, WHO, self._access, self._scrub)
+            if fault.code.startswith("404"):
+                fault.message = f"{WHO} is not there: check GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
+            raise retold(fault) from None
+        return _rating(reply)
+
+    async def _metric(self, name: str) -> Any:
+        name = _NAMES.get(name, name)
+        if name != "coherence":
+            return self._types.Metric(name=name)
+        async with self._loading:
+            if self._coherence is None:
+                self._coherence = await self._load_coherence()
+        return self._coherence
+
+    async def _load_coherence(self) -> Any:
+        if is_loopback(self._access.base_url) and not os.environ.get("STORAGE_EMULATOR_HOST"):
+            raise told(
+                "connection",
+                "Google's metric `coherence` is kept in Google Cloud Storage, and GOOGLE_VERTEX_BASE_URL is on this "
+                "machine: set STORAGE_EMULATOR_HOST too",
+            )
+        try:
+            return await asyncio.to_thread(self._types.LLMMetric.load, _COHERENCE, self._client)
+        except Exception as error:
+            message = f"Google's metric `coherence` could not be fetched: {type(error).__name__}: {error}"
+            raise told("connection", message, retryable=True) from None
+
+    def _instance(self, given: Mapping[str, Any]) -> Any:
+        if "turns" in given:
+            data = self._types.evals.AgentData.model_validate({"agents": given.get("agents"), "turns": given["turns"]})
+            return self._types.EvaluationInstance(agent_data=data)
+        texts = {name: given.get(name) for name in ("prompt", "response", "reference")}
+        said = [
+            {"author": author, "content": _content(text)}
+            for author, text in (("user", texts["prompt"]), ("model", texts["response"]))
+            if text is not None
+        ]
+        turn = {"turn_index": 0, "turn_id": "turn_0", "events": said}
+        return self._types.EvaluationInstance.model_validate(
+            {
+                **{
+                    name: {"contents": {"contents": [_content(text)]}}
+                    for name, text in texts.items()
+                    if text is not None
+                },
+                "agent_data": {"turns": [turn]},
+            }
+        )
+
+
+def _content(text: str) -> dict[str, Any]:
+    return {"parts": [{"text": text}]}
+
+
+def _arguments(access: GoogleAccess) -> dict[str, Any]:
+    # One attempt means one: without retry options the client sleeps for seconds and sends again on its own.
+    options: dict[str, Any] = {"retry_options": {"attempts": 1}}
+    if access.base_url:
+        options["base_url"] = access.base_url
+    if access.key:
+        return {"api_key": access.key, "http_options": options}
+    arguments: dict[str, Any] = {"project": access.project, "location": access.location, "http_options": options}
+    if access.credentials is not None and access.credentials.placeholder:
+        from google.oauth2.credentials import Credentials
+
+        arguments["credentials"] = Credentials("placeholder")
+    return arguments
+
+
+def _rating(reply: Any) -> dict[str, Any]:
+    """The one result of the reply. An error that it holds is one of the call."""
+    results = getattr(reply, "metric_results", None)
+    if not results:
+        raise told("unreadable", f"{WHO} sent a reply without a result", retryable=True)
+    result = results[0]
+    if result.error is not None and (result.error.code or result.error.message):
+        raise _fault(result.error.code, result.error.message or "")
+    score = result.score
+    usable = score is not None and not math.isnan(score)
+    return {"score": score if usable else None, "explanation": (result.explanation or "")[:_LONGEST]}
+
+
+def _fault(code: int | None, message: str) -> CallFailedError:
+    """For a status (`google.rpc.Status`) in place of a result."""
+    name = _STATUSES.get(code or 0, "UNKNOWN")
+    kind: FaultKind = "quota" if name == "RESOURCE_EXHAUSTED" else "http"
+    return told(kind, f"{WHO} could not rate this: {message or name}", f"{code} {name}", retryable=name in _AGAIN)
+
+
+def main() -> None:
+    """Imports the client, then answers."""
+    for name in _NOT_NEEDED:
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+    logging.disable(logging.CRITICAL)
+    run_child(Evaluation(vertex_access(os.environ)).answer)
+
+
+if __name__ == "__main__":
+    main()
