@@ -1,0 +1,207 @@
+"""Saving: never over somebody else's content, never half, always to be undone."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.authoring.edit import change_of, digest
+from workbench.authoring.saving import ChangedOnDiskError, NothingToUndoError, Saver
+from workbench.authoring.undo import FILE_NAME
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "a.evalset.json"
+    file.write_bytes(b"old content")
+    return file
+
+
+@given(st.binary(max_size=40) | st.none(), st.binary(max_size=40) | st.none())
+def test_a_change_leads_there_and_back(before: bytes | None, after: bytes | None) -> None:
+    change = change_of(Path("/a"), before, after)
+    assert change.apply(before) == after
+    assert change.reversed().apply(after) == before
+    assert type(change).from_json(change.as_json()) == change
+
+
+def test_a_change_of_a_large_file_is_small() -> None:
+    before = b"x" * 1_000_000 + b"a" + b"y" * 1_000_000
+    change = change_of(Path("/a"), before, before.replace(b"a", b"bb"))
+    assert (change.start, change.old, change.new) == (1_000_000, b"a", b"bb")
+
+
+def test_save_undo_redo_across_restarts(state: Path, file: Path) -> None:
+    Saver(state).save("one", {file: (b"old content", b"new content")})
+    assert file.read_bytes() == b"new content"
+    saver = Saver(state)
+    assert saver.can_undo == "one"
+    saver.undo()
+    assert file.read_bytes() == b"old content"
+    saver = Saver(state)
+    assert (saver.can_undo, saver.can_redo) == (None, "one")
+    saver.redo()
+    assert file.read_bytes() == b"new content"
+    assert Saver(state).can_undo == "one"
+
+
+def test_a_new_edit_ends_what_can_be_made_again(state: Path, file: Path) -> None:
+    saver = Saver(state)
+    saver.save("one", {file: (b"old content", b"1")})
+    saver.undo()
+    saver.save("two", {file: (b"old content", b"2")})
+    with pytest.raises(NothingToUndoError):
+        saver.redo()
+
+
+def test_an_edit_that_changes_nothing_is_none(state: Path, file: Path) -> None:
+    saver = Saver(state)
+    saver.save("nothing", {file: (b"old content", b"old content")})
+    assert saver.can_undo is None
+
+
+@pytest.mark.parametrize("theirs", [b"theirs", None])
+def test_what_somebody_else_wrote_is_never_overwritten(state: Path, file: Path, theirs: bytes | None) -> None:
+    if theirs is None:
+        file.unlink()
+    else:
+        file.write_bytes(theirs)
+    saver = Saver(state)
+    with pytest.raises(ChangedOnDiskError) as told:
+        saver.save("mine", {file: (b"old content", b"mine")})
+    assert told.value.theirs == theirs
+    assert (file.read_bytes() if file.exists() else None) == theirs
+    assert saver.can_undo is None
+
+
+def test_undo_does_not_overwrite_either(state: Path, file: Path) -> None:
+    saver = Saver(state)
+    saver.save("mine", {file: (b"old content", b"mine")})
+    file.write_bytes(b"theirs")
+    with pytest.raises(ChangedOnDiskError):
+        saver.undo()
+    assert file.read_bytes() == b"theirs"
+    file.write_bytes(b"mine")
+    saver.undo()
+    assert file.read_bytes() == b"old content"
+
+
+def test_a_case_that_moves_between_files_is_one_edit(state: Path, file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "new.evalset.json"
+    saver = Saver(state)
+    saver.save("move", {file: (b"old content", b"less"), other: (None, b"more")})
+    assert (file.read_bytes(), other.read_bytes()) == (b"less", b"more")
+    saver.undo()
+    assert file.read_bytes() == b"old content"
+    assert not other.exists()
+
+
+def test_where_the_second_file_cannot_be_written_the_first_is_as_it_was(
+    state: Path, file: Path, tmp_path: Path
+) -> None:
+    saver = Saver(state)
+    with pytest.raises(OSError, match="No such file"):
+        saver.save("move", {file: (b"old content", b"less"), tmp_path / "missing" / "b.json": (None, b"more")})
+    assert file.read_bytes() == b"old content"
+    assert saver.can_undo is None
+
+
+def test_a_state_folder_that_cannot_be_written_costs_only_the_restart(tmp_path: Path, file: Path) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file")
+    saver = Saver(blocked / "state")
+    saver.save("one", {file: (b"old content", b"new")})
+    assert not saver.lasting
+    saver.undo()
+    assert file.read_bytes() == b"old content"
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b'{"did": "edit"}\n', b'{"did": "undo"}\n', b"\xff\n", b'{"did": "x"}\n']
+)
+def test_a_damaged_journal_forgets_and_goes_on(state: Path, file: Path, damage: bytes) -> None:
+    Saver(state).save("one", {file: (b"old content", b"new")})
+    path = state / FILE_NAME
+    path.write_bytes(path.read_bytes()[:-5] + b"\n" + damage)
+    saver = Saver(state)
+    saver.save("two", {file: (b"new", b"newer")})
+    saver.undo()
+    assert file.read_bytes() == b"new"
+
+
+_SAVE = """
+import os, signal, sys
+from pathlib import Path
+from workbench.authoring import saving
+import workbench.atomic as atomic
+
+steps = iter(range(1000))
+def count(real):
+    def counted(*args, **words):
+        if next(steps) == int(sys.argv[3]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args, **words)
+    return counted
+
+for name in ("open", "write", "fsync", "fchmod", "close"):
+    setattr(os, name, count(getattr(os, name)))
+Path.replace = count(Path.replace)
+file = Path(sys.argv[2])
+saving.Saver(Path(sys.argv[1])).save("one", {file: (b"old content", b"new content")})
+"""
+
+
+def test_killed_at_every_step_of_a_save(tmp_path: Path) -> None:
+    """Old or new content, never a mixture; and once the edit is known to the journal, it can be made whole."""
+    recovered = completed = lost = 0
+    for step in range(40):
+        folder = tmp_path / str(step)
+        folder.mkdir()
+        file, state = folder / "a.json", folder / "state"
+        file.write_bytes(b"old content")
+        words = [sys.executable, "-c", _SAVE, str(state), str(file), str(step)]
+        code = subprocess.run(
+            words, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False
+        ).returncode
+        content = file.read_bytes()
+        assert content in (b"old content", b"new content")
+        saver = Saver(state)
+        if saver.interrupted() is not None:
+            assert content == b"old content"
+            saver.resume()
+            recovered += 1
+        elif content == b"new content":
+            assert saver.can_undo == "one"
+            completed += 1
+        else:
+            lost += 1  # Killed before the edit was written anywhere: nothing was promised yet.
+        if file.read_bytes() == b"new content":
+            saver.undo()
+            assert file.read_bytes() == b"old content"
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+    else:
+        pytest.fail("the save never came to its end")
+    assert recovered
+    assert completed
+    assert lost
+
+
+def test_an_interrupted_edit_can_be_left(state: Path, file: Path) -> None:
+    saver = Saver(state)
+    saver.save("one", {file: (b"old content", b"new")})
+    file.write_bytes(b"old content")
+    assert digest(b"old content") == saver._journal.done[-1].changes[0].before
+    saver.forget_interrupted()
+    assert (saver.interrupted(), saver.can_undo) == (None, None)

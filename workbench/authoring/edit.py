@@ -1,0 +1,81 @@
+"""An edit as a value: which bytes of which files became which others, so that it can be undone and made again."""
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """In one file, the bytes `old` at `start` became `new`. `before` and `after` are the digests of its whole content,
+    "" where there was no file, or is none any more. `file` is absolute."""
+
+    file: Path
+    start: int
+    old: bytes
+    new: bytes
+    before: str
+    after: str
+
+    def reversed(self) -> "FileChange":
+        """The change that takes it back."""
+        return FileChange(self.file, self.start, self.new, self.old, self.after, self.before)
+
+    def apply(self, content: bytes | None) -> bytes | None:
+        """The content after the change, None for no file. `content` must be what it was made for: see `before`."""
+        if not self.after:
+            return None
+        content = content or b""
+        return content[: self.start] + self.new + content[self.start + len(self.old) :]
+
+    def as_json(self) -> dict[str, Any]:
+        old, new = (base64.b64encode(part).decode("ascii") for part in (self.old, self.new))
+        file = self.file.as_posix()
+        return {"file": file, "start": self.start, "old": old, "new": new, "before": self.before, "after": self.after}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "FileChange":
+        """Raises KeyError, TypeError or ValueError where that is not what `as_json` wrote."""
+        old, new = (base64.b64decode(data[name], validate=True) for name in ("old", "new"))
+        return cls(Path(data["file"]), int(data["start"]), old, new, str(data["before"]), str(data["after"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What the user did at once, in words (`label`), and what that changed."""
+
+    label: str
+    changes: tuple[FileChange, ...]
+
+    def reversed(self) -> "Edit":
+        return Edit(self.label, tuple(change.reversed() for change in reversed(self.changes)))
+
+
+def change_of(file: Path, before: bytes | None, after: bytes | None) -> FileChange:
+    """The change from one content of a file to another; None is no file. What they have in common at both ends is left
+    out: an edit of a file of 50 MB is as small as what was typed."""
+    old, new = before or b"", after or b""
+    start = _common(old, new)
+    end = _common(old[start:][::-1], new[start:][::-1]) if start < min(len(old), len(new)) else 0
+    return FileChange(
+        file, start, old[start : len(old) - end], new[start : len(new) - end], digest(before), digest(after)
+    )
+
+
+def digest(content: bytes | None) -> str:
+    """The SHA-256 of a file's content, "" for no file."""
+    return "" if content is None else hashlib.sha256(content).hexdigest()
+
+
+def _common(one: bytes, other: bytes) -> int:
+    """How many bytes both begin with, found by halving: comparing slices is fast."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,164 @@
+"""Edits on their way to the disk: nobody's newer content is overwritten, nothing is half written, all can be undone."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from workbench.atomic import replace_content
+from workbench.authoring.edit import Edit, FileChange, change_of, digest
+from workbench.authoring.undo import UndoJournal
+
+
+class ChangedOnDiskError(Exception):
+    """A file is not what it was when the edit was begun. `theirs` is what it holds now, None if it is gone. Nothing
+    was written."""
+
+    def __init__(self, file: Path, theirs: bytes | None) -> None:
+        super().__init__(f"{file} was {'deleted' if theirs is None else 'changed'} by somebody else meanwhile")
+        self.file = file
+        self.theirs = theirs
+
+
+class NothingToUndoError(Exception):
+    """There is no edit to take back, or none to make again."""
+
+
+class Saver:
+    """Saves edits, takes them back, makes them again; remembers them in the state folder `state`."""
+
+    def __init__(self, state: Path) -> None:
+        self._journal = UndoJournal(state)
+
+    @property
+    def can_undo(self) -> str | None:
+        """The label of the edit that `undo` would take back, None if there is none."""
+        return self._journal.done[-1].label if self._journal.done else None
+
+    @property
+    def can_redo(self) -> str | None:
+        """The label of the edit that `redo` would make again."""
+        return self._journal.undone[-1].label if self._journal.undone else None
+
+    @property
+    def lasting(self) -> bool:
+        """Whether edits can still be undone after a restart."""
+        return self._journal.lasting
+
+    def save(self, label: str, contents: Mapping[Path, tuple[bytes | None, bytes | None]]) -> Edit:
+        """Makes an edit of one file or several: each goes from the content it had when the edit was begun to a new one;
+        None is no file. Validating the new content is the caller's part.
+
+        Raises:
+            ChangedOnDiskError: a file holds something else by now.
+            OSError: a file cannot be written. In both cases every file is as it was.
+        """
+        changes = tuple(change_of(file, before, after) for file, (before, after) in contents.items())
+        edit = Edit(label, tuple(change for change in changes if change.before != change.after))
+        if not edit.changes:
+            return edit
+        read = _read_for(edit)
+        self._journal.edit(edit)
+        try:
+            _write(edit, read)
+        except BaseException:
+            self._journal.drop()
+            raise
+        return edit
+
+    def undo(self) -> Edit:
+        """Takes the newest edit back; what it was.
+
+        Raises:
+            NothingToUndoError: there is none.
+            ChangedOnDiskError, OSError: as `save`; the edit can still be taken back later.
+        """
+        if not self._journal.done:
+            raise NothingToUndoError("there is nothing to undo")
+        edit = self._journal.done[-1]
+        back = edit.reversed()
+        _write(back, _read_for(back))
+        self._journal.undo()
+        return edit
+
+    def redo(self) -> Edit:
+        """Makes the edit again that was taken back last; what it is.
+
+        Raises:
+            NothingToUndoError: there is none.
+            ChangedOnDiskError, OSError: as `save`.
+        """
+        if not self._journal.undone:
+            raise NothingToUndoError("there is nothing to redo")
+        edit = self._journal.undone[-1]
+        _write(edit, _read_for(edit))
+        self._journal.redo()
+        return edit
+
+    def interrupted(self) -> Edit | None:
+        """The newest edit, if this program or the machine was stopped before all of it was on the disk: a file still
+        holds what it held before. None if it is there, or the files have moved on."""
+        if not self._journal.done:
+            return None
+        edit = self._journal.done[-1]
+        try:
+            states = [digest(_content(change.file)) for change in edit.changes]
+        except OSError:
+            return None
+        pairs = list(zip(states, edit.changes, strict=True))
+        known = all(state in (change.before, change.after) for state, change in pairs)
+        return edit if known and any(state == change.before for state, change in pairs) else None
+
+    def resume(self) -> Edit | None:
+        """Makes the rest of an interrupted edit; what it is, None if there is none.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
+        edit = self.interrupted()
+        if edit is not None:
+            left = tuple(change for change in edit.changes if digest(_content(change.file)) == change.before)
+            rest = Edit(edit.label, left)
+            _write(rest, _read_for(rest))
+        return edit
+
+    def forget_interrupted(self) -> None:
+        """Leaves an interrupted edit as it is: it can no longer be made or undone."""
+        if self.interrupted() is not None:
+            self._journal.drop()
+
+
+def _read_for(edit: Edit) -> dict[Path, bytes | None]:
+    """What the files hold, which is what the edit was made for."""
+    read: dict[Path, bytes | None] = {}
+    for change in edit.changes:
+        content = _content(change.file)
+        if digest(content) != change.before:
+            raise ChangedOnDiskError(change.file, content)
+        read[change.file] = content
+    return read
+
+
+def _write(edit: Edit, read: Mapping[Path, bytes | None]) -> None:
+    """Writes all files, or none: where one cannot be written, those before it get their old content back."""
+    written: list[FileChange] = []
+    try:
+        for change in edit.changes:
+            _put(change.file, change.apply(read[change.file]))
+            written.append(change)
+    except BaseException:
+        for change in written:
+            _put(change.file, read[change.file])
+        raise
+
+
+def _put(file: Path, content: bytes | None) -> None:
+    if content is None:
+        file.unlink()
+    else:
+        replace_content(file, content)
+
+
+def _content(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return None

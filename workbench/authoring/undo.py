@@ -1,0 +1,131 @@
+"""Edits kept in the order they were made, across saves and restarts: `.workbench/undo.jsonl`.
+
+Each line is one thing that happened: `{"did": "edit", "label", "changes": […]}`, `{"did": "undo"}`, `{"did": "redo"}`
+or `{"did": "drop"}` (an edit that came to nothing). An edit is written before its files are: one that was cut short is
+still known. A line that cannot be read ends what is known before it, as nothing before it fits the files any more.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from workbench.atomic import replace_content
+from workbench.authoring.edit import Edit, FileChange
+from workbench.history.state_dir import make_state_dir
+
+FILE_NAME = "undo.jsonl"
+_KEPT = 200
+"""Edits that can be undone after a restart."""
+_LARGEST = 32 << 20
+"""Bytes from which on the file is written anew with the newest edits only."""
+
+
+class UndoJournal:
+    """What was done and undone. Where `state` cannot be written it is kept in memory, and `lasting` is False."""
+
+    def __init__(self, state: Path) -> None:
+        self._path = state / FILE_NAME
+        self.done: list[Edit] = []
+        """Newest last: what `undo` would take back."""
+        self.undone: list[Edit] = []
+        """Newest last: what `redo` would make again."""
+        self.lasting = True
+        self._size = 0
+        self._replay()
+        self._make(state)
+
+    def edit(self, edit: Edit) -> None:
+        """Keeps an edit that is about to be made. What was undone cannot be made again after it."""
+        self._took("edit", edit)
+        changes = [change.as_json() for change in edit.changes]
+        self._append({"did": "edit", "label": edit.label, "changes": changes})
+
+    def drop(self) -> None:
+        """The newest edit came to nothing."""
+        self._took("drop", None)
+        self._append({"did": "drop"})
+
+    def undo(self) -> None:
+        """The newest edit was taken back."""
+        self._took("undo", None)
+        self._append({"did": "undo"})
+
+    def redo(self) -> None:
+        """What was taken back last was made again."""
+        self._took("redo", None)
+        self._append({"did": "redo"})
+
+    def _took(self, did: str, edit: Edit | None) -> None:
+        if edit is not None:
+            self.done.append(edit)
+            self.undone.clear()
+        elif did == "drop":
+            self.done.pop()
+        elif did == "undo":
+            self.undone.append(self.done.pop())
+        else:
+            self.done.append(self.undone.pop())
+
+    def _replay(self) -> None:
+        try:
+            lines = self._path.read_bytes().splitlines()
+        except OSError:
+            return
+        for line in lines:
+            try:
+                data = json.loads(line)
+                did = data["did"]
+                edit = _edit(data) if did == "edit" else None
+                if did not in ("edit", "drop", "undo", "redo"):
+                    raise ValueError(did)
+                self._took(did, edit)
+            except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+                self.done.clear()
+                self.undone.clear()
+        del self.done[:-_KEPT]
+
+    def _make(self, state: Path) -> None:
+        """Begins a file with what is known, so that it does not grow for ever."""
+        try:
+            make_state_dir(state)
+            self._rewrite()
+        except OSError:
+            self.lasting = False
+
+    def _rewrite(self) -> None:
+        edits = [*self.done[-_KEPT:], *reversed(self.undone)]
+        lines: list[dict[str, Any]] = [
+            {"did": "edit", "label": edit.label, "changes": [change.as_json() for change in edit.changes]}
+            for edit in edits
+        ]
+        lines += [{"did": "undo"}] * len(self.undone)
+        content = b"".join(map(_line, lines))
+        replace_content(self._path, content, mode=0o600)
+        self._size = len(content)
+
+    def _append(self, data: dict[str, Any]) -> None:
+        if not self.lasting:
+            return
+        line = _line(data)
+        try:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(descriptor, line)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            self._size += len(line)
+            if self._size > _LARGEST:
+                self.done = self.done[-_KEPT // 2 :]
+                self._rewrite()
+        except OSError:
+            self.lasting = False
+
+
+def _edit(data: dict[str, Any]) -> Edit:
+    return Edit(str(data["label"]), tuple(FileChange.from_json(change) for change in data["changes"]))
+
+
+def _line(data: dict[str, Any]) -> bytes:
+    return json.dumps(data).encode("ascii") + b"\n"
