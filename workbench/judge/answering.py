@@ -57,6 +57,11 @@ class JudgeCallError(Exception):
 class Answerer(Protocol):
     """A judge of one environment; one object serves all its questions, many of them at once."""
 
+    async def ready(self) -> None:
+        """Until it can be asked: what takes its time once (an import, a child) is not part of an attempt. What fails
+        here is told by `answer`."""
+        ...
+
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
         """One attempt to get an answer.
 
@@ -72,6 +77,10 @@ class Answerer(Protocol):
 
 class Rater(Protocol):
     """The evaluation service for one environment; one object serves all, many at once."""
+
+    async def ready(self) -> None:
+        """As `Answerer.ready`."""
+        ...
 
     async def rate(self, metric: str, instance: Mapping[str, Any]) -> Rating:
         """One attempt to get a rating; `instance` as `workbench.metrics.base.Service.rate` describes it.

@@ -1,51 +1,261 @@
 """The one place through which everything is asked: one limit, one cache, one budget for the whole run."""
 
-from collections.abc import Callable
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from workbench.judge.base import Judge, JudgeOptions, NotAvailableError
+from workbench.agents.functions import Functions
+from workbench.judge.answering import Answer, Rating
+from workbench.judge.attempts import Outcome, Road, ask_until_answered
+from workbench.judge.availability import who_judges
+from workbench.judge.base import JudgeFault, JudgeIdentity, JudgeOptions, Question, Reply
+from workbench.judge.cache import Cache
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.limits import RunLimits, Tally
+from workbench.judge.office import Office
+from workbench.judge.question_key import question_key, rating_key
+from workbench.judge.retry import Patience
+from workbench.judge.run_state import RunState
+from workbench.judge.vertex import WHO, vertex_access
 
-__all__ = ["Desk", "DeskBench", "JudgeEnvironment", "RunLimits", "Tally"]
+__all__ = ["Desk", "DeskBench", "DeskJudge", "DeskService", "JudgeEnvironment", "RunLimits", "Tally"]
+
+_TOKENS = ("input_tokens", "output_tokens")
 
 
 class Desk:
-    """One for each scorer; it is kept over runs. `on_wait(model, seconds, reason)` is called when the queue of a model
-    pauses, and with 0 seconds when it goes on."""
+    """One for each scorer; it is kept over runs, and so are its connections. `on_wait(model, seconds, reason)` is
+    called when the queue of a model pauses, and with 0 seconds when it goes on; `on_notice(text)` when answers cannot
+    be kept."""
 
-    def __init__(self, on_wait: Callable[[str, float, str], None]) -> None:
+    def __init__(
+        self,
+        on_wait: Callable[[str, float, str], None],
+        on_notice: Callable[[str], None] = lambda text: None,
+        patience: Patience | None = None,
+    ) -> None:
         self._on_wait = on_wait
-        self._limits = RunLimits()
+        self._on_notice = on_notice
+        self._patience = patience or Patience()
+        self._offices: dict[str, Office] = {}
+        self._caches: dict[Path | None, Cache] = {}
+        self._runs: list[RunState] = []
+        self.begin_run(RunLimits())
 
     def begin_run(self, limits: RunLimits) -> None:
-        """From here on these limits hold and calls are counted from 0."""
-        self._limits = limits
+        """From here on these limits hold, and calls are counted from 0. What is still asked for an earlier run goes on
+        by its own limits."""
+        cache = self._caches.get(limits.cache_dir)
+        if cache is None:
+            cache = self._caches[limits.cache_dir] = Cache(limits.cache_dir, self._on_notice)
+        self._runs = [*(run for run in self._runs if run.busy), RunState(limits, cache)]
+        for office in self._offices.values():
+            office.resume()
 
     def bench(self, environment: JudgeEnvironment, repeat: int, all_votes: bool) -> "DeskBench":
         """What the criteria of one case, in its `repeat`-th execution, ask through."""
-        return DeskBench(self, environment, repeat, all_votes)
+        office = self._offices.get(environment.key)
+        if office is None:
+            office = self._offices[environment.key] = Office(environment, self._patience, self._on_wait)
+        patience = dataclasses.replace(self._patience, timeout=office.timeout)
+        return DeskBench(self._runs[-1], office, patience, repeat, all_votes)
 
     async def close(self) -> None:
-        """Ends all connections and children."""
+        """Ends what is under way, writes what is to be kept, closes all connections and children."""
+        for run in self._runs:
+            await run.close()
+        for cache in self._caches.values():
+            await cache.close()
+        for office in self._offices.values():
+            await office.close()
 
 
 class DeskBench:
     """Implements `workbench.metrics.base.Bench`; `tally` says what went through it."""
 
-    def __init__(self, desk: Desk, environment: JudgeEnvironment, repeat: int, all_votes: bool) -> None:
+    def __init__(self, run: RunState, office: Office, patience: Patience, repeat: int, all_votes: bool) -> None:
         self.tally = Tally()
+        self.run = run
+        self.office = office
+        self.patience = patience
+        self.repeat = repeat
         self._all_votes = all_votes
 
     @property
     def all_votes(self) -> bool:
         return self._all_votes
 
-    def judge(self, options: JudgeOptions) -> Judge:
-        raise NotAvailableError(f"{options.model} cannot be asked yet")
+    def judge(self, options: JudgeOptions) -> "DeskJudge":
+        """Raises:
+        NotAvailableError: it cannot be asked here.
+        """
+        return DeskJudge(self, options, who_judges(options, self.office.environment))
 
-    def service(self) -> Any:
-        raise NotAvailableError("the evaluation service cannot be asked yet")
+    def service(self) -> "DeskService":
+        """Raises:
+        NotAvailableError: no project, no credentials, or not installed.
+        """
+        access = vertex_access(self.office.environment.values)
+        return DeskService(self, access.project, access.location)
 
-    def functions(self) -> Any:
-        raise NotAvailableError("functions cannot be called yet")
+    def functions(self) -> Functions:
+        return self.office.functions()
+
+    def road(self, model: str, cap: asyncio.Semaphore | None) -> Road:
+        """What an attempt to ask `model` passes."""
+        return Road(self.office.lane(model), self.run.places, cap, self.patience, self.office.scrub)
+
+    def begin(self) -> JudgeFault | None:
+        """Counts a call, right before it is made; why it must not be."""
+        if not self.run.spend():
+            return JudgeFault("limit", f"not asked: --max-judge-calls {self.run.limits.max_calls} is reached")
+        self.tally.calls += 1
+        return None
+
+    def spent(self, answer: Answer | None, seconds: float) -> None:
+        self.tally.seconds += seconds
+        if answer is not None:
+            self.tally.input_tokens += answer.input_tokens or 0
+            self.tally.output_tokens += answer.output_tokens or 0
+
+
+class DeskJudge:
+    """Implements `workbench.judge.base.Judge`: a judge with its options, for one criterion of one case."""
+
+    def __init__(self, bench: DeskBench, options: JudgeOptions, identity: JudgeIdentity) -> None:
+        self._bench = bench
+        self._options = options
+        self._identity = identity
+        self._answerer = bench.office.answerer(options.model)
+        self._road = bench.road(
+            options.model, None if options.parallel is None else asyncio.Semaphore(options.parallel)
+        )
+
+    @property
+    def identity(self) -> JudgeIdentity:
+        return self._identity
+
+    @property
+    def options(self) -> JudgeOptions:
+        return self._options
+
+    async def ask(self, question: Question, sample: int = 1) -> Reply:
+        """The reply to a question, kept or asked for; never raises but when cancelled."""
+        bench = self._bench
+        key = question_key(question, self._identity, self._options, bench.office.environment, sample, bench.repeat)
+
+        def attempt() -> Awaitable[Answer]:
+            return self._answerer.answer(question, self._options, sample)
+
+        async def fresh() -> Reply:
+            await self._answerer.ready()
+            outcome = await ask_until_answered(attempt, _is_nothing, self._road, bench.begin)
+            bench.spent(outcome.value, outcome.seconds)
+            return _reply(outcome)
+
+        if key is None:
+            return await fresh()
+        kept = _kept_reply(bench.run.kept(key))
+        if kept is not None:
+            bench.tally.cached += 1
+            return kept
+        reply, first = await bench.run.replies.share(key, fresh)
+        if reply.text is None or reply.fault is not None:
+            return reply
+        if first:
+            bench.run.keep(key, reply.text, _to_keep(reply))
+            return reply
+        bench.tally.cached += 1
+        return dataclasses.replace(reply, cached=True, seconds=0.0)
+
+
+class DeskService:
+    """Implements `workbench.metrics.base.Service`."""
+
+    def __init__(self, bench: DeskBench, project: str, location: str) -> None:
+        self._bench = bench
+        self._where = (project, location)
+        self._rater = bench.office.rater()
+        self._road = bench.road(WHO, None)
+
+    async def rate(self, metric: str, instance: Mapping[str, Any]) -> dict[str, Any]:
+        """The rating of one instance, kept or asked for; never raises but when cancelled."""
+        bench = self._bench
+        key = rating_key(metric, instance, *self._where, bench.repeat)
+
+        def attempt() -> Awaitable[Rating]:
+            return self._rater.rate(metric, instance)
+
+        async def fresh() -> dict[str, Any]:
+            await self._rater.ready()
+            outcome = await ask_until_answered(attempt, lambda rating: False, self._road, bench.begin)
+            bench.spent(None, outcome.seconds)
+            return _rating(outcome)
+
+        kept = _kept_rating(bench.run.kept(key))
+        if kept is not None:
+            bench.tally.cached += 1
+            return kept
+        rated, first = await bench.run.ratings.share(key, fresh)
+        if rated["score"] is None or rated["error"] is not None:
+            return rated
+        if first:
+            bench.run.keep(key, rated["explanation"], {name: rated[name] for name in ("score", "explanation")})
+            return rated
+        bench.tally.cached += 1
+        return {**rated, "seconds": 0.0, "cached": True}
+
+
+def _is_nothing(answer: Answer) -> bool:
+    return not (answer.text or "").strip()
+
+
+def _reply(outcome: Outcome[Answer]) -> Reply:
+    answer = outcome.value
+    if answer is None:
+        return Reply(None, outcome.fault, seconds=outcome.seconds, attempts=outcome.attempts)
+    return Reply(
+        None if _is_nothing(answer) else answer.text,
+        None,
+        answer.model_version,
+        answer.input_tokens,
+        answer.output_tokens,
+        outcome.seconds,
+        outcome.attempts,
+    )
+
+
+def _to_keep(reply: Reply) -> dict[str, Any]:
+    return {name: getattr(reply, name) for name in ("text", "model_version", *_TOKENS)}
+
+
+def _kept_reply(kept: Mapping[str, Any] | None) -> Reply | None:
+    """The reply that `_to_keep` kept; None for anything else that may stand in a file."""
+    if kept is None or not isinstance(kept.get("text"), str):
+        return None
+    given, made = (count if isinstance(count := kept.get(name), int) else None for name in _TOKENS)
+    return Reply(kept["text"], None, str(kept.get("model_version", "")), given, made, attempts=0, cached=True)
+
+
+def _kept_rating(kept: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if kept is None or not isinstance(kept.get("score"), int | float):
+        return None
+    explanation = str(kept.get("explanation", ""))
+    return _rated(float(kept["score"]), explanation, cached=True)
+
+
+def _rated(score: float | None, explanation: str, **rest: Any) -> dict[str, Any]:
+    """A rating in the shape of `workbench.metrics.base.Service.rate`."""
+    blank = {"error": None, "seconds": 0.0, "attempts": 0, "cached": False}
+    return {"score": score, "explanation": explanation, **blank, **rest}
+
+
+def _rating(outcome: Outcome[Rating]) -> dict[str, Any]:
+    rating, fault = outcome.value, outcome.fault
+    made = {"seconds": outcome.seconds, "attempts": outcome.attempts}
+    error = None if fault is None else dataclasses.asdict(fault)
+    if rating is None:
+        return _rated(None, "", error=error, **made)
+    return _rated(rating.score, rating.explanation, error=error, **made)

@@ -1,0 +1,86 @@
+"""Answers that were given once, kept under the hash of everything that determines them.
+
+A file each, `<folder>/<2 hex digits>/<sha256>.json`, readable only for the user; a file that is damaged, or of another
+version, counts as not there. What cannot be written is told once and kept for as long as the process lives.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from workbench.atomic import replace_content
+
+VERSION = 1
+"""Goes up when the same question would be put another way, or kept another way."""
+_LARGEST = 16 * 1024 * 1024
+
+
+def key_of(parts: Mapping[str, Any]) -> str:
+    """The hash of `parts`, JSON data in any order."""
+    text = json.dumps({"version": VERSION, **parts}, sort_keys=True, separators=(",", ":"), allow_nan=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Cache:
+    """Answers as JSON objects with a text or number each; `folder` None keeps them in memory. `on_fault` is told, once,
+    why the folder cannot be used."""
+
+    def __init__(self, folder: Path | None, on_fault: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._on_fault = on_fault
+        self._held: dict[str, dict[str, Any]] = {}
+        """All where there is no folder; else what is not written yet, or could not be."""
+        self._writer = ThreadPoolExecutor(1, "judge-cache")
+        self._told = False
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The answer under `key`, None where there is none that can be read."""
+        if key in self._held:
+            return self._held[key]
+        if self._folder is None:
+            return None
+        try:
+            with self._file(key).open("rb") as file:
+                kept = json.loads(file.read(_LARGEST))
+        except (OSError, ValueError, RecursionError):
+            return None
+        whole = isinstance(kept, dict) and kept.get("version") == VERSION and kept.get("key") == key
+        return kept["answer"] if whole and isinstance(kept.get("answer"), dict) else None
+
+    def put(self, key: str, answer: dict[str, Any]) -> None:
+        """Keeps `answer`; the disk is written to behind the scenes."""
+        self._held[key] = answer
+        if self._folder is not None:
+            content = json.dumps({"version": VERSION, "key": key, "answer": answer}).encode()
+            writing = asyncio.get_running_loop().run_in_executor(self._writer, self._write, key, content)
+            writing.add_done_callback(lambda done: self._written(key, answer, done.result()))
+
+    async def close(self) -> None:
+        """Waits until all is written."""
+        await asyncio.to_thread(self._writer.shutdown)
+
+    def _file(self, key: str) -> Path:
+        assert self._folder is not None
+        return self._folder / key[:2] / f"{key}.json"
+
+    def _write(self, key: str, content: bytes) -> str:
+        """Why it could not be written; "" if it was."""
+        try:
+            file = self._file(key)
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_content(file, content, mode=0o600)
+        except OSError as error:
+            return error.strerror or type(error).__name__
+        return ""
+
+    def _written(self, key: str, answer: dict[str, Any], fault: str) -> None:
+        if not fault:
+            if self._held.get(key) is answer:
+                del self._held[key]
+        elif not self._told:
+            self._told = True
+            self._on_fault(f"judges' answers cannot be kept in {self._folder}: {fault}; they last until this run ends")

@@ -1,0 +1,102 @@
+"""Whoever really answers for one environment, each made when it is first needed."""
+
+from collections.abc import Callable
+from typing import Any
+
+from workbench.agents.functions import Functions
+from workbench.judge.answering import Answer, Answerer, Rater
+from workbench.judge.availability import kind_of
+from workbench.judge.base import JudgeKind, JudgeOptions, Question
+from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.google_access import gemini_access
+from workbench.judge.pauses import Lane
+from workbench.judge.retry import Patience, timeout_of
+from workbench.judge.scrub import Scrubber
+from workbench.judge.vertex import Vertex
+
+
+class Office:
+    """The clients, children and queues of one environment."""
+
+    def __init__(
+        self, environment: JudgeEnvironment, patience: Patience, on_wait: Callable[[str, float, str], None]
+    ) -> None:
+        self.environment = environment
+        self.scrub = Scrubber(environment.values)
+        self.timeout = timeout_of(environment.values, patience.timeout)
+        self._patience = patience
+        self._on_wait = on_wait
+        self._answerers: dict[JudgeKind, Answerer] = {}
+        self._lanes: dict[str, Lane] = {}
+        self._functions: Functions | None = None
+        self._rater: Rater | None = None
+
+    def lane(self, model: str) -> Lane:
+        """The queue to `model`."""
+        if model not in self._lanes:
+            self._lanes[model] = Lane(model, self._patience, self._on_wait)
+        return self._lanes[model]
+
+    def answerer(self, model: str) -> Answerer:
+        """Who answers for `model`.
+
+        Raises:
+            NotAvailableError: nobody.
+        """
+        kind = kind_of(model)
+        if kind not in self._answerers:
+            self._answerers[kind] = self._make(kind, model)
+        return self._answerers[kind]
+
+    def functions(self) -> Functions:
+        if self._functions is None:
+            self._functions = Functions(self.environment)
+        return self._functions
+
+    def rater(self) -> Rater:
+        if self._rater is None:
+            self._rater = Vertex(self.environment, self.scrub)
+        return self._rater
+
+    def resume(self) -> None:
+        """Forgets pauses: another run begins."""
+        for lane in self._lanes.values():
+            lane.close()
+        self._lanes.clear()
+
+    async def close(self) -> None:
+        self.resume()
+        open_ones: list[Any] = [*self._answerers.values(), self._functions, self._rater]
+        for each in open_ones:
+            if each is not None:
+                await each.close()
+
+    def _make(self, kind: JudgeKind, model: str) -> Answerer:
+        if kind == "gemini":
+            from workbench.judge.gemini import Gemini
+
+            return Gemini(gemini_access(model, self.environment.values), self.scrub)
+        if kind == "litellm":
+            from workbench.judge.litellm import LiteLlm
+
+            return LiteLlm(self.environment, self.scrub)
+        if kind == "python":
+            from workbench.judge.python_function import PythonFunction
+
+            return PythonFunction(self.functions(), self.scrub)
+        return _Rules()
+
+
+class _Rules:
+    """The heuristic judge: no model, no waiting."""
+
+    async def ready(self) -> None:
+        pass
+
+    async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
+        from workbench.judge import heuristic
+
+        return Answer(heuristic.answer(question), f"heuristic {heuristic.VERSION}")
+
+    async def close(self) -> None:
+        pass
