@@ -1,0 +1,59 @@
+"""Reading and changing a case in the spelling of its file: ADK takes `user_content` and `userContent`, and a change must
+not turn one into the other."""
+
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+
+from workbench.model.breaches import snake
+
+Json = dict[str, Any]
+
+
+def key_in(value: Json, name: str) -> str | None:
+    """How `value` spells the key `name` (given in snake_case); None if it has none. ADK prefers the camelCase one where
+    both stand there."""
+    camel = to_camel(name)
+    return camel if camel in value else name if name in value else None
+
+
+def get(value: Any, name: str) -> Any:
+    """What stands at `name`, in either spelling; None if nothing does, or `value` is no object."""
+    if not isinstance(value, dict):
+        return None
+    key = key_in(value, name)
+    return None if key is None else value[key]
+
+
+def put(value: Json, name: str, item: Any, *, camel: bool) -> None:
+    """Sets `name`, in the spelling that stands there, or for a new key in the one that is asked for."""
+    key = key_in(value, name)
+    value[key if key is not None else (to_camel(name) if camel else name)] = item
+
+
+def drop(value: Json, name: str) -> None:
+    """Takes `name` out, in whatever spelling."""
+    key = key_in(value, name)
+    if key is not None:
+        del value[key]
+
+
+def is_camel(case: Any) -> bool:
+    """Whether a case (or any part of one) is written in camelCase: the first key that shows it decides. Objects that
+    belong to the user, such as arguments and state, say nothing."""
+    waiting = [case]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += reversed(value)
+        elif isinstance(value, dict):
+            for key in value:
+                if snake(key) != key:
+                    return True
+                if "_" in key:
+                    return False
+            waiting += [item for key, item in reversed(value.items()) if snake(key) not in _OPAQUE]
+    return False
+
+
+_OPAQUE = frozenset({"args", "response", "state", "part_metadata", "tool_declarations", "final_session_state"})
