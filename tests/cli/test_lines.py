@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from tests.cli.stores import BROKEN, FAILED, NO_FILE, PASSED, UNKNOWN, case_events, feed, ref, started
 from tests.hostile import HOSTILE, leaks
+from tests.ui.judged import HEURISTIC, judged_case
 from workbench.cli.lines import case_line, error_text, notice_line
 from workbench.events import CaseError, CaseRef, MetricResult, Noticed
+from workbench.judge.base import Reply, reply_record
 from workbench.store import Store
 
 
@@ -51,6 +53,28 @@ def test_a_verdict_without_a_number_is_still_a_word() -> None:
     metric = MetricResult("m", "failed", None, 0.8)
     store = feed([started([FAILED])], case_events(FAILED, "failed", [metric]))
     assert case_line(store.records[FAILED]).endswith(" m=failed")
+
+
+def test_who_judged_and_how_surely_stands_behind_the_score() -> None:
+    assert case_line(judged_case()) == (
+        "FAIL order_desk/judged/late_parcel final_response_match_v2=error(split) "
+        "rubric_based_final_response_quality_v1=0.5<0.8(split) hallucinations_v1=0.6666666666666666<0.8"
+    )
+    assert case_line(judged_case(HEURISTIC)) == (
+        "FAIL order_desk/judged/late_parcel final_response_match_v2=error(heuristic,split) "
+        "rubric_based_final_response_quality_v1=0.5<0.8(heuristic,split) "
+        "hallucinations_v1=0.6666666666666666<0.8(heuristic)"
+    )
+
+
+def test_what_nobody_was_asked_for_is_marked() -> None:
+    reply = reply_record(1, Reply("valid", cached=True), "valid")
+    fresh = reply_record(2, Reply("valid"), "valid")
+    for replies, mark in (([reply, reply], "(cached)"), ([reply, fresh], "")):
+        details = {"questions": [{"kind": "final_response_match", "replies": replies}]}
+        metric = MetricResult("m", "passed", 1.0, 0.5, "", details)
+        store = feed([started([PASSED])], case_events(PASSED, "passed", [metric]))
+        assert case_line(store.records[PASSED]).endswith(f" m=1.0>=0.5{mark}")
 
 
 @settings(deadline=None, max_examples=50)

@@ -10,7 +10,7 @@ from tests.cli.stores import BROKEN, FAILED, PASSED, all_statuses, case_events, 
 from tests.hostile import HOSTILE, leaks
 from workbench.cli.live_progress import LiveProgress
 from workbench.cli.plain_progress import PlainProgress
-from workbench.events import CaseError, CaseRef, CaseStarted, Noticed, RunFinished
+from workbench.events import CaseError, CaseRef, CaseStarted, JudgeWaits, Noticed, RunFinished
 from workbench.store import Store
 
 _OURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
@@ -179,3 +179,33 @@ def test_a_finished_run_leaves_only_lines() -> None:
             store.apply(event)
     after_last_line = terminal.getvalue().rpartition("PASS")[2]
     assert "\x1b[2K" in after_last_line, "the block is wiped"
+
+
+def test_a_pause_of_a_judge_is_a_message() -> None:
+    store, results, messages = Store(), io.StringIO(), io.StringIO()
+    with PlainProgress(store, results, messages):
+        store.apply(started([PASSED]))
+        store.apply(JudgeWaits("gemini-2.5-flash", 1.0, 12.0, "quota \x1b[31m"))
+        store.apply(JudgeWaits("gemini-2.5-flash", 13.0, 0.0, "quota"))
+    assert messages.getvalue().startswith("gemini-2.5-flash asked us to wait 12 s: quota ")
+    assert len(messages.getvalue().splitlines()) == 1, "that it goes on is seen by the cases"
+    assert not leaks(messages.getvalue())
+    assert results.getvalue() == ""
+
+
+def test_on_a_terminal_a_pause_counts_down_and_goes() -> None:
+    store, terminal, clock = Store(), Terminal(), Clock()
+    with LiveProgress(store, terminal, terminal, clock) as progress:
+        store.apply(started([PASSED]))
+        store.apply(JudgeWaits("gemini-2.5-flash", 1.0, 12.0, "quota \x1b[31m"))
+        clock.now += 4
+        progress.refresh()
+        assert "gemini-2.5-flash waits 9 s  quota" in terminal.shown()
+        clock.now += 5
+        progress.refresh()
+        assert "gemini-2.5-flash waits 4 s  quota" in terminal.shown()
+        store.apply(JudgeWaits("gemini-2.5-flash", 13.0, 0.0, ""))
+        before = len(terminal.shown())
+        progress.refresh()
+        assert "waits" not in terminal.shown()[before:]
+    assert not leaks(terminal.shown())

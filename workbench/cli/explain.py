@@ -4,14 +4,15 @@ Safe for a terminal, like all text of the headless front ends.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from workbench.cli.lines import error_text
+from workbench.cli.lines import error_text, marks
 from workbench.events import CaseError, MetricResult
 from workbench.store import CaseRecord
 from workbench.text import one_line
 
+_OF_METRICS = ("judge", "quota", "metric_crashed")
 _FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
 
 
@@ -20,10 +21,10 @@ def reasons(record: CaseRecord) -> list[str]:
     found = [error_text(record.error)] if record.error else []
     for result in record.metrics.values():
         # An error of the case that came from a metric already says so.
-        if result.status == "error" and record.error is not None and record.error.kind in ("judge", "metric_crashed"):
+        if result.status == "error" and record.error is not None and record.error.kind in _OF_METRICS:
             continue
         if result.status in ("failed", "error", "not_evaluated"):
-            found.append(verdict(result))
+            found.append(verdict(result, marks(record, result)))
     found += _notes(record)
     if not found and not record.finished:
         found.append("the run ended before it had a verdict")
@@ -39,9 +40,12 @@ def _notes(record: CaseRecord) -> Iterator[str]:
             yield one_line(turn.note if len(record.turns) == 1 else f"turn {number}: {turn.note}")
 
 
-def verdict(result: MetricResult) -> str:
-    """`name 0.5 < 1.0: reason`, or `name error: reason` where there is no score to compare."""
+def verdict(result: MetricResult, said: Sequence[str] = ()) -> str:
+    """`name 0.5 < 1.0 (heuristic): reason`, or `name error: reason` where there is no score to compare; `said` is what
+    `workbench.cli.lines.marks` found."""
     text = f"{one_line(result.name, limit=100)} {score_text(result)}"
+    if said:
+        text += f" ({', '.join(said)})"
     return f"{text}: {one_line(result.reason)}" if result.reason else text
 
 

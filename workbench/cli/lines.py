@@ -3,9 +3,10 @@
 Everything here is safe for a terminal: foreign text has gone through `workbench.text`.
 """
 
-from workbench.events import CaseError, CaseRef, MetricResult, Noticed
+from workbench.events import CaseError, CaseRef, JudgeWaits, MetricResult, Noticed
 from workbench.store import CaseRecord, CaseState
 from workbench.text import one_line
+from workbench.ui.render.judged import all_asked, case_is_split, is_cached, is_heuristic
 
 _WORDS: dict[CaseState, str] = {
     "queued": "ERROR",
@@ -18,10 +19,10 @@ _WORDS: dict[CaseState, str] = {
 
 
 def case_line(record: CaseRecord) -> str:
-    """`PASS|FAIL|ERROR|NOT_EVALUATED agent/eval_set_id/eval_id[#repeat] metric=score<threshold …`, and for ERROR the
-    cause behind it. Scores are not rounded. What is only informational is left to the reports."""
+    """`PASS|FAIL|ERROR|NOT_EVALUATED agent/eval_set_id/eval_id[#repeat] metric=score<threshold[(mark,…)] …`, and for
+    ERROR the cause behind it. Scores are not rounded. What is only informational is left to the reports."""
     judged = (result for result in record.metrics.values() if result.status != "informational")
-    parts = [_WORDS[record.state], label(record.ref), *map(_metric_word, judged)]
+    parts = [_WORDS[record.state], label(record.ref), *(_metric_word(record, result) for result in judged)]
     if record.state == "error":
         parts.append(_cause(record))
     return " ".join(parts)
@@ -32,11 +33,26 @@ def label(ref: CaseRef) -> str:
     return one_line(ref.label if ref.eval_id else ref.evalset_file)
 
 
-def _metric_word(result: MetricResult) -> str:
+def _metric_word(record: CaseRecord, result: MetricResult) -> str:
     name = one_line(result.name, limit=100)
+    said = marks(record, result)
+    behind = f"({','.join(said)})" if said else ""
     if result.status in ("passed", "failed") and result.score is not None and result.threshold is not None:
-        return f"{name}={result.score!r}{'>=' if result.status == 'passed' else '<'}{result.threshold!r}"
-    return f"{name}={result.status}"
+        return f"{name}={result.score!r}{'>=' if result.status == 'passed' else '<'}{result.threshold!r}{behind}"
+    return f"{name}={result.status}{behind}"
+
+
+def marks(record: CaseRecord, result: MetricResult) -> list[str]:
+    """What must be said beside a judged verdict wherever it stands: that rules judged and no model, that votes
+    disagree, that nobody was asked this time."""
+    if not result.details:
+        return []
+    found = {
+        "heuristic": is_heuristic(result),
+        "split": case_is_split(record, result.name),
+        "cached": is_cached(asked.question for asked in all_asked(record, result.name)),
+    }
+    return [word for word, holds in found.items() if holds]
 
 
 def _cause(record: CaseRecord) -> str:
@@ -59,3 +75,11 @@ def notice_line(notice: Noticed) -> str:
     message, hint = one_line(notice.message, limit=1000), one_line(notice.hint, limit=1000)
     stop = "" if message.endswith((".", "!", "?")) else "."
     return f"{prefix}{message}{stop} {hint}" if hint else f"{prefix}{message}"
+
+
+def wait_line(event: JudgeWaits) -> str:
+    """`gemini-2.5-flash asked us to wait 12 s: quota`; when it is over, that it goes on."""
+    model, reason = one_line(event.model, limit=100), one_line(event.reason, limit=300)
+    if event.seconds <= 0:
+        return f"{model} answers again"
+    return f"{model} asked us to wait {event.seconds:.0f} s{f': {reason}' if reason else ''}"

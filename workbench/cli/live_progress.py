@@ -14,11 +14,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from workbench.cli.lines import case_line, label, notice_line
+from workbench.cli.lines import case_line, label, notice_line, wait_line
 from workbench.cli.streams import can_show, silence, spelled_for, write_line
 from workbench.cli.summary import SummaryLine
-from workbench.events import CaseFinished, Event, Noticed
+from workbench.events import CaseFinished, Event, JudgeWaits, Noticed
 from workbench.store import CaseState, Store
+from workbench.text import one_line
 
 _INTERVAL = 0.125
 """Seconds between two drawings, at least."""
@@ -118,6 +119,9 @@ class LiveProgress:
         self._changed = True
         if isinstance(event, Noticed):
             self.message(notice_line(event))
+        elif isinstance(event, JudgeWaits):
+            if self._elsewhere is not None and event.seconds > 0:  # On the terminal the block counts down.
+                self.message(wait_line(event))
         elif isinstance(event, CaseFinished):
             record = self._store.records[event.case]
             if record.state != "passed" or len(self._store.current) <= _ALL_NAMED:
@@ -134,11 +138,19 @@ class LiveProgress:
             if counts[state]:
                 block.append(f"  {glyph if self._glyphs else ''} {counts[state]} {word}", style=_COLOURS[state])
         block.append(f"  {minutes}:{seconds:02}")
+        for line in self._paused(elapsed):
+            block.append(f"\n  {spelled_for(self._stream, line)}", style="yellow")
         for line in self._running(elapsed):
             block.append(f"\n  {line}", style="dim")
         block.no_wrap = True
         block.overflow = "ellipsis" if self._glyphs else "crop"
         return block
+
+    def _paused(self, elapsed: float) -> Iterator[str]:
+        """The judges that asked us to wait, with the seconds that are left."""
+        for wait in self._store.waits.values():
+            left = max(0.0, wait.at + wait.seconds - elapsed)
+            yield f"{one_line(wait.model, limit=60)} waits {left:.0f} s  {one_line(wait.reason, limit=200)}"
 
     def _running(self, elapsed: float) -> Iterator[str]:
         """The cases that have been running longest, with their seconds."""

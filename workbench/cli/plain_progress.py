@@ -4,9 +4,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
-from workbench.cli.lines import case_line, notice_line
+from workbench.cli.lines import case_line, notice_line, wait_line
 from workbench.cli.streams import write_line
-from workbench.events import CaseFinished, Event, Noticed
+from workbench.events import CaseFinished, Event, JudgeWaits, Noticed
 from workbench.store import Store
 
 
@@ -56,3 +56,5 @@ class PlainProgress:
             write_line(self._results, case_line(self._store.records[event.case]))
         elif isinstance(event, Noticed):
             self.message(notice_line(event))
+        elif isinstance(event, JudgeWaits) and event.seconds > 0:
+            self.message(wait_line(event))

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.ui.judged import HEURISTIC, judged_case, played, scenario_events
 from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
 from workbench.ui.render.plain_case import plain_case
 
@@ -30,3 +31,34 @@ def test_it_needs_no_textual(repository: Path) -> None:
     code = "import sys, workbench.ui.render.plain_case, workbench.ui.render.panes; print('textual' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_what_judges_said_stands_below_the_scores() -> None:
+    found = "\n".join(plain_case(judged_case(HEURISTIC), 100))
+    _, claims, rest = found.partition("─ hallucinations_v1 ")
+    claims, rubrics, rest = rest.partition("─ rubric_based_final_response_quality_v1 ")
+    rubrics, votes, rest = rest.partition("─ final_response_match_v2 ")
+    assert votes, "the parts stand in this order"
+    assert "✗ contradictory   It will arrive tomorrow before noon" in claims
+    assert 'speaks against "expected": "2026-11-20 (Friday)"' in claims
+    assert "find_order, a tool result in turn 1" in claims
+    assert "not a language model: rules; right on 0.68 of 80 items" in claims
+    assert "rubric_1  3 of 5 with all asked  ◐ split: 2 yes, 3 no" in rubrics
+    assert "It says Friday, as the tool result does" in rubrics
+    assert "3 valid, 1 invalid, 1 unread" in rest
+    assert "quota 429 RESOURCE_EXHAUSTED: Resource has been exhausted" in rest
+
+
+def test_questions_word_for_word_are_left_to_the_report_and_keys_to_the_screen() -> None:
+    for record in (judged_case(), played(scenario_events())):
+        found = "\n".join(plain_case(record, 100))
+        assert "Compare the answer with the reference" not in found
+        assert '"prompt"' not in found
+        assert "enter" not in found
+
+
+def test_a_simulated_conversation_shows_its_plan() -> None:
+    found = "\n".join(plain_case(played(scenario_events()), 80))
+    assert "Ask for order A-7. If it is late, ask for the money back." in found
+    assert "4 of 5 with all asked  ◐ split" in found
+    assert "the user ended it with the stop signal" in found

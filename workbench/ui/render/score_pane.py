@@ -23,7 +23,13 @@ _TURN = 12
 # What the diff shows, and what is said here in other words.
 _CALLS_TOLD = {"rows", "match_type", "ignore_args", "other_match_types"}
 _WORDS_TOLD = {"expected_marks", "actual_marks", "matched", "missing", "extra", "precision", "recall", "f"}
-_TOLD = _CALLS_TOLD | _WORDS_TOLD | {"turns", "lowest_turn"}
+_JUDGED_TOLD = {
+    "judge", "tally", "questions", "votes", "asked", "of", "split", "compared", "message",
+    "rubrics", "texts", "share", "of_sentences",
+    "stop", "starting_prompt", "conversation_plan", "plan", "user_persona", "persona",
+}  # fmt: skip
+"""What the panes of judged criteria lay out."""
+_TOLD = _CALLS_TOLD | _WORDS_TOLD | _JUDGED_TOLD | {"turns", "lowest_turn"}
 
 
 def build(subject: Subject, view: View) -> Document:
