@@ -1,0 +1,54 @@
+"""Any model behind LiteLLM, by ADK's spelling `provider/model`, for one environment.
+
+The library imports for seconds, prints, and asks the network on its own; it lives in a child (`litellm_child.py`) that
+sees the agent's environment: keys (`ANTHROPIC_API_KEY`) and addresses (`OPENAI_API_BASE`, `OLLAMA_API_BASE`) are read
+there as LiteLLM reads them.
+"""
+
+from workbench.judge.answering import Answer, Scrub
+from workbench.judge.base import JudgeOptions, Question
+from workbench.judge.child import ClientChild, require
+from workbench.judge.environment import JudgeEnvironment
+
+_VARIABLES = {
+    # Otherwise it reads a `.env` on its own.
+    "LITELLM_MODE": "PRODUCTION",
+    "LITELLM_LOG": "CRITICAL",
+}
+
+
+class LiteLlm:
+    """All models of one environment. Implements `workbench.judge.answering.Answerer`; the child is started when it is
+    first asked.
+
+    Raises:
+        NotAvailableError: the library is not installed.
+    """
+
+    def __init__(self, environment: JudgeEnvironment, scrub: Scrub) -> None:
+        require("litellm", "LiteLLM", "litellm")
+        self._child = ClientChild("workbench.judge.litellm_child", "LiteLLM", environment, scrub, _VARIABLES)
+
+    async def ready(self) -> None:
+        """Until the library has been imported; failures are told by `answer`."""
+        await self._child.ready()
+
+    async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
+        """One attempt.
+
+        Raises:
+            JudgeCallError: there is no answer.
+        """
+        answer = await self._child.call(
+            {
+                "model": options.model,
+                "prompt": question.prompt,
+                "schema": None if question.schema is None else dict(question.schema),
+                "config": dict(options.config),
+            }
+        )
+        return Answer(answer["text"], answer["model_version"], answer["input_tokens"], answer["output_tokens"])
+
+    async def close(self) -> None:
+        """Ends the child."""
+        await self._child.close()

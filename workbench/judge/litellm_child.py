@@ -1,0 +1,119 @@
+"""The child that holds LiteLLM, in the agent's environment. One attempt a call: it neither retries nor waits.
+
+→ `{"model", "prompt", "schema", "config"}` ← `{"text", "model_version", "input_tokens", "output_tokens"}`
+"""
+
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.judge.child import run_child, told
+from workbench.judge.litellm_faults import fault_of, is_schema_refused
+
+_CONFIG = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "topP": "top_p",
+    "top_k": "top_k",
+    "topK": "top_k",
+    "max_output_tokens": "max_tokens",
+    "maxOutputTokens": "max_tokens",
+    "stop_sequences": "stop",
+    "stopSequences": "stop",
+    "seed": "seed",
+    "presence_penalty": "presence_penalty",
+    "presencePenalty": "presence_penalty",
+    "frequency_penalty": "frequency_penalty",
+    "frequencyPenalty": "frequency_penalty",
+}
+"""What of a GenerateContentConfig other models know, and under which name; what a model does not know is left out."""
+_NO_KEY = "no key"
+
+
+class Completion:
+    """The library, set up to be quiet."""
+
+    def __init__(self) -> None:
+        import litellm
+
+        litellm.suppress_debug_info = True
+        litellm.telemetry = False
+        litellm.drop_params = True
+        litellm.num_retries = 0
+        litellm.disable_hf_tokenizer_download = True
+        self._library: Any = litellm
+        self._free_text: set[str] = set()
+        """Models that answered a schema with an error."""
+
+    async def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """One attempt; a model that refuses a schema is asked again without it, at once, and from then on always."""
+        model = payload["model"]
+        schema = payload["schema"] if model not in self._free_text and self._takes_schema(model) else None
+        try:
+            return _read(await self._ask(payload, schema))
+        except Exception as error:
+            if schema is None or not is_schema_refused(error):
+                raise fault_of(error, model) from None
+        try:
+            answer = _read(await self._ask(payload, None))
+        except Exception as error:
+            raise fault_of(error, model) from None
+        self._free_text.add(model)
+        return answer
+
+    async def _ask(self, payload: dict[str, Any], schema: Mapping[str, Any] | None) -> Any:
+        arguments = _settings(payload["config"])
+        if schema is not None:
+            arguments["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": schema},
+            }
+        if payload["model"].startswith("openai/") and not os.environ.get("OPENAI_API_KEY"):
+            # A server of one's own that speaks OpenAI's protocol may want none; the client insists on one.
+            arguments["api_key"] = _NO_KEY
+        messages = [{"role": "user", "content": payload["prompt"]}]
+        return await self._library.acompletion(payload["model"], messages, max_retries=0, **arguments)
+
+    def _takes_schema(self, model: str) -> bool:
+        try:
+            return bool(self._library.supports_response_schema(model=model))
+        except Exception:
+            return False  # A model that LiteLLM does not know, which it may still reach.
+
+
+def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    settings = {_CONFIG[name]: value for name, value in config.items() if name in _CONFIG and value is not None}
+    if settings.get("stop") == []:
+        del settings["stop"]
+    return settings
+
+
+def _read(response: Any) -> dict[str, Any]:
+    """The answer in a ModelResponse."""
+    choices = getattr(response, "choices", None)
+    if not choices:
+        raise told("unreadable", "the reply has no choices", retryable=True)
+    choice = choices[0]
+    text = choice.message.content
+    if choice.finish_reason == "content_filter" and not text:
+        raise told("blocked", "the service refused to answer: content_filter", "content_filter")
+    if choice.finish_reason == "length" and not text:
+        raise told("unreadable", "the answer was cut before it began: raise max_output_tokens in judge_model_config")
+    usage = getattr(response, "usage", None)
+    return {
+        "text": text,
+        "model_version": response.model or "",
+        "input_tokens": getattr(usage, "prompt_tokens", None),
+        "output_tokens": getattr(usage, "completion_tokens", None),
+    }
+
+
+def main() -> None:
+    """Imports the library, then answers."""
+    logging.disable(logging.CRITICAL)
+    run_child(Completion().answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""What LiteLLM raises, as errors of a call: told apart by class name and status, so that nothing has to be imported.
+
+Those exceptions may hold the request with its key: nothing of them is kept but kind, code and message.
+"""
+
+import re
+from typing import Any
+
+from workbench.agents.worker.serving import CallFailedError
+from workbench.judge.child import told
+from workbench.judge.retry import retry_after
+
+_AGAIN = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+_LONGEST = 400
+_UNREADABLE = (
+    "JSONDecodeError",
+    "APIResponseValidationError",
+    "Unable to get json response",
+    "Empty or invalid response",
+    "Invalid response object",
+    "returned a response with no",
+)
+_CLASSES = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception)\s*[:-]\s*)+")
+_CONNECTION = ("Connection error", "Cannot connect", "Connection reset", "Server disconnected", "peer closed")
+_CUT = ("incomplete chunked read", "incomplete message body", "payload is not completed", "ContentLengthError")
+
+
+def fault_of(error: Exception, model: str) -> CallFailedError:
+    """The error of a call to `model` that raised `error`."""
+    if isinstance(error, CallFailedError):
+        return error
+    families = {kind.__name__ for kind in type(error).__mro__}
+    said = _said(error)
+    status = _status(error)
+    if "RateLimitError" in families or status == 429:
+        return told("quota", f"the quota of {model} is used up: {said}", "429", _wait(error), retryable=True)
+    if "ContentPolicyViolationError" in families:
+        return told("blocked", f"the service refused the question: {said}", "content_policy")
+    if "Timeout" in families or isinstance(error, TimeoutError):
+        return told("timeout", f"no answer in time: {said}", retryable=True)
+    chain = _chain(error)
+    if any(word in chain for word in _UNREADABLE):
+        return told("unreadable", f"the reply of {model} is not understood: {said}", retryable=True)
+    if any(word in chain for word in _CUT):
+        return told("connection", f"the reply broke off: {said}", retryable=True)
+    if any(word in chain for word in _CONNECTION) or (isinstance(error, OSError) and status is None):
+        return told("connection", f"no connection to {model}: {said}", retryable=True)
+    if status is not None:
+        return told("http", _refusal(status, model, said), str(status), _wait(error), retryable=status in _AGAIN)
+    return told("http", f"{model} could not be asked: {type(error).__name__}: {said}")
+
+
+def is_schema_refused(error: Exception) -> bool:
+    """Whether the service refused the request as it was put, which it may do because of a schema."""
+    return _status(error) in (400, 422)
+
+
+def _refusal(status: int, model: str, said: str) -> str:
+    if status == 401:
+        return f"the key for {model} is missing or not valid: {said}"
+    if status == 403:
+        return f"this key may not use {model}: {said}"
+    if status == 404:
+        return f"there is no model {model} there: correct judge_model: {said}"
+    return f"{model} answered {status}: {said}"
+
+
+def _status(error: Exception) -> int | None:
+    status: Any = getattr(error, "status_code", None)
+    try:
+        return int(status)
+    except (TypeError, ValueError):
+        return None
+
+
+def _wait(error: Any) -> float | None:
+    """Seconds that the service asks to wait."""
+    places = (getattr(error, "litellm_response_headers", None), getattr(error, "response", None))
+    for place in places:
+        headers = getattr(place, "headers", place)
+        value = headers.get("retry-after") if hasattr(headers, "get") else None
+        if value:
+            return retry_after(str(value))
+    return None
+
+
+def _said(error: Exception) -> str:
+    text = str(getattr(error, "message", "") or error) or type(error).__name__
+    text = _CLASSES.sub("", text).partition("Traceback (most recent call last)")[0].strip() or type(error).__name__
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def _chain(error: BaseException) -> str:
+    """What the error and those below it say, with their names: LiteLLM gives most of them one class."""
+    parts: list[str] = []
+    current: BaseException | None = error
+    while current is not None and len(parts) < 10:
+        parts.append(f"{type(current).__name__}: {str(current)[:2000]}")
+        current = current.__cause__ or current.__context__
+    return "\n".join(parts)
