@@ -1,5 +1,5 @@
-"""Reading and changing a case in the spelling of its file: ADK takes `user_content` and `userContent`, and a change must
-not turn one into the other."""
+"""Reading and changing a case in the spelling of its file: ADK takes `user_content` and `userContent`, and a change
+must not turn one into the other."""
 
 from typing import Any
 
