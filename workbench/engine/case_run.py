@@ -4,14 +4,15 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.agents.channel import Channel, Frame
 from workbench.agents.output import OutputPipe
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.agent_process import AgentProcess, Stream, read_error
+from workbench.engine.messages import HangUp, MessageSource, Move, Say, Silence
 from workbench.events import (
     AgentActed,
     CaseError,
@@ -21,6 +22,7 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
     Usage,
+    UserSimulated,
 )
 
 OUTPUT_LIMIT = 16 * 1024 * 1024
@@ -48,14 +50,20 @@ class CaseRun:
     """One execution of one case. `run` gives the transcript as soon as it is settled, `finish` waits for the end of
     what it left behind; both are to be awaited, in this order.
 
-    `messages` are the users' contents, one a turn; `emit` takes the events."""
+    `source` gives the user's messages, one a turn; `emit` takes the events. `timeout` are the seconds that the agent
+    may take over all turns: while a message of the user is waited for, that clock stands still."""
 
-    def __init__(
-        self, ref: CaseRef, messages: Sequence[dict[str, Any]], timeout: float, emit: Callable[[Event], None]
-    ) -> None:
+    def __init__(self, ref: CaseRef, source: MessageSource, timeout: float, emit: Callable[[Event], None]) -> None:
         self._ref = ref
-        self._messages = messages
+        self._source = source
         self._timeout = timeout
+        self._time_left = timeout
+        self._clock: tuple[asyncio.TimerHandle, float] | None = None
+        """Ends the case when its time is over; with the moment at which it began to run."""
+        self._waiting: asyncio.Task[None] | None = None
+        """For the user's next message."""
+        self._last: int | None = None
+        """The turn that is known to be the last one."""
         self._emit = emit
         loop = asyncio.get_running_loop()
         self._loop = loop
@@ -87,9 +95,9 @@ class CaseRun:
             OutputPipe(stdout, lambda text: self._show("stdout", text), self._count),
             OutputPipe(stderr, lambda text: self._show("stderr", text), self._count),
         )
-        self._timers.append(self._loop.call_later(self._timeout, self._time_out))
+        self._start_clock()
         self._number = process.start_case(case, share, [childs.detach(), childs_stdout, childs_stderr], self._ended)
-        self._send_turn()
+        self._go_on()
         await self._settled
         return self._transcript
 
@@ -100,6 +108,7 @@ class CaseRun:
             await self._exited
         for timer in self._timers:
             timer.cancel()
+        self._stop_clock()
         self._channel.close()
         for pipe in self._pipes:
             pipe.finish()
@@ -112,6 +121,7 @@ class CaseRun:
         first = self._stop_reason is None
         if first:
             self._stop_reason = reason
+            self._stop_waiting()
         if kill:
             self._kill_now()
         elif first:
@@ -127,6 +137,21 @@ class CaseRun:
             )
         )
 
+    def _start_clock(self) -> None:
+        self._clock = self._loop.call_later(self._time_left, self._time_out), self._loop.time()
+
+    def _stop_clock(self) -> None:
+        if self._clock is not None:
+            timer, since = self._clock
+            timer.cancel()
+            self._time_left = max(0.0, self._time_left - (self._loop.time() - since))
+            self._clock = None
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
     def _terminate(self) -> None:
         self._process.kill_case(self._number, signal.SIGTERM)
         self._timers.append(self._loop.call_later(_TERMINATE_GRACE, self._kill_now))
@@ -139,14 +164,49 @@ class CaseRun:
         self._process.kill_case(self._number, signal.SIGKILL)
         if self._share:
             self._timers.append(self._loop.call_later(_TERMINATE_GRACE, self._process.kill))
-        self._timers.append(self._loop.call_later(_KILL_GRACE, self._settle))
+        self._timers.append(self._loop.call_later(_KILL_GRACE, self._settle, self._stop_reason))
 
-    def _send_turn(self) -> None:
-        """The next message; behind the last one the worker finds at once that there are no more."""
-        turn = len(self._transcript.turns)
-        message = {"op": "turn", "content": self._messages[turn]}
+    def _go_on(self) -> None:
+        """The user's next move; where it has to be waited for, the agent's clock stands still."""
+        move = self._source.next(self._transcript.turns)
+        if isinstance(move, Say | HangUp | Silence):
+            self._make(move)
+        else:
+            self._stop_clock()
+            self._waiting = self._loop.create_task(self._wait_for(move))
+
+    async def _wait_for(self, coming: Awaitable[Move]) -> None:
         try:
-            self._channel.send(message, *([{"op": "end"}] if turn == len(self._messages) - 1 else []))
+            move = await coming
+        except Exception as fault:  # Nobody awaits this task: what goes wrong in it must end the case.
+            move = Silence(CaseError("internal", f"the user's next message: {fault!r}"))
+        self._waiting = None
+        self._start_clock()
+        self._make(move)
+
+    def _make(self, move: Move) -> None:
+        turn = len(self._transcript.turns)
+        match move:
+            case Say():
+                if move.question is not None:
+                    self._event(UserSimulated(self._ref, turn, "", move.question))
+                self._send_turn(turn, move)
+            case HangUp():
+                self._event(UserSimulated(self._ref, turn, move.how, move.question))
+                self._channel.send({"op": "end"})
+                self._settle()
+            case Silence():
+                if move.question:
+                    self._event(UserSimulated(self._ref, turn, "", move.question))
+                self._channel.send({"op": "end"})
+                self._settle(move.error)
+
+    def _send_turn(self, turn: int, say: Say) -> None:
+        """Behind the message that is known to be the last the worker finds at once that there are no more."""
+        if say.last:
+            self._last = turn
+        try:
+            self._channel.send({"op": "turn", "content": say.content}, *([{"op": "end"}] if say.last else []))
         except FrameTooLargeError as error:
             self.cancel(CaseError("too_large", f"the user's message of turn {turn + 1} cannot be sent: {error}"))
 
@@ -184,10 +244,10 @@ class CaseRun:
             return
         self._transcript.turns.append(actual)
         self._event(TurnFinished(self._ref, turn, actual, note))
-        if turn == len(self._messages) - 1:
+        if turn == self._last:
             self._settle()
-        else:
-            self._send_turn()
+        elif self._stop_reason is None:
+            self._go_on()
 
     def _event(self, event: Event) -> None:
         if not self._settled.done():
@@ -208,9 +268,8 @@ class CaseRun:
         """The first word on how the case went holds."""
         if self._settled.done():
             return
-        if error is None and len(self._transcript.turns) < len(self._messages):
-            made, wanted = len(self._transcript.turns), len(self._messages)
-            error = self._stop_reason or CaseError("turn_count", f"{made} turns were made of {wanted}")
+        self._stop_waiting()
+        self._transcript.usage = _with_calls_of_the_user(self._transcript.usage, self._source.usage)
         if error is not None and self._where and not error.traceback:
             error = CaseError(error.kind, error.message, error.hint, self._where)
         self._transcript.error = error
@@ -248,7 +307,7 @@ class CaseRun:
             self._transcript.undecided = (
                 self._share and how is None and self._stop_reason is not None and self._stop_reason.kind == "timeout"
             )
-            self._settle()
+            self._settle(self._stop_reason)
         self._set_exited()
 
     def _kill_rest(self) -> None:
@@ -259,6 +318,16 @@ class CaseRun:
     def _set_exited(self) -> None:
         if not self._exited.done():
             self._exited.set_result(None)
+
+
+def _with_calls_of_the_user(agent: Usage, user: Usage) -> Usage:
+    return replace(
+        agent,
+        judge_calls=user.judge_calls,
+        judge_calls_cached=user.judge_calls_cached,
+        judge_input_tokens=user.judge_input_tokens,
+        judge_output_tokens=user.judge_output_tokens,
+    )
 
 
 def _hint(how: str) -> str:
