@@ -7,6 +7,7 @@ from tests.hostile import HOSTILE, leaks
 from workbench.cli.explain import reasons, score_text, verdict
 from workbench.cli.summary import count_text, summary_lines
 from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase, RunFinished, RunStarted
+from workbench.judge.base import JudgeIdentity
 from workbench.store import Store
 
 
@@ -109,6 +110,25 @@ def test_a_crashed_metric_is_named_once() -> None:
     store = feed([started([FAILED])], case_events(FAILED, "error", [metric]))
     store.records[FAILED].error = error
     assert reasons(store.records[FAILED]) == ["metric_crashed: m: division by zero"]
+
+
+def test_who_judged_is_named_with_what_must_be_known_of_it() -> None:
+    heuristic = JudgeIdentity("heuristic", "heuristic", "not a language model; right on 0.68 of 80 items")
+    gemini = JudgeIdentity("gemini-2.5-flash \x1b[31m", "gemini", base_url="http://127.0.0.1:8123")
+    metrics = [
+        MetricResult("final_response_match_v2", "passed", 1.0, 0.8, "", {"judge": heuristic.as_json()}),
+        MetricResult("hallucinations_v1", "passed", 1.0, 0.8, "", {"judge": heuristic.as_json()}),
+        MetricResult("rubric_based_tool_use_quality_v1", "passed", 1.0, 0.8, "", {"judge": gemini.as_json()}),
+    ]
+    lines = lines_of(feed([started([PASSED])], case_events(PASSED, "passed", metrics)))
+    place = lines.index("Judges:")
+    assert lines[place + 1 : place + 3] == [
+        "  heuristic: not a language model; right on 0.68 of 80 items",
+        "    final_response_match_v2, hallucinations_v1",
+    ]
+    assert "at http://127.0.0.1:8123" in lines[place + 3]
+    assert not leaks("".join(lines))
+    assert "Judges:" not in lines_of(feed([started([PASSED])], case_events(PASSED, "passed")))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from workbench.cli.lines import label
 from workbench.prices import Prices, case_cost, money, total
 from workbench.store import CaseRecord, CaseState, Store
 from workbench.text import one_line
+from workbench.ui.render.judged import judge_of, words
 
 _SECTIONS: tuple[tuple[CaseState, str, str], ...] = (
     ("error", "Errors:", "bold magenta"),
@@ -45,6 +46,7 @@ def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[Summary
     records = list(store.current_records())
     yield SummaryLine("")
     yield from _criteria(records)
+    yield from _judges(records)
     for state, title, style in _SECTIONS:
         found = [record for record in records if record.state == state]
         if found:
@@ -133,3 +135,23 @@ def _criteria(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
         why = one_line(source, limit=1000)
         yield SummaryLine(f"{text} ({why})" if text else why, 2)
         yield SummaryLine(named + more, 4, "dim")
+
+
+def _judges(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
+    """Who judged which criteria, with what must be known of each: that it is no language model, how often it is right,
+    an address that is not the service's own."""
+    criteria: dict[str, list[str]] = {}
+    for record in records:
+        for result in record.metrics.values():
+            judge = judge_of(result)
+            if judge:
+                told = [one_line(words(judge.get(key)), limit=300) for key in ("model", "base_url", "note")]
+                who = f"{told[0]} at {told[1]}" if told[1] else told[0]
+                names = criteria.setdefault(f"{who}: {told[2]}" if told[2] else who, [])
+                if result.name not in names:
+                    names.append(result.name)
+    if criteria:
+        yield SummaryLine("Judges:", style="bold")
+    for who, names in criteria.items():
+        yield SummaryLine(who, 2)
+        yield SummaryLine(", ".join(one_line(name, limit=100) for name in names), 4, "dim")

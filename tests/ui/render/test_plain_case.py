@@ -43,9 +43,9 @@ def test_what_judges_said_stands_below_the_scores() -> None:
     assert 'speaks against "expected": "2026-11-20 (Friday)"' in claims
     assert "find_order, a tool result in turn 1" in claims
     assert "not a language model: rules; right on 0.68 of 80 items" in claims
-    assert "rubric_1  3 of 5 with all asked  ◐ split: 2 yes, 3 no" in rubrics
+    assert "3 of 5 with all asked" in rubrics
+    assert "◐ split" in rubrics
     assert "It says Friday, as the tool result does" in rubrics
-    assert "3 valid, 1 invalid, 1 unread" in rest
     assert "quota 429 RESOURCE_EXHAUSTED: Resource has been exhausted" in rest
 
 
@@ -60,5 +60,5 @@ def test_questions_word_for_word_are_left_to_the_report_and_keys_to_the_screen()
 def test_a_simulated_conversation_shows_its_plan() -> None:
     found = "\n".join(plain_case(played(scenario_events()), 80))
     assert "Ask for order A-7. If it is late, ask for the money back." in found
-    assert "4 of 5 with all asked  ◐ split" in found
+    assert "4 of 5 with all asked" in found
     assert "the user ended it with the stop signal" in found
