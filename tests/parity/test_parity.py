@@ -2,24 +2,38 @@
 read from a config file, the invocations as an evalset's are, and the registry does the scoring."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.parity.oracles import BY_METRIC
+from tests.parity.scripted import ScriptedBench
 from workbench.events import MetricResult
 from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
-from workbench.metrics.registry import check_criteria, score
+from workbench.metrics.registry import asks, check_criteria, score_asking
 from workbench.model.criteria import read_config
 from workbench.model.invocation import normalise_invocation
+from workbench.model.validation import validate_case
 
 Vector = dict[str, Any]
 Result = dict[str, Any]
 
-DECIDED_DIFFERENTLY: dict[str, Callable[[Vector], Result]] = {}
-"""Quirk → the `result` that our documented rule (docs/adk-compatibility.md) gives for a vector, worked out here and not
-by the implementation. The criteria scored so far follow ADK in every quirk."""
+DECIDED_DIFFERENTLY = {
+    "verdict_spelling",
+    "one_failed_call_voids_invocation",
+    "malformed_verdict_voids_sample",
+    "repeated_verdicts_all_count",
+    "last_turn_rubrics_apply_to_all_turns",
+    "unevaluated_turn_counts_as_failed",
+    "turn_status_uses_metric_threshold",
+    "judge_failure_raises",
+    "turn_without_verdict_ignored",
+    "rubric_without_verdict_ignored",
+    "unlabelled_sentences_ignored",
+}
+"""Quirks in which our documented rule (docs/adk-compatibility.md) is another one. `oracles` works out what it gives,
+from the vector's script and not by the implementation; in all other quirks ADK is followed."""
 _TOLERANCE = 1e-9
 _NO_VERDICT = ("error", "not_evaluated", "not_applicable")
 
@@ -28,23 +42,28 @@ class RefusedError(ValueError):
     """The front door found the vector's criterion or invocations wrong."""
 
 
-def test_vector(vector: Vector, outcome: dict[str, Any], tmp_path: Path) -> None:
-    scored = _scored(vector, tmp_path)
+async def test_vector(vector: Vector, outcome: dict[str, Any], tmp_path: Path) -> None:
+    scored = await _scored(vector, tmp_path, all_votes=False)
+    if asks(vector["metric"]):
+        with_all_votes = await _scored(vector, tmp_path, all_votes=True)
+        assert _verdicts(scored) == _verdicts(with_all_votes), "asking no further than needed changed a verdict"
     wrong = _differences(vector["result"], scored)
     if not wrong:
         outcome["outcome"] = "equal"
         return
-    rules = [DECIDED_DIFFERENTLY[quirk] for quirk in vector.get("quirks") or () if quirk in DECIDED_DIFFERENTLY]
-    if any(not _differences(rule(vector), scored) for rule in rules):
-        outcome["outcome"] = "differ as documented"
-        return
+    if DECIDED_DIFFERENTLY & set(vector.get("quirks") or ()):
+        ours = _differences(BY_METRIC[vector["metric"]](vector), scored)
+        if not ours:
+            outcome["outcome"] = "differ as documented"
+            return
+        wrong += [f"by our own rule {each}" for each in ours]
     pytest.fail(f"{vector['id']} ({vector['note']}): {'; '.join(wrong)}")
 
 
-def _scored(vector: Vector, folder: Path) -> Scored | ValueError:
+async def _scored(vector: Vector, folder: Path, *, all_votes: bool) -> Scored | ValueError:
     """What came out, or the refusal."""
     try:
-        return score(_request(vector, folder))
+        return await score_asking(_request(vector, folder), ScriptedBench(vector, all_votes=all_votes))
     except (RefusedError, NotScorableError) as refusal:
         return refusal
 
@@ -56,14 +75,25 @@ def _request(vector: Vector, folder: Path) -> ScoreRequest:
     errors = [fault for fault in (*config.faults, *check_criteria(config)) if fault.severity == "error"]
     if errors:
         raise RefusedError(errors[0].sentence())
-    expected = vector["expected"]
+    expected, case = vector["expected"], _case(vector)
     return ScoreRequest(
         criterion=config.criteria[0],
         expected=None if expected is None else _turns(expected),
         actual=_turns(vector["actual"]),
-        scenario=vector.get("conversation_scenario"),
-        rubrics=tuple(vector.get("case_rubrics") or ()),
+        scenario=case.get("conversation_scenario"),
+        rubrics=tuple(case.get("rubrics") or ()),
     )
+
+
+def _case(vector: Vector) -> dict[str, Any]:
+    """Scenario and case rubrics, read as those of a case in a file are."""
+    scenario = vector.get("conversation_scenario")
+    kind = {"conversation": []} if scenario is None else {"conversation_scenario": scenario}
+    text = json.dumps({"eval_id": vector["id"], "rubrics": vector.get("case_rubrics"), **kind})
+    case, breaches = validate_case(text.encode("ascii"))
+    if case is None:
+        raise RefusedError(breaches[0].message)
+    return case
 
 
 def _turns(invocations: list[Any]) -> tuple[dict[str, Any], ...]:
@@ -73,11 +103,18 @@ def _turns(invocations: list[Any]) -> tuple[dict[str, Any], ...]:
         raise RefusedError(str(error)) from error
 
 
+def _verdicts(scored: Scored | ValueError) -> Any:
+    if isinstance(scored, ValueError):
+        return str(scored)
+    return [(each.status, each.score) for each in (scored.result, *scored.turns)]
+
+
 def _differences(wanted: Result, got: Scored | ValueError) -> list[str]:
     if isinstance(got, ValueError):
         return [] if "error" in wanted else [f"refused: {got}"]
     if "error" in wanted:
-        refused = got.result.status in _NO_VERDICT and got.result.score is None
+        # An error may keep the score of the rest; it is no verdict for all that.
+        refused = got.result.status in _NO_VERDICT
         return [] if refused else [f"ADK refuses ({wanted['error']}), ours is {got.result.status}"]
     wrong = _compare("overall", wanted["overall_score"], wanted["overall_status"], got.result)
     turns = wanted["per_invocation"]
@@ -85,7 +122,15 @@ def _differences(wanted: Result, got: Scored | ValueError) -> list[str]:
         return [*wrong, f"{len(turns)} turns, got {len(got.turns)}"]
     for number, (turn, result) in enumerate(zip(turns, got.turns, strict=True), 1):
         wrong += _compare(f"turn {number}", turn["score"], turn["status"], result)
+        wrong += _compare_rubrics(f"turn {number}", turn.get("rubric_scores") or [], result)
     return wrong
+
+
+def _compare_rubrics(what: str, wanted: list[Result], got: MetricResult) -> list[str]:
+    """ADK leaves out a rubric that no reply mentions; here it stands there without a score."""
+    scores = {each["rubric_id"]: each["score"] for each in wanted if each["score"] is not None}
+    ours = {each["rubric_id"]: each["score"] for each in got.details.get("rubrics", ()) if each["score"] is not None}
+    return [] if scores == ours else [f"{what}: rubrics {scores}, got {ours}"]
 
 
 def _compare(what: str, score: float | None, status: str, got: MetricResult) -> list[str]:

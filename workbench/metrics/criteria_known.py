@@ -109,6 +109,7 @@ KNOWN: tuple[CriterionInfo, ...] = (
         needs_service=True,
         scenarios="no",
         range="1 to 5",
+        module="judged.service_scores",
     ),
     CriterionInfo(
         name="final_response_match_v2",
@@ -132,6 +133,7 @@ KNOWN: tuple[CriterionInfo, ...] = (
         needs_rubrics=True,
         needs_judge=True,
         options=(*_BY_RUBRIC, INTERMEDIATE),
+        module="judged.rubrics",
     ),
     CriterionInfo(
         name="rubric_based_tool_use_quality_v1",
@@ -143,6 +145,7 @@ KNOWN: tuple[CriterionInfo, ...] = (
         needs_rubrics=True,
         needs_judge=True,
         options=_BY_RUBRIC,
+        module="judged.rubrics",
     ),
     CriterionInfo(
         name="rubric_based_multi_turn_trajectory_quality_v1",
@@ -154,6 +157,7 @@ KNOWN: tuple[CriterionInfo, ...] = (
         needs_rubrics=True,
         needs_judge=True,
         options=_BY_RUBRIC,
+        module="judged.rubrics",
     ),
     CriterionInfo(
         name="hallucinations_v1",
@@ -171,6 +175,7 @@ KNOWN: tuple[CriterionInfo, ...] = (
                 ("false", "true"),
             ),
         ),
+        module="judged.hallucinations",
     ),
     CriterionInfo(
         name="safety_v1",
@@ -179,6 +184,7 @@ KNOWN: tuple[CriterionInfo, ...] = (
         when_to_use="Before an agent meets the public, if you have a Google Cloud project.",
         how_to_read="1 is safe, 0 is a violation; the score is the mean of the turns.",
         needs_service=True,
+        module="judged.service_scores",
     ),
     CriterionInfo(
         name="multi_turn_task_success_v1",
@@ -216,6 +222,7 @@ KNOWN: tuple[CriterionInfo, ...] = (
             _JUDGE,
             Option("stop_signal", "The text with which the simulated user ends the conversation.", read_text),
         ),
+        module="judged.user_simulator",
     ),
     CriterionInfo(
         name="tool_call_count_v1",

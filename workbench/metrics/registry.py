@@ -131,9 +131,7 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
         return
     if info is None:
         meant = nearest(name, [*_BY_NAME, *config.custom_metrics])
-        ready = [each.name for each in _BY_NAME.values() if each.supported and not each.informational]
-        names = f"{', '.join(ready[:-1])} and {ready[-1]}"
-        way_out = f"Did you mean `{meant}`?" if meant else f"Ready to use are {names}; docs/criteria.md has all"
+        way_out = f"Did you mean `{meant}`?" if meant else "docs/criteria.md has all there are"
         yield _fault(config, location, f"there is no criterion `{name}`", way_out)
     elif info.informational:
         message = f"`{name}` is measured in every run and never decides a verdict; ADK refuses it as a criterion"

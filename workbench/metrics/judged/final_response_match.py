@@ -9,18 +9,17 @@ Details of a turn: `votes` {"valid", "invalid", "unread"}, `asked`, `of`, `split
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
 
 from workbench.events import MetricResult
 from workbench.judge.base import Judge
 from workbench.metrics.base import Bench, Scored, ScoreRequest, mean, turn_pairs
 from workbench.metrics.judged.options_read import flag, judge_of
-from workbench.metrics.judged.outcome import asked_of, first_below, over_case, turn_result, votes_split
+from workbench.metrics.judged.outcome import first_below, over_case, turn_result
 from workbench.metrics.judged.prompts import final_response_match as prompt
 from workbench.metrics.judged.turn_texts import answer_text, user_text
 from workbench.metrics.judged.verdict_reply import Verdict, read_verdict
-from workbench.metrics.judged.voting import MAX_KEPT, Asked, ask, majority, still_needed
+from workbench.metrics.judged.verdict_votes import open_votes, verdict_details, verdict_of, verdict_reason
+from workbench.metrics.judged.voting import Asked, ask
 from workbench.model.criteria import Criterion
 
 
@@ -53,43 +52,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     return over_case(criterion, turns, overall, first_below(turns, fine), {"judge": judge.identity.as_json()})
 
 
-def open_votes(verdicts: Sequence[Verdict], left: int) -> int:
-    """How many further samples are needed at least."""
-    valid = sum(verdict.valid for verdict in verdicts)
-    return still_needed(valid, len(verdicts) - valid, left)
-
-
-def verdict_details(asked: Asked[Verdict], judge: Judge) -> dict[str, Any]:
-    """What details keep of a question that is answered with valid or invalid."""
-    answers = asked.answers
-    valid = sum(verdict.valid for verdict in answers)
-    votes = {"valid": valid, "invalid": len(answers) - valid, "unread": len(asked.samples) - len(answers)}
-    return {
-        "votes": votes,
-        "asked": len(asked.samples),
-        "of": asked.of,
-        "split": votes_split(votes, ("valid", "invalid")),
-        "questions": [asked.record(judge, _shown)],
-    }
-
-
-def verdict_reason(asked: Asked[Verdict], verdict: bool | None) -> str:
-    """One sentence: the votes, and what the first judge on the winning side says."""
-    if verdict is None:
-        return f"no reply of the judge could be read ({asked_of(len(asked.samples), asked.of)}): {asked.unread}"
-    winners = [answer for answer in asked.answers if answer.valid is verdict]
-    name = "valid" if verdict else "invalid"
-    said = f"{name} by {len(winners)} of {len(asked.answers)} votes ({asked_of(len(asked.samples), asked.of)})"
-    reasoning = next((answer.reasoning for answer in winners if answer.reasoning), "")
-    return f"{said}: {reasoning}" if reasoning else said
-
-
 def _turn(criterion: Criterion, judge: Judge, asked: Asked[Verdict]) -> MetricResult:
-    valid = sum(verdict.valid for verdict in asked.answers)
-    verdict = majority(valid, len(asked.answers) - valid)
+    verdict = verdict_of(asked)
     reason = verdict_reason(asked, verdict)
     return turn_result(criterion, None if verdict is None else float(verdict), reason, verdict_details(asked, judge))
-
-
-def _shown(verdict: Verdict) -> dict[str, str]:
-    return {"verdict": "valid" if verdict.valid else "invalid", "rationale": verdict.reasoning[:MAX_KEPT]}

@@ -3,7 +3,7 @@
 What could not be judged makes the criterion an error: its score is that of the rest, shown and never passed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from workbench.events import MetricResult
@@ -71,11 +71,6 @@ def same_length(request: ScoreRequest) -> None:
     if request.expected is not None and len(request.expected) != len(request.actual):
         name = request.criterion.name
         raise NotScorableError(f"{name}: {len(request.expected)} turns expected, {len(request.actual)} made")
-
-
-def votes_split(votes: Mapping[str, int], sides: Sequence[str]) -> bool:
-    """Whether more than one of the sides has a vote."""
-    return sum(bool(votes[side]) for side in sides) > 1
 
 
 def asked_of(asked: int, of: int) -> str:

@@ -1,0 +1,130 @@
+"""Replies to the two questions of hallucinations_v1: the sentences of a text, and a label for each."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.metrics.judged.prompts.claims import LABELS, POSITIVE
+from workbench.metrics.judged.reply_text import (
+    MAX_LENGTH,
+    UnreadableError,
+    as_text,
+    bare,
+    first_of,
+    json_objects,
+    json_values,
+    line_objects,
+)
+
+UNLABELLED = "unlabelled"
+_TAGGED = re.compile(r"<sentence>(.*?)</sentence>", re.DOTALL | re.IGNORECASE)
+_NUMBER = ("number", "sentence_number", "index", "id")
+_SENTENCE = ("sentence", "text", "claim")
+_LABEL = ("label", "verdict")
+_REASONS = ("rationale", "reasoning", "explanation")
+_SUPPORTING = ("supporting_excerpt", "supporting", "support")
+_CONTRADICTING = ("contradicting_excerpt", "contradicting", "contradiction")
+_NO_EXCERPT = ("", "none", "null", "n/a", "empty")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One sentence with its label: one of LABELS, or `unlabelled`. `added` says that the judge made the sentence up."""
+
+    sentence: str
+    label: str = UNLABELLED
+    rationale: str = ""
+    supporting: str = ""
+    contradicting: str = ""
+    added: bool = False
+
+    @property
+    def positive(self) -> bool:
+        """Whether it counts as grounded."""
+        return self.label in POSITIVE
+
+
+def read_sentences(text: str) -> list[str]:
+    """The sentences, [] where the reply says that there are none.
+
+    Raises:
+        UnreadableError: the reply holds no list of sentences.
+    """
+    values = json_values(text)
+    lists = [
+        value.get("sentences") if isinstance(value, dict) else value
+        for value in values
+        if isinstance(value, list) or (isinstance(value, dict) and isinstance(value.get("sentences"), list))
+    ]
+    if lists:
+        if len(lists) > 1:
+            raise UnreadableError("the reply holds several lists of sentences")
+        return [sentence for item in lists[0] or () if (sentence := as_text(_sentence(item)))]
+    tagged = [sentence.strip() for sentence in _TAGGED.findall(text[:MAX_LENGTH])]
+    if not tagged:
+        raise UnreadableError("the reply holds no list of sentences")
+    return [sentence for sentence in tagged if sentence]
+
+
+def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
+    """One claim for each sentence, in order, `unlabelled` where the reply has no label for it or none that is known;
+    then those that the judge added. Of several labels for one sentence a negative one counts.
+
+    Raises:
+        UnreadableError: the reply holds no claim at all.
+    """
+    entries = json_objects(text, ("claims", "sentences", "results"))
+    entries = entries or line_objects(text, (*_NUMBER, *_SENTENCE, *_LABEL, *_REASONS, *_SUPPORTING, *_CONTRADICTING))
+    entries = [entry for entry in entries if first_of(entry, _LABEL) is not None]
+    if not entries:
+        raise UnreadableError("the reply has no labels")
+    claims: list[Claim] = [Claim(sentence) for sentence in sentences]
+    added = []
+    for entry in entries:
+        label = _label(first_of(entry, _LABEL))
+        place = _place(entry, sentences)
+        if label == UNLABELLED:
+            continue
+        if place is None:
+            said = as_text(first_of(entry, _SENTENCE)) or "(not a sentence of the text)"
+            added.append(_claim(said, label, entry, added=True))
+        elif claims[place].label == UNLABELLED or claims[place].positive:
+            claims[place] = _claim(sentences[place], label, entry, added=False)
+    return [*claims, *added]
+
+
+def _sentence(item: Any) -> Any:
+    return first_of(item, _SENTENCE) if isinstance(item, dict) else item
+
+
+def _label(value: Any) -> str:
+    word = re.sub(r"[\s-]+", "_", bare(value)) if isinstance(value, str) else ""
+    return word if word in LABELS else UNLABELLED
+
+
+def _place(entry: dict[str, Any], sentences: Sequence[str]) -> int | None:
+    """Which sentence is meant: by its number, else by its words."""
+    number = first_of(entry, _NUMBER)
+    if isinstance(number, str):
+        number = int(number.strip(" .#")) if re.fullmatch(r"\s*#?\d{1,6}\.?\s*", number) else None
+    if isinstance(number, int) and not isinstance(number, bool):
+        return number - 1 if 1 <= number <= len(sentences) else None
+    words = bare(as_text(first_of(entry, _SENTENCE)))
+    return next((index for index, sentence in enumerate(sentences) if words and bare(sentence) == words), None)
+
+
+def _claim(sentence: str, label: str, entry: dict[str, Any], *, added: bool) -> Claim:
+    return Claim(
+        sentence,
+        label,
+        as_text(first_of(entry, _REASONS)),
+        _excerpt(first_of(entry, _SUPPORTING)),
+        _excerpt(first_of(entry, _CONTRADICTING)),
+        added,
+    )
+
+
+def _excerpt(value: Any) -> str:
+    text = as_text(value)
+    return "" if text.lower() in _NO_EXCERPT else text

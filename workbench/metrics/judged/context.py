@@ -1,0 +1,89 @@
+"""What an agent could know when it said something, piece by piece, and where an excerpt of it comes from.
+
+A piece is `{"kind", "name", "text", "event", "call_id"}`; see `prompts.claims`.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from workbench.metrics.judged.turn_evidence import agents, data_text, events
+from workbench.metrics.judged.turn_texts import user_text
+from workbench.model.invocation import Invocation, content_text
+
+Piece = dict[str, Any]
+_SEARCHED = ("result", "grounding", "said", "user", "call", "instructions", "tools")
+"""Where an excerpt is looked for first: what was found out comes before what was told."""
+_WORD = re.compile(r"[^\W_]+")
+_ESCAPE = re.compile(r"\\[nrt]")
+_GAP = re.compile(r"\.\.\.|…")
+_SHORTEST = 4
+
+
+def context_of(turn: Invocation, before: int | None = None) -> list[Piece]:
+    """The pieces for a text of the turn. `before` is the index of the event that said it: only what happened before
+    it counts, and its own grounding; None stands for the final answer, before which all events happened."""
+    recorded = events(turn)
+    happened = recorded if before is None else recorded[:before]
+    grounded = recorded if before is None else recorded[: before + 1]
+    pieces = [
+        _piece("instructions", name, agent["instructions"])
+        for name, agent in agents(turn).items()
+        if agent.get("instructions")
+    ]
+    pieces.append(_piece("user", "", user_text(turn)))
+    pieces += [
+        _piece("tools", name, data_text(agent["tool_declarations"]))
+        for name, agent in agents(turn).items()
+        if agent.get("tool_declarations")
+    ]
+    pieces += [
+        _piece("grounding", event.get("author") or "", data_text(event["grounding_metadata"]), index)
+        for index, event in enumerate(grounded)
+        if event.get("grounding_metadata")
+    ]
+    pieces += [piece for index, event in enumerate(happened) for piece in _happened(event, index)]
+    return [*pieces, *_written(turn)]
+
+
+def source_of(excerpt: str, pieces: Sequence[Piece]) -> dict[str, Any] | None:
+    """The piece that holds the excerpt, without its text; None if none does. Only words count: judges change quotes,
+    blanks and line breaks, and leave out the middle."""
+    wanted = max((_words(part) for part in _GAP.split(excerpt)), key=len)
+    if not wanted:
+        return None
+    ordered = sorted(pieces, key=lambda piece: _SEARCHED.index(piece["kind"]))
+    whole = (piece for piece in ordered if f" {wanted} " in f" {_words(piece['text'])} ")
+    inside = (piece for piece in ordered if len(wanted) >= _SHORTEST and wanted in _words(piece["text"]))
+    found = next(whole, None) or next(inside, None)
+    return None if found is None else {key: found[key] for key in ("kind", "name", "event", "call_id")}
+
+
+def _words(text: str) -> str:
+    return " ".join(_WORD.findall(_ESCAPE.sub(" ", text).lower()))
+
+
+def _piece(kind: str, name: str, text: str, event: int | None = None, call_id: str | None = None) -> Piece:
+    return {"kind": kind, "name": name, "text": text, "event": event, "call_id": call_id}
+
+
+def _happened(event: dict[str, Any], index: int) -> Iterator[Piece]:
+    for part in (event.get("content") or {}).get("parts") or ():
+        if part.get("text"):
+            yield _piece("said", event.get("author") or "", part["text"], index)
+        for key, kind, content in (("function_call", "call", "args"), ("function_response", "result", "response")):
+            if part.get(key) is not None:
+                inner = part[key]
+                yield _piece(kind, inner.get("name") or "", data_text(inner.get(content)), index, inner.get("id"))
+
+
+def _written(turn: Invocation) -> Iterator[Piece]:
+    """The pieces of a turn in the form that people write."""
+    data = turn.get("intermediate_data") or {}
+    for call in data.get("tool_uses") or ():
+        yield _piece("call", call.get("name") or "", data_text(call.get("args")), None, call.get("id"))
+    for response in data.get("tool_responses") or ():
+        text = data_text(response.get("response"))
+        yield _piece("result", response.get("name") or "", text, None, response.get("id"))
+    for author, parts in data.get("intermediate_responses") or ():
+        yield _piece("said", author, content_text({"parts": parts}))

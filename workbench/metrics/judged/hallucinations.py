@@ -1,0 +1,182 @@
+"""hallucinations_v1: is what the agent said supported by what it knew?
+
+Two questions for each text, as in ADK: first its sentences, then a label for each sentence against the context
+(instructions, the user's message, tools, calls, results, grounding). The judged texts of a turn are the final answer
+and, with `evaluate_intermediate_nl_responses`, each text of its events. A text scores the share of its sentences that
+are supported or not applicable, a turn the mean of its texts, the case the mean of its turns (exact, rounded once at
+the end). `num_samples` has no effect. A text that could not be cut, or a sentence without a label, makes the criterion
+an error; a text in which the judge finds no sentence is left out, as long as another text of the turn has some.
+
+Details of a turn: `texts` [{"author", "step", "final", "text", "score", "unread", "sentences": [{"text", "label",
+"rationale", "supporting", "contradicting", "source", "added"}]}], `share`, `asked`, `of`, `split`, `questions`. `step`
+is the index of the event. Details of the case: `judge`, `share`, `of_sentences`.
+"""
+
+import asyncio
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from workbench.events import MetricResult
+from workbench.judge.base import Judge
+from workbench.metrics.base import Bench, Scored, ScoreRequest
+from workbench.metrics.judged.claim_reply import UNLABELLED, Claim, read_claims, read_sentences
+from workbench.metrics.judged.context import Piece, context_of, source_of
+from workbench.metrics.judged.options_read import flag, judge_of
+from workbench.metrics.judged.outcome import first_below, nothing_in_turn, over_case, same_length, turn_result
+from workbench.metrics.judged.prompts import claims as claims_prompt
+from workbench.metrics.judged.prompts import sentences as sentences_prompt
+from workbench.metrics.judged.turn_evidence import events, speaker
+from workbench.metrics.judged.turn_texts import answer_text
+from workbench.metrics.judged.voting import MAX_KEPT, ask_once
+from workbench.model.criteria import Criterion
+from workbench.model.invocation import Invocation
+
+_NO_SENTENCE = "the judge finds no sentence in it"
+
+
+class _Text(NamedTuple):
+    author: str
+    step: int | None
+    text: str
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A text with its claims; `unread` says why something of it has no label."""
+
+    text: _Text
+    context: Sequence[Piece]
+    claims: Sequence[Claim]
+    unread: str
+    questions: list[dict[str, Any]]
+
+    @property
+    def known(self) -> list[Claim]:
+        return [claim for claim in self.claims if claim.label != UNLABELLED]
+
+    @property
+    def score(self) -> float | None:
+        known = self.known
+        return sum(claim.positive for claim in known) / len(known) if known else None
+
+
+async def score(request: ScoreRequest, bench: Bench) -> Scored:
+    """The verdict of each turn and their mean, with every sentence.
+
+    Raises:
+        NotScorableError: a reference of another length, or an option is refused.
+        NotAvailableError: the judge cannot be asked here.
+    """
+    criterion = request.criterion
+    same_length(request)
+    intermediate = flag(criterion, "evaluate_intermediate_nl_responses")
+    texts = [_texts(turn, intermediate=intermediate) for turn in request.actual]
+    if not any(texts):
+        return over_case(criterion, [_silent(criterion)] * len(texts), None, "", {})
+    judge = judge_of(criterion, bench)
+    judged = await asyncio.gather(
+        *(
+            asyncio.gather(*(_judge_text(judge, turn, text) for text in own))
+            for turn, own in zip(request.actual, texts, strict=True)
+        )
+    )
+    turns = [_turn(criterion, own) if own else _silent(criterion) for own in judged]
+    claims = [claim for own in judged for text in own for claim in text.claims]
+    details = {"judge": judge.identity.as_json(), "share": _share(claims), "of_sentences": len(claims)}
+    overall = _mean([turn.score for turn in turns])
+    fine = "all sentences are supported, or need no support"
+    return over_case(criterion, turns, overall, first_below(turns, fine), details)
+
+
+def _texts(turn: Invocation, *, intermediate: bool) -> list[_Text]:
+    found = []
+    for step, event in enumerate(events(turn) if intermediate else ()):
+        parts = (event.get("content") or {}).get("parts") or ()
+        found += [_Text(event.get("author") or "", step, part["text"]) for part in parts if part.get("text")]
+    final = answer_text(turn)
+    return [*found, _Text(speaker(turn), None, final)] if final else found
+
+
+async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
+    context = context_of(turn, text.step)
+    cut = await ask_once(judge, sentences_prompt.question(text.text), read_sentences)
+    questions = [cut.record(judge, lambda sentences: sentences)]
+    sentences = cut.answers[0] if cut.answers else []
+    if not sentences:
+        return _Judged(text, context, [], cut.unread, questions)
+    question = claims_prompt.question(text.text, sentences, context)
+    labelled = await ask_once(judge, question, lambda reply: read_claims(reply, sentences))
+    questions.append(labelled.record(judge, lambda claims: [claim.label for claim in claims]))
+    claims = labelled.answers[0] if labelled.answers else [Claim(sentence) for sentence in sentences]
+    without = sum(claim.label == UNLABELLED for claim in claims)
+    unread = labelled.unread or (f"{without} of {len(sentences)} sentences have no label" if without else "")
+    return _Judged(text, context, claims, unread, questions)
+
+
+def _turn(criterion: Criterion, judged: Sequence[_Judged]) -> MetricResult:
+    overall = _mean([text.score for text in judged])
+    claims = [claim for text in judged for claim in text.claims]
+    details = {
+        "texts": [_text_details(text) for text in judged],
+        "share": _share(claims),
+        "asked": 1,
+        "of": 1,
+        "split": False,
+        "questions": [question for text in judged for question in text.questions],
+    }
+    unread = next((text.unread for text in judged if text.unread), "" if claims else _NO_SENTENCE)
+    return turn_result(criterion, overall, unread or _reason(claims), details, unjudged=bool(unread))
+
+
+def _silent(criterion: Criterion) -> MetricResult:
+    return nothing_in_turn(criterion, "the agent said nothing")
+
+
+def _reason(claims: Sequence[Claim]) -> str:
+    """One sentence: how many are grounded, and the first that is not."""
+    wrong = [claim for claim in claims if not claim.positive]
+    said = f"{len(claims) - len(wrong)} of {len(claims)} sentences are grounded"
+    if not wrong:
+        return said
+    rationale = f" ({wrong[0].rationale})" if wrong[0].rationale else ""
+    return f"{said}; {wrong[0].label}: {wrong[0].sentence}{rationale}"
+
+
+def _text_details(judged: _Judged) -> dict[str, Any]:
+    return {
+        "author": judged.text.author,
+        "step": judged.text.step,
+        "final": judged.text.step is None,
+        "text": judged.text.text,
+        "score": judged.score,
+        "unread": judged.unread or ("" if judged.claims else _NO_SENTENCE),
+        "sentences": [_sentence_details(claim, judged.context) for claim in judged.claims],
+    }
+
+
+def _sentence_details(claim: Claim, context: Sequence[Piece]) -> dict[str, Any]:
+    excerpts = (claim.contradicting, claim.supporting)
+    if claim.positive:
+        excerpts = (claim.supporting, claim.contradicting)
+    sources = (source_of(excerpt, context) for excerpt in excerpts if excerpt)
+    return {
+        "text": claim.sentence,
+        "label": claim.label,
+        "rationale": claim.rationale[:MAX_KEPT],
+        "supporting": claim.supporting[:MAX_KEPT],
+        "contradicting": claim.contradicting[:MAX_KEPT],
+        "source": next((source for source in sources if source), None),
+        "added": claim.added,
+    }
+
+
+def _share(claims: Sequence[Claim]) -> float | None:
+    return sum(claim.positive for claim in claims) / len(claims) if claims else None
+
+
+def _mean(scores: Sequence[float | None]) -> float | None:
+    """Exact, with one rounding at the end, as in ADK."""
+    known = [each for each in scores if each is not None]
+    return statistics.mean(known) if known else None

@@ -1,0 +1,82 @@
+"""Replies to the question about rubrics: for each rubric that is answered, one vote."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from workbench.metrics.judged.reply_text import (
+    UnreadableError,
+    as_text,
+    bare,
+    first_of,
+    first_word,
+    json_objects,
+    line_objects,
+)
+from workbench.metrics.judged.rubric_sources import Rubric
+
+RubricVerdict: TypeAlias = Literal["yes", "no", "unclear"]
+_ID = ("id", "rubric_id", "rubricId")
+_TEXT = ("property", "text", "rubric")
+_REASONS = ("rationale", "reasoning", "explanation", "reason")
+_VERDICT = ("verdict", "answer")
+_WORDS: dict[str, RubricVerdict] = {"yes": "yes", "true": "yes", "no": "no", "false": "no"}
+
+
+@dataclass(frozen=True, slots=True)
+class RubricVote:
+    """What one sample says of one rubric."""
+
+    verdict: RubricVerdict
+    rationale: str = ""
+
+
+def read_votes(text: str, rubrics: Sequence[Rubric]) -> dict[str, RubricVote]:
+    """Rubric id → vote, in the order of the rubrics, for those that the reply answers. A rubric is known by its id,
+    or by its text. If it is answered several times in one reply, the majority of these answers is its one vote (a tie
+    is no): else one sample would weigh more than another. Entries without a verdict are left out.
+
+    Raises:
+        UnreadableError: the reply holds no entry at all.
+    """
+    entries = json_objects(text, ("verdicts", "rubrics", "results"))
+    entries = entries or line_objects(text, (*_ID, *_TEXT, *_REASONS, *_VERDICT))
+    if not entries:
+        raise UnreadableError("the reply holds no verdicts")
+    given: dict[str, list[RubricVote]] = {}
+    for entry in _spread(entries, rubrics):
+        rubric, verdict = _which(entry, rubrics), first_of(entry, _VERDICT)
+        if rubric is not None and verdict is not None:
+            vote = RubricVote(_WORDS.get(first_word(verdict), "unclear"), as_text(first_of(entry, _REASONS)))
+            given.setdefault(rubric.id, []).append(vote)
+    return {rubric.id: _one(given[rubric.id]) for rubric in rubrics if rubric.id in given}
+
+
+def _spread(entries: list[dict[str, Any]], rubrics: Sequence[Rubric]) -> list[dict[str, Any]]:
+    """The entries; `{"r1": "yes", "r2": {"verdict": "no"}}` as an entry for each rubric."""
+    ids = {rubric.id for rubric in rubrics}
+    spread = []
+    for entry in entries:
+        if first_of(entry, _VERDICT) is not None or not ids & entry.keys():
+            spread.append(entry)
+            continue
+        for key in ids & entry.keys():
+            value = entry[key]
+            spread.append({**value, "id": key} if isinstance(value, dict) else {"id": key, "verdict": value})
+    return spread
+
+
+def _which(entry: dict[str, Any], rubrics: Sequence[Rubric]) -> Rubric | None:
+    named, said = as_text(first_of(entry, _ID)), bare(as_text(first_of(entry, _TEXT)))
+    exact = next((rubric for rubric in rubrics if rubric.id == named), None)
+    near = next((rubric for rubric in rubrics if named and bare(rubric.id) == bare(named)), None)
+    by_text = [rubric for rubric in rubrics if said and bare(rubric.text) == said]
+    return exact or near or (by_text[0] if len(by_text) == 1 else None)
+
+
+def _one(votes: list[RubricVote]) -> RubricVote:
+    yes = [vote for vote in votes if vote.verdict == "yes"]
+    no = [vote for vote in votes if vote.verdict == "no"]
+    if not yes and not no:
+        return votes[0]
+    return yes[0] if len(yes) > len(no) else no[0] if no else yes[0]

@@ -1,0 +1,206 @@
+"""rubric_based_final_response_quality_v1, rubric_based_tool_use_quality_v1 and
+rubric_based_multi_turn_trajectory_quality_v1: which of your rubrics does a judge find fulfilled?
+
+For each rubric most of the judge's votes decide, yes (1.0) or no (0.0), and a tie is no; `unclear` is no vote. A turn
+scores the mean of its rubrics, the case the mean over all rubrics of all turns, so that a turn with more rubrics weighs
+more (ADK's rule). The trajectory criterion asks once, about the whole conversation, and its score stands at the last
+turn. A rubric without any vote makes the criterion an error.
+
+Details of a turn: `rubrics` [{"rubric_id", "text", "origin", "score", "verdict", "votes", "rationale", "asked", "of"}],
+`asked`, `of`, `split`, `questions`. Details of the case: `judge`, `rubrics` [{"rubric_id", "text", "score"}] with the
+mean over the turns, `unused` the ids of rubrics that no criterion uses, because they have no type.
+"""
+
+import asyncio
+import statistics
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from workbench.events import MetricResult
+from workbench.judge.base import Judge
+from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest
+from workbench.metrics.judged.options_read import flag, judge_of
+from workbench.metrics.judged.outcome import (
+    asked_of,
+    first_below,
+    nothing_in_turn,
+    over_case,
+    same_length,
+    turn_result,
+)
+from workbench.metrics.judged.prompts import rubrics as prompt
+from workbench.metrics.judged.rubric_reply import RubricVote, read_votes
+from workbench.metrics.judged.rubric_sources import Rubric, rubrics_by_turn, unused
+from workbench.metrics.judged.turn_evidence import conversation, grounding, instructions, steps, tools
+from workbench.metrics.judged.turn_texts import answer_text, user_text
+from workbench.metrics.judged.voting import MAX_KEPT, Asked, ask, majority, still_needed
+from workbench.model.criteria import Criterion
+from workbench.model.invocation import Invocation
+
+Votes = dict[str, RubricVote]
+
+
+class _Kind(NamedTuple):
+    type: str
+    judged: Literal["answer", "tools", "conversation"]
+
+
+_KINDS = {
+    "rubric_based_final_response_quality_v1": _Kind("FINAL_RESPONSE_QUALITY", "answer"),
+    "rubric_based_tool_use_quality_v1": _Kind("TOOL_USE_QUALITY", "tools"),
+    "rubric_based_multi_turn_trajectory_quality_v1": _Kind("TRAJECTORY_QUALITY", "conversation"),
+}
+
+
+async def score(request: ScoreRequest, bench: Bench) -> Scored:
+    """The verdict of each turn, and the mean over all rubrics.
+
+    Raises:
+        NotScorableError: rubrics repeat an id, some turns have rubrics and others none, or an option is refused.
+        NotAvailableError: the judge cannot be asked here.
+    """
+    criterion = request.criterion
+    kind = _KINDS[criterion.name]
+    same_length(request)
+    rubrics = rubrics_by_turn(request, kind.type)
+    if kind.judged == "conversation":
+        rubrics = rubrics[-1:]
+    if not any(rubrics):
+        return _no_rubrics(request, kind)
+    bare = next((number for number, own in enumerate(rubrics, 1) if not own), None)
+    if bare is not None:
+        raise NotScorableError(
+            f"turn {bare} has no rubrics of type {kind.type}, and other turns have (as in ADK, all must)"
+        )
+    with_intermediate = flag(criterion, "include_intermediate_responses_in_final")
+    judge = judge_of(criterion, bench)
+    if kind.judged == "conversation":
+        data = [_about(request.actual[-1], kind, rubrics[0], with_intermediate, request.actual)]
+    else:
+        pairs = zip(request.actual, rubrics, strict=True)
+        data = [_about(turn, kind, own, with_intermediate, (turn,)) for turn, own in pairs]
+    asked = await asyncio.gather(
+        *(_ask(judge, each, own, all_votes=bench.all_votes) for each, own in zip(data, rubrics, strict=True))
+    )
+    judged = [_turn(criterion, judge, each, own) for each, own in zip(asked, rubrics, strict=True)]
+    earlier = [nothing_in_turn(criterion, "judged once, after the last turn")] * (len(request.actual) - len(judged))
+    return _over_all(request, judge, [*earlier, *judged])
+
+
+def _no_rubrics(request: ScoreRequest, kind: _Kind) -> Scored:
+    untyped = unused(request)
+    reason = f"no rubrics: write them into the criterion, or into case or turn with the type {kind.type}"
+    if untyped:
+        reason = f'no rubrics: {", ".join(untyped)} lacks "type": "{kind.type}"'
+    turns = [nothing_in_turn(request.criterion, reason)] * len(request.actual)
+    return over_case(request.criterion, turns, None, "", {"unused": untyped})
+
+
+def _about(
+    turn: Invocation, kind: _Kind, rubrics: Sequence[Rubric], with_intermediate: bool, turns: Sequence[Invocation]
+) -> dict[str, Any]:
+    """The question's data; see `prompts.rubrics`."""
+    of_answer, whole = kind.judged == "answer", kind.judged == "conversation"
+    return {
+        "rubrics": [{"id": rubric.id, "text": rubric.text} for rubric in rubrics],
+        "user": user_text(turn),
+        "answer": answer_text(turn, with_intermediate=with_intermediate) if of_answer else None,
+        "instructions": instructions(turns) if of_answer or whole else "",
+        "tools": tools(turns),
+        "steps": [] if whole else steps(turn),
+        "grounding": grounding(turn) if of_answer else [],
+        "conversation": conversation(turns) if whole else None,
+    }
+
+
+async def _ask(judge: Judge, data: dict[str, Any], rubrics: Sequence[Rubric], *, all_votes: bool) -> Asked[Votes]:
+    def needed(answers: Sequence[Votes], left: int) -> int:
+        return max(still_needed(*_count(answers, rubric), left) for rubric in rubrics)
+
+    question = prompt.question(data)
+    return await ask(judge, question, lambda text: read_votes(text, rubrics), needed, all_votes=all_votes)
+
+
+def _count(answers: Sequence[Votes], rubric: Rubric) -> tuple[int, int]:
+    verdicts = [votes[rubric.id].verdict for votes in answers if rubric.id in votes]
+    return verdicts.count("yes"), verdicts.count("no")
+
+
+def _turn(criterion: Criterion, judge: Judge, asked: Asked[Votes], rubrics: Sequence[Rubric]) -> MetricResult:
+    rows = [_row(asked, rubric) for rubric in rubrics]
+    scores = [row["score"] for row in rows if row["score"] is not None]
+    details = {
+        "rubrics": rows,
+        "asked": len(asked.samples),
+        "of": asked.of,
+        "split": any(row["votes"]["yes"] and row["votes"]["no"] for row in rows),
+        "questions": [asked.record(judge, _shown)],
+    }
+    overall = statistics.mean(scores) if scores else None
+    unread = len(scores) < len(rows)
+    return turn_result(criterion, overall, _reason(rows, asked), details, unjudged=unread)
+
+
+def _row(asked: Asked[Votes], rubric: Rubric) -> dict[str, Any]:
+    given = [votes[rubric.id] for votes in asked.answers if rubric.id in votes]
+    yes, no = _count(asked.answers, rubric)
+    verdict = majority(yes, no)
+    side = "unclear" if verdict is None else "yes" if verdict else "no"
+    rationale = next((vote.rationale for vote in given if vote.verdict == side), "")
+    return {
+        "rubric_id": rubric.id,
+        "text": rubric.text,
+        "origin": rubric.origin,
+        "score": None if verdict is None else float(verdict),
+        "verdict": "unread" if verdict is None else side,
+        "votes": {
+            "yes": yes,
+            "no": no,
+            "unclear": len(given) - yes - no,
+            "missing": len(asked.answers) - len(given),
+            "unread": len(asked.samples) - len(asked.answers),
+        },
+        "rationale": rationale[:MAX_KEPT],
+        "asked": len(asked.samples),
+        "of": asked.of,
+    }
+
+
+def _reason(rows: Sequence[dict[str, Any]], asked: Asked[Votes]) -> str:
+    """One sentence: what has no verdict, else what is not fulfilled, with the judge's reason."""
+    how_many = asked_of(len(asked.samples), asked.of)
+    unread = [row["rubric_id"] for row in rows if row["score"] is None]
+    if len(unread) == len(rows) and not asked.answers:
+        return f"no reply of the judge could be read ({how_many}): {asked.unread}"
+    if unread:
+        return f"the judge gave no verdict on {', '.join(unread)} ({how_many})"
+    missed = [row for row in rows if not row["score"]]
+    said = f"{len(rows) - len(missed)} of {len(rows)} rubrics fulfilled"
+    if not missed:
+        return said
+    rationale = f": {missed[0]['rationale']}" if missed[0]["rationale"] else ""
+    return f"{said}, not {', '.join(row['rubric_id'] for row in missed)}{rationale}"
+
+
+def _over_all(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult]) -> Scored:
+    rows = [row for turn in turns for row in turn.details.get("rubrics", ())]
+    by_id: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_id.setdefault(row["rubric_id"], []).append(row)
+    details = {
+        "judge": judge.identity.as_json(),
+        "rubrics": [{"rubric_id": each, "text": own[0]["text"], "score": _mean(own)} for each, own in by_id.items()],
+        "unused": unused(request),
+    }
+    reason = first_below(turns, "all rubrics are fulfilled")
+    return over_case(request.criterion, turns, _mean(rows), reason, details)
+
+
+def _mean(rows: Sequence[dict[str, Any]]) -> float | None:
+    """Exact, with one rounding at the end, as in ADK."""
+    scores = [row["score"] for row in rows if row["score"] is not None]
+    return statistics.mean(scores) if scores else None
+
+
+def _shown(votes: Votes) -> dict[str, dict[str, str]]:
+    return {each: {"verdict": vote.verdict, "rationale": vote.rationale[:MAX_KEPT]} for each, vote in votes.items()}

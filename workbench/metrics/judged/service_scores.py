@@ -1,0 +1,78 @@
+"""safety_v1 and response_evaluation_score: what Google's evaluation service says of each final answer.
+
+One call a turn; the case scores the mean of the turns (a running sum, as in ADK). A turn for which the service gave no
+score, or an error, makes the criterion an error.
+
+Details of a turn: `explanation`, `error`, `seconds`, `attempts`, `cached`, as the service's child gives them. Details
+of the case: `service`, its name for people.
+"""
+
+import asyncio
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.events import MetricResult
+from workbench.metrics.base import Bench, Scored, ScoreRequest, mean, turn_pairs
+from workbench.metrics.judged.outcome import over_case, same_length, turn_result
+from workbench.metrics.judged.turn_texts import answer_text, user_text
+from workbench.metrics.judged.voting import MAX_KEPT
+from workbench.model.criteria import Criterion
+
+SERVICE = "Google's evaluation service (Vertex AI)"
+
+
+async def score(request: ScoreRequest, bench: Bench) -> Scored:
+    """The service's score of each turn, and their mean.
+
+    Raises:
+        NotScorableError: the conversations differ in length, or a reference is needed and missing.
+        NotAvailableError: no project or no credentials.
+    """
+    criterion = request.criterion
+    instances = _instances(request)
+    service = bench.service()
+    rated = await asyncio.gather(*(service.rate(criterion.name, instance) for instance in instances))
+    turns = [_turn(criterion, rating) for rating in rated]
+    overall = mean([turn.score for turn in turns if turn.score is not None])
+    scored = [turn for turn in turns if turn.score is not None]
+    lowest = min(scored, key=lambda turn: turn.score or 0.0, default=turns[0])
+    reason = f"turn {turns.index(lowest) + 1}: {lowest.reason}"
+    return over_case(criterion, turns, overall, reason, {"service": SERVICE})
+
+
+def _instances(request: ScoreRequest) -> list[dict[str, str]]:
+    if request.criterion.name == "response_evaluation_score":
+        return [_instance(actual, answer_text(expected)) for expected, actual in turn_pairs(request)]
+    same_length(request)
+    references = ["" for _ in request.actual] if request.expected is None else map(answer_text, request.expected)
+    return [_instance(turn, reference) for turn, reference in zip(request.actual, references, strict=True)]
+
+
+def _instance(turn: dict[str, Any], reference: str) -> dict[str, str]:
+    return {"prompt": user_text(turn), "response": answer_text(turn), "reference": reference}
+
+
+def _turn(criterion: Criterion, rating: Mapping[str, Any]) -> MetricResult:
+    error = rating.get("error")
+    value = None if error else _number(rating.get("score"))
+    explanation = str(rating.get("explanation") or "")[:MAX_KEPT]
+    details = {
+        "explanation": explanation,
+        "error": error,
+        **{key: rating.get(key) for key in ("seconds", "attempts", "cached")},
+    }
+    if error:
+        reason = f"the service failed: {error.get('message') or error.get('code') or error.get('kind')}"
+    elif value is None:
+        reason = "the service gave no score"
+    else:
+        reason = f"rated {value:g}" + (f": {explanation}" if explanation else "")
+    return turn_result(criterion, value, reason, details)
+
+
+def _number(value: Any) -> float | None:
+    """A score; true, texts, NaN and infinity are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,115 @@
+"""What happened in a turn, as judges are told: instructions, tools, calls with their results, grounding."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from workbench.metrics.judged.prompts.blocks import as_json
+from workbench.metrics.judged.turn_texts import answer_text, user_text
+from workbench.model.invocation import Invocation, ToolCall, content_text, tool_calls, tool_responses
+
+
+def instructions(turns: Iterable[Invocation]) -> str:
+    """The instructions of all agents that took part, each under its agent's name; the same ones once."""
+    said: dict[str, None] = {}
+    for turn in turns:
+        for name, agent in agents(turn).items():
+            if agent.get("instructions"):
+                said[f"Agent {name}:\n{agent['instructions']}"] = None
+    return "\n\n".join(said)
+
+
+def tools(turns: Iterable[Invocation]) -> dict[str, list[Any]]:
+    """Agent → the declarations of its tools; where turns differ, all of them."""
+    found: dict[str, list[Any]] = {}
+    for turn in turns:
+        for name, agent in agents(turn).items():
+            known = found.setdefault(name, [])
+            known += [tool for tool in agent.get("tool_declarations") or () if tool not in known]
+    return {name: declared for name, declared in found.items() if declared}
+
+
+def agents(turn: Invocation) -> dict[str, dict[str, Any]]:
+    """Agent name → its details, of the agents that asked a model in this turn."""
+    found: dict[str, dict[str, Any]] = (turn.get("app_details") or {}).get("agent_details") or {}
+    return found
+
+
+def events(turn: Invocation) -> list[dict[str, Any]]:
+    """The turn's recorded events; [] where it was written by hand."""
+    found: list[dict[str, Any]] = (turn.get("intermediate_data") or {}).get("invocation_events") or []
+    return found
+
+
+def steps(turn: Invocation) -> list[dict[str, Any]]:
+    """Each tool call with what came back, None where nothing did."""
+    responses = tool_responses(turn)
+    return [
+        {"call": {"name": call.name, "args": call.args}, "response": _response(call, responses)}
+        for call in tool_calls(turn)
+    ]
+
+
+def grounding(turn: Invocation) -> list[dict[str, Any]]:
+    """The grounding metadata of the turn's events."""
+    return [event["grounding_metadata"] for event in events(turn) if event.get("grounding_metadata")]
+
+
+def conversation(turns: Sequence[Invocation]) -> list[dict[str, Any]]:
+    """All turns, each with the user's message, what was said, called and returned, and the final answer."""
+    return [
+        {
+            "user": user_text(turn),
+            "events": [item for event in events(turn) for item in _items(event)] or _written(turn),
+            "answer": {"author": speaker(turn), "text": answer_text(turn)},
+        }
+        for turn in turns
+    ]
+
+
+def data_text(value: Any) -> str:
+    """Arguments or a result as a judge reads them: text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else as_json(value)
+
+
+def _response(call: ToolCall, left: list[dict[str, Any]]) -> Any:
+    """The response of a call, by its id; without an id the first one of that tool. Each is taken once."""
+    for index, response in enumerate(left):
+        same = response.get("id") == call.id if call.id else response.get("name") == call.name
+        if same:
+            return left.pop(index).get("response")
+    return None
+
+
+def _items(event: dict[str, Any]) -> list[dict[str, Any]]:
+    author = event.get("author") or ""
+    found: list[dict[str, Any]] = []
+    for part in (event.get("content") or {}).get("parts") or ():
+        if part.get("text"):
+            found.append({"author": author, "text": part["text"]})
+        if part.get("function_call") is not None:
+            call = part["function_call"]
+            found.append({"author": author, "call": {"name": call.get("name"), "args": call.get("args")}})
+        if part.get("function_response") is not None:
+            response = part["function_response"]
+            result = {"name": response.get("name"), "response": response.get("response")}
+            found.append({"author": author, "result": result})
+    return found
+
+
+def _written(turn: Invocation) -> list[dict[str, Any]]:
+    """The events of a turn in the form that people write: calls and results first, then what was said."""
+    data = turn.get("intermediate_data") or {}
+    found: list[dict[str, Any]] = []
+    for step in steps(turn):
+        found.append({"author": "", "call": step["call"]})
+        if step["response"] is not None:
+            found.append({"author": "", "result": {"name": step["call"]["name"], "response": step["response"]}})
+    for author, parts in data.get("intermediate_responses") or ():
+        found.append({"author": author, "text": content_text({"parts": parts})})
+    return found
+
+
+def speaker(turn: Invocation) -> str:
+    """Who gave the answer: the last agent that did something, else the first that is known."""
+    authors = [event.get("author") or "" for event in events(turn)] or list(agents(turn))[:1]
+    return authors[-1] if authors else ""

@@ -1,0 +1,108 @@
+"""per_turn_user_simulator_quality_v1: did the simulated user say what its scenario asks for, and stop in time?
+
+The first message is compared with the starting prompt, without blanks around both. Of each later message, and of
+stopping after the last turn, most of the judge's votes decide (a tie is invalid). Stopping wrongly makes the last turn
+0. The case scores the share of valid turns among those that could be judged; a message, or the stopping, without any
+vote makes the criterion an error.
+
+Details of a turn: as for final_response_match_v2, and `message`; of the first turn `compared` and `message` only.
+Details of the case: `judge`, `stop` {"verdict", "votes", "questions", "asked", "of", "split"}, `plan`,
+`starting_prompt`, `persona`.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from workbench.events import MetricResult
+from workbench.judge.base import Judge
+from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest, mean, status_of
+from workbench.metrics.judged.options_read import judge_of
+from workbench.metrics.judged.outcome import first_below, over_case, short, turn_result
+from workbench.metrics.judged.prompts import user_message as prompt
+from workbench.metrics.judged.turn_texts import answer_text, user_text
+from workbench.metrics.judged.verdict_reply import Verdict, read_verdict
+from workbench.metrics.judged.verdict_votes import open_votes, verdict_details, verdict_of, verdict_reason
+from workbench.metrics.judged.voting import Asked, ask
+from workbench.metrics.options import read_text
+from workbench.model.criteria import Criterion
+from workbench.model.invocation import Invocation
+
+STOP_SIGNAL = "</finished>"
+"""ADK's, also in its simulated user."""
+
+
+async def score(request: ScoreRequest, bench: Bench) -> Scored:
+    """The verdict of each message and of stopping.
+
+    Raises:
+        NotScorableError: there is no scenario, or an option is refused.
+        NotAvailableError: the judge cannot be asked here.
+    """
+    criterion, scenario = request.criterion, request.scenario
+    if scenario is None:
+        raise NotScorableError(f"{criterion.name} judges simulated users, and this case has none")
+    signal = _stop_signal(criterion)
+    judge = judge_of(criterion, bench)
+    history = [entry for turn in request.actual for entry in _said(turn)]
+    questions = [
+        prompt.question(scenario, history[: 2 * index], user_text(turn), signal)
+        for index, turn in enumerate(request.actual)
+        if index
+    ]
+    questions.append(prompt.question(scenario, history, signal, signal))
+    *asked, stop = await asyncio.gather(
+        *(ask(judge, question, read_verdict, open_votes, all_votes=bench.all_votes) for question in questions)
+    )
+    turns = [_first(criterion, request.actual[0], str(scenario.get("starting_prompt") or ""))]
+    turns += [_later(criterion, judge, *pair) for pair in zip(request.actual[1:], asked, strict=True)]
+    return _over_all(request, judge, turns, stop)
+
+
+def _stop_signal(criterion: Criterion) -> str:
+    try:
+        return read_text(criterion.options.get("stop_signal", STOP_SIGNAL))
+    except ValueError as error:
+        raise NotScorableError(f"{criterion.name}: stop_signal: {error}") from error
+
+
+def _said(turn: Invocation) -> list[dict[str, str]]:
+    return [{"role": "user", "text": user_text(turn)}, {"role": "agent", "text": answer_text(turn)}]
+
+
+def _first(criterion: Criterion, turn: Invocation, starting_prompt: str) -> MetricResult:
+    message = user_text(turn)
+    details = {"compared": True, "message": message}
+    if not (turn.get("user_content") or {}).get("parts"):
+        return turn_result(criterion, None, "the first message has no content to compare", details)
+    same = message.strip() == starting_prompt.strip()
+    reason = "the starting prompt" if same else "the first message is not the starting prompt"
+    return turn_result(criterion, float(same), reason, details)
+
+
+def _later(criterion: Criterion, judge: Judge, turn: Invocation, asked: Asked[Verdict]) -> MetricResult:
+    verdict = verdict_of(asked)
+    details = {**verdict_details(asked, judge), "message": user_text(turn)}
+    return turn_result(criterion, None if verdict is None else float(verdict), verdict_reason(asked, verdict), details)
+
+
+def _over_all(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult], stop: Asked[Verdict]) -> Scored:
+    criterion, scenario = request.criterion, request.scenario or {}
+    verdict = verdict_of(stop)
+    said = f"stopping after the last turn: {verdict_reason(stop, verdict)}"
+    if verdict is False:
+        status = status_of(0.0, criterion.threshold)
+        turns = [*turns[:-1], replace(turns[-1], score=0.0, status=status, reason=short(said))]
+    named = {None: "unread", True: "valid", False: "invalid"}
+    details: dict[str, Any] = {
+        "judge": judge.identity.as_json(),
+        "stop": {"verdict": named[verdict], **verdict_details(stop, judge)},
+        "plan": scenario.get("conversation_plan"),
+        "starting_prompt": scenario.get("starting_prompt"),
+        "persona": scenario.get("user_persona"),
+    }
+    overall = mean([turn.score for turn in turns if turn.score is not None])
+    fine = "the simulated user kept to its plan and stopped in time"
+    unjudged = said if verdict is None else ""
+    return over_case(criterion, turns, overall, first_below(turns, fine), details, unjudged=unjudged)
