@@ -10,11 +10,14 @@ from typing import Literal
 from workbench.metrics.options import (
     MATCH_TYPES,
     Option,
+    judge_breaches,
     read_flag,
     read_list,
     read_match_type,
     read_object,
     read_text,
+    rubric_breaches,
+    single_judge_breaches,
 )
 
 
@@ -58,10 +61,23 @@ INTERMEDIATE = Option(
 )
 _JUDGE = Option(
     "judge_model_options",
-    "The judge: judge_model, judge_model_config, num_samples (5), parallelism_limit (1).",
+    "The judge: judge_model, judge_model_config, num_samples (5; fewer are asked where fewer decide), "
+    "parallelism_limit (no limit of its own).",
     read_object,
+    breaches=judge_breaches,
 )
-_RUBRICS = Option("rubrics", "Rubrics that apply to every case, besides those of cases and turns.", read_list)
+_JUDGE_ONCE = Option(
+    "judge_model_options",
+    "The judge: judge_model, judge_model_config, parallelism_limit (no limit of its own).",
+    read_object,
+    breaches=single_judge_breaches,
+)
+_RUBRICS = Option(
+    "rubrics",
+    "Rubrics that apply to every case, besides those of cases and turns.",
+    read_list,
+    breaches=rubric_breaches,
+)
 _BY_RUBRIC = (_JUDGE, _RUBRICS)
 
 KNOWN: tuple[CriterionInfo, ...] = (
@@ -128,8 +144,8 @@ KNOWN: tuple[CriterionInfo, ...] = (
         title="Answer fulfils rubrics",
         measures="Whether a judge model finds each of your rubrics fulfilled by the final answer.",
         when_to_use="When there is no single right answer, but you can say what a good one must have.",
-        how_to_read="The share of rubrics answered with yes. Rubrics of cases and turns need the type "
-        "FINAL_RESPONSE_QUALITY.",
+        how_to_read="The share of rubrics that a majority of the judge's samples answers with yes, over all turns. "
+        "Rubrics of cases and turns need the type FINAL_RESPONSE_QUALITY.",
         needs_rubrics=True,
         needs_judge=True,
         options=(*_BY_RUBRIC, INTERMEDIATE),
@@ -140,8 +156,8 @@ KNOWN: tuple[CriterionInfo, ...] = (
         title="Tool use fulfils rubrics",
         measures="Whether a judge model finds each of your rubrics fulfilled by the tool calls of a turn.",
         when_to_use="When several ways of using the tools are right, and you can say what they have in common.",
-        how_to_read="The share of rubrics answered with yes. Rubrics of cases and turns need the type "
-        "TOOL_USE_QUALITY.",
+        how_to_read="The share of rubrics that a majority of the judge's samples answers with yes, over all turns. "
+        "Rubrics of cases and turns need the type TOOL_USE_QUALITY.",
         needs_rubrics=True,
         needs_judge=True,
         options=_BY_RUBRIC,
@@ -164,10 +180,11 @@ KNOWN: tuple[CriterionInfo, ...] = (
         title="Answer is grounded",
         measures="Whether what the agent said is supported by its instructions, tools and tool results.",
         when_to_use="For agents that must not invent facts.",
-        how_to_read="The share of sentences that a judge model finds supported or not in need of support.",
+        how_to_read="The share of sentences that a judge model finds supported or not in need of support: of each "
+        "text, then the mean of texts and turns.",
         needs_judge=True,
         options=(
-            _JUDGE,
+            _JUDGE_ONCE,
             Option(
                 "evaluate_intermediate_nl_responses",
                 "Check what was said on the way as well.",

@@ -11,10 +11,10 @@ from workbench.judge.base import NotAvailableError
 from workbench.metrics.base import Bench, Scored, ScoreRequest
 from workbench.metrics.criteria_known import INTERMEDIATE, KNOWN, CriterionInfo
 from workbench.metrics.json_difference import shown
-from workbench.model.breaches import nearest
+from workbench.model.breaches import below, nearest
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.faults import Fault
-from workbench.model.places import json_path
+from workbench.model.places import Location, json_path
 
 _BY_NAME: Mapping[str, CriterionInfo] = MappingProxyType({info.name: info for info in KNOWN})
 
@@ -142,7 +142,7 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
 
 
 def _check_option(config: CriteriaConfig, info: CriterionInfo, key: str, value: Any) -> Iterator[Fault]:
-    location = ("criteria", info.name, key)
+    location: Location = ("criteria", info.name, key)
     option = next((option for option in (*info.options, INTERMEDIATE) if option.name == key), None)
     if option is None:
         meant = nearest(key, ["threshold", INTERMEDIATE.name, *info.option_names])
@@ -157,13 +157,15 @@ def _check_option(config: CriteriaConfig, info: CriterionInfo, key: str, value: 
     except ValueError as error:
         yield _fault(config, location, f"`{key}` is {shown(value)}: {error}")
         return
+    for breach in below(location, option.breaches(value)):
+        yield _fault(config, breach.location, breach.message, breach.hint, breach.severity)
     if key not in info.option_names:
         yield _fault(config, location, f"`{key}` has no effect on `{info.name}`", severity="warning")
 
 
 def _fault(
     config: CriteriaConfig,
-    location: tuple[str, ...],
+    location: Location,
     message: str,
     hint: str = "",
     severity: Literal["error", "warning"] = "error",
