@@ -75,11 +75,9 @@ def _status(error: Exception) -> int | None:
 
 def _wait(error: Any) -> float | None:
     """Seconds that the service asks to wait."""
-    places = (getattr(error, "litellm_response_headers", None), getattr(error, "response", None))
-    for place in places:
-        headers = getattr(place, "headers", place)
-        value = headers.get("retry-after") if hasattr(headers, "get") else None
-        if value:
+    own, response = getattr(error, "litellm_response_headers", None), getattr(error, "response", None)
+    for headers in (own, getattr(response, "headers", None)):
+        if headers is not None and (value := headers.get("retry-after")):
             return retry_after(str(value))
     return None
 
