@@ -23,6 +23,7 @@ CONTRACT = {
     "repeat": "X",
     "options": "o",
     "cancel": "x",
+    "score": "S",
     "next_problem": "n",
     "previous_problem": "N",
     "filter": "/",

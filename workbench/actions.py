@@ -71,6 +71,20 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("rerun", ("F",), "run failed", "Runs again what failed and what ended in an error.", RUN, footer=2),
     Action("repeat", ("X",), "repeat", "Runs the marked or current cases N times.", RUN),
+    Action(
+        "score",
+        ("S",),
+        "score again",
+        "Scores the marked or current cases again by the criteria of now, without running the agent.",
+        RUN,
+    ),
+    Action(
+        "score_afresh",
+        ("ctrl+r",),
+        "ask judges afresh",
+        "Like scoring again, but judges are asked also what they have answered before.",
+        RUN,
+    ),
     Action("options", ("o",), "options", "Criteria and thresholds of the run to come.", RUN, footer=5),
     Action("cancel", ("x",), "cancel", "Cancels the marked or current cases; once more: kills them.", RUN),
     Action(

@@ -110,7 +110,8 @@ class RunStarted:
     """UTC, ISO 8601 with a trailing Z."""
     cases: tuple[PlannedCase, ...]
     scored_from: str = ""
-    """The run whose transcripts are scored again; "" where the agents ran."""
+    """The run whose transcripts are scored again (several, joined by ", ", where the screen has them of several); ""
+    where the agents ran."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,8 @@ class CaseRecord:
     error: CaseError | None = None
     duration_seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
+    run_id: str = ""
+    """The run that this execution belongs to."""
 
     @property
     def ref(self) -> CaseRef:
@@ -153,7 +155,7 @@ class Store:
         self.notices.clear()
         self.waits.clear()
         for planned in event.cases:
-            self.records[planned.case] = CaseRecord(planned)
+            self.records[planned.case] = CaseRecord(planned, run_id=event.run_id)
 
     def _apply_to_case(self, record: CaseRecord, event: Event) -> None:
         match event:

@@ -1,7 +1,11 @@
 """The screen with the real engine and a plain-Python agent; and what of the workspace a run is given."""
 
+import asyncio
 import dataclasses
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,8 +48,8 @@ async def test_one_key_runs_everything_and_the_next_leads_to_what_failed(project
         screen = Screen.around(app)
         await screen.until(pilot, lambda: session.workspace is not None)
         await pilot.press("r")
-        await screen.until(pilot, lambda: session.running, seconds=60)
-        await screen.until(pilot, lambda: not session.running, seconds=60)
+        await screen.until(pilot, lambda: session.running, seconds=10)
+        await screen.until(pilot, lambda: not session.running, seconds=10)
         assert "■ 3/3" in screen.text
         assert "✓ on_time" in screen.text
         await pilot.press("n")
@@ -53,6 +57,70 @@ async def test_one_key_runs_everything_and_the_next_leads_to_what_failed(project
         await pilot.press("n")
         await screen.until(pilot, lambda: "no such order" in screen.text and "! ERROR" in screen.text)
         assert list((project / ".workbench" / "runs").glob("*/events.jsonl"))
+        await pilot.press("q")
+        await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
+
+
+COUNTING = """
+import pathlib
+
+def root_agent(message, session):
+    with pathlib.Path(__file__).with_name("called").open("a") as file:
+        file.write("x")
+    return "On its way."
+"""
+
+
+async def test_s_scores_again_without_the_agent(project: Path) -> None:
+    (project / "desk" / "agent.py").write_text(COUNTING, encoding="utf-8")
+    config_file = project / "desk" / "test_config.json"
+    config_file.write_text('{"criteria": {"response_match_score": 0.8}}', encoding="utf-8")
+    themes = Themes([resources.themes()])
+    session = Session(project)
+    app = WorkbenchApp(session, config.Settings(project / "none.toml"), themes, themes.read("night"))
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        screen = Screen.around(app)
+
+        async def done(runs: int, *keys: str) -> None:
+            await pilot.press(*keys)
+            kept = project / ".workbench" / "runs"
+            await screen.until(pilot, lambda: len(list(kept.glob("*/events.jsonl"))) == runs, seconds=10)
+            await screen.until(pilot, lambda: not session.running and not session.starting, seconds=10)
+
+        await screen.until(pilot, lambda: session.workspace is not None)
+        await pilot.press("S")
+        await screen.until(pilot, lambda: "there is no transcript" in screen.text)
+        await screen.until(pilot, lambda: not session.starting)
+        # The cases stand below the root, the agent and the evalset; the second and the third are marked.
+        await done(1, *"jjjj", "space", "j", "space", "r")
+        assert session.store.counts() == {"failed": 1, "passed": 1}
+        first = session.store.run.run_id
+        config_file.write_text('{"criteria": {"response_match_score": 0.0}}', encoding="utf-8")
+        await done(2, "escape", "g", "S")
+        assert session.store.counts() == {"passed": 2}
+        assert session.store.run.scored_from == first
+        assert "not scored, for want of a transcript: on_time" in session.store.notices[0].message
+        await done(3, "ctrl+r")
+        assert session.store.counts() == {"passed": 2}
+        assert (project / "desk" / "called").read_text() == "xx", "once for each case, in the first run"
+        await pilot.press("q")
+        await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
+
+
+async def test_s_finds_the_transcripts_of_the_last_run_that_is_kept(project: Path) -> None:
+    command = [sys.executable, "-m", "workbench", "run", "."]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    await asyncio.to_thread(subprocess.run, command, cwd=project, env=environment, capture_output=True, check=False)
+    themes = Themes([resources.themes()])
+    session = Session(project)
+    app = WorkbenchApp(session, config.Settings(project / "none.toml"), themes, themes.read("night"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = Screen.around(app)
+        await screen.until(pilot, lambda: session.workspace is not None)
+        await pilot.press("S")
+        await screen.until(pilot, lambda: bool(session.store.current) and not session.running, seconds=10)
+        assert session.store.counts() == {"passed": 1, "failed": 1, "error": 1}
+        assert "no such order" in str(session.store.records[session.store.current[2]].error)
         await pilot.press("q")
         await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
 

@@ -39,6 +39,11 @@ class StoredCase:
         return self.planned.case
 
     @property
+    def empty(self) -> bool:
+        """Whether nothing at all is known of it: it never started."""
+        return self.started is None and self.finished is None and not self.steps
+
+    @property
     def turns(self) -> list[TurnFinished]:
         """The turns that came to their end."""
         return [step for step in self.steps if isinstance(step, TurnFinished)]

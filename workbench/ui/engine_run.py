@@ -1,6 +1,6 @@
 """The engine as the screen uses it: what is marked becomes a plan, a journal and a run."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from workbench.engine.children import Children
     from workbench.engine.selection import Selection
     from workbench.history.journal import Journal
+    from workbench.store import CaseRecord
 
 
 class Engine:
@@ -46,6 +47,39 @@ class Engine:
             cache = None if journal.path is None else judge_cache_dir(state_dir)
             run = Run(plan, options, _after_start(publish, journal.notice), self._children, journal, cache)
             return _Journaled(run, journal)
+
+        return build
+
+    def rescore(
+        self,
+        workspace: "Workspace",
+        targets: Iterable[tuple[int, int]],
+        records: "Sequence[CaseRecord]",
+        draft: Draft,
+        state_dir: Path,
+        *,
+        fresh: bool,
+    ) -> Build:
+        """Scores the transcripts of these cases again, with the criteria of the draft: those in `records`, and for
+        cases that have none there, those of the last run that is kept. `fresh`: judges are asked anew."""
+        chosen = _with_draft(workspace, draft)
+        cases = sorted(set(targets))
+
+        def build(publish: Publish) -> Runnable:
+            from workbench.engine.children import Children
+            from workbench.engine.options import RunOptions
+            from workbench.engine.rescoring import Rescoring
+            from workbench.history.journal import Journal
+            from workbench.history.state_dir import judge_cache_dir
+            from workbench.ui.rescoring import plan_rescoring
+
+            options = RunOptions(use_cache=not fresh)
+            plan = plan_rescoring(chosen, cases, records, state_dir, options)
+            if self._children is None:
+                self._children = Children()
+            journal = Journal.open(state_dir, plan.run_id)
+            cache = None if journal.path is None else judge_cache_dir(state_dir)
+            return Rescoring(plan, options, publish, self._children, journal, cache)
 
         return build
 

@@ -54,7 +54,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self.theme = theme.name
         self._read = {theme.name}
         host = Host(themes.names, self.preview_theme, self.keep_theme, self._write, self._keys.faults)
-        self.main = MainScreen(session, self._keys.keys, build or self._build, host, self._run_thread)
+        self.main = MainScreen(session, self._keys.keys, build or self._build, host, self._run_thread, self._rescore)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults(self.current_theme)
@@ -97,6 +97,12 @@ class WorkbenchApp(App[int], inherit_bindings=False):
     def _build(self, targets: Targets, runs: int) -> Build:
         assert self.session.workspace is not None
         return self._engine.build(self.session.workspace, targets, runs, self.session.draft, self.session.state_dir)
+
+    def _rescore(self, targets: Targets, fresh: bool) -> Build:
+        session = self.session
+        assert session.workspace is not None
+        records = [record for pair in targets for record in session.verdicts.records(*pair)]
+        return self._engine.rescore(session.workspace, targets, records, session.draft, session.state_dir, fresh=fresh)
 
     # What the main screen asks for
 

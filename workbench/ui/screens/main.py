@@ -16,7 +16,8 @@ from workbench.ui.session import Session
 
 
 class MainScreen(TreeActions, GeneralActions):
-    """`build` makes a run of cases, `runs` the thread it is executed in (given what wakes the screen)."""
+    """`build` makes a run of cases, `rescoring` one that only scores them again (asking judges anew if told so), `runs`
+    the thread it is executed in (given what wakes the screen)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("main")]
 
@@ -27,15 +28,21 @@ class MainScreen(TreeActions, GeneralActions):
         build: Callable[[Targets, int], Build],
         host: Host,
         runs: Callable[[Callable[[], None]], RunThread] = RunThread,
+        rescoring: Callable[[Targets, bool], Build] | None = None,
     ) -> None:
         super().__init__(session, keys)
         self._build = build
+        self._rescoring = rescoring
         self.host = host
         self.pace = Pace()
         self.runs = runs(self._wake)
 
     def build(self, targets: Targets, runs: int) -> Build:
         return self._build(targets, runs)
+
+    def build_rescoring(self, targets: Targets, *, fresh: bool) -> Build:
+        assert self._rescoring is not None
+        return self._rescoring(targets, fresh)
 
     def _wake(self) -> None:
         """From the run's thread: posting a message is what may be done from there."""

@@ -1,7 +1,7 @@
 """Running, cancelling, and taking in what happens: never more often than the line to the terminal bears."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual.message import Message
 from textual.timer import Timer
@@ -34,6 +34,10 @@ class RunActions(FolderActions):
         """How these cases are run, each `runs` times: the engine's part."""
         raise NotImplementedError
 
+    def build_rescoring(self, targets: Targets, *, fresh: bool) -> Build:
+        """How the transcripts of these cases are scored again; `fresh`: judges are asked anew."""
+        raise NotImplementedError
+
     def on_mount(self) -> None:
         super().on_mount()
         self._ticker = self.set_interval(1.0, self._tick, pause=True)
@@ -59,6 +63,12 @@ class RunActions(FolderActions):
 
         if self._can_start(targets):
             self.app.push_screen(NumberScreen(f"run {cases(len(targets))} how many times?", 5, 1000), repeat)
+
+    def action_score(self) -> None:
+        self.start(self.tree_view.model.targets(), how=lambda targets: self.build_rescoring(targets, fresh=False))
+
+    def action_score_afresh(self) -> None:
+        self.start(self.tree_view.model.targets(), how=lambda targets: self.build_rescoring(targets, fresh=True))
 
     def action_options(self) -> None:
         from workbench.ui.screens.options import OptionsScreen
@@ -88,15 +98,15 @@ class RunActions(FolderActions):
 
     # Starting
 
-    def start(self, targets: Targets, runs: int = 1) -> None:
-        """Runs these cases, each `runs` times; reads the folder again if a file has changed, and asks for an agent
-        where one is missing."""
+    def start(self, targets: Targets, runs: int = 1, how: Callable[[Targets], Build] | None = None) -> None:
+        """Runs these cases, each `runs` times, or does with them what `how` builds; reads the folder again if a file
+        has changed, and asks for an agent where one is missing."""
         if self._can_start(targets):
             self.session.starting = True
             self.show_facts()
-            self.run_worker(self._start(targets, runs), group="start")
+            self.run_worker(self._start(targets, how or (lambda found: self.build(found, runs))), group="start")
 
-    async def _start(self, targets: Targets, runs: int) -> None:
+    async def _start(self, targets: Targets, how: Callable[[Targets], Build]) -> None:
         model = self.tree_view.model
         names = model.names(targets)
         ready = not self.session.outdated() or await self.read_again()
@@ -104,7 +114,7 @@ class RunActions(FolderActions):
             await self.give_agents(model.named(names))
             targets = model.named(names)
         if ready and targets:
-            self.runs.start(self.build(targets, runs))
+            self.runs.start(how(targets))
         else:
             self.session.starting = False
             self.show_facts()
