@@ -22,7 +22,10 @@ async def play(
     **config: Any,
 ) -> tuple[Step, Player]:
     player = Player(answer)
-    return await SimulatedUser(scenario, SimulatorConfig(**config), player).next(turns), player
+    user = SimulatedUser(scenario, SimulatorConfig(**config), player)
+    for made in turns:
+        user.hear(made)
+    return await user.next(), player
 
 
 def never(question: Question) -> str:

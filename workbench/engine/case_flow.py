@@ -8,29 +8,25 @@ from typing import Any
 from workbench.engine.agent_host import AgentHost, NoAgentProcessError, Seat
 from workbench.engine.case_run import CaseRun, Transcript
 from workbench.engine.case_scoring import CaseScoring, Verdicts, with_judges
-from workbench.engine.messages import FixedMessages
+from workbench.engine.messages import FixedMessages, HangUp, MessageSource
 from workbench.engine.plan import PlanEntry
 from workbench.engine.run_context import RunContext
+from workbench.engine.scenario_case import Obstacle, obstacle, unplayed
+from workbench.engine.scenario_user import ScenarioUser
 from workbench.events import (
     CaseError,
     CaseFinished,
     CaseRef,
     CaseStarted,
     CaseStatus,
-    MetricResult,
     MetricScored,
-    MetricStatus,
     OutputCaptured,
+    UserSimulated,
 )
+from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.base import Scored
-from workbench.metrics.registry import known
 from workbench.model.evalset import BrokenCaseError, EvalCase
-
-_NO_SIMULATOR = CaseError(
-    "simulator",
-    "the user of this case is simulated, which this version cannot do yet",
-    "A conversation with fixed messages can be run; the case stays as it is",
-)
+from workbench.simulation.scenario import full_scenario
 
 
 class CaseFlow:
@@ -89,29 +85,47 @@ class CaseFlow:
         if entry.blocked is not None or self._host is None:
             self._start(case)
             self._finish("error", entry.blocked, Transcript())
-        elif case.scenario is not None or case.turns is None:
+        elif (why_not := self._obstacle(case)) is not None:
             self._start(case)
-            self._without_simulator()
+            self._not_played(why_not)
         else:
-            transcript = await self._transcript(case, case.turns, self._host)
+            transcript = await self._transcript(case, self._host)
             self._give_up_slot()
             await self._score(case, transcript)
 
-    async def _transcript(self, case: EvalCase, turns: tuple[dict[str, Any], ...], host: AgentHost) -> Transcript:
+    def _obstacle(self, case: EvalCase) -> Obstacle | None:
+        if case.scenario is None:
+            return None
+        environment = JudgeEnvironment(**self._context.environment_of(self.ref.agent))
+        return obstacle(self._entry.config, case.scenario, environment)
+
+    def _source(self, case: EvalCase) -> MessageSource:
+        """The user of the case, at the beginning of the conversation."""
+        if case.scenario is None:
+            return FixedMessages([turn["user_content"] for turn in case.turns or ()])
+        scorer, environment = self._context.children.scorer, self._context.environment_of(self.ref.agent)
+        simulator = self._entry.config.user_simulator_config
+        return ScenarioUser(scorer, environment, case.scenario, simulator, self.ref.repeat)
+
+    async def _transcript(self, case: EvalCase, host: AgentHost) -> Transcript:
         """What the agent does. Where a shared process ended under the case, it is run once more, alone: then it is
         known which case is to blame."""
-        if not turns:
+        if case.scenario is None and not case.turns:
             self._start(case)
             return Transcript()
-        transcript = await self._attempt(case, turns, host, alone=False)
+        first = self._source(case).next([])
+        if isinstance(first, HangUp):
+            # A user who says nothing at all needs no agent.
+            self._start(case)
+            self._context.emit(UserSimulated(self.ref, 0, first.how, first.question))
+            return Transcript()
+        transcript = await self._attempt(case, host, alone=False)
         if transcript.undecided and self._cancelled is None and not (self._seat is not None and self._seat.alone):
             await self._clear()
-            transcript = await self._attempt(case, turns, host, alone=True)
+            transcript = await self._attempt(case, host, alone=True)
         return transcript
 
-    async def _attempt(
-        self, case: EvalCase, turns: tuple[dict[str, Any], ...], host: AgentHost, *, alone: bool
-    ) -> Transcript:
+    async def _attempt(self, case: EvalCase, host: AgentHost, *, alone: bool) -> Transcript:
         try:
             seat = self._seat = host.ready_seat(alone=alone) or await self._wait_for_seat(host, alone)
         except NoAgentProcessError as unusable:
@@ -125,9 +139,9 @@ class CaseFlow:
         if self._cancelled is not None:
             return Transcript(error=self._cancelled)
         self._show_import(host)
-        source = FixedMessages([turn["user_content"] for turn in turns])
+        source = self._source(case)
         run = self._case_run = CaseRun(self.ref, source, self._context.options.timeout, self._context.emit)
-        spec = {"eval_id": case.eval_id, "session_input": case.session_input, "turns": len(turns), "env": {}}
+        spec = {"eval_id": case.eval_id, "session_input": case.session_input, "env": {}}
         return await run.run(seat.process, spec, share=seat.share)
 
     async def _wait_for_seat(self, host: AgentHost, alone: bool) -> Seat:
@@ -148,27 +162,32 @@ class CaseFlow:
             scoring = self._scoring = CaseScoring(self.ref, self._entry.config, self._context)
             if self._cancelled is not None:
                 scoring.cancel(self._cancelled)
-            verdicts = await scoring.run(case.turns, transcript.turns, case.scenario, case.rubrics)
+            verdicts = await scoring.run(case.turns, transcript.turns, _in_full(case.scenario), case.rubrics)
         await self._clear()
         transcript.usage = with_judges(transcript.usage, verdicts.usage)
         self._finish(verdicts.status, verdicts.error, transcript)
 
-    def _without_simulator(self) -> None:
-        """What a scenario gets instead of a transcript: the criteria that need one could be judged, the others never
-        apply to a simulated user."""
-        for criterion in self._entry.config.criteria:
-            info = known().get(criterion.name)
-            status: MetricStatus = "not_evaluated"
-            reason = _NO_SIMULATOR.message
-            if info is not None and (info.needs_reference or info.scenarios == "no"):
-                status, reason = "not_applicable", "a scenario has no reference to compare with"
-            self._scored(Scored(MetricResult(criterion.name, status, None, criterion.threshold, reason)))
-        self._finish("not_evaluated", _NO_SIMULATOR, Transcript())
+    def _not_played(self, why: Obstacle) -> None:
+        for result in unplayed(self._entry.config, why.error):
+            self._scored(Scored(result))
+        self._finish(why.status, why.error, Transcript())
 
     def _start(self, case: EvalCase) -> None:
         self._started = self._context.at()
-        criteria = {criterion.name: criterion.value for criterion in self._entry.config.criteria}
-        self._context.emit(CaseStarted(self.ref, self._started, case.turns, criteria))
+        config = self._entry.config
+        criteria = {criterion.name: criterion.value for criterion in config.criteria}
+        self._context.emit(
+            CaseStarted(
+                self.ref,
+                self._started,
+                case.turns,
+                criteria,
+                _in_full(case.scenario),
+                case.rubrics,
+                config.custom_metrics,
+                config.user_simulator_config if case.scenario is not None else None,
+            )
+        )
 
     def _show_import(self, host: AgentHost) -> None:
         for stream, text in host.take_output():
@@ -185,3 +204,7 @@ class CaseFlow:
         release, self._release = self._release, None
         if release is not None:
             release()
+
+
+def _in_full(scenario: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if scenario is None else full_scenario(scenario)

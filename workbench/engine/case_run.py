@@ -5,13 +5,14 @@ import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.agents.channel import Channel, Frame
 from workbench.agents.output import OutputPipe
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.agent_process import AgentProcess, Stream, read_error
+from workbench.engine.case_scoring import with_judges
 from workbench.engine.messages import HangUp, MessageSource, Move, Say, Silence
 from workbench.events import (
     AgentActed,
@@ -269,7 +270,8 @@ class CaseRun:
         if self._settled.done():
             return
         self._stop_waiting()
-        self._transcript.usage = _with_calls_of_the_user(self._transcript.usage, self._source.usage)
+        self._source.close()
+        self._transcript.usage = with_judges(self._transcript.usage, self._source.usage)
         if error is not None and self._where and not error.traceback:
             error = CaseError(error.kind, error.message, error.hint, self._where)
         self._transcript.error = error
@@ -318,16 +320,6 @@ class CaseRun:
     def _set_exited(self) -> None:
         if not self._exited.done():
             self._exited.set_result(None)
-
-
-def _with_calls_of_the_user(agent: Usage, user: Usage) -> Usage:
-    return replace(
-        agent,
-        judge_calls=user.judge_calls,
-        judge_calls_cached=user.judge_calls_cached,
-        judge_input_tokens=user.judge_input_tokens,
-        judge_output_tokens=user.judge_output_tokens,
-    )
 
 
 def _hint(how: str) -> str:

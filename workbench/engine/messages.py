@@ -50,6 +50,10 @@ class MessageSource(Protocol):
         be cancelled. Never raises."""
         ...
 
+    def close(self) -> None:
+        """Lets go of what it holds: the conversation is over, however it ended."""
+        ...
+
 
 class FixedMessages:
     """The messages of a conversation that is written down, at least one."""
@@ -62,3 +66,6 @@ class FixedMessages:
     def next(self, turns: Sequence[dict[str, Any]]) -> Say:
         turn = len(turns)
         return Say(self._contents[turn], last=turn == len(self._contents) - 1)
+
+    def close(self) -> None:
+        """Holds nothing."""

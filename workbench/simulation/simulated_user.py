@@ -1,13 +1,13 @@
 """A simulated user: the next message, or the end of the conversation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from workbench.judge.base import Judge, JudgeFault, Question, Reply, record, reply_record
 from workbench.model.template_names import TemplateFaultError
 from workbench.simulation.config import SimulatorConfig
-from workbench.simulation.history import history
+from workbench.simulation.history import Line, history
 from workbench.simulation.instructions import next_message_question
 from workbench.simulation.scenario import Scenario, stops
 
@@ -59,15 +59,21 @@ class SimulatedUser:
         self._scenario = scenario
         self._config = config
         self._judge = judge
+        self._said: list[Line] = []
+        self._made = 0
 
-    async def next(self, turns: Sequence[Mapping[str, Any]]) -> Step:
-        """What the user does after `turns` (ADK invocations). Never raises but when cancelled."""
-        known = without_asking(self._scenario, self._config, len(turns))
+    def hear(self, turn: Mapping[str, Any]) -> None:
+        """Takes in what came of the last message, an ADK invocation."""
+        self._said += history([turn], function_calls=self._config.function_calls)
+        self._made += 1
+
+    async def next(self) -> Step:
+        """What the user does after the turns so far. Never raises but when cancelled."""
+        known = without_asking(self._scenario, self._config, self._made)
         if known is not None:
             return known
-        said = history(turns, function_calls=self._config.function_calls)
         try:
-            question = next_message_question(self._scenario, self._config, said)
+            question = next_message_question(self._scenario, self._config, self._said)
         except TemplateFaultError as error:
             whose = "custom_instructions" if self._config.instructions is not None else "the persona's texts"
             return Failed(f"{whose} cannot be rendered: {error}", "They are Jinja templates, rendered in a sandbox")
