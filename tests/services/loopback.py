@@ -49,6 +49,7 @@ class LoopbackServer:
         self._loop = asyncio.new_event_loop()
         self._socket = socket.create_server(("127.0.0.1", port), backlog=512)
         self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._ready = threading.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @property
@@ -61,6 +62,7 @@ class LoopbackServer:
 
     def __enter__(self) -> Self:
         self._thread.start()
+        self._ready.wait()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -70,6 +72,7 @@ class LoopbackServer:
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         server = self._loop.run_until_complete(asyncio.start_server(self._connected, sock=self._socket))
+        self._ready.set()
         try:
             self._loop.run_forever()
         finally:

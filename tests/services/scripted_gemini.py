@@ -53,7 +53,8 @@ class Asked:
     @property
     def prompt(self) -> str:
         """All that the model reads as one text: system instruction, then contents, calls and results as JSON."""
-        return "\n".join(map(_words, [self.request.body.get("systemInstruction") or {}, *self.contents]))
+        told = [self.request.body.get("systemInstruction") or {}, *self.contents]
+        return "\n".join(filter(None, map(_words, told)))
 
     @property
     def last(self) -> str:

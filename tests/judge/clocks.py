@@ -1,0 +1,25 @@
+"""Time that passes when somebody sleeps."""
+
+import asyncio
+
+from workbench.judge.retry import Patience
+
+
+class Clock:
+    """`slept` are all sleeps, in the order in which they began."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await asyncio.sleep(0)
+        self.time += seconds
+
+    def patience(self, *, attempts: int = 5, timeout: float = 20.0) -> Patience:
+        """The usual one, by this clock and without chance."""
+        return Patience(attempts=attempts, timeout=timeout, sleep=self.sleep, now=self.now, chance=lambda: 0.0)

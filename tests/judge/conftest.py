@@ -1,0 +1,97 @@
+"""A desk before a scripted server, in both of google-genai's modes."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.judge.clocks import Clock
+from tests.services.scripted_gemini import Asked, Reply, ScriptedGemini, said
+from workbench.judge.base import JudgeOptions, Question
+from workbench.judge.base import Reply as Given
+from workbench.judge.desk import Desk, DeskBench, JudgeEnvironment
+from workbench.judge.retry import Patience
+
+KEY = "AIza-not-a-real-key-0123456789"
+SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"]}
+
+
+@dataclass
+class Waits:
+    """What the desk tells of pauses."""
+
+    told: list[tuple[str, float, str]] = field(default_factory=list)
+
+    def __call__(self, model: str, seconds: float, reason: str) -> None:
+        self.told.append((model, seconds, reason))
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedGemini]:
+    """Says "yes" to everything until a test says otherwise."""
+    with ScriptedGemini(lambda asked: said("yes")) as running:
+        yield running
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def waits() -> Waits:
+    return Waits()
+
+
+def key_environment(url: str, **more: str) -> JudgeEnvironment:
+    """The Gemini API with a key."""
+    return JudgeEnvironment("key", {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url, **more})
+
+
+def vertex_environment(url: str, **more: str) -> JudgeEnvironment:
+    """A project on Vertex; the environment also holds a key, which must not be used."""
+    values = {
+        "GOOGLE_API_KEY": KEY,
+        "GOOGLE_GENAI_USE_VERTEXAI": "true",
+        "GOOGLE_CLOUD_PROJECT": "parcels",
+        "GOOGLE_CLOUD_LOCATION": "europe-west1",
+        "GOOGLE_VERTEX_BASE_URL": url,
+    }
+    return JudgeEnvironment("vertex", {**values, **more})
+
+
+ENVIRONMENTS: dict[str, Callable[..., JudgeEnvironment]] = {"key": key_environment, "vertex": vertex_environment}
+
+
+@pytest.fixture(params=ENVIRONMENTS)
+def environment(request: pytest.FixtureRequest, server: ScriptedGemini) -> JudgeEnvironment:
+    return ENVIRONMENTS[request.param](server.url)
+
+
+@pytest.fixture
+def patience(clock: Clock) -> Patience:
+    return clock.patience()
+
+
+@pytest.fixture
+async def desk(waits: Waits, patience: Patience) -> AsyncIterator[Desk]:
+    made = Desk(waits, patience=patience)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def bench(desk: Desk, environment: JudgeEnvironment) -> DeskBench:
+    return desk.bench(environment, 1, False)
+
+
+async def ask(bench: DeskBench, prompt: str = "Is it so?", sample: int = 1, **options: object) -> Given:
+    """One question with a schema to the default judge."""
+    judge = bench.judge(JudgeOptions(**options))  # type: ignore[arg-type]
+    return await judge.ask(Question("final_response_match", prompt, SCHEMA), sample)
+
+
+def first(*replies: Reply) -> Callable[[Asked], Reply]:
+    """These replies, one after the other; after them "yes"."""
+    left = list(replies)
+    return lambda asked: left.pop(0) if left else said("yes")

@@ -1,0 +1,305 @@
+"""Each fault that a service can have, with the real google-genai client, by key and as a project on Vertex."""
+
+import json
+import time
+from email.utils import formatdate
+
+import pytest
+
+from tests.judge.clocks import Clock
+from tests.judge.conftest import KEY, SCHEMA, Waits, ask, first, key_environment
+from tests.services.loopback import Response
+from tests.services.scripted_gemini import (
+    Asked,
+    Reply,
+    ScriptedGemini,
+    blocked,
+    cut,
+    drip,
+    empty,
+    failed,
+    malformed,
+    no_candidates,
+    quota,
+    quota_in_body,
+    reset,
+    said,
+    stopped,
+    truncated,
+)
+from workbench.judge.base import FaultKind, JudgeOptions, Question
+from workbench.judge.desk import Desk, DeskBench, JudgeEnvironment
+
+A_LIST = Reply(response=Response(body=b"[1, 2]"))
+
+
+async def test_what_is_sent_and_what_comes_back(server: ScriptedGemini, bench: DeskBench) -> None:
+    server.answer = lambda asked: said('{"verdict": "valid"}')
+    reply = await ask(bench, config={"temperature": 0.25, "topK": 3})
+    asked = server.asked[0]
+    assert reply.text == '{"verdict": "valid"}'
+    assert reply.model_version == "SCRIPTED gemini-2.5-flash"
+    assert (reply.input_tokens, reply.output_tokens, reply.attempts, reply.cached) == (100, 20, 1, False)
+    assert asked.last == "Is it so?"
+    assert asked.config["temperature"] == 0.25
+    assert asked.config["topK"] == 3
+    assert asked.config["responseMimeType"] == "application/json"
+    assert asked.config["responseJsonSchema"] == SCHEMA
+
+
+async def test_a_project_is_asked_as_one(server: ScriptedGemini, desk: Desk, environment: JudgeEnvironment) -> None:
+    await ask(desk.bench(environment, 1, False))
+    asked = server.asked[0].request
+    if environment.key == "vertex":
+        place = "projects/parcels/locations/europe-west1/publishers/google"
+        assert asked.path == f"/v1beta1/{place}/models/gemini-2.5-flash:generateContent"
+        assert asked.headers["authorization"] == "Bearer placeholder"
+        assert KEY not in str(asked.headers)
+    else:
+        assert asked.path == "/v1beta/models/gemini-2.5-flash:generateContent"
+        assert asked.headers["x-goog-api-key"] == KEY
+
+
+async def test_thoughts_are_no_answer_and_count_as_tokens(server: ScriptedGemini, bench: DeskBench) -> None:
+    parts = ({"text": "Let me see.", "thought": True}, {"text": "ye"}, {"text": "s"})
+    server.answer = lambda asked: Reply(
+        parts, usage={"promptTokenCount": 7, "candidatesTokenCount": 2, "thoughtsTokenCount": 40}
+    )
+    reply = await ask(bench)
+    assert (reply.text, reply.input_tokens, reply.output_tokens) == ("yes", 7, 42)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(fault, id=name)
+        for name, fault in {
+            "408": failed(408),
+            "500": failed(500),
+            "502": failed(502),
+            "503": failed(503),
+            "504": failed(504),
+            "error page": Reply(response=Response(502, b"<html>bad gateway</html>", {"Content-Type": "text/html"})),
+            "malformed": malformed(),
+            "not JSON": Reply(response=Response(body=b"<html>hello</html>")),
+            "odd shape": Reply(response=Response(body=b'{"candidates": 5}')),
+            "truncated": truncated(),
+            "reset": reset(),
+        }.items()
+    ],
+)
+async def test_what_passes_is_tried_again(server: ScriptedGemini, bench: DeskBench, clock: Clock, fault: Reply) -> None:
+    server.answer = first(fault, fault)
+    reply = await ask(bench)
+    assert (reply.text, reply.fault, reply.attempts) == ("yes", None, 3)
+    assert clock.slept == [1.0, 2.0]
+    assert bench.tally.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "words"),
+    [
+        (failed(500), "http", ["500 INTERNAL", "5 attempts"]),
+        (malformed(), "unreadable", ["no JSON"]),
+        (truncated(), "connection", ["broke off"]),
+        (reset(), "connection", ["connection broke"]),
+    ],
+)
+async def test_what_does_not_pass_is_a_fault_after_five_attempts(
+    server: ScriptedGemini, bench: DeskBench, fault: Reply, kind: FaultKind, words: list[str]
+) -> None:
+    server.answer = lambda asked: fault
+    reply = await ask(bench)
+    assert reply.text is None
+    assert reply.fault is not None
+    assert reply.fault.kind == kind
+    assert all(word in reply.fault.message for word in words), reply.fault.message
+    assert (reply.attempts, len(server.asked)) == (5, 5)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, ["400 INVALID_ARGUMENT"]),
+        (401, ["set GOOGLE_", "401"]),
+        (403, ["may not use gemini-2.5-flash", "403"]),
+        (404, ["no model gemini-2.5-flash", "correct judge_model"]),
+    ],
+)
+async def test_what_will_not_pass_is_not_tried_again_and_says_what_to_do(
+    server: ScriptedGemini, bench: DeskBench, clock: Clock, status: int, words: list[str]
+) -> None:
+    server.answer = lambda asked: failed(status)
+    judge = bench.judge(JudgeOptions())
+    reply = await judge.ask(Question("claims", "Is it so?"))
+    assert reply.fault is not None
+    assert reply.fault.kind == "http"
+    assert all(word in reply.fault.message for word in words), reply.fault.message
+    assert (reply.attempts, len(server.asked), clock.slept) == (1, 1, [])
+
+
+async def test_a_key_that_is_wrong_is_said_to_be(server: ScriptedGemini, bench: DeskBench) -> None:
+    server.answer = lambda asked: failed(400, message="API key not valid. Please pass a valid API key.")
+    reply = await ask(bench)
+    assert reply.fault is not None
+    assert "the key is not valid" in reply.fault.message
+    assert len(server.asked) == 1, "the schema is not at fault"
+
+
+@pytest.mark.parametrize("when", ["2", "a date", "in the body"])
+async def test_a_quota_pauses_as_long_as_the_service_asks(
+    server: ScriptedGemini, bench: DeskBench, waits: Waits, when: str
+) -> None:
+    refusal = {"2": quota("2"), "a date": quota(9.0), "in the body": quota_in_body("2s")}[when]
+    server.answer = first(refusal)
+    reply = await ask(bench)
+    assert (reply.text, reply.attempts) == ("yes", 2)
+    (model, seconds, reason), end = waits.told
+    assert model == "gemini-2.5-flash"
+    assert reason == "429 RESOURCE_EXHAUSTED"
+    assert seconds == 2.0 if when != "a date" else 6.0 < seconds <= 9.0
+    assert end == ("gemini-2.5-flash", 0.0, "")
+
+
+async def test_a_quota_without_a_word_of_how_long_waits_longer_each_time(
+    server: ScriptedGemini, bench: DeskBench, waits: Waits
+) -> None:
+    server.answer = lambda asked: quota(None)
+    reply = await ask(bench)
+    assert reply.fault is not None
+    assert reply.fault.kind == "quota"
+    assert reply.fault.code == "429 RESOURCE_EXHAUSTED"
+    assert [seconds for _, seconds, _ in waits.told if seconds] == [4.0, 8.0, 16.0, 32.0]
+    assert len(server.asked) == 5
+
+
+async def test_a_busy_service_that_says_when_to_come_back_is_believed(
+    server: ScriptedGemini, bench: DeskBench, clock: Clock, waits: Waits
+) -> None:
+    server.answer = first(failed(503, Retry_After="17"))
+    assert (await ask(bench)).text == "yes"
+    assert clock.slept == [17.0]
+    assert waits.told == []
+
+
+async def test_nobody_waits_for_tomorrow(server: ScriptedGemini, bench: DeskBench, clock: Clock, waits: Waits) -> None:
+    server.answer = lambda asked: quota("86400")
+    replies = [await ask(bench, f"Question {number}?") for number in range(3)]
+    assert [reply.fault.kind if reply.fault else "" for reply in replies] == ["quota"] * 3
+    assert len(server.asked) == 1, "the others know without asking"
+    assert (clock.slept, waits.told) == ([], [])
+
+
+@pytest.mark.parametrize("slow", [drip(seconds=1.0), said("yes").after(30.0)], ids=["drip", "latency"])
+async def test_a_slow_answer_has_an_end(server: ScriptedGemini, waits: Waits, clock: Clock, slow: Reply) -> None:
+    desk = Desk(waits, patience=clock.patience(attempts=2))
+    server.answer = first(slow, slow)
+    started = time.monotonic()
+    bench = desk.bench(key_environment(server.url, AGENT_WORKBENCH_JUDGE_TIMEOUT="0.2"), 1, False)
+    reply = await ask(bench)
+    await desk.close()
+    assert reply.fault is not None
+    assert reply.fault.kind == "timeout"
+    assert "0.2 s" in reply.fault.message
+    assert "AGENT_WORKBENCH_JUDGE_TIMEOUT" in reply.fault.message
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("refusal", [blocked(), stopped("SAFETY"), stopped("RECITATION"), stopped("SPII")])
+async def test_a_blocked_answer_is_no_verdict_and_not_asked_for_again(
+    server: ScriptedGemini, bench: DeskBench, refusal: Reply
+) -> None:
+    server.answer = lambda asked: refusal
+    reply = await ask(bench)
+    assert reply.text is None
+    assert reply.fault is not None
+    assert reply.fault.kind == "blocked"
+    assert reply.fault.code in reply.fault.message
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("nothing", [empty(), no_candidates(), said(" \n"), stopped("OTHER"), A_LIST])
+async def test_nothing_is_asked_for_once_more(server: ScriptedGemini, bench: DeskBench, nothing: Reply) -> None:
+    server.answer = first(nothing)
+    assert (await ask(bench, "first")).text == "yes"
+    server.answer = lambda asked: nothing
+    reply = await ask(bench, "second")
+    assert (reply.text, reply.fault, reply.attempts) == (None, None, 2)
+
+
+async def test_a_cut_answer_is_handed_on_as_it_is(server: ScriptedGemini, bench: DeskBench) -> None:
+    server.answer = lambda asked: cut('{"verdict": "val')
+    assert (await ask(bench)).text == '{"verdict": "val'
+
+
+async def test_an_answer_cut_before_it_began_says_why(server: ScriptedGemini, bench: DeskBench) -> None:
+    server.answer = lambda asked: cut("")
+    reply = await ask(bench)
+    assert reply.fault is not None
+    assert reply.fault.kind == "unreadable"
+    assert "max_output_tokens" in reply.fault.message
+
+
+async def test_text_that_breaks_the_schema_is_handed_on_as_it_is(server: ScriptedGemini, bench: DeskBench) -> None:
+    server.answer = lambda asked: said("Sure! The verdict is: valid.")
+    assert (await ask(bench)).text == "Sure! The verdict is: valid."
+
+
+async def test_a_model_that_refuses_a_schema_is_asked_in_free_text(server: ScriptedGemini, bench: DeskBench) -> None:
+    def no_schema(asked: Asked) -> Reply:
+        return failed(400) if "responseJsonSchema" in asked.config else said("yes")
+
+    server.answer = no_schema
+    replies = [await ask(bench, "first"), await ask(bench, "second")]
+    assert [(reply.text, reply.attempts) for reply in replies] == [("yes", 1), ("yes", 1)]
+    assert ["responseJsonSchema" in asked.config for asked in server.asked] == [True, False, False]
+
+
+async def test_a_config_that_the_client_refuses_is_named(server: ScriptedGemini, bench: DeskBench) -> None:
+    reply = await ask(bench, config={"temperature": "warm"})
+    assert reply.fault is not None
+    assert "judge_model_config" in reply.fault.message
+    assert server.asked == []
+
+
+async def test_a_config_cannot_send_the_key_elsewhere(server: ScriptedGemini, bench: DeskBench) -> None:
+    with ScriptedGemini(lambda asked: said("mine")) as other:
+        assert (await ask(bench, config={"http_options": {"base_url": other.url}})).text == "yes"
+        assert other.requests == []
+
+
+async def test_no_server_is_a_fault_with_its_cause(waits: Waits, clock: Clock) -> None:
+    with ScriptedGemini(lambda asked: said("yes")) as gone:
+        url = gone.url
+    desk = Desk(waits, patience=clock.patience())
+    reply = await ask(desk.bench(key_environment(url), 1, False))
+    await desk.close()
+    assert reply.fault is not None
+    assert reply.fault.kind == "connection"
+    assert reply.fault.message.startswith("no connection")
+    assert reply.attempts == 5
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
+async def test_no_key_reaches_a_message(server: ScriptedGemini, bench: DeskBench, status: int) -> None:
+    def telling(asked: Asked) -> Reply:
+        sent = json.dumps(dict(asked.request.headers))
+        return failed(status, message=f"request was {sent} ?key={KEY}", Retry_After=formatdate(0, usegmt=True))
+
+    server.answer = telling
+    reply = await ask(bench)
+    assert reply.fault is not None
+    assert KEY not in repr(reply)
+    assert "Bearer placeholder" not in repr(reply)
+
+
+async def test_the_agents_environment_counts_and_not_our_own(
+    server: ScriptedGemini, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedGemini(lambda asked: said("wrong")) as other:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", other.url)
+        monkeypatch.setenv("GOOGLE_API_KEY", "another-key-0123456789")
+        monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "1")
+        reply = await ask(desk.bench(key_environment(server.url), 1, False))
+    assert reply.text == "yes"
+    assert server.asked[0].request.headers["x-goog-api-key"] == KEY
