@@ -18,8 +18,9 @@ _CANCELLED: list[str] = []
 
 
 class ScriptedDesk:
-    def __init__(self, on_wait: Callable[[str, float, str], None]) -> None:
+    def __init__(self, on_wait: Callable[[str, float, str], None], on_notice: Callable[[str], None]) -> None:
         self.on_wait = on_wait
+        self.on_notice = on_notice
         self.limits = RunLimits()
 
     def begin_run(self, limits: RunLimits) -> None:
@@ -52,6 +53,7 @@ async def act(request: ScoreRequest, bench: ScriptedBench) -> None:
             _RELEASED.set()
         case "wait":
             bench.desk.on_wait("gemini", 12.5, "quota")
+            bench.desk.on_notice("answers cannot be kept")
         case "count":
             bench.tally = Tally(3, 2, 40, 4)
 

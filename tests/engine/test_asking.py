@@ -122,11 +122,13 @@ async def test_nobody_to_ask_is_not_evaluated_and_says_what_to_set(children: Chi
     assert scored[0].result.reason == "gemini needs a key: set GOOGLE_API_KEY"
 
 
-async def test_a_pause_is_told(children: Children) -> None:
+async def test_pauses_and_notices_are_told(children: Children) -> None:
     waits: list[tuple[str, float, str]] = []
-    limit(children, waits)
+    notices: list[str] = []
+    limit(children, waits, on_notice=notices.append)
     await details(children, ask("wait"))
     assert waits == [("gemini", 12.5, "quota")]
+    assert notices == ["answers cannot be kept"]
 
 
 async def test_what_is_cancelled_asks_nobody_any_more(children: Children) -> None:

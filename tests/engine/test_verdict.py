@@ -73,12 +73,11 @@ def judged(*faults: str, status: MetricStatus = "error") -> Scored:
 @pytest.mark.parametrize(
     ("faults", "kind", "hint"),
     [
-        (["quota", "quota"], "quota", "quota"),
-        (["quota", "timeout"], "judge", "AGENT_WORKBENCH_JUDGE_TIMEOUT"),
-        ([""], "judge", "kept"),
-        (["blocked"], "judge", "refused"),
-        (["http"], "judge", ".env"),
-        (["connection"], "judge", "network"),
+        (["quota", "quota"], "quota", "asks only for the rest"),
+        (["quota", "timeout"], "judge", "asks only for the rest"),
+        ([""], "judge", "word for word"),
+        (["blocked"], "judge", "Another judge_model"),
+        (["limit", ""], "judge", "--max-judge-calls"),
     ],
 )
 def test_the_error_of_a_judge_is_the_judges(faults: list[str], kind: str, hint: str) -> None:

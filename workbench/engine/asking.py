@@ -6,6 +6,7 @@
 → what `workbench.engine.simulated` knows
 ← `{"op": "scored", …}` as for computed criteria; `details["tally"]` counts what was asked
 ← `{"op": "waits", "model", "seconds", "reason"}` a queue pauses, or (0) goes on
+← `{"op": "notice", "text"}` something about the whole run that the user should know
 ← `{"op": "failed", "id", "reason", "traceback"}` a handler of another room raised
 ← `{"op": "alive"}` now and then, as long as anything waits: no sign of it means that a calculation hangs
 """
@@ -86,7 +87,7 @@ class Asker:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._desk = Desk(self._waits)
+        self._desk = Desk(self._waits, self._notice)
         self._environments: dict[str, JudgeEnvironment] = {}
         self._secrets = Secrets(())
         self._tasks: dict[int, set[asyncio.Task[None]]] = {}
@@ -138,6 +139,9 @@ class Asker:
 
     def _waits(self, model: str, seconds: float, reason: str) -> None:
         self._channel.send({"op": "waits", "model": model, "seconds": seconds, "reason": reason})
+
+    def _notice(self, text: str) -> None:
+        self._channel.send({"op": "notice", "text": text})
 
     def _start(self, number: int, work: "Any") -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -134,6 +134,7 @@ class Run:
             use_cache=options.use_cache,
             cache_dir=self._judge_cache,
             on_wait=lambda model, seconds, reason: self._recorder.put(JudgeWaits(model, self._at(), seconds, reason)),
+            on_notice=lambda text: self._recorder.put(Noticed("warning", text)),
         )
 
     def _environment_of(self, agent: str) -> dict[str, Any]:

@@ -119,7 +119,8 @@ class Scorer:
         self._lines: dict[int, Line] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._limits: Frame | None = None
-        self._on_wait: OnWait | None = None
+        self._on_wait: OnWait = lambda model, seconds, reason: None
+        self._on_notice: Callable[[str], None] = lambda text: None
         self._told: set[str] = set()
         """What the running child knows: keys of environments, and "" for the limits of the run."""
 
@@ -134,10 +135,17 @@ class Scorer:
         self._running().channel.send({"op": "warm", "criteria": computed})
 
     def begin_run(
-        self, *, in_flight: int, max_calls: int | None, use_cache: bool, cache_dir: Path | None, on_wait: OnWait
+        self,
+        *,
+        in_flight: int,
+        max_calls: int | None,
+        use_cache: bool,
+        cache_dir: Path | None,
+        on_wait: OnWait,
+        on_notice: Callable[[str], None] = lambda text: None,
     ) -> None:
         """From here on these limits hold for whoever is asked (`workbench.judge.limits.RunLimits`), and calls are
-        counted anew."""
+        counted anew. `on_notice` is told what concerns the whole run, such as that answers cannot be kept."""
         folder = None if cache_dir is None else str(cache_dir)
         self._limits = {
             "op": "run",
@@ -147,6 +155,7 @@ class Scorer:
             "cache_dir": folder,
         }
         self._on_wait = on_wait
+        self._on_notice = on_notice
         self._told.discard("")
 
     async def score(self, conversation: Conversation, on_scored: OnScored) -> list[Scored]:
@@ -244,8 +253,9 @@ class Scorer:
                 self.ready = True
                 return
             case "waits":
-                if self._on_wait is not None:
-                    self._on_wait(frame["model"], frame["seconds"], frame["reason"])
+                self._on_wait(frame["model"], frame["seconds"], frame["reason"])
+            case "notice":
+                self._on_notice(frame["text"])
             case _:
                 line = self._lines.get(frame.get("id", 0))
                 if line is not None:

@@ -1,20 +1,23 @@
 """From the verdicts of the criteria to the status of a case."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.engine.judge_faults import Fault, faults_behind
 from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult
 from workbench.metrics.base import Scored
 
+_KEPT = "What was answered is kept: the next run asks only for the rest"
 _WAYS_OUT: Mapping[str, str] = {
-    "quota": "Wait, or ask for more quota: what was answered is kept, and the next run asks only for the rest",
-    "timeout": "AGENT_WORKBENCH_JUDGE_TIMEOUT=SECONDS allows more than 60 s for one call",
-    "blocked": "The judge's service refused the question; another judge_model may answer it",
-    "http": "Key, project and judge_model are those of the agent's .env and of its criteria",
-    "connection": "Is the network there, and the address right? What was answered is kept: run again for the rest",
-    "unreadable": "The replies are kept in the report and on the screen; another judge_model may keep to the format",
-    "raised": "The function is the project's own",
+    "quota": _KEPT,
+    "timeout": _KEPT,
+    "http": _KEPT,
+    "connection": _KEPT,
+    "blocked": "Another judge_model may answer what this one refuses",
+    "unreadable": "The replies are kept, word for word; another judge_model may keep to the format",
+    "raised": "The judge is a function of the project",
+    "limit": "A higher --max-judge-calls lets it finish",
 }
+"""Beside what the message says itself."""
 
 
 def case_status(results: Iterable[MetricResult], *, allow_not_evaluated: bool = False) -> CaseStatus:
@@ -51,8 +54,6 @@ def metric_error(scored: Iterable[Scored]) -> CaseError | None:
     return None
 
 
-def _way_out(faults: Iterable[Fault]) -> str:
-    """What can be done about the first fault that is not only a matter of waiting."""
-    kinds = [fault.kind for fault in faults]
-    first = next((kind for kind in kinds if kind != "quota"), "quota")
-    return _WAYS_OUT.get(first, "")
+def _way_out(faults: Sequence[Fault]) -> str:
+    """What can be done about the first fault, which is the one that the message tells."""
+    return _WAYS_OUT.get(faults[0].kind, "")
