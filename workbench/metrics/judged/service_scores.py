@@ -18,6 +18,7 @@ from workbench.metrics.judged.outcome import over_case, same_length, turn_result
 from workbench.metrics.judged.turn_texts import answer_text, user_text
 from workbench.metrics.judged.voting import MAX_KEPT
 from workbench.model.criteria import Criterion
+from workbench.model.invocation import Invocation
 
 SERVICE = "Google's evaluation service (Vertex AI)"
 
@@ -41,15 +42,17 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     return over_case(criterion, turns, overall, reason, {"service": SERVICE})
 
 
-def _instances(request: ScoreRequest) -> list[dict[str, str]]:
+def _instances(request: ScoreRequest) -> list[dict[str, str | None]]:
     if request.criterion.name == "response_evaluation_score":
         return [_instance(actual, answer_text(expected)) for expected, actual in turn_pairs(request)]
     same_length(request)
-    references = ["" for _ in request.actual] if request.expected is None else map(answer_text, request.expected)
-    return [_instance(turn, reference) for turn, reference in zip(request.actual, references, strict=True)]
+    if request.expected is None:
+        return [_instance(turn, None) for turn in request.actual]
+    pairs = zip(request.expected, request.actual, strict=True)
+    return [_instance(actual, answer_text(expected)) for expected, actual in pairs]
 
 
-def _instance(turn: dict[str, Any], reference: str) -> dict[str, str]:
+def _instance(turn: Invocation, reference: str | None) -> dict[str, str | None]:
     return {"prompt": user_text(turn), "response": answer_text(turn), "reference": reference}
 
 
