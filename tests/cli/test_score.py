@@ -1,0 +1,253 @@
+"""Scoring stored runs again, from the shell's side: the agent is never called, and nothing becomes a pass by itself."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.cli.projects import BAD, GOOD, RAISES, Project, case, lines_with, statuses
+from workbench.cli.report import json_schema
+
+LENIENT = {"criteria": {"response_match_score": 0.0}}
+STRICT = {"criteria": {"response_match_score": 1.0, "tool_trajectory_avg_score": 1.0}}
+NO_AGENT = "raise SystemExit('the agent was called')\nroot_agent = None\n"
+
+
+def score(project: Project, *words: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and report of `score words --json -`."""
+    done = project.run("score", *words, "--json", "-")
+    report = json.loads(done.stdout)
+    jsonschema.validate(report, json_schema())
+    return done.returncode, report
+
+
+def journals(project: Project) -> list[Path]:
+    return sorted(project.root.glob(".workbench/runs/*/events.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+
+
+@pytest.fixture
+def ran(project: Project) -> Project:
+    """A project whose run is over, and whose agent can be called no more."""
+    project.evalset(GOOD, BAD, RAISES)
+    assert project.run("run", ".", "--json", "report.json").returncode == 3
+    project.write("echo/agent.py", NO_AGENT)
+    return project
+
+
+def test_the_criteria_of_now_decide_and_no_agent_is_called(ran: Project) -> None:
+    ran.write("echo/test_config.json", LENIENT)
+    code, report = score(ran, "last")
+    assert code == 3
+    assert statuses(report) == {"good": "passed", "bad": "passed", "raises": "error"}
+    first = json.loads((ran.root / "report.json").read_text("utf-8"))
+    assert report["scored_from"] == first["run_id"] != report["run_id"]
+    assert first["scored_from"] is None
+    before = {item["eval_id"]: item for item in first["cases"]}
+    for item in report["cases"]:
+        assert item["error"] == before[item["eval_id"]]["error"]
+        assert [turn["actual"] for turn in item["invocations"]] == [
+            turn["actual"] for turn in before[item["eval_id"]]["invocations"]
+        ]
+        assert item["config_file"] == "echo/test_config.json"
+        assert item["usage"]["model_calls"] == 0
+    assert len(journals(ran)) == 2
+
+
+def test_a_config_that_is_named_wins(ran: Project) -> None:
+    ran.write("strict.json", STRICT)
+    done = ran.run("score", "last", "--config", "strict.json", "--case", "good", "--case", "bad")
+    assert done.returncode == 1
+    assert sorted(lines_with(done.stdout, ["PASS", "FAIL", "ERROR"])) == [
+        "FAIL echo/talk/bad response_match_score=0.0<1.0 tool_trajectory_avg_score=1.0>=1.0",
+        "PASS echo/talk/good response_match_score=1.0>=1.0 tool_trajectory_avg_score=1.0>=1.0",
+    ]
+    assert "(given: strict.json)" in done.stdout
+    assert "The transcripts are those of run " in done.stdout
+
+
+def test_last_is_the_last_run_of_agents(ran: Project) -> None:
+    _, first = score(ran, "last", "--case", "good")
+    _, second = score(ran, "last")
+    assert second["scored_from"] == first["scored_from"]
+    assert len(second["cases"]) == 3
+    code, third = score(ran, first["run_id"])
+    assert (code, third["scored_from"]) == (0, first["run_id"])
+    assert statuses(third) == {"good": "passed"}, "a run that was scored again can be scored again"
+
+
+def test_a_beginning_of_an_id_is_enough_where_it_is_the_only_one(ran: Project) -> None:
+    (first,) = journals(ran)
+    name = first.parent.name
+    assert score(ran, name[:12])[1]["scored_from"] == name
+    done = ran.run("score", name[:5])
+    assert done.returncode == 2
+    assert f"2 runs begin with {name[:5]}" in done.stderr
+    assert name in done.stderr
+
+
+def test_a_report_is_enough(ran: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    shutil.rmtree(ran.root / ".workbench")
+    ran.write("echo/test_config.json", LENIENT)
+    code, report = score(ran, "report.json")
+    assert code == 3
+    assert statuses(report) == {"good": "passed", "bad": "passed", "raises": "error"}
+    raises = next(item for item in report["cases"] if item["eval_id"] == "raises")
+    assert raises["error"]["kind"] == "agent_raised"
+    assert raises["error"]["traceback"]
+
+
+def test_a_report_of_another_machine_finds_its_evalsets_here(ran: Project) -> None:
+    report = json.loads((ran.root / "report.json").read_text("utf-8"))
+    ran.write("report.json", {**report, "root": "/not/here"})
+    ran.write("echo/test_config.json", LENIENT)
+    code, again = score(ran, "report.json")
+    assert (code, again["root"]) == (3, str(ran.root))
+    assert again["cases"][0]["config_file"] == "echo/test_config.json"
+
+
+def test_an_evalset_that_is_gone_leaves_the_stored_criteria(ran: Project) -> None:
+    (ran.root / "echo" / "talk.evalset.json").unlink()
+    ran.write("echo/test_config.json", LENIENT)
+    done = ran.run("score", "last", "--case", "bad")
+    assert done.returncode == 1
+    assert "warning: echo/talk.evalset.json is not there any more" in done.stderr
+    assert lines_with(done.stdout, ["FAIL"]) == [
+        "FAIL echo/talk/bad tool_trajectory_avg_score=1.0>=1.0 response_match_score=0.0<0.8"
+    ]
+    assert "the evalset is not there any more" in done.stdout
+    ran.write("given.json", LENIENT)
+    assert ran.run("score", "last", "--case", "bad", "--config", "given.json").returncode == 0
+
+
+def test_repeats_are_kept_apart(project: Project) -> None:
+    project.evalset(GOOD)
+    project.run("run", ".", "--runs", "3")
+    code, report = score(project, "last")
+    assert code == 0
+    assert sorted(item["repeat"] for item in report["cases"]) == [1, 2, 3]
+
+
+def test_what_a_damaged_journal_still_holds_is_scored(ran: Project) -> None:
+    (journal,) = journals(ran)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    place = next(number for number, line in enumerate(lines) if b'"TurnFinished"' in line and b'"good"' in line)
+    lines[place] = lines[place].replace(b"You said", b"You sang")
+    journal.write_bytes(b"".join(lines))
+    done = ran.run("score", "last")
+    assert done.returncode == 3
+    assert f"events.jsonl:{place + 1}: this line of the journal is left out" in done.stderr
+    assert lines_with(done.stdout, ["ERROR echo/talk/good"]) == [
+        "ERROR echo/talk/good broken_file: a turn of the transcript cannot be read: the journal is damaged"
+    ]
+    assert lines_with(done.stdout, ["FAIL echo/talk/bad"])
+
+
+def test_a_run_that_was_killed_has_the_transcripts_that_were_complete(ran: Project) -> None:
+    (journal,) = journals(ran)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines if b'"RunFinished"' not in line]
+    kept = [line for line in kept if not (b'"CaseFinished"' in line and b'"good"' in line)]
+    kept = [line for line in kept if not (b'"bad"' in line and (b'"TurnFinished"' in line or b'"CaseFin' in line))]
+    journal.write_bytes(b"".join(kept))
+    code, report = score(ran, "last")
+    assert (code, statuses(report)) == (3, {"good": "passed", "bad": "error", "raises": "error"})
+    bad = next(item for item in report["cases"] if item["eval_id"] == "bad")
+    assert bad["error"]["kind"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["2026-11-21T10-30-00-3f2a"], "no run 2026-11-21T10-30-00-3f2a is kept"),
+        (["lats"], "The nearest: last"),
+        ([""], "empty name"),
+        ([], "`agent-workbench score last`"),
+        (["last", "first"], "one run is scored at a time"),
+        (["reprot.json"], "Beside it there is report.json"),
+        (["torn.json"], "torn.json is no JSON report"),
+        (["list.json"], "it has no schema"),
+        (["future.json"], "agent-workbench/report/9"),
+        (["refusal.json"], "says that nothing ran: no such case"),
+        (["odd.json"], "it has no list of cases"),
+        (["last", "--case", "godo"], "There is the case good"),
+        (["last", "--config", "missing.json"], "missing.json"),
+        (["last", "--config", "typo.json"], "Did you mean `response_match_score`"),
+        (["last", "--json", "echo"], "--json 'echo' is a folder"),
+        (["last", "--junit", "-"], "--junit writes a file"),
+    ],
+)
+def test_what_is_wrong_is_2_and_nothing_is_scored(words: list[str], said: str, ran: Project) -> None:
+    ran.write("torn.json", '{"schema": ')
+    ran.write("list.json", "[]")
+    ran.write("future.json", {"schema": "agent-workbench/report/9"})
+    ran.write("refusal.json", {"schema": "agent-workbench/report/1", "error": {"message": "no such case"}})
+    ran.write("odd.json", {"schema": "agent-workbench/report/1", "cases": 3})
+    ran.write("typo.json", {"criteria": {"response_mtch_score": 0.8}})
+    done = ran.run("score", *words, *([] if "--json" in words else ["--json", "-"]))
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: ")
+    assert said in done.stderr
+    assert len(journals(ran)) == 1
+    if "--json" not in words:
+        jsonschema.validate(json.loads(done.stdout), json_schema())
+
+
+def test_without_any_run_the_way_to_one_is_told(project: Project) -> None:
+    done = project.run("score", "last")
+    assert done.returncode == 2
+    assert "no run is kept in " in done.stderr
+    assert "`agent-workbench run` keeps one" in done.stderr
+    assert not (project.root / ".workbench").exists()
+
+
+def test_a_run_without_cases_is_3(project: Project) -> None:
+    empty = {"schema": "agent-workbench/report/1", "run_id": "one", "root": str(project.root), "cases": []}
+    project.write("report.json", empty)
+    code, report = score(project, "report.json")
+    assert (code, report["cases"]) == (3, [])
+
+
+def test_a_case_of_a_report_that_is_none_is_named_and_the_others_scored(ran: Project) -> None:
+    report = json.loads((ran.root / "report.json").read_text("utf-8"))
+    good = next(item for item in report["cases"] if item["eval_id"] == "good")
+    cases = [good, good, 3, {}, {**good, "eval_id": "a", "repeat": 0}, {**good, "eval_id": "b", "status": "fine"}]
+    cases += [{**good, "eval_id": "c", "invocations": [{"actual": 3}]}, {**good, "eval_id": "d", "error": []}]
+    ran.write("report.json", {**report, "cases": cases})
+    done = ran.run("score", "report.json")
+    assert done.returncode == 0
+    assert lines_with(done.stdout, ["PASS", "FAIL", "ERROR"]) == [
+        "PASS echo/talk/good tool_trajectory_avg_score=1.0>=1.0 response_match_score=1.0>=0.8"
+    ]
+    assert done.stderr.count("is left out") == 7
+
+
+def test_an_agent_that_is_gone_is_told(ran: Project) -> None:
+    shutil.rmtree(ran.root / "echo")
+    done = ran.run("score", "last", "--case", "good")
+    assert done.returncode == 0
+    assert "the agent echo is not there any more" in done.stderr
+
+
+def test_what_was_printed_goes_on_being_shown(project: Project) -> None:
+    project.evalset(case("prints", "print"))
+    project.run("run", ".")
+    assert project.run("score", "last", "--junit", "junit.xml").returncode == 0
+    assert "to the log" in (project.root / "junit.xml").read_text("utf-8")
+
+
+def test_the_state_can_lie_elsewhere(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    state = tmp_path_factory.mktemp("state") / "kept"
+    project.evalset(GOOD)
+    project.run("run", ".", "--state-dir", str(state))
+    code, report = score(project, "last", "--state-dir", str(state))
+    assert (code, report["root"]) == (0, str(project.root))
+    assert len(list((state / "runs").iterdir())) == 2
+    assert not (project.root / ".workbench").exists()
+
+
+def test_help_names_the_command(project: Project) -> None:
+    assert "score" in project.run("--help").stdout
+    assert "`last`" in project.run("score", "--help").stdout
