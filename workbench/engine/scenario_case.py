@@ -82,8 +82,8 @@ def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> Judg
 
 
 def unplayed(config: CriteriaConfig, why: CaseError) -> list[MetricResult]:
-    """The verdicts over a scenario that was not played: criteria that would have judged it are not evaluated, those that
-    need a reference never apply."""
+    """The verdicts over a scenario that was not played: criteria that would have judged it are not evaluated, those
+    that need a reference never apply."""
     return [_unplayed(criterion.name, criterion.threshold, config, why) for criterion in config.criteria]
 
 

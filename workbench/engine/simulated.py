@@ -1,7 +1,7 @@
 """Simulated users in the scorer: a conversation is a task there, and asks through the desk as the criteria do.
 
-→ `{"op": "simulate", "id", "environment", "repeat", "scenario", "simulator"}`: `scenario` is ADK's ConversationScenario,
-   `simulator` the config's `user_simulator_config` or null
+→ `{"op": "simulate", "id", "environment", "repeat", "scenario", "simulator"}`: `scenario` is ADK's
+   ConversationScenario, `simulator` the config's `user_simulator_config` or null
 → `{"op": "heard", "id", "turn", "answer": bool}` a turn (an ADK invocation), and whether the next message is wanted
 ← `{"op": "said", "id", "text", "question", "tally"}`, `{"op": "ended", "id", "how", "question", "tally"}` or
    `{"op": "silent", "id", "message", "hint", "question", "tally"}` for each turn with `answer`; `tally` counts what the
