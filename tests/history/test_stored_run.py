@@ -1,0 +1,211 @@
+"""Finding a run that is kept, and reading one from its report: whatever the file holds, nothing else than a refusal."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from workbench.cli.refusal import SCHEMA as WRITTEN
+from workbench.engine.options import UsageFaultError
+from workbench.events import CaseRef, CaseStarted, Event, PlannedCase, RunStarted, TurnFinished, to_json
+from workbench.history.journal import Journal
+from workbench.history.stored_report import SCHEMA, read_report
+from workbench.history.stored_run import last_run, open_run, run_ids
+
+REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")
+
+
+def keep(state: Path, run_id: str, scored_from: str = "", at: int = 0) -> Path:
+    """A run in which one case had one turn."""
+    journal = Journal.open(state, run_id)
+    assert journal.path is not None
+    events: list[Event] = [
+        RunStarted(run_id, "/root", "", (PlannedCase(REF, None, "defaults"),), scored_from),
+        CaseStarted(REF, 0.0, ({},), {}),
+        TurnFinished(REF, 0, {"said": run_id}),
+    ]
+    journal.write([json.dumps(to_json(event)) for event in events], sync=False)
+    journal.close()
+    os.utime(journal.path, ns=(at, at))
+    return journal.path
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    state = tmp_path / "state"
+    keep(state, "2026-11-21T10-30-00-aaaa", at=2)
+    keep(state, "2026-11-21T10-30-00-bbbb", at=1)
+    keep(state, "2026-11-22T09-00-00-cccc", scored_from="2026-11-21T10-30-00-aaaa")
+    return state
+
+
+def test_runs_are_listed_the_newest_first_also_within_a_second(state: Path) -> None:
+    assert [name[-4:] for name in run_ids(state)] == ["cccc", "aaaa", "bbbb"]
+    assert run_ids(state / "nowhere") == []
+
+
+def test_last_is_the_newest_in_which_agents_ran(state: Path, tmp_path: Path) -> None:
+    path = last_run(state)
+    assert path is not None
+    assert path.parent.name == "2026-11-21T10-30-00-aaaa"
+    run = open_run("last", state, tmp_path)
+    assert (run.run_id, run.root, run.file) == ("2026-11-21T10-30-00-aaaa", "/root", path)
+    only = tmp_path / "only"
+    keep(only, "2026-11-22T09-00-00-dddd", scored_from="x")
+    assert open_run("last", only, tmp_path).scored_from == "x", "where there is no other, that one"
+    assert last_run(tmp_path / "nowhere") is None
+
+
+@pytest.mark.parametrize("word", ["2026-11-21T10-30-00-bbbb", "2026-11-21T10-30-00-b"])
+def test_an_id_or_its_beginning(word: str, state: Path, tmp_path: Path) -> None:
+    run = open_run(word, state, tmp_path)
+    assert run.cases[REF].turns[0].actual == {"said": "2026-11-21T10-30-00-bbbb"}
+
+
+def test_a_journal_can_be_named_by_its_path(state: Path, tmp_path: Path) -> None:
+    for word in ("state/runs/2026-11-21T10-30-00-bbbb", "state/runs/2026-11-21T10-30-00-bbbb/events.jsonl"):
+        assert open_run(word, tmp_path / "elsewhere", tmp_path).run_id == "2026-11-21T10-30-00-bbbb"
+
+
+@pytest.mark.parametrize(
+    ("word", "message", "hint"),
+    [
+        ("2026", "3 runs begin with 2026", "They are 2026-11-22T09-00-00-cccc, "),
+        ("2026-11-21T10-30-00-abbb", "no run 2026-11-21T10-30-00-abbb is kept", "The nearest: 2026-11-21T10-30-00-"),
+        ("x", "no run x is kept", "lists the runs that are kept, the newest: 2026-11-22T09-00-00-cccc"),
+        ("../runs", "../runs does not exist", "lists the runs"),
+        ("..", "no run .. is kept", ""),
+        ("", "empty name", ""),
+        ("a\0b", "no run", ""),
+        ("\ud800", "no run", ""),
+    ],
+)
+def test_what_is_no_run_is_refused_with_the_way_to_one(
+    word: str, message: str, hint: str, state: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageFaultError) as refused:
+        open_run(word, state, tmp_path)
+    assert message in str(refused.value)
+    assert hint in refused.value.hint
+
+
+def test_what_a_journal_lost_is_named(state: Path, tmp_path: Path) -> None:
+    path = state / "runs" / "2026-11-21T10-30-00-aaaa" / "events.jsonl"
+    path.write_bytes(path.read_bytes()[:-9])
+    run = open_run("last", state, tmp_path)
+    (trouble,) = run.trouble
+    assert "events.jsonl:4" in trouble
+    error = run.cases[REF].why_incomplete()
+    assert error is not None
+
+
+def test_a_journal_of_a_later_version_is_refused(state: Path, tmp_path: Path) -> None:
+    path = state / "runs" / "2026-11-21T10-30-00-aaaa" / "events.jsonl"
+    path.write_bytes(b"shopping\n" + path.read_bytes())
+    with pytest.raises(UsageFaultError, match="is no journal"):
+        open_run("2026-11-21T10-30-00-aaaa", state, tmp_path)
+    run = open_run("last", state, tmp_path)
+    assert run.run_id == "2026-11-21T10-30-00-bbbb", "nothing can be scored from that one"
+
+
+def test_the_schema_is_that_of_the_reports_that_are_written() -> None:
+    assert SCHEMA == WRITTEN
+
+
+INVOCATION: Mapping[str, Any] = {
+    "user": {"role": "user", "parts": [{"text": "hi"}]},
+    "expected": {"user_content": {}, "final_response": {}},
+    "actual": {"invocation_id": "1", "user_content": {}, "intermediate_data": {"invocation_events": []}},
+    "note": "",
+    "metrics": [],
+}
+CASE: Mapping[str, Any] = {
+    "agent": "desk",
+    "evalset_file": "desk/a.evalset.json",
+    "eval_set_id": "a",
+    "eval_id": "one",
+    "repeat": 1,
+    "status": "passed",
+    "error": None,
+    "config_file": None,
+    "duration_seconds": 1.0,
+    "usage": {},
+    "metrics": [{"name": "response_match_score", "threshold": 0.8}, {"name": "tool_call_count_v1", "threshold": None}],
+    "invocations": [INVOCATION],
+    "scenario": None,
+    "rubrics": [{"rubric_id": "r"}],
+}
+
+
+def report(path: Path, *cases: Any) -> Path:
+    file = path / "report.json"
+    file.write_text(json.dumps({"schema": SCHEMA, "run_id": "run", "root": "/x", "cases": list(cases)}))
+    return file
+
+
+def test_a_case_of_a_report(tmp_path: Path) -> None:
+    run = read_report(report(tmp_path, CASE))
+    case = run.cases[REF]
+    assert case.why_incomplete() is None
+    assert case.started is not None
+    assert case.started.expected == (INVOCATION["expected"],)
+    assert case.started.criteria == {"response_match_score": 0.8}
+    assert case.started.rubrics == ({"rubric_id": "r"},)
+    assert case.turns[0].actual == INVOCATION["actual"]
+
+
+def test_a_scenario_of_a_report(tmp_path: Path) -> None:
+    scenario = {"starting_prompt": "hi", "conversation_plan": "ask"}
+    case = {**CASE, "scenario": scenario, "invocations": [{**INVOCATION, "expected": None}]}
+    stored = read_report(report(tmp_path, case)).cases[REF]
+    assert stored.why_incomplete() is None
+    assert stored.started is not None
+    assert (stored.started.expected, stored.started.scenario) == (None, scenario)
+
+
+def test_a_turn_that_broke_off_is_no_turn(tmp_path: Path) -> None:
+    acted = [{"author": "desk", "content": {}}]
+    broken = {**INVOCATION, "actual": {"user_content": {}, "intermediate_data": {"invocation_events": acted}}}
+    error = {"kind": "timeout", "message": "m", "hint": "h", "traceback": "t"}
+    case = {**CASE, "status": "error", "error": error, "invocations": [INVOCATION, broken]}
+    stored = read_report(report(tmp_path, case)).cases[REF]
+    assert len(stored.turns) == 1
+    why = stored.why_incomplete()
+    assert why is not None
+    assert (why.kind, why.message, why.hint, why.traceback) == ("timeout", "m", "h", "t")
+    lying = read_report(report(tmp_path, {**case, "status": "passed", "error": None})).cases[REF]
+    assert lying.why_incomplete() is not None, "a case that says it passed, with a turn that has no end"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_report_does_more_than_leave_cases_out(tmp_path: Path, data: st.DataObject) -> None:
+    case = dict(CASE)
+    for key in data.draw(st.lists(st.sampled_from(sorted(CASE)), min_size=1, max_size=3)):
+        case[key] = data.draw(json_values)
+    if data.draw(st.booleans()):
+        key = data.draw(st.sampled_from(sorted(INVOCATION)))
+        case["invocations"] = [{**INVOCATION, key: data.draw(json_values)}]
+    run = read_report(report(tmp_path, case))
+    assert len(run.cases) + len(run.trouble) == 1
+    for stored in run.cases.values():
+        stored.why_incomplete()
+
+
+def test_a_report_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text("[" * 200_000)
+    with pytest.raises(UsageFaultError, match="no JSON report"):
+        read_report(file)
