@@ -237,7 +237,7 @@ def scenario_events(*, ended: str = "stop_signal", ends: bool = True, judge: Jud
     """A simulated user's conversation: one message as planned, one that breaks the plan."""
     yield RunStarted("run-1", "/shop", "2026-11-21T10:30:00Z", (PlannedCase(REF, None, "test_config.json"),))
     yield CaseStarted(REF, 0.0, None, {USER: 0.7}, SCENARIO)
-    made = list(transcript())
+    made = list(transcript(REF))
     question = asked("simulated_user", ["Thank you!"], judge, prompt="You are the user. " * 30)
     yield UserSimulated(REF, 0, "", {})
     yield from made[:2]

@@ -9,6 +9,7 @@ from workbench.events import CaseRef, RunFinished, RunStarted
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line
 from workbench.ui.draft import Draft
+from workbench.ui.judge_count import JudgeCount, waiting_words
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.verdicts import Verdicts
 
@@ -29,6 +30,7 @@ class Session:
         self.path = path
         self.store = Store()
         self.verdicts = Verdicts(self.store)
+        self.judges = JudgeCount()
         self.draft = Draft()
         self.workspace: Workspace | None = None
         self.trouble = ""
@@ -44,6 +46,7 @@ class Session:
         self._began = 0.0
         self._signature: Signature = ()
         self.store.subscribe(self.verdicts.apply)
+        self.store.subscribe(self.judges.apply)
         self.store.subscribe(self._keep_time)
 
     # The folder
@@ -121,6 +124,10 @@ class Session:
     def elapsed(self) -> float:
         """Seconds since the run began, or its whole duration."""
         return self._clock() - self._began if self.running else self.store.run.duration_seconds
+
+    def waiting(self) -> tuple[str, str]:
+        """Which judge pauses and for how long still, in full and in short; "" if none does."""
+        return waiting_words(self.store.waits.values(), self.elapsed()) if self.running else ("", "")
 
     def active(self, targets: Iterable[tuple[int, int]]) -> list[CaseRef]:
         """Of these cases, the executions that are running or waiting."""

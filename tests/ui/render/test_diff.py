@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 
 from tests.ui.transcripts import CRITERIA, RAISED, execute, late_parcel, recorded, turn
 from workbench.events import CaseError, MetricResult
-from workbench.model.criteria import Criterion
 from workbench.store import CaseRecord
 from workbench.ui.render import diff
 from workbench.ui.render.document import Document, Subject
@@ -118,12 +117,12 @@ def test_without_a_reference_what_was_done_is_listed(texts: Texts) -> None:
 
 
 def test_a_criterion_that_could_not_judge_says_why(texts: Texts) -> None:
-    record = execute(
-        [turn("hi", (), "Hello")], [recorded("hi", (), "Hello")], criteria=[Criterion("safety_v1", 0.8, 0.8, {})]
-    )
+    record = execute([turn("hi", (), "Hello")], [recorded("hi", (), "Hello")])
+    why = "safety_v1 needs a project: set GOOGLE_CLOUD_PROJECT in order_desk/.env"
+    record.metrics = {"safety_v1": MetricResult("safety_v1", "not_evaluated", None, 0.8, why)}
     lines = texts(build(record).lines)
     assert lines[0] == " ? NOT EVALUATED  safety_v1"
-    assert "safety_v1" in lines[1]
+    assert lines[1] == f"   {why}"
 
 
 def test_a_running_case_shows_what_has_happened_so_far(texts: Texts) -> None:

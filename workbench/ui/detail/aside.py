@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from textual.geometry import Size
 
-from workbench.ui.render.document import Item
+from workbench.ui.render.document import AsideWhen, Item
 from workbench.ui.render.lines import Line, Segment, cut_line
 from workbench.ui.render.rows import SIDE_BY_SIDE
 
@@ -24,12 +24,13 @@ class Layout:
     beside: bool = False
 
 
-def layout(size: Size, *, aside: bool) -> Layout:
+def layout(size: Size, aside: AsideWhen) -> Layout:
     """The shares of a widget of this size."""
     width, height = max(size.width - 1, 0), size.height
-    if not aside or height < _LEAST_HEIGHT:
+    wide = width >= SIDE_BY_SIDE
+    if height < _LEAST_HEIGHT or aside == "never" or (aside == "beside" and not wide):
         return Layout(width, height)
-    if width >= SIDE_BY_SIDE:
+    if wide:
         listed = size.width * 11 // 20
         return Layout(listed, height, size.width - listed - 4, height, beside=True)
     below = max(height * 2 // 5, 4)
@@ -41,6 +42,8 @@ class Aside:
 
     def __init__(self) -> None:
         self._lines: list[Line] = []
+        self.head: Line = ()
+        """What the item is, where that does not stand above its lines: below the list, in the line between."""
         self._of: tuple[Item | None, Layout] = (None, Layout(0, 0))
         self._top = 0
 
@@ -50,6 +53,7 @@ class Aside:
             told = item is not None and item.aside is not None and shares.aside_width > 0
             self._lines = list(item.aside(shares.aside_width)) if told and item and item.aside else []
             self._of, self._top = (item, shares), 0
+            self.head = self._lines.pop(0) if self._lines and not shares.beside else ()
 
     def page(self, step: int) -> bool:
         """Scrolls by a page, if there is more that way."""

@@ -13,8 +13,9 @@ from textual.widget import Widget
 
 from workbench.ui.detail.aside import Aside, Layout, layout
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
-from workbench.ui.render.document import Document, Item
+from workbench.ui.render.document import AsideWhen, Document, Item
 from workbench.ui.render.lines import Segment as Piece
+from workbench.ui.render.lines import rule
 from workbench.ui.widgets.rows import thumb
 from workbench.ui.widgets.strips import joined
 
@@ -68,7 +69,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         """The number of the item that the cursor stands on."""
         self._pointed = range(0)
         """Lines that were jumped to, until something moves."""
-        self._with_aside = False
+        self._when_aside: AsideWhen = "never"
         self._aside = Aside()
         self._shown_at = Size()
         """The size for which the document was made."""
@@ -77,14 +78,14 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
 
     # What is where
 
-    def room(self, *, aside: bool = False) -> int:
-        """The cells of a line of the document."""
-        return layout(self.size, aside=aside).width
+    def planned(self, aside: AsideWhen) -> Layout:
+        """How the room would be shared by a document with such an aside."""
+        return layout(self.size, aside)
 
     @property
     def shares(self) -> Layout:
         """How the room is shared now."""
-        return layout(self.size, aside=self._with_aside)
+        return layout(self.size, self._when_aside)
 
     @property
     def height(self) -> int:
@@ -110,12 +111,12 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     # What is shown
 
     def show(
-        self, document: Document, top: int, *, cursor: int = 0, aside: bool = False, pointed: range = range(0)
+        self, document: Document, top: int, *, cursor: int = 0, aside: AsideWhen = "never", pointed: range = range(0)
     ) -> None:
         """Shows another document from line `top` on, or as near to that as its length allows, with the cursor on that
         item and in sight."""
         self.document = document
-        self._with_aside = aside
+        self._when_aside = aside
         self._pointed = pointed
         self._shown_at = self.size
         self._strips.clear()
@@ -203,11 +204,15 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         start = above if item.start - above <= _LEAD or not self.cursor else item.start
         if item.end - start > height:
             start = item.start
-        if item.end - item.start > height:
-            return self.go_to(item.end - height if from_below else item.start)
         if start < self.top:
-            return self.go_to(start)
-        return item.end > self.top + height and self.go_to(item.end - height)
+            tall = from_below and item.end - item.start > height
+            return self.go_to(item.end - height if tall else start)
+        if item.end <= self.top + height:
+            return False
+        # Of a long one it is enough to see the upper part: who moves on scrolls through the rest.
+        if item.end - item.start > height // 2 and item.start - self.top <= height // 2:
+            return False
+        return self.go_to(min(item.end - height, item.start))
 
     def _refresh_lines(self, start: int, end: int) -> None:
         first, last = max(start - self.top, 0), min(end - self.top, self.height)
@@ -260,7 +265,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return Strip(Segment.apply_style([edge, *rest], post_style=background), width)
 
     def _below(self, y: int, shares: Layout) -> Strip:
-        line = (Piece("─" * self.size.width, "rule"),) if y == 0 else (Piece(" "), *self._aside.line(y - 1))
+        line = rule(self._aside.head, (), self.size.width) if y == 0 else (Piece(" "), *self._aside.line(y - 1))
         return self._painter.strip(line, self.size.width)
 
     def notify_style_update(self) -> None:

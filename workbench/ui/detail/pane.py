@@ -17,7 +17,7 @@ from workbench.store import CaseRecord
 from workbench.ui.cells import cell_len
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.head import Head
-from workbench.ui.render.document import Document, Item, Subject, Target
+from workbench.ui.render.document import AsideWhen, Document, Item, Subject, Target
 from workbench.ui.render.lines import text_of, width_of
 from workbench.ui.render.panes import PANES, Pane, panes_of
 from workbench.ui.render.rows import View
@@ -250,14 +250,14 @@ class CaseDetail(Widget):
 
     def _build(self) -> Document:
         pane = self._pane
-        document = self._built(pane, aside=pane.aside)
+        document = self._built(pane, pane.aside)
         # Without items there is nothing to tell beside them, and all the room is the document's.
-        return document if document.items or not pane.aside else self._built(pane, aside=False)
+        return document if document.items or pane.aside == "never" else self._built(pane, "never")
 
-    def _built(self, pane: Pane, *, aside: bool) -> Document:
-        room = self._body.room(aside=aside)
-        view = View(room, self._full, opened=frozenset(self._opened))
-        return pane.build(self._subject, view) if room > 0 else Document()
+    def _built(self, pane: Pane, aside: AsideWhen) -> Document:
+        shares = self._body.planned(aside)
+        view = View(shares.width, self._full, opened=frozenset(self._opened), aside=shares.beside)
+        return pane.build(self._subject, view) if shares.width > 0 else Document()
 
     def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
         """Shows a document with the cursor on the item named `key`; without one it stays on its item."""
@@ -267,7 +267,7 @@ class CaseDetail(Widget):
         if key is None and item is not None:
             key = item.key
         cursor = document.item_named(key) if key else None
-        aside = self._pane.aside and bool(document.items)
+        aside: AsideWhen = self._pane.aside if document.items else "never"
         self._body.show(document, top, cursor=cursor or 0, aside=aside, pointed=pointed)
         self._write_head()
         self._write_title()

@@ -9,10 +9,13 @@ from workbench.text import one_line, plain
 from workbench.ui.render.document import Document, Subject, Target
 from workbench.ui.render.judge_words import criterion_head, nothing_yet
 from workbench.ui.render.judged import HALLUCINATIONS, mapping, number, objects, question_key, results, words
-from workbench.ui.render.lines import BLANK, Line, Segment, cut_line, hang, joined, pad, rule, wrap
-from workbench.ui.render.rows import View, part
+from workbench.ui.render.lines import BLANK, Line, Segment, cut_line, flow, hang, pad, rule, wrap
+from workbench.ui.render.rows import View, part, under
 from workbench.ui.status import HOLDS, LABELS, Face
 
+_NARROW = 60
+"""From this width on labels have a column of their own."""
+_ASIDE_GUTTER = 16
 _KINDS = {
     "instructions": "the agent's instructions",
     "user": "what the user said",
@@ -51,8 +54,8 @@ def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> I
         return
     if result.score is not None:
         told = f"{result.score:.2f}"
-        meaning = f"the mean over {_many(len(texts), 'text')} and {'their turns' if len(texts) > 1 else 'its turn'}"
-        yield from part("score", [Segment(told, "strong"), Segment(f"  as ADK defines it, {meaning}", "muted")], view)
+        meaning = "as ADK defines it: the mean over texts, then over turns"
+        yield from part("score", [Segment(told, "strong"), Segment(f"  {meaning}", "muted")], view)
     if labels:
         holding = sum(label in HOLDS for label in labels)
         share = number(result.details.get("share"))
@@ -65,14 +68,14 @@ def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> I
             ],
             view,
         )
-        yield from part("", _tally(labels), view)
+        yield from under((), flow(_tally(labels), view.room, "  "))
 
 
-def _tally(labels: list[str]) -> Line:
-    counted = [(face, sum(label == name for label in labels)) for name, face in LABELS.items()]
-    return joined(
-        ((Segment(f"{face.glyph} {many} {face.word}", face.variable),) for face, many in counted if many), "  ", ""
-    )
+def _tally(labels: list[str]) -> Iterator[Line]:
+    for name, face in LABELS.items():
+        many = labels.count(name)
+        if many:
+            yield (Segment(f"{face.glyph} {many} {face.word}", face.variable),)
 
 
 def _add_turn(document: Document, index: int, result: MetricResult, column: int, view: View) -> None:
@@ -134,13 +137,16 @@ def _label_column(texts: list[dict[str, Any]]) -> int:
 
 def _sentence(item: dict[str, Any], column: int, width: int) -> Iterator[Line]:
     face = face_of(item)
-    gutter = 1 + column + 2
-    lead = [Segment(" "), Segment(f"{face.glyph} {face.word}", face.variable)]
-    if width - gutter < 16:
-        # No room for a column of labels: the label stands above its sentence.
-        yield tuple(lead)
-        gutter, lead = 3, []
-    body = [Segment(" ".join(plain(words(item.get("text"))).split("\n")).strip() or "(empty)")]
+    text = Segment(" ".join(plain(words(item.get("text"))).split("\n")).strip() or "(empty)")
+    if width < _NARROW:
+        # No room for a column of labels: the word stands behind its sentence.
+        lead, body, gutter = (
+            [Segment(f" {face.glyph}", face.variable)],
+            [text, Segment(f"  {face.word}", face.variable)],
+            3,
+        )
+    else:
+        lead, body, gutter = [Segment(" "), Segment(f"{face.glyph} {face.word}", face.variable)], [text], column + 3
     yield from hang(lead, wrap(body, max(width - gutter, 8)), gutter)
 
 
@@ -167,13 +173,12 @@ def _aside(item: dict[str, Any], turn: int, width: int) -> Iterator[Line]:
         ("speaks against", "status-failed", words(item.get("contradicting"))),
     ]
     yield (Segment(f"{face.glyph} {face.word}", face.variable),)
-    gutter = 15 if width >= 44 else 2
     for name, style, text in told:
         if text.strip():
-            yield from labelled(name, wrap([Segment(plain(text.strip()), style)], width - gutter), gutter)
+            yield from labelled(name, [Segment(plain(text.strip()), style)], width)
     if not any(text.strip() for _, _, text in told):
         yield (Segment("the judge gave no reason", "muted"),)
-    yield from labelled("from", wrap(_origin(item, turn), width - gutter), gutter)
+    yield from labelled("from", _origin(item, turn), width)
 
 
 def _origin(item: dict[str, Any], turn: int) -> Iterator[Segment]:
@@ -189,13 +194,13 @@ def _origin(item: dict[str, Any], turn: int) -> Iterator[Segment]:
     yield _TO_GO
 
 
-def labelled(name: str, lines: Iterable[Line], gutter: int) -> Iterator[Line]:
-    """Lines behind their name, or under it where the gutter is too narrow for one."""
-    if gutter < 15:
-        yield (Segment(name, "label"),)
-        yield from hang([], lines, gutter)
+def labelled(name: str, text: Iterable[Segment], width: int) -> Iterator[Line]:
+    """A text behind its name: in a column of its own where there is room for one."""
+    lead = Segment(name, "label")
+    if width < 3 * _ASIDE_GUTTER:
+        yield from wrap([lead, Segment("  "), *text], width)
     else:
-        yield from hang([Segment(name, "label")], lines, gutter)
+        yield from hang([lead], wrap(text, width - _ASIDE_GUTTER), _ASIDE_GUTTER)
 
 
 def _first_problem(texts: list[dict[str, Any]]) -> int:

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry
 from workbench.model.evalset import EvalCase
@@ -67,6 +67,7 @@ class Target(NamedTuple):
     places: tuple[str, ...]
 
 
+AsideWhen: TypeAlias = Literal["never", "beside", "always"]
 Aside: TypeAlias = Callable[[int], Iterable[Line]]
 """What is to be told of an item beside it, on lines of so many cells."""
 

@@ -8,7 +8,15 @@ from workbench.metrics.registry import known
 from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 from workbench.ui.render.document import Document, Subject
-from workbench.ui.render.judge_words import cost_words, criterion_head, nothing_yet, verdict_mark, vote_words
+from workbench.ui.render.judge_words import (
+    cost_words,
+    criterion_head,
+    leading_vote,
+    mark,
+    nothing_yet,
+    verdict_mark,
+    vote_words,
+)
 from workbench.ui.render.judged import (
     Asked,
     all_asked,
@@ -16,11 +24,13 @@ from workbench.ui.render.judged import (
     mapping,
     reply_verdicts,
     results,
+    votes_differ,
     words,
 )
-from workbench.ui.render.lines import BLANK, Line, Segment, hang, joined, rule, wrap
+from workbench.ui.render.lines import BLANK, Line, Segment, flow, hang, joined, rule
 from workbench.ui.render.replies import question_lines
-from workbench.ui.render.rows import View, part
+from workbench.ui.render.rows import View, label, part, under
+from workbench.ui.status import SPLIT, VERDICTS
 
 _ABOUT = {
     "final_response_match": "does the answer match the reference?",
@@ -53,8 +63,8 @@ def build(subject: Subject, view: View) -> Document:
 def _account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
     asked = [item.question for item in all_asked(record, result.name)]
     if asked:
-        many = f"{len(asked)} {'question' if len(asked) == 1 else 'questions'} · "
-        yield from part("asked", [Segment(many, "muted"), *cost_words(asked)], view)
+        many = f"{len(asked)} {'question' if len(asked) == 1 else 'questions'}"
+        yield from under(label("asked"), flow([(Segment(many, "muted"),), *cost_words(asked)], view.room))
 
 
 def _add_turn(
@@ -64,12 +74,12 @@ def _add_turn(
     document.turns.append(len(document.lines))
     details = result.details if turn is None else record.turns[turn].metrics[result.name].details
     ending: Line = ()
-    votes = mapping(details.get("votes"))
-    if votes:
-        leading = max(votes, key=lambda name: votes[name] if isinstance(votes[name], int) else 0)
-        ending = joined([(verdict_mark(leading),), vote_words(details, leading)], "  ", "")
+    leading = leading_vote(details)
+    if leading:
+        ending = joined([(verdict_mark(leading),), *([(mark(SPLIT),)] if votes_differ(details) else [])], "  ", "")
     title = "over the case" if turn is None else f"turn {turn + 1}"
     document.add([rule((Segment(title, "heading"),), ending, view.width)])
+    document.add(under(label("votes"), flow(vote_words(details, leading), view.room)))
     for place, item in enumerate(asked):
         if place:
             document.add([BLANK])
@@ -82,10 +92,11 @@ def _question_head(item: Asked, view: View) -> Iterator[Line]:
     """`does the answer match the reference?  3 × ✓ valid`, and what it took."""
     kind = words(item.question.get("kind"))
     about = _ABOUT.get(kind) or one_line(kind, limit=60) or "a question"
-    told = [Segment(f"{about}  ", "strong")]
+    told: list[Line] = [(Segment(about, "strong"),)]
     for verdict, many in reply_verdicts(item.question).items():
-        told += [Segment(f"{many} × ", "muted"), verdict_mark(verdict), Segment("  ")]
-    yield from hang([], wrap([*told, *cost_words([item.question])], max(view.width - 1, 10)), 1)
+        if verdict in VERDICTS:
+            told.append((Segment(f"{many} × ", "muted"), verdict_mark(verdict)))
+    yield from hang([], flow([*told, *cost_words([item.question])], max(view.width - 1, 10)), 1)
 
 
 def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:

@@ -12,6 +12,7 @@ from workbench.ui.render.judged import (
     count,
     is_cached,
     is_heuristic,
+    is_split,
     judge_of,
     mapping,
     number,
@@ -19,12 +20,10 @@ from workbench.ui.render.judged import (
     versions,
     words,
 )
-from workbench.ui.render.lines import Line, Segment, joined, rule
-from workbench.ui.render.rows import View, part, remark
+from workbench.ui.render.lines import Line, Segment, flow, rule
+from workbench.ui.render.rows import View, label, part, remark, under
 from workbench.ui.render.status import badge, score_text
 from workbench.ui.status import FACES, HEURISTIC, SPLIT, VERDICTS, Face
-
-_UNKNOWN = Face("·", "", "", 9)
 
 
 def mark(face: Face) -> Segment:
@@ -33,25 +32,34 @@ def mark(face: Face) -> Segment:
 
 
 def verdict_mark(verdict: Any) -> Segment:
-    """`✓ yes`; of a verdict that is none of ours, its own word."""
+    """`✓ yes`; a verdict that is none of ours in its own words."""
     if isinstance(verdict, str) and verdict in VERDICTS:
         return mark(VERDICTS[verdict])
-    text = one_line(verdict, limit=40) if isinstance(verdict, str) else ""
-    return Segment(f"{_UNKNOWN.glyph} {text or 'no verdict'}", "muted")
+    return Segment(one_line(verdict, limit=40) if isinstance(verdict, str) and verdict else "no verdict", "muted")
 
 
-def marks(record: CaseRecord, criterion: str) -> list[Line]:
-    """What must be said beside a criterion's verdict wherever it stands: that rules judged, that votes disagree, that
-    nobody was asked this time."""
-    whole = record.metrics.get(criterion)
+def tags(record: CaseRecord, criteria: Iterable[str]) -> list[Line]:
+    """What must be said beside the verdicts of these criteria wherever they stand: that rules judged, that votes
+    disagree."""
+    names = [name for name in criteria if name in record.metrics]
     found: list[Line] = []
-    if whole is not None and is_heuristic(whole):
+    if any(is_heuristic(record.metrics[name]) for name in names):
         found.append((mark(HEURISTIC),))
-    if case_is_split(record, criterion):
+    if any(case_is_split(record, name) for name in names):
         found.append((mark(SPLIT),))
-    if is_cached(asked.question for asked in all_asked(record, criterion)):
-        found.append((Segment("cached", "muted"),))
     return found
+
+
+def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
+    """The same of one criterion, and that nobody was asked this time."""
+    cached = is_cached(asked.question for asked in all_asked(record, criterion))
+    return [*tags(record, [criterion]), *([(Segment("cached", "muted"),)] if cached else [])]
+
+
+def turn_tags(result: MetricResult) -> list[Line]:
+    """The same of a criterion's verdict over one turn."""
+    found: list[Line] = [(mark(HEURISTIC),)] if is_heuristic(result) else []
+    return [*found, (mark(SPLIT),)] if is_split(result) else found
 
 
 def criterion_head(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
@@ -68,18 +76,17 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
     """Who judged a criterion: its name, what the service says it is, a foreign address, and what else must be known;
     then, where the verdict is none, why."""
     judge = judge_of(result)
-    asked = [item.question for item in all_asked(record, result.name)]
     if judge:
-        yield from part("judge", who(judge, versions(asked)), view)
+        told = who(judge, versions(asked.question for asked in all_asked(record, result.name)))
+        yield from under(label("judge"), flow([*told, *criterion_tags(record, result.name)], view.room))
         if note := words(judge.get("note")):
-            glyph = f"{HEURISTIC.glyph} " if judge.get("kind") == "heuristic" else ""
-            yield from part("", [Segment(f"{glyph}{plain(note)}", HEURISTIC.variable if glyph else "muted")], view)
+            yield from part("", [Segment(plain(note), "muted")], view)
     if result.reason and result.status in ("error", "not_evaluated", "not_applicable"):
         yield from part("why", [Segment(plain(result.reason), FACES[result.status].variable)], view)
 
 
-def who(judge: dict[str, Any], answered_by: Iterable[str]) -> Line:
-    """`gemini-2.5-flash · answered by gemini-2.5-flash-SCRIPTED · at http://…`."""
+def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
+    """`gemini-2.5-flash`, `answered by gemini-2.5-flash-SCRIPTED`, `at http://…`."""
     name = one_line(words(judge.get("model")), limit=200) or "(no name)"
     parts: list[Line] = [(Segment(name, "strong"),)]
     others = [one_line(version, limit=200) for version in answered_by if version != judge.get("model")]
@@ -87,41 +94,47 @@ def who(judge: dict[str, Any], answered_by: Iterable[str]) -> Line:
         parts.append((Segment("answered by ", "muted"), Segment(", ".join(others[:4]))))
     if base_url := words(judge.get("base_url")):
         parts.append((Segment("at ", "muted"), Segment(one_line(base_url, limit=200), "status-not-evaluated")))
-    return joined(parts)
+    return parts
 
 
-def vote_words(item: dict[str, Any], verdict: str) -> Line:
-    """`3 of 3 asked of 5`, `4 of 5 with all asked`, and where votes disagree all of them."""
+def vote_words(item: dict[str, Any], verdict: str) -> list[Line]:
+    """`3 of 3 asked of 5`, `4 of 5 with all asked`; where votes disagree or could not be read, all of them."""
     votes = {name: count(many) for name, many in mapping(item.get("votes")).items() if count(many) > 0}
     asked, of = count(item.get("asked")), count(item.get("of"))
-    told: list[Segment] = []
+    told: list[Line] = []
     if asked:
         rest = f" asked of {of}" if asked < of else " with all asked" if of > 1 else ""
-        told.append(Segment(f"{votes.get(verdict, 0)} of {asked}{rest}", "muted"))
+        told.append((Segment(f"{votes.get(verdict, 0)} of {asked}{rest}", "muted"),))
+    ordered = sorted(votes.items(), key=lambda vote: -vote[1])
+    every = ", ".join(f"{many} {one_line(str(name), limit=20)}" for name, many in ordered)
     if len(votes) > 1:
-        every = ", ".join(f"{many} {one_line(str(name), limit=20)}" for name, many in votes.items())
-        told += [Segment("  " if told else ""), mark(SPLIT), Segment(f": {every}", SPLIT.variable)]
-    return tuple(told)
+        told.append((mark(SPLIT), Segment(f": {every}", SPLIT.variable)))
+    elif votes and verdict not in votes:
+        told.append((Segment(every, "status-error"),))
+    return told
 
 
-def cost_words(asked: Iterable[dict[str, Any]]) -> Line:
-    """`3 replies · 1.2 s · 2,310 tokens in, 120 out · 5 attempts · cached`: what some questions took."""
+def leading_vote(item: dict[str, Any]) -> str:
+    """The verdict with the most votes, "" without any."""
+    votes = mapping(item.get("votes"))
+    return str(max(votes, key=lambda name: count(votes[name]))) if votes else ""
+
+
+def cost_words(asked: Iterable[dict[str, Any]]) -> list[Line]:
+    """`3 replies`, `1.2 s`, `2,310 → 120 tokens`, `5 attempts`, `cached`: what some questions took."""
     found = replies(asked)
-    told = [f"{len(found)} {'reply' if len(found) == 1 else 'replies'}"]
-    told += reply_cost(found)
-    return (Segment(" · ".join(told), "muted"),)
+    told = [f"{len(found)} {'reply' if len(found) == 1 else 'replies'}", *reply_cost(found)]
+    return [(Segment(text, "muted"),) for text in told]
 
 
 def reply_cost(found: list[dict[str, Any]]) -> list[str]:
-    """Time, tokens, attempts and where it came from, of one reply or several."""
+    """Time, tokens (in → out), attempts and whether it was kept from before, of one reply or several."""
     told: list[str] = []
     fresh = [reply for reply in found if reply.get("cached") is not True]
     seconds = sum(number(reply.get("seconds")) or 0.0 for reply in fresh)
     if seconds:
         told.append(f"{seconds:.1f} s")
-    tokens = [sum(count(reply.get(key)) for reply in found) for key in ("input_tokens", "output_tokens")]
-    if any(tokens):
-        told.append(f"{tokens[0]:,} tokens in, {tokens[1]:,} out")
+    told += token_words(*(sum(count(reply.get(key)) for reply in found) for key in ("input_tokens", "output_tokens")))
     attempts = sum(count(reply.get("attempts")) for reply in fresh)
     if attempts > len(fresh):
         told.append(f"{attempts} attempts")
@@ -129,6 +142,24 @@ def reply_cost(found: list[dict[str, Any]]) -> list[str]:
     if cached:
         told.append("cached" if cached == len(found) else f"{cached} cached")
     return told
+
+
+def tally_words(tally: dict[str, Any]) -> list[Line]:
+    """`5 asked`, `2 cached`, `1.2 s`, `2,310 → 120 tokens`: what a criterion took, as the engine counted it."""
+    if not tally:
+        return []
+    told = [f"{count(tally.get('calls')):,} asked"]
+    if cached := count(tally.get("cached")):
+        told.append(f"{cached:,} cached")
+    if seconds := number(tally.get("seconds")):
+        told.append(f"{seconds:.1f} s")
+    told += token_words(count(tally.get("input_tokens")), count(tally.get("output_tokens")))
+    return [(Segment(text, "muted"),) for text in told]
+
+
+def token_words(into: int, out: int) -> list[str]:
+    """`2,310 → 120 tokens`, nothing where nothing was counted."""
+    return [f"{into:,} → {out:,} tokens"] if into or out else []
 
 
 def nothing_yet(record: CaseRecord | None, view: View) -> Iterator[Line]:

@@ -146,6 +146,23 @@ def joined(parts: Iterable[Line], separator: str = " · ", style: str = "muted")
     return tuple(result)
 
 
+def flow(parts: Iterable[Line], width: int, separator: str = " · ") -> Iterator[Line]:
+    """The parts one after the other on lines of at most `width` cells, broken between parts; a part that is longer than
+    a line is wrapped."""
+    line: list[Segment] = []
+    for part in parts:
+        if not any(segment.text for segment in part):
+            continue
+        if line and width_of(tuple(line)) + len(separator) + width_of(part) > width:
+            yield from wrap(line, width)
+            line = []
+        if line:
+            line.append(Segment(separator, "muted"))
+        line.extend(part)
+    if line:
+        yield from wrap(line, width)
+
+
 def _source_lines(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
     current: list[Segment] = []
     for segment in segments:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from workbench.ui.render import claims, diff, judge_pane, log, rubrics, score_pane, simulator
-from workbench.ui.render.document import Document, Subject
+from workbench.ui.render.document import AsideWhen, Document, Subject
 from workbench.ui.render.rows import View
 
 
@@ -21,22 +21,22 @@ class Pane(NamedTuple):
     """`title` is its name in the strip; `build` lays out the whole pane for a subject. What a running case adds is
     best added at the end, which the screen follows. `by_turns`: a reader is always in one of its turns, so that this
     turn is named, and copied. `applies`: whether a case with these criteria has it. `aside`: its items have more to
-    tell, which takes a part of the room."""
+    tell, which is seen beside the document, or, if "always", below it where there is no room for two columns."""
 
     title: str
     build: Callable[[Subject, View], Document]
     by_turns: bool = False
     applies: Callable[[Subject, frozenset[str]], bool] = always
-    aside: bool = False
+    aside: AsideWhen = "never"
 
 
 PANES: tuple[Pane, ...] = (
     Pane("Diff", diff.build, by_turns=True),
     Pane("Scores", score_pane.build),
-    Pane("Claims", claims.build, by_turns=True, applies=claims.applies, aside=True),
+    Pane("Claims", claims.build, by_turns=True, applies=claims.applies, aside="always"),
     Pane("Rubrics", rubrics.build, applies=rubrics.applies),
     Pane("Judge", judge_pane.build, applies=judge_pane.applies),
-    Pane("Simulator", simulator.build, by_turns=True, applies=simulator.applies),
+    Pane("Simulator", simulator.build, by_turns=True, applies=simulator.applies, aside="beside"),
     Pane("Log", log.build),
 )
 

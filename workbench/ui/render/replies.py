@@ -8,7 +8,7 @@ from workbench.text import one_line, plain
 from workbench.ui.render.json_text import pretty_lines
 from workbench.ui.render.judge_words import reply_cost, verdict_mark
 from workbench.ui.render.judged import count, mapping, objects, words
-from workbench.ui.render.lines import Line, Segment, fold, hang, wrap
+from workbench.ui.render.lines import Line, Segment, flow, fold, hang, wrap
 from workbench.ui.render.rows import View
 
 BRIEF_REPLY = 3
@@ -32,7 +32,7 @@ def question_lines(question: dict[str, Any], opened: bool, view: View) -> Iterat
 
 def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
     room = max(view.width - _BODY, 10)
-    yield from hang([], wrap(_reply_head(reply), max(view.width - _INDENT, 10)), _INDENT)
+    yield from hang([], flow(_reply_head(reply), max(view.width - _INDENT, 10)), _INDENT)
     fault = mapping(reply.get("fault"))
     if fault:
         yield from hang([Segment("   ! ", "status-error")], wrap(_fault(fault), room), _BODY)
@@ -46,14 +46,11 @@ def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
         yield from hang([], [(Segment("nothing came back", "muted"),)], _BODY)
 
 
-def _reply_head(reply: dict[str, Any]) -> Iterator[Segment]:
-    yield Segment(f"reply {count(reply.get('sample')) or '?'}  ", "label")
-    yield _verdict(reply)
-    told = reply_cost([reply])
-    if version := words(reply.get("model_version")):
-        told.insert(0, one_line(version, limit=200))
-    if told:
-        yield Segment(f"  {' · '.join(told)}", "muted")
+def _reply_head(reply: dict[str, Any]) -> Iterator[Line]:
+    yield Segment(f"reply {count(reply.get('sample')) or '?'}  ", "label"), _verdict(reply)
+    version = one_line(words(reply.get("model_version")), limit=200)
+    for told in [version, *reply_cost([reply])]:
+        yield (Segment(told, "muted"),)
 
 
 def _verdict(reply: dict[str, Any]) -> Segment:

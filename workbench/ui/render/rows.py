@@ -20,12 +20,14 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-
 @dataclass(frozen=True, slots=True)
 class View:
     """How a document is to be laid out: its width in cells; `full` shows all of long texts, arguments and tracebacks;
-    `stacked` never puts two texts side by side; `opened` are the keys of the items that are shown in full."""
+    `stacked` never puts two texts side by side; `opened` are the keys of the items that are shown in full;
+    `aside`: what items tell aside is seen beside the document."""
 
     width: int
     full: bool = False
     stacked: bool = False
     opened: frozenset[str] = frozenset()
+    aside: bool = False
 
     def is_open(self, key: str) -> bool:
         """Whether the item is shown in full."""

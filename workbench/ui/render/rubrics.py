@@ -9,7 +9,7 @@ from workbench.text import one_line, plain
 from workbench.ui.render.document import Document, Subject, Target
 from workbench.ui.render.judge_words import criterion_head, nothing_yet, verdict_mark, vote_words
 from workbench.ui.render.judged import RUBRICS, number, objects, question_key, results, words
-from workbench.ui.render.lines import Line, Segment, fold, hang, rule, wrap
+from workbench.ui.render.lines import Line, Segment, flow, fold, hang, rule, wrap
 from workbench.ui.render.rows import View, part
 
 BRIEF_REASON = 4
@@ -86,8 +86,8 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
     yield from hang(lead, wrap([Segment(text, strong)], room), _GUTTER)
     votes = vote_words(rubric, verdict)
     origin = _ORIGINS.get(words(rubric.get("origin")), "")
-    told = [Segment(f"{name}  ", "label"), *votes, Segment(f"{'  ' if votes else ''}{origin}", "muted")]
-    yield from hang([], wrap(told, room), _GUTTER)
+    told: list[Line] = [(Segment(name, "label"),), *votes, (Segment(origin, "muted"),)]
+    yield from hang([], flow(told, room), _GUTTER)
     reason = words(rubric.get("rationale")).strip()
     lines = list(wrap([Segment(plain(reason) or "no reason was given", "muted")], room))
     if len(lines) > BRIEF_REASON and not opened:

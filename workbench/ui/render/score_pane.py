@@ -10,7 +10,16 @@ from workbench.text import one_line, plain
 from workbench.ui.render.calls import match_type_words
 from workbench.ui.render.document import Document, Subject
 from workbench.ui.render.json_text import pretty_lines
-from workbench.ui.render.lines import BLANK, Line, Segment, fold, hang, joined, safe, wrap
+from workbench.ui.render.judge_words import (
+    criterion_tags,
+    leading_vote,
+    reply_cost,
+    tally_words,
+    vote_words,
+    who,
+)
+from workbench.ui.render.judged import all_asked, judge_of, mapping, versions, words
+from workbench.ui.render.lines import BLANK, Line, Segment, flow, fold, hang, joined, safe, wrap
 from workbench.ui.render.reference import criteria_part
 from workbench.ui.render.rows import View, label, part, remark, under
 from workbench.ui.render.scores import verdict_head
@@ -26,6 +35,7 @@ _WORDS_TOLD = {"expected_marks", "actual_marks", "matched", "missing", "extra", 
 _JUDGED_TOLD = {
     "judge", "tally", "questions", "votes", "asked", "of", "split", "compared", "message",
     "rubrics", "texts", "share", "of_sentences",
+    "explanation", "seconds", "attempts", "cached",
     "stop", "starting_prompt", "conversation_plan", "plan", "user_persona", "persona",
 }  # fmt: skip
 """What the panes of judged criteria lay out."""
@@ -68,12 +78,25 @@ def _criterion(result: MetricResult, record: CaseRecord, view: View, explained: 
     turns = [(number, turn.metrics[name]) for number, turn in enumerate(record.turns, 1) if name in turn.metrics]
     several = len(turns) > 1
     told_by_turns = several and any(turn.reason and turn.reason in result.reason for _, turn in turns)
-    yield from verdict_head(result, view, reason=not told_by_turns)
+    yield from verdict_head(result, view, reason=not told_by_turns, marks=criterion_tags(record, name))
+    yield from hang([], _judged(result, record, view.width - _INDENT), _INDENT)
     yield from hang([], _about(result, View(view.width - _INDENT, view.full), explained), _INDENT)
     gutter = _TURN if several else _INDENT
     for number, turn in turns:
         lead = [Segment(f"   turn {number}", "label")] if several else []
         yield from hang(lead, _turn(turn, View(view.width - gutter, view.full), alone=not several), gutter)
+
+
+def _judged(result: MetricResult, record: CaseRecord, width: int) -> Iterator[Line]:
+    """Who judged, and what that took."""
+    judge = judge_of(result)
+    if not judge:
+        return
+    asked = (item.question for item in all_asked(record, result.name))
+    yield from flow(who(judge, versions(asked)), width)
+    if note := words(judge.get("note")):
+        yield from wrap([Segment(plain(note), "muted")], width)
+    yield from flow(tally_words(mapping(result.details.get("tally"))), width)
 
 
 def _about(result: MetricResult, view: View, explained: bool) -> Iterator[Line]:
@@ -92,8 +115,17 @@ def _turn(result: MetricResult, view: View, *, alone: bool) -> Iterator[Line]:
         yield from wrap([glyph(result.status), Segment(f" {score}", FACES[result.status].variable)], view.width)
         if result.reason:
             yield from wrap([Segment(plain(result.reason))], view.width)
+    yield from flow([*vote_words(result.details, leading_vote(result.details)), *_service(result)], view.width)
     if view.full or result.status != "passed":
         yield from _details(result, view)
+
+
+def _service(result: MetricResult) -> Iterator[Line]:
+    """What Google's evaluation service says of its score, and what it took."""
+    if explanation := words(result.details.get("explanation")):
+        yield (Segment(one_line(explanation)),)
+    if "attempts" in result.details:
+        yield from ((Segment(text, "muted"),) for text in reply_cost([result.details]))
 
 
 def _details(result: MetricResult, view: View) -> Iterator[Line]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from workbench.events import MetricResult
 from workbench.text import one_line, plain
 from workbench.ui.cells import cut
-from workbench.ui.render.lines import Line, Segment, cut_line, hang, joined, text_of, width_of, wrap
+from workbench.ui.render.judge_words import turn_tags
+from workbench.ui.render.lines import Line, Segment, cut_line, flow, hang, joined, text_of, width_of, wrap
 from workbench.ui.render.rows import View
 from workbench.ui.render.status import badge, glyph, score_text
 from workbench.ui.status import FACES
@@ -24,11 +25,15 @@ def by_weight(results: Sequence[MetricResult]) -> list[MetricResult]:
 
 def chip(result: MetricResult, *, short: bool = False) -> Line:
     """`✗ response_match_score 0.61 < 0.80`, on one line."""
+    return joined(_chip_parts(result, short=short), " ")
+
+
+def _chip_parts(result: MetricResult, *, short: bool = False) -> tuple[Line, Line]:
     name = one_line(result.name, limit=60)
     if short:
         name = _SUFFIX.sub("", name) or name
     score = score_text(result) or FACES[result.status].word
-    return glyph(result.status), Segment(f" {name} "), Segment(score, FACES[result.status].variable)
+    return (glyph(result.status), Segment(f" {name}")), (Segment(score, FACES[result.status].variable),)
 
 
 def chips(results: Sequence[MetricResult], width: int) -> Line:
@@ -49,19 +54,20 @@ def turn_scores(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
     passed = [result for result in verdicts if result.status == "passed"]
     for result in verdicts:
         if result.status != "passed":
-            yield from _one_or_two_lines((Segment(" "), *chip(result)), view)
+            yield from _head([*_chip_parts(result), *turn_tags(result)], " ", view)
             yield from hang([], _reason(result, view), 3)
-    for line in _together(passed, view.width - 1):
-        yield (Segment(" "), *line)
+    yield from _together(passed, view)
 
 
-def _together(results: Sequence[MetricResult], width: int) -> list[Line]:
+def _together(results: Sequence[MetricResult], view: View) -> Iterator[Line]:
     """Chips on one line if they fit with short names, else one a line."""
     for short in (False, True):
-        line = joined((chip(result, short=short) for result in results), "   ")
-        if 0 < width_of(line) <= width:
-            return [line]
-    return [line for result in results for line in wrap(chip(result), width)]
+        line = joined((joined([chip(result, short=short), *turn_tags(result)], " ") for result in results), "   ")
+        if width_of(line) < view.width:
+            yield from ((Segment(" "), *part) for part in ([line] if line else []))
+            return
+    for result in results:
+        yield from _head([*_chip_parts(result), *turn_tags(result)], " ", view)
 
 
 def _reason(result: MetricResult, view: View) -> Iterator[Line]:
@@ -75,19 +81,19 @@ def _reason(result: MetricResult, view: View) -> Iterator[Line]:
     yield from lines
 
 
-def verdict_head(result: MetricResult, view: View, *, reason: bool = True) -> Iterator[Line]:
-    """`✗ FAIL  response_match_score  0.61 < 0.80`, and the reason under it."""
-    name = Segment(f"  {one_line(result.name, limit=200)}  ", "strong")
-    score = Segment(score_text(result), FACES[result.status].variable)
-    yield from _one_or_two_lines((Segment(" "), *badge(result.status), name, score), view)
+def verdict_head(
+    result: MetricResult, view: View, *, reason: bool = True, marks: Sequence[Line] = ()
+) -> Iterator[Line]:
+    """`✗ FAIL  response_match_score  0.61 < 0.80  ◐ split`, and the reason under it."""
+    name = Segment(f"  {one_line(result.name, limit=200)}", "strong")
+    score = (Segment(score_text(result), FACES[result.status].variable),)
+    head: Line = (*badge(result.status), name)
+    yield from _head([head, score, *marks], "  ", view)
     if reason and result.reason:
         yield from hang([], wrap([Segment(plain(result.reason))], max(view.width - 4, 10)), 3)
 
 
-def _one_or_two_lines(line: Line, view: View) -> Iterator[Line]:
-    """The line, or its last segment (a score) on a line below, so that it is never broken."""
-    if width_of(line) <= view.width:
-        yield line
-        return
-    yield from wrap(line[:-1], view.width)
-    yield from hang([], wrap(line[-1:], max(view.width - 3, 10)), 3)
+def _head(parts: Sequence[Line], separator: str, view: View) -> Iterator[Line]:
+    """The parts on one line if they fit, else on several, broken between parts."""
+    for index, line in enumerate(flow(parts, max(view.width - 3, 10), separator)):
+        yield (Segment("   " if index else " "), *line)

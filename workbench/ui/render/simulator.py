@@ -1,18 +1,20 @@
 """The pane "Simulator": the plan beside what the simulated user said, how that was judged, and how it ended."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from workbench.events import MetricResult, UserSimulated
 from workbench.store import CaseRecord, Turn
 from workbench.text import one_line, plain
-from workbench.ui.render.document import Document, Subject, Target
-from workbench.ui.render.judge_words import cost_words, criterion_head, verdict_mark, vote_words
-from workbench.ui.render.judged import USER_QUALITY, mapping, objects, question_key, said, words
-from workbench.ui.render.lines import Line, Segment, beside, fold, hang, rule, wrap
+from workbench.ui.render.document import Aside, Document, Subject, Target
+from workbench.ui.render.judge_words import cost_words, criterion_head, mark, verdict_mark, vote_words
+from workbench.ui.render.judged import USER_QUALITY, is_split, mapping, objects, question_key, said, words
+from workbench.ui.render.lines import Line, Segment, flow, fold, hang, joined, rule, wrap
 from workbench.ui.render.replies import question_lines
-from workbench.ui.render.rows import SIDE_BY_SIDE, View, part, remark
+from workbench.ui.render.rows import View, label, part, remark, under
 from workbench.ui.render.texts import text_lines
+from workbench.ui.status import SPLIT
 
 BRIEF_SETTING = 6
 """Lines of a plan or persona above the conversation, unless all of it is asked for."""
@@ -24,20 +26,13 @@ _NAMES = (("conversation_plan", "plan"), ("starting_prompt", "starts with"), ("u
 
 
 def build(subject: Subject, view: View) -> Document:
-    """The whole pane: the setting beside the conversation where there is room, else above it."""
+    """The whole pane: the setting beside each message where there is room, else above the conversation."""
     document = Document()
     record, scenario = subject.record, scenario_of(subject)
     if record is not None and USER_QUALITY in record.metrics:
         document.add(criterion_head(record, record.metrics[USER_QUALITY], view))
-    if view.width >= SIDE_BY_SIDE and not view.stacked:
-        width = min((view.width - 3) * 2 // 5, 60)
-        setting = [(Segment("setting", "heading"),), *_setting(scenario, width, full=True)]
-        talk = Document()
-        room = view.width - width - 3
-        _conversation(talk, subject, View(room, view.full, True, view.opened))
-        _put_beside(document, talk, setting, room)
-        return document
-    document.add(hang([], _setting(scenario, max(view.width - 2, 20), full=view.full), 1))
+    if not view.aside:
+        document.add(hang([], _setting(scenario, max(view.width - 2, 20), full=view.full), 1))
     _conversation(document, subject, view)
     return document
 
@@ -49,16 +44,10 @@ def scenario_of(subject: Subject) -> dict[str, Any]:
     return mapping(subject.case.scenario) if subject.case is not None else {}
 
 
-def _put_beside(document: Document, talk: Document, setting: list[Line], width: int) -> None:
-    """The conversation to the left, so that the cursor's mark is where it always is; the setting right of it."""
-    start = len(document.lines)
-    document.add(beside(talk.lines, setting, width))
-    document.turns = [start + line for line in talk.turns]
-    for item in talk.items:
-        place = range(start + item.start, start + item.end)
-        document.items.append(type(item)(item.key, place.start, place.stop, item.opens, item.targets, item.aside))
-        document.places[item.key] = place
-    document.opening_item = talk.opening_item
+def _beside(scenario: dict[str, Any], width: int) -> Iterator[Line]:
+    """The setting as it is told beside each message."""
+    yield (Segment("what the user is to do", "heading"),)
+    yield from _setting(scenario, width, full=True)
 
 
 def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Line]:
@@ -90,6 +79,7 @@ def _setting_part(value: Any, width: int) -> Iterator[Line]:
 
 def _conversation(document: Document, subject: Subject, view: View) -> None:
     record = subject.record
+    setting = partial(_beside, scenario_of(subject))
     document.gap()
     if record is None or record.state == "queued":
         document.add(remark("The conversation has not begun: r runs it.", view))
@@ -107,12 +97,13 @@ def _conversation(document: Document, subject: Subject, view: View) -> None:
             _message(turn, said.get(index), result, view.is_open(key), view),
             opens=bool(said.get(index) and said[index].question),
             targets=_targets(record, index),
+            aside=setting,
         )
         document.add(_answer(turn, view))
         if not bad and result is not None and result.status == "failed":
             bad = index
     document.opening_item = bad if record.finished else max(len(record.turns) - 1, 0)
-    _end(document, record, view)
+    _end(document, record, setting, view)
 
 
 def _targets(record: CaseRecord, index: int) -> tuple[Target, ...]:
@@ -125,13 +116,21 @@ def _verdict(result: MetricResult | None) -> Line:
     """How the message of a turn was judged."""
     if result is None:
         return ()
+    marks = [(mark(SPLIT),)] if is_split(result) else []
+    return joined([(verdict_mark(_word(result)),), *marks], "  ", "")
+
+
+def _word(result: MetricResult) -> str:
+    return {"passed": "valid", "failed": "invalid"}.get(result.status, "unread")
+
+
+def _judged(result: MetricResult | None) -> list[Line]:
+    """How it came to its verdict: compared, or by votes."""
+    if result is None:
+        return []
     if result.details.get("compared") is True:
-        word = "valid" if result.status == "passed" else "invalid"
-        return (Segment("compared with the starting prompt  ", "muted"), verdict_mark(word))
-    votes = mapping(result.details.get("votes"))
-    word = "valid" if result.status == "passed" else "invalid" if result.status == "failed" else "unread"
-    told = vote_words(result.details, word) if votes else ()
-    return (*told, Segment("  " if told else ""), verdict_mark(word))
+        return [(Segment("compared with the starting prompt", "muted"),)]
+    return vote_words(result.details, _word(result))
 
 
 def _message(
@@ -143,6 +142,7 @@ def _message(
         text_lines(text, max(view.width - 9, 10), view, "user"),
         8 if view.width > 30 else 3,
     )
+    yield from hang([], flow(_judged(result), max(view.width - 9, 10)), 8)
     if result is not None and result.reason and result.status != "passed":
         yield from hang([], wrap([Segment(plain(result.reason), "muted")], max(view.width - 9, 10)), 8)
     question = mapping(event.question) if event is not None else {}
@@ -156,8 +156,8 @@ def _asked(question: dict[str, Any], opened: bool, view: View) -> Iterator[Line]
     if opened:
         yield from question_lines(question, True, view)
     else:
-        told = [Segment("▸ ", "fold"), Segment(f"{model} · " if model else "", "muted"), *cost_words([question])]
-        yield from hang([], wrap(told, max(view.width - 9, 10)), 8)
+        told: list[Line] = [(Segment("▸ question", "fold"),), (Segment(model, "muted"),), *cost_words([question])]
+        yield from hang([], flow(told, max(view.width - 9, 10)), 8)
 
 
 def _answer(turn: Turn, view: View) -> Iterator[Line]:
@@ -169,7 +169,7 @@ def _answer(turn: Turn, view: View) -> Iterator[Line]:
     yield from hang([Segment(" agent", "label")], text_lines(text, max(view.width - 9, 10), view), 8)
 
 
-def _end(document: Document, record: CaseRecord, view: View) -> None:
+def _end(document: Document, record: CaseRecord, setting: Aside, view: View) -> None:
     """How the conversation ended, and what the judge says of that."""
     end = next((event for event in record.simulated if event.ended), None)
     document.gap()
@@ -179,7 +179,7 @@ def _end(document: Document, record: CaseRecord, view: View) -> None:
         lines = [*hang([Segment(f" {glyph} ", "label")], wrap([Segment(told, "strong")], view.width - 3), 3)]
         if end.question:
             lines += _asked(mapping(end.question), view.is_open(key), view)
-        document.add_item(key, lines, opens=bool(end.question))
+        document.add_item(key, lines, opens=bool(end.question), aside=setting)
     elif record.error is not None:
         document.add(part("ended by", [Segment(plain(record.error.message), "status-error")], view))
     elif not record.finished:
@@ -188,8 +188,8 @@ def _end(document: Document, record: CaseRecord, view: View) -> None:
     stop = mapping(whole.details.get("stop")) if whole is not None else {}
     if stop:
         verdict = words(stop.get("verdict"))
-        told_votes = vote_words(stop, verdict)
-        document.add(part("the end was", [verdict_mark(verdict), Segment("  "), *told_votes], view))
+        told_votes = flow([(verdict_mark(verdict),), *vote_words(stop, verdict)], view.room)
+        document.add(under(label("the end was"), told_votes))
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:

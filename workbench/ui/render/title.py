@@ -4,7 +4,8 @@ from workbench.text import one_line
 from workbench.ui.cells import cell_len, cut
 from workbench.ui.render.document import Subject
 from workbench.ui.render.error import KIND_WORDS
-from workbench.ui.render.lines import Line, Segment, cut_line
+from workbench.ui.render.judge_words import tags
+from workbench.ui.render.lines import Line, Segment, cut_line, joined, width_of
 from workbench.ui.render.scores import chips
 from workbench.ui.render.status import badge
 
@@ -61,7 +62,9 @@ def summary(subject: Subject, width: int) -> Line:
         return cut_line((Segment(f"! {KIND_WORDS[record.error.kind]}", "status-error"),), width)
     judged = [result for result in record.metrics.values() if result.status not in ("informational", "not_applicable")]
     if judged:
-        return chips(judged, width)
+        marks = joined(tags(record, record.metrics), "  ")
+        room = width - width_of(marks) - 3
+        return (*chips(judged, room), Segment("   "), *marks) if marks and room >= 20 else chips(judged, width)
     words = {"queued": "waiting to run", "running": "running, no scores yet"}
     return cut_line((Segment(words.get(record.state, "nothing was scored"), "muted"),), width)
 

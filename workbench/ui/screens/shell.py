@@ -124,6 +124,9 @@ class Shell(Screen[None]):
                 interrupted=store.run.interrupted,
                 seconds=session.elapsed(),
                 changed=not session.draft.empty,
+                judges=session.judges.words,
+                heuristic=session.judges.heuristic,
+                waiting=session.waiting(),
             )
         )
 

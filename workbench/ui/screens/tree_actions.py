@@ -51,7 +51,8 @@ class TreeActions(Shell):
 
     def action_back(self) -> None:
         if self.in_right:
-            self.go_left()
+            if not (self.right.shows_case and self.right.detail.go_back()):
+                self.go_left()
         elif self.tree_view.model.anchor is not None:
             self.tree_view.drop_marks()
         elif self.has_class("-maximised"):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from workbench.store import CaseRecord
 from workbench.text import one_line
-from workbench.ui.status import COUNTED, FACES, Status
+from workbench.ui.render.judged import case_is_split, is_heuristic
+from workbench.ui.status import COUNTED, FACES, HEURISTIC, SPLIT, Status
 from workbench.ui.tree.outline import Outline, Row
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts, View
 
@@ -99,13 +100,15 @@ class Labels:
         record = self._verdicts.record(row.evalset, row.case, row.repeat)
         state: Status = record.state if record else "not_run"
         left = [("      ", ""), (FACES[state].glyph + " ", style_of(state)), (f"#{row.repeat}", "muted")]
-        return left, [(self._word(record, state), style_of(state))]
+        marks = _marks(record) if record is not None else []
+        return left, [*marks, (self._word(record, state), style_of(state))]
 
     def _outcome(self, view: View, record: CaseRecord, width: int) -> Pieces:
         word = (self._word(record, view.state), style_of(view.state))
+        marks = _marks(record)
         if view.score is None or width < 34:
-            return [word]
-        return [(shown_score(view.score, view.threshold) + " ", "muted"), word]
+            return [*marks, word]
+        return [*marks, (shown_score(view.score, view.threshold) + " ", "muted"), word]
 
     def _word(self, record: CaseRecord | None, state: Status) -> str:
         if state == "running" and record is not None and record.started_at is not None:
@@ -121,6 +124,16 @@ class Labels:
         if not pieces:
             return [(str(cases), "muted")]
         return [piece for number, item in enumerate(pieces) for piece in ([(" ", "")] if number else []) + [item]]
+
+
+def _marks(record: CaseRecord) -> Pieces:
+    """The signs that say that rules judged, and that the votes of a judge disagree."""
+    marks: Pieces = []
+    if any(map(is_heuristic, record.metrics.values())):
+        marks.append((f"{HEURISTIC.glyph} ", "not-evaluated"))
+    if any(case_is_split(record, name) for name in record.metrics):
+        marks.append((f"{SPLIT.glyph} ", "not-evaluated"))
+    return marks
 
 
 def _arrow(outline: Outline, row: Row) -> str:

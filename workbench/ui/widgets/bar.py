@@ -8,7 +8,7 @@ from textual.widget import Widget
 
 from workbench.store import CaseState
 from workbench.ui.cells import cell_len, cut
-from workbench.ui.status import COUNTED, FACES
+from workbench.ui.status import COUNTED, FACES, HEURISTIC
 
 Part = tuple[str, str]
 
@@ -24,6 +24,12 @@ class Facts:
     running: bool = False
     interrupted: bool = False
     seconds: float = 0.0
+    judges: str = ""
+    """How much judges were asked, in words."""
+    heuristic: bool = False
+    """Whether rules judged, and not a language model."""
+    waiting: tuple[str, str] = ("", "")
+    """Which judge pauses, in full and in short."""
     changed: bool = False
     """Whether the criteria of the run to come are not those of the files."""
     watching: bool = False
@@ -41,14 +47,19 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     urgent = [(" criteria changed ", "accent")] if facts.changed else []
     right = [*urgent, (f"watch {'on' if facts.watching else 'off'} ", "status-muted")]
     middle: list[Part] = []
-    for words, meter, tail in (
-        (True, 20, right),
-        (True, 0, right),
-        (True, 0, urgent),
-        (False, 0, right),
-        (False, 0, urgent),
+    for words, meter, judges, tail in (
+        (True, 20, 2, right),
+        (True, 0, 2, right),
+        (True, 0, 2, urgent),
+        (False, 0, 2, right),
+        (False, 0, 2, urgent),
+        (False, 0, 1, right),
+        (False, 0, 1, urgent),
+        (False, 0, 0, urgent),
     ):
-        middle = _run(facts, words=words, meter=meter) if facts.total else [(f"   {facts.resting}", "status-muted")]
+        middle = [(f"   {facts.resting}", "status-muted")]
+        if facts.total:
+            middle = [*_run(facts, words=words, meter=meter), *_judges(facts, judges)]
         room = width - sum(cell_len(text) for text, _ in (*middle, *tail)) - 2
         if room >= min(cell_len(facts.root), 24):
             return [(f" {cut(facts.root, room)}", "bold"), *middle], tail
@@ -72,6 +83,20 @@ def _run(facts: Facts, *, words: bool, meter: int) -> list[Part]:
     parts.append((gap + clock(facts.seconds), ""))
     if facts.interrupted:
         parts.append((gap + ("cancelled" if words else "✂"), "status-not-evaluated"))
+    return parts
+
+
+def _judges(facts: Facts, form: int) -> list[Part]:
+    """What is to be known of the judges: all of it (2), only what changes how the rest is read (1), or nothing (0)."""
+    full, short = facts.waiting
+    parts: list[Part] = []
+    if form == 2 and facts.judges:
+        parts.append((f"   {facts.judges}", "status-muted"))
+    if form and facts.heuristic:
+        word = f" {HEURISTIC.word}{' judge' if form == 2 else ''}"
+        parts.append((f"  {HEURISTIC.glyph}{word}", HEURISTIC.variable))
+    if form and full:
+        parts.append((f"   {full}" if form == 2 else f"  {short}", "status-not-evaluated"))
     return parts
 
 

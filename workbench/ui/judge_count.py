@@ -1,0 +1,60 @@
+"""How much the judges of the newest run were asked, and what the bar says of that, kept up to date by events."""
+
+import math
+from collections.abc import Iterable
+
+from workbench.events import CaseFinished, CaseRef, Event, JudgeWaits, MetricScored, RunStarted
+from workbench.text import one_line
+from workbench.ui.render.judged import count, is_heuristic, mapping
+
+
+class JudgeCount:
+    """`asked` and `cached` are the calls of the run so far, `heuristic` whether rules judged anything in it."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.cached = 0
+        self.heuristic = False
+        self._cases: dict[CaseRef, tuple[int, int]] = {}
+
+    def apply(self, event: Event) -> None:
+        """Takes in an event. What a case counts in the end replaces what its criteria said before."""
+        match event:
+            case RunStarted():
+                self.asked = self.cached = 0
+                self.heuristic = False
+                self._cases.clear()
+            case MetricScored():
+                self.heuristic = self.heuristic or is_heuristic(event.result)
+                tally = mapping(event.result.details.get("tally"))
+                asked, cached = self._cases.get(event.case, (0, 0))
+                self._set(event.case, asked + count(tally.get("calls")), cached + count(tally.get("cached")))
+            case CaseFinished():
+                self._set(event.case, event.usage.judge_calls, event.usage.judge_calls_cached)
+
+    def _set(self, case: CaseRef, asked: int, cached: int) -> None:
+        before = self._cases.get(case, (0, 0))
+        self._cases[case] = (asked, cached)
+        self.asked += asked - before[0]
+        self.cached += cached - before[1]
+
+    @property
+    def words(self) -> str:
+        """`judge 12 asked, 3 cached`; "" where nobody was asked."""
+        if not self.asked and not self.cached:
+            return ""
+        return f"judge {self.asked:,} asked" + (f", {self.cached:,} cached" if self.cached else "")
+
+
+def waiting_words(waits: Iterable[JudgeWaits], elapsed: float) -> tuple[str, str]:
+    """`gemini-2.5-flash waits 12 s: quota`, of the judge that waits longest, and a shorter form; "" where none does.
+    `elapsed` counts seconds since the run started, as `JudgeWaits.at` does."""
+    left = sorted(((wait.at + wait.seconds - elapsed, wait) for wait in waits), key=lambda pair: -pair[0])
+    if not left or left[0][0] <= 0:
+        return "", ""
+    seconds, wait = left[0]
+    more = sum(rest > 0 for rest, _ in left) - 1
+    name = one_line(wait.model, limit=60) or "a judge"
+    reason = one_line(wait.reason, limit=60)
+    short = f"waits {math.ceil(seconds)} s"
+    return f"{name} {short}{f': {reason}' if reason else ''}{f', {more} more' if more else ''}", short
