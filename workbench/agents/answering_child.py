@@ -84,26 +84,8 @@ class AnsweringChild:
             AnswerOverdueError: the time is over.
             CallRefusedError: it says that it cannot answer.
         """
-        running = self._current or self._start()
-        number = next(self._numbers)
-        answer = running.calls[number] = asyncio.get_running_loop().create_future()
-        sent = False
-        try:
-            await self._until_ready(running)
-            running.process.channel.send(*_frames(number, payload))
-            sent = True
-            async with asyncio.timeout(within):
-                frame = await answer
-        except TimeoutError:
-            self._stop(running, number)
-            raise AnswerOverdueError from None
-        except asyncio.CancelledError:
-            if sent and not answer.done():
-                self._stop(running, number)
-            raise
-        finally:
-            running.calls.pop(number, None)
-            self._tidy(running)
+        while (frame := await self._ask(payload, within))["op"] == "moved":
+            continue
         return _value(frame)
 
     def renew(self) -> None:
@@ -122,6 +104,31 @@ class AnsweringChild:
     def pid(self) -> int | None:
         """The child that the next call goes to, if it is running."""
         return self._current.process.pid if self._current is not None else None
+
+    async def _ask(self, payload: Any, within: float | None) -> Frame:
+        """The frame that ends the call: an answer, or what `_lost` and `_stop` put in its place."""
+        running = self._current or self._start()
+        number = next(self._numbers)
+        answer = running.calls[number] = asyncio.get_running_loop().create_future()
+        sent = False
+        try:
+            await self._until_ready(running)
+            running.process.channel.send(*_frames(number, payload))
+            sent = True
+            async with asyncio.timeout(within):
+                frame: Frame = await answer
+            return frame
+        except TimeoutError:
+            self._stop(running, number)
+            raise AnswerOverdueError from None
+        except asyncio.CancelledError:
+            # Waiting for the answer was cancelled, and with it the answer; where it has come, there is nothing to stop.
+            if sent and answer.cancelled():
+                self._stop(running, number)
+            raise
+        finally:
+            running.calls.pop(number, None)
+            self._tidy(running)
 
     def _start(self) -> _Running:
         lifeline, kept = os.pipe()
@@ -169,8 +176,13 @@ class AnsweringChild:
         running.stopping.add(number)
 
         def look_again() -> None:
-            if number in running.stopping and not running.process.ended.done():
-                self._retire(running)
+            if number not in running.stopping or running.process.ended.done():
+                return
+            self._retire(running)
+            # What came later may never be looked at: where the call blocks the child's loop, it has not even begun.
+            for other, answer in running.calls.items():
+                if other > number and not answer.done():
+                    answer.set_result({"op": "moved"})
 
         asyncio.get_running_loop().call_later(_STOPPED_WITHIN, look_again)
 
