@@ -20,7 +20,6 @@ from workbench.events import (
     CaseFinished,
     CaseRef,
     CaseStarted,
-    JudgeWaits,
     Noticed,
     RunFinished,
     RunStarted,
@@ -69,7 +68,7 @@ class Rescoring:
         context = RunContext(self._options, self._children, self._recorder.put, self._at, secrets, self._environment_of)
         try:
             self._announce()
-            self._limit_judges()
+            context.limit_judges(self._judge_cache)
             configs = [entry.criteria.config for entry in self._plan.entries]
             self._children.scorer.warm({criterion.name for config in configs for criterion in config.criteria})
             await self._score_all(context)
@@ -109,16 +108,6 @@ class Rescoring:
             self._recorder.put(self._writer.notice)
         for notice in plan.notices:
             self._recorder.put(notice)
-
-    def _limit_judges(self) -> None:
-        options = self._options
-        self._children.scorer.begin_run(
-            in_flight=options.in_flight,
-            max_calls=options.max_judge_calls,
-            use_cache=options.use_cache,
-            cache_dir=self._judge_cache,
-            on_wait=lambda model, seconds, reason: self._recorder.put(JudgeWaits(model, self._at(), seconds, reason)),
-        )
 
     def _environment_of(self, agent: str) -> dict[str, Any]:
         if agent not in self._environments:

@@ -18,7 +18,7 @@ from workbench.engine.plan import Plan, PlanEntry
 from workbench.engine.recorder import EventWriter, Publish, Recorder
 from workbench.engine.run_context import RunContext
 from workbench.engine.secrets import Secrets
-from workbench.events import CaseError, CaseFinished, CaseRef, JudgeWaits, Noticed, PlannedCase, RunFinished, RunStarted
+from workbench.events import CaseError, CaseFinished, CaseRef, Noticed, PlannedCase, RunFinished, RunStarted
 
 _FILES_A_CASE = 8
 _FILES_BESIDES = 256
@@ -72,7 +72,7 @@ class Run:
         self._hosts = self._make_hosts()
         try:
             self._announce()
-            self._limit_judges()
+            context.limit_judges(self._judge_cache)
             self._children.scorer.warm(self._criteria())
             await self._run_all(context)
         except Exception:
@@ -125,17 +125,6 @@ class Run:
             self._recorder.put(self._writer.notice)
         for notice in plan.notices:
             self._recorder.put(notice)
-
-    def _limit_judges(self) -> None:
-        options = self._options
-        self._children.scorer.begin_run(
-            in_flight=options.in_flight,
-            max_calls=options.max_judge_calls,
-            use_cache=options.use_cache,
-            cache_dir=self._judge_cache,
-            on_wait=lambda model, seconds, reason: self._recorder.put(JudgeWaits(model, self._at(), seconds, reason)),
-            on_notice=lambda text: self._recorder.put(Noticed("warning", text)),
-        )
 
     def _environment_of(self, agent: str) -> dict[str, Any]:
         """What judges of an agent's cases are asked with. Made when it is first needed: most runs ask nobody."""

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from workbench.engine.children import Children
 from workbench.engine.options import RunOptions
 from workbench.engine.secrets import Secrets
-from workbench.events import Event
+from workbench.events import Event, JudgeWaits, Noticed
 
 
 @dataclass(frozen=True)
@@ -21,3 +22,14 @@ class RunContext:
     at: Callable[[], float]
     secrets: Secrets
     environment_of: Callable[[str], Mapping[str, Any]]
+
+    def limit_judges(self, cache: Path | None) -> None:
+        """Tells the scorer what this run may ask; `cache` is the folder where answers are kept, None: in memory."""
+        self.children.scorer.begin_run(
+            in_flight=self.options.in_flight,
+            max_calls=self.options.max_judge_calls,
+            use_cache=self.options.use_cache,
+            cache_dir=cache,
+            on_wait=lambda model, seconds, reason: self.emit(JudgeWaits(model, self.at(), seconds, reason)),
+            on_notice=lambda text: self.emit(Noticed("warning", text)),
+        )
