@@ -17,6 +17,9 @@ from workbench.model.faults import Fault
 Turn = dict[str, Any]
 
 
+_RUBRIC = {"rubric_id": "a", "rubric_content": {}}
+
+
 @pytest.fixture
 def checked(tmp_path: Path) -> Callable[..., tuple[Fault, ...]]:
     def check(criteria: dict[str, Any], **others: Any) -> tuple[Fault, ...]:
@@ -121,6 +124,55 @@ def test_good_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]]) 
             {"threshold": 1, "judge_model_options": "gemini"},
             'error criteria.hallucinations_v1.judge_model_options: `judge_model_options` is "gemini": '
             "expected an object. ",
+        ),
+        (
+            "final_response_match_v2",
+            {"threshold": 1, "judge_model_options": {"samples": 2}},
+            "error criteria.final_response_match_v2.judge_model_options.samples: unknown key `samples`: ADK refuses "
+            "the criterion. Did you mean `num_samples`?",
+        ),
+        (
+            "final_response_match_v2",
+            {"threshold": 1, "judgeModelOptions": {"numSamples": 2.5}},
+            "error criteria.final_response_match_v2.judge_model_options.num_samples: `num_samples` must be a whole "
+            "number, not the number 2.5. ",
+        ),
+        (
+            "safety_v1",
+            {"threshold": 1, "judge_model_options": {"num_samples": 1}},
+            "warning criteria.safety_v1.judge_model_options: `safety_v1` has no option `judge_model_options`: "
+            "ADK ignores it. ",
+        ),
+        (
+            "hallucinations_v1",
+            {"threshold": 1, "judge_model_options": {"num_samples": 3}},
+            "warning criteria.hallucinations_v1.judge_model_options.num_samples: `num_samples` has no effect here: as "
+            "in ADK, each text is asked about once. Take it out",
+        ),
+        (
+            "rubric_based_tool_use_quality_v1",
+            {"threshold": 1, "rubrics": [{"rubric_id": "a"}]},
+            "error criteria.rubric_based_tool_use_quality_v1.rubrics[0]: `rubric_content` is missing. ",
+        ),
+        (
+            "rubric_based_tool_use_quality_v1",
+            {
+                "threshold": 1,
+                "rubrics": [{"rubricId": "a", "rubricContent": {}}, {"rubric_id": "a", "rubric_content": {}}],
+            },
+            "error criteria.rubric_based_tool_use_quality_v1.rubrics[1]: the rubric id `a` stands here twice. "
+            "Give each rubric an id of its own",
+        ),
+        (
+            "rubric_based_tool_use_quality_v1",
+            {"threshold": 1, "rubric": []},
+            "error criteria.rubric_based_tool_use_quality_v1.rubric: `rubric_based_tool_use_quality_v1` has no option "
+            "`rubric`. Did you mean `rubrics`?",
+        ),
+        (
+            "per_turn_user_simulator_quality_v1",
+            {"threshold": 1, "stop_signal": 5},
+            "error criteria.per_turn_user_simulator_quality_v1.stop_signal: `stop_signal` is 5: expected text. ",
         ),
     ],
 )

@@ -1,0 +1,90 @@
+from typing import Any
+
+import pytest
+
+from tests.metrics.judged.scripts import Bench, event, request, said, samples, turn, verdicts
+from workbench.metrics.base import NotScorableError
+from workbench.metrics.registry import score_asking
+
+NAME = "final_response_match_v2"
+
+
+async def test_three_of_five_decide_and_everything_is_kept() -> None:
+    bench = Bench(verdicts("valid", "valid", "valid"))
+    scored = await score_asking(request(NAME, turn("Paris", user="capital?")), bench)
+    assert (scored.result.status, scored.result.score) == ("passed", 1.0)
+    assert scored.result.details["judge"]["model"] == "scripted"
+    details = scored.turns[0].details
+    assert (details["asked"], details["of"], details["split"]) == (3, 5, False)
+    assert details["votes"] == {"valid": 3, "invalid": 0, "unread": 0}
+    (record,) = details["questions"]
+    assert "Paris" in record["prompt"]
+    assert [reply["verdict"] for reply in record["replies"]] == [{"verdict": "valid", "rationale": "it is valid"}] * 3
+    assert scored.turns[0].reason == "valid by 3 of 3 votes (3 of 5 asked): it is valid"
+
+
+async def test_all_votes_asks_all_and_a_split_is_marked() -> None:
+    bench = Bench(verdicts("valid", "invalid", "valid", "valid", "invalid"), all_votes=True)
+    scored = await score_asking(request(NAME, turn()), bench)
+    assert len(bench.asked) == 5
+    assert scored.turns[0].details["split"]
+    assert scored.turns[0].reason.startswith("valid by 3 of 5 votes (5 asked)")
+
+
+async def test_a_turn_without_a_vote_is_an_error_and_the_rest_keeps_its_score() -> None:
+    def answer(question: Any, sample: int) -> Any:
+        return "no idea" if question.data["user"] == "second" else {"verdict": "valid"}
+
+    scored = await score_asking(request(NAME, turn(), turn(user="second"), options=samples(3)), Bench(answer))
+    assert (scored.result.status, scored.result.score) == ("error", 1.0)
+    assert scored.result.reason == "turn 2: no reply of the judge could be read (3 asked): the reply has no verdict"
+    assert [each.status for each in scored.turns] == ["passed", "error"]
+    (record,) = scored.turns[1].details["questions"]
+    assert [reply["text"] for reply in record["replies"]] == ["no idea"] * 3
+
+
+async def test_failed_calls_do_not_void_a_turn() -> None:
+    scored = await score_asking(request(NAME, turn()), Bench(verdicts("fault", "valid", "valid", "garbage", "valid")))
+    assert (scored.result.status, scored.turns[0].details["votes"]["unread"]) == ("passed", 2)
+    assert scored.turns[0].details["asked"] == 4
+
+
+async def test_what_was_said_on_the_way_belongs_to_both_answers_if_so_wished() -> None:
+    actual = turn("B", event("a", said("A")))
+    expected = {
+        "user_content": {"parts": [{"text": "expected user"}]},
+        "final_response": {"parts": [{"text": "Y"}]},
+        "intermediate_data": {"intermediate_responses": [["a", [{"text": "X"}]]]},
+    }
+    for options, answers in (({}, ("B", "Y")), ({"include_intermediate_responses_in_final": True}, ("A\nB", "X\nY"))):
+        bench = Bench(verdicts("valid", "valid", "valid"))
+        await score_asking(request(NAME, actual, expected=[expected], options=options), bench)
+        data = bench.asked[0][0].data
+        assert (data["response"], data["reference"]) == answers
+        assert data["user"] == "expected user"
+
+
+async def test_an_empty_answer_is_asked_about() -> None:
+    bench = Bench(verdicts("invalid", "invalid", "invalid"))
+    scored = await score_asking(request(NAME, turn(None)), bench)
+    assert (scored.result.status, bench.asked[0][0].data["response"]) == ("failed", "")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"judge_model_options": {"num_samples": 0}},
+        {"judge_model_options": {"samples": 2}},
+        {"include_intermediate_responses_in_final": "maybe"},
+    ],
+)
+async def test_wrong_options_are_refused(options: Any) -> None:
+    with pytest.raises(NotScorableError, match=NAME):
+        await score_asking(request(NAME, turn(), options=options), Bench(verdicts()))
+
+
+async def test_the_judge_gets_the_options_of_the_criterion() -> None:
+    options = {"judge_model_options": {"judge_model": "m", "num_samples": 1, "parallelism_limit": 7}}
+    bench = Bench(verdicts("valid"))
+    await score_asking(request(NAME, turn(), options=options), bench)
+    assert (bench.options.model, bench.options.samples, bench.options.parallel) == ("m", 1, 7)

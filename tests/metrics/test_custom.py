@@ -1,0 +1,226 @@
+"""Custom metrics: the function decides, and what it leaves open is an error. Functions are answered by hand here; the
+last test goes through a real child and ADK's own classes."""
+
+import os
+import sys
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tests.agents.worker.conftest import needs_adk
+from workbench.agents.functions import FunctionFailedError, Functions
+from workbench.judge.environment import JudgeEnvironment
+from workbench.metrics.base import Bench, NotScorableError, ScoreRequest
+from workbench.metrics.custom import function_path, score
+from workbench.model.criteria import Criterion
+
+CONFIG = {"code_config": {"name": "desk.metrics.brief"}}
+
+
+def turn(answer: str, *rubrics: str) -> dict[str, Any]:
+    content = {"role": "model", "parts": [{"text": answer}]}
+    made: dict[str, Any] = {"user_content": {"role": "user", "parts": [{"text": "hi"}]}, "final_response": content}
+    if rubrics:
+        made["rubrics"] = [rubric(name) for name in rubrics]
+    return made
+
+
+def rubric(name: str) -> dict[str, Any]:
+    return {"rubric_id": name, "rubric_content": {"text_property": f"Is it {name}?"}}
+
+
+def request(*answers: str, threshold: float = 0.5, **fields: Any) -> ScoreRequest:
+    turns = tuple(turn(answer) for answer in answers)
+    criterion = Criterion("brief", threshold, threshold, {})
+    return ScoreRequest(
+        **{
+            "criterion": criterion,
+            "expected": turns,
+            "actual": turns,
+            "custom": True,
+            "custom_config": CONFIG,
+            **fields,
+        }
+    )
+
+
+def returned(score: Any, status: str, *turns: tuple[Any, str]) -> dict[str, Any]:
+    listed = [{"score": value, "status": name, "rubrics": []} for value, name in turns]
+    return {"score": score, "status": status, "rubrics": [], "turns": listed, "printed": ""}
+
+
+class OneFunction:
+    """A bench whose functions answer with `result`, or raise it."""
+
+    def __init__(self, result: dict[str, Any] | FunctionFailedError) -> None:
+        self.result = result
+        self.calls: list[tuple[str, str, Mapping[str, Any]]] = []
+
+    def functions(self) -> "OneFunction":
+        return self
+
+    async def call(self, kind: str, path: str, payload: Mapping[str, Any]) -> Any:
+        self.calls.append((kind, path, payload))
+        if isinstance(self.result, FunctionFailedError):
+            raise self.result
+        return self.result
+
+
+def bench(result: dict[str, Any] | FunctionFailedError) -> Bench:
+    return cast(Bench, OneFunction(result))
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "expected", "reason"),
+    [
+        (0.7, "PASSED", "passed", ""),
+        (0.2, "FAILED", "failed", "the function says FAILED"),
+        (0.2, "PASSED", "passed", "the function says PASSED, which decides, though 0.2 < 0.5"),
+        (0.7, "FAILED", "failed", "the function says FAILED, which decides, though 0.7 ≥ 0.5"),
+        (0.7, "NOT_EVALUATED", "not_evaluated", "the function says NOT_EVALUATED"),
+        (0.7, "INFORMATIONAL", "informational", "the function says INFORMATIONAL"),
+    ],
+)
+async def test_the_function_sets_the_status(value: float, status: str, expected: str, reason: str) -> None:
+    scored = await score(request("a"), bench(returned(value, status, (value, status))))
+    assert (scored.result.status, scored.result.score, scored.result.reason) == (expected, value, reason)
+    assert [(each.status, each.score) for each in scored.turns] == [(expected, value)]
+    assert scored.result.details["function"] == "desk.metrics.brief"
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf"), True, "1.0", 10**400])
+@pytest.mark.parametrize("status", ["PASSED", "FAILED", "NOT_EVALUATED", "INFORMATIONAL"])
+async def test_without_a_score_nothing_passes(value: Any, status: str) -> None:
+    scored = await score(request("a"), bench(returned(value, status, (value, "PASSED"))))
+    assert (scored.result.status, scored.result.score) == ("error", None)
+    assert "overall score" in scored.result.reason
+    assert [(each.status, each.score) for each in scored.turns] == [("error", None)]
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "0 per-turn results"), (1, "1 per-turn result"), (3, "3 per-turn results")]
+)
+async def test_a_wrong_number_of_turns_is_named(count: int, words: str) -> None:
+    scored = await score(request("a", "b"), bench(returned(1.0, "PASSED", *[(1.0, "PASSED")] * count)))
+    assert (scored.result.status, scored.result.score) == ("error", 1.0)
+    assert scored.result.reason == f"desk.metrics.brief returned {words} for 2 turns"
+    assert scored.turns == ()
+
+
+async def test_what_does_not_count_may_leave_turns_out() -> None:
+    """As in ADK, which puts empty results in their place."""
+    scored = await score(request("a", "b"), bench(returned(1.0, "INFORMATIONAL")))
+    assert (scored.result.status, scored.turns) == ("informational", ())
+
+
+async def test_an_unknown_status_is_an_error() -> None:
+    scored = await score(request("a"), bench(returned(1.0, "GREAT", (1.0, "GREAT"))))
+    assert (scored.result.status, scored.result.score) == ("error", 1.0)
+    assert scored.result.reason == "desk.metrics.brief returned the status GREAT"
+
+
+async def test_a_failure_says_what_to_do_and_where() -> None:
+    failed = FunctionFailedError("raised", "KeyError: 'x'", "look there", "in brief", "printed so far")
+    scored = await score(request("a"), bench(failed))
+    assert (scored.result.status, scored.result.score) == ("error", None)
+    assert scored.result.reason == "KeyError: 'x' (look there)"
+    assert scored.result.details == {
+        "function": "desk.metrics.brief",
+        "fault": "raised",
+        "traceback": "in brief",
+        "printed": "printed so far",
+    }
+
+
+async def test_the_function_gets_what_adk_gives_it() -> None:
+    functions = OneFunction(returned(1.0, "PASSED", (1.0, "PASSED")))
+    asked = request(
+        "a",
+        expected=(turn("b", "of_the_turn"),),
+        actual=(turn("a", "its_own"),),
+        rubrics=(rubric("of_the_case"),),
+        scenario={"starting_prompt": "hi", "conversation_plan": "greet"},
+        criterion=Criterion("brief", 0.5, {"threshold": 0.5, "limit": 3}, {"limit": 3}),
+    )
+    await score(asked, cast(Bench, functions))
+    ((kind, path, payload),) = functions.calls
+    assert (kind, path) == ("metric", "desk.metrics.brief")
+    assert payload["criterion"] == {"threshold": 0.5, "limit": 3}
+    assert [each["rubric_id"] for each in payload["actual"][0]["rubrics"]] == ["its_own", "of_the_case", "of_the_turn"]
+    assert payload["expected"] == [turn("b", "of_the_turn")]
+    assert payload["scenario"] == asked.scenario
+    assert asked.actual[0]["rubrics"] == [rubric("its_own")]
+
+
+async def test_a_scenario_has_no_reference() -> None:
+    functions = OneFunction(returned(1.0, "PASSED", (1.0, "PASSED")))
+    await score(request("a", expected=None), cast(Bench, functions))
+    assert functions.calls[0][2]["expected"] is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"expected": ()}, "0 turns expected, 1 made"),
+        ({"rubrics": (rubric("twice"), rubric("twice"))}, "turn 1 has the rubric 'twice' twice"),
+        ({"rubrics": (rubric("x"),), "expected": (turn("a", "x"),)}, "turn 1 has the rubric 'x' twice"),
+    ],
+)
+async def test_what_no_function_could_score(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(NotScorableError, match=message):
+        await score(request("a", **fields), bench(returned(1.0, "PASSED", (1.0, "PASSED"))))
+
+
+@pytest.mark.parametrize(
+    ("config", "path"),
+    [
+        ({"code_config": {"name": "a.b"}}, "a.b"),
+        ({"codeConfig": {"name": "a.b"}}, "a.b"),
+        ({}, ""),
+        ({"code_config": "a.b"}, ""),
+        ({"code_config": {"name": None}}, ""),
+    ],
+)
+def test_the_path_in_the_config(config: dict[str, Any], path: str) -> None:
+    assert function_path(config) == path
+
+
+SHORT = """
+from google.adk.evaluation.eval_metrics import EvalStatus
+from google.adk.evaluation.evaluator import EvaluationResult, PerInvocationResult
+
+def brief(metric, actual, expected, scenario):
+    results = []
+    for invocation in actual:
+        length = len(invocation.final_response.parts[0].text)
+        status = EvalStatus.PASSED if length <= metric.criterion.limit else EvalStatus.FAILED
+        results.append(PerInvocationResult(actual_invocation=invocation, score=1 / length, eval_status=status))
+    worst = min(results, key=lambda result: result.score)
+    return EvaluationResult(
+        overall_score=worst.score, overall_eval_status=worst.eval_status, per_invocation_results=results
+    )
+"""
+
+
+@needs_adk
+async def test_with_a_real_function(tmp_path: Path) -> None:
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "desk" / "metrics.py").write_text(textwrap.dedent(SHORT), encoding="utf-8")
+    root, folder = str(tmp_path), str(tmp_path / "desk")
+    functions = Functions(JudgeEnvironment("key", dict(os.environ), sys.executable, root, folder, root))
+
+    class Real:
+        def functions(self) -> Functions:
+            return functions
+
+    criterion = Criterion("brief", 0.2, {"threshold": 0.2, "limit": 2}, {"limit": 2})
+    try:
+        scored = await score(request("a", "abcd", criterion=criterion), cast(Bench, Real()))
+    finally:
+        await functions.close()
+    assert (scored.result.status, scored.result.score) == ("failed", 0.25)
+    assert scored.result.reason == "the function says FAILED, which decides, though 0.25 ≥ 0.2"
+    assert [(each.status, each.score) for each in scored.turns] == [("passed", 1.0), ("failed", 0.25)]
