@@ -10,7 +10,7 @@ from collections.abc import Mapping
 _NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST = 8
 _HEADER = re.compile(
-    r"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\?[\"']?\s*[:=,]\s*\\?b?[\"']?)"
+    r"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\?[\"']?\s*[:=,]\s*\\?(?:b(?=[\"']))?[\"']?)"
     r"((?:bearer|basic|token|digest|negotiate)\s+[^\s\"',;}\\]+|[^\s\"',;}\\]{4,})",
     re.IGNORECASE,
 )

@@ -1,0 +1,117 @@
+"""Kept answers on disk."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.judge.cache import Cache, key_of
+
+KEY = key_of({"prompt": "Is it so?"})
+ANSWER = {"text": "yes", "input_tokens": 3}
+
+
+def file_of(folder: Path) -> Path:
+    return folder / KEY[:2] / f"{KEY}.json"
+
+
+async def written(folder: Path, faults: list[str]) -> Cache:
+    cache = Cache(folder, faults.append)
+    cache.put(KEY, ANSWER)
+    await cache.close()
+    return cache
+
+
+async def test_a_file_each_readable_for_the_user_only(tmp_path: Path) -> None:
+    faults: list[str] = []
+    await written(tmp_path / "judge", faults)
+    file = file_of(tmp_path / "judge")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert Cache(tmp_path / "judge", faults.append).get(KEY) == ANSWER
+    assert faults == []
+
+
+async def test_an_answer_is_there_before_it_is_written(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, print)
+    cache.put(KEY, ANSWER)
+    assert cache.get(KEY) == ANSWER
+    await cache.close()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"[]",
+        b"null",
+        b"[" * 100_000,
+        json.dumps({"version": 1, "key": KEY, "answer": ["yes"]}).encode(),
+        json.dumps({"version": 1, "key": KEY}).encode(),
+        json.dumps({"version": 99, "key": KEY, "answer": ANSWER}).encode(),
+        json.dumps({"version": 1, "key": "another", "answer": ANSWER}).encode(),
+    ],
+)
+async def test_a_damaged_file_counts_as_not_there_and_is_replaced(tmp_path: Path, content: bytes) -> None:
+    await written(tmp_path, [])
+    file_of(tmp_path).write_bytes(content)
+    cache = Cache(tmp_path, print)
+    assert cache.get(KEY) is None
+    cache.put(KEY, ANSWER)
+    await cache.close()
+    assert Cache(tmp_path, print).get(KEY) == ANSWER
+
+
+async def test_a_folder_that_cannot_be_written_costs_one_warning(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file where a folder should be")
+    faults: list[str] = []
+    cache = Cache(tmp_path / "taken", faults.append)
+    for number in range(5):
+        cache.put(key_of({"prompt": number}), ANSWER)
+    await cache.close()
+    assert len(faults) == 1
+    assert str(tmp_path / "taken") in faults[0]
+    assert cache.get(key_of({"prompt": 3})) == ANSWER, "kept for as long as the process lives"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+async def test_a_read_only_folder_is_read(tmp_path: Path) -> None:
+    await written(tmp_path, [])
+    tmp_path.chmod(0o500)
+    faults: list[str] = []
+    cache = Cache(tmp_path, faults.append)
+    assert cache.get(KEY) == ANSWER
+    cache.put(key_of({"prompt": "another"}), ANSWER)
+    await cache.close()
+    tmp_path.chmod(0o700)
+    assert len(faults) == 1
+
+
+async def test_without_a_folder_answers_last_as_long_as_the_process() -> None:
+    cache = Cache(None, print)
+    cache.put(KEY, ANSWER)
+    assert cache.get(KEY) == ANSWER
+    await cache.close()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(), JSON))
+def test_a_key_does_not_depend_on_the_order(parts: dict[str, object]) -> None:
+    assert key_of(dict(reversed(parts.items()))) == key_of(parts)
+    assert len(key_of(parts)) == 64
+
+
+@given(st.text(), st.text())
+def test_other_parts_have_another_key(one: str, other: str) -> None:
+    assert (key_of({"prompt": one}) == key_of({"prompt": other})) == (one == other)

@@ -1,0 +1,104 @@
+"""The queue of one model, by a clock that passes when somebody sleeps."""
+
+import asyncio
+
+import pytest
+
+from tests.judge.clocks import Clock
+from tests.judge.conftest import Waits
+from workbench.judge.answering import JudgeCallError
+from workbench.judge.pauses import Lane
+
+
+def full(retry_after: float | None = None) -> JudgeCallError:
+    return JudgeCallError("quota", "the quota is used up", "429", retry_after, retryable=True)
+
+
+@pytest.fixture
+async def lane(clock: Clock, waits: Waits) -> Lane:
+    return Lane("m", clock.patience(), waits)
+
+
+async def settle() -> None:
+    """Lets everything run that can."""
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+
+async def test_many_refusals_at_once_are_one_pause(lane: Lane, clock: Clock, waits: Waits) -> None:
+    since = clock.now()
+    assert all(lane.refused(since, full(10.0)) for _ in range(50))
+    assert waits.told == [("m", 10.0, "429")]
+    assert not lane.enter()
+    await lane.opened()
+    assert waits.told[-1] == ("m", 0.0, "")
+    assert clock.slept == [10.0]
+
+
+async def test_a_longer_wait_that_comes_later_counts(lane: Lane, clock: Clock, waits: Waits) -> None:
+    lane.refused(clock.now(), full(10.0))
+    lane.refused(clock.now() - 1, full(40.0))
+    assert [seconds for _, seconds, _ in waits.told] == [10.0, 40.0]
+    started = clock.now()
+    await lane.opened()
+    assert clock.now() >= started + 40
+
+
+async def test_after_a_pause_one_goes_first_and_each_answer_lets_one_more_through(lane: Lane, clock: Clock) -> None:
+    lane.refused(clock.now(), full(1.0))
+    await lane.opened()
+    assert [lane.enter(), lane.enter()] == [True, False]
+    lane.answered()
+    assert [lane.enter(), lane.enter()] == [True, False]
+    for _ in range(2):
+        lane.leave()
+        lane.answered()
+    assert [lane.enter() for _ in range(5)] == [True, True, True, True, False]
+
+
+async def test_pauses_in_a_row_without_an_answer_come_to_an_end(lane: Lane, clock: Clock, waits: Waits) -> None:
+    again = []
+    for _ in range(5):
+        await lane.opened()
+        clock.time += 1
+        again.append(lane.refused(clock.now(), full()))
+        await settle()
+    assert again == [True, True, True, True, False]
+    with pytest.raises(JudgeCallError, match="quota"):
+        await lane.opened()
+    assert [seconds for _, seconds, _ in waits.told] == [4.0, 0.0, 8.0, 0.0, 16.0, 0.0, 32.0, 0.0]
+
+
+async def test_an_answer_between_pauses_starts_the_count_again(lane: Lane, clock: Clock) -> None:
+    for _ in range(20):
+        await lane.opened()
+        clock.time += 1
+        assert lane.refused(clock.now(), full(1.0))
+        await settle()
+        lane.answered()
+
+
+async def test_who_waits_is_told_when_nothing_comes_any_more(lane: Lane, clock: Clock) -> None:
+    lane.refused(clock.now(), full(10.0))
+    waiting = asyncio.create_task(lane.opened())
+    await asyncio.sleep(0)
+    lane.refused(clock.now(), full(86_400.0))
+    with pytest.raises(JudgeCallError, match="quota"):
+        await waiting
+
+
+async def test_a_day_later_one_may_try(lane: Lane, clock: Clock) -> None:
+    assert not lane.refused(clock.now(), full(86_400.0))
+    clock.time += 86_401
+    await lane.opened()
+    assert lane.enter()
+
+
+async def test_a_cancelled_wait_leaves_the_queue_as_it_was(lane: Lane, clock: Clock) -> None:
+    lane.refused(clock.now(), full(10.0))
+    waiting = [asyncio.create_task(lane.opened()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert [task.cancelled() for task in waiting] == [True, False, False]
+    assert lane.enter()

@@ -1,0 +1,56 @@
+"""Keys taken out of messages."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.judge.scrub import Scrubber
+
+SECRET = "sk-0123456789abcdef"
+SCRUB = Scrubber(
+    {"OPENAI_API_KEY": SECRET, "LONGER_TOKEN": SECRET + "-and-more", "PLACE": "Lisbon-Portugal", "PIN_KEY": "1234"}
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SECRET,
+        f"401: bad key {SECRET}.",
+        f"GET https://x.test/v1?key={SECRET}&alt=sse",
+        f"{{'x-goog-api-key': '{SECRET}'}}",
+        f"<Headers([('authorization', 'Bearer {SECRET}')])>",
+        f'{{"Authorization": "Bearer {SECRET}"}}',
+    ],
+)
+def test_a_known_secret_is_nowhere(text: str) -> None:
+    assert SECRET not in SCRUB(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://x.test/v1?key=unknown-to-us-123&alt=sse",
+        "{'x-goog-api-key': 'unknown-to-us-123'}",
+        "x-api-key: unknown-to-us-123",
+        "('authorization', 'Bearer unknown-to-us-123')",
+        "authorization: Basic unknown-to-us-123",
+        "token Bearer unknown-to-us-123 refused",
+    ],
+)
+def test_what_headers_and_addresses_carry_is_secret_too(text: str) -> None:
+    assert "unknown-to-us-123" not in SCRUB(text)
+
+
+def test_the_name_of_the_secret_is_said_and_other_words_stay() -> None:
+    assert SCRUB(f"{SECRET} in Lisbon-Portugal, PIN 1234") == "[secret OPENAI_API_KEY] in Lisbon-Portugal, PIN 1234"
+    assert SCRUB(f"{SECRET}-and-more") == "[secret LONGER_TOKEN]"
+
+
+@given(st.text(), st.text())
+def test_no_text_around_it_saves_a_secret(before: str, after: str) -> None:
+    assert SECRET not in SCRUB(before + SECRET + after)
+
+
+def test_a_message_has_an_end() -> None:
+    assert len(SCRUB("x" * 1_000_000)) < 3_000
