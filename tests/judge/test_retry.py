@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.judge.retry import Patience, retry_after, timeout_of
+from workbench.judge.retry import Patience, attempts_of, retry_after, timeout_of
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -58,3 +58,11 @@ def test_back_off_doubles_up_to_a_limit_less_up_to_a_half() -> None:
 def test_the_time_out_of_the_environment(value: str, seconds: float) -> None:
     assert timeout_of({"AGENT_WORKBENCH_JUDGE_TIMEOUT": value}, 60.0) == seconds
     assert timeout_of({}, 60.0) == 60.0
+
+
+@pytest.mark.parametrize(
+    ("value", "attempts"), [("2", 2), (" 12 ", 12), ("0", 5), ("-1", 5), ("many", 5), ("", 5), ("2.5", 5), ("9999", 5)]
+)
+def test_the_environment_may_set_the_attempts(value: str, attempts: int) -> None:
+    assert attempts_of({"AGENT_WORKBENCH_JUDGE_ATTEMPTS": value}, 5) == attempts
+    assert attempts_of({}, 5) == 5

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 TIMEOUT_VARIABLE = "AGENT_WORKBENCH_JUDGE_TIMEOUT"
+ATTEMPTS_VARIABLE = "AGENT_WORKBENCH_JUDGE_ATTEMPTS"
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s?")
 
 
@@ -49,6 +50,12 @@ def timeout_of(values: Mapping[str, str], default: float) -> float:
     except ValueError:
         return default
     return seconds if math.isfinite(seconds) and seconds > 0 else default
+
+
+def attempts_of(values: Mapping[str, str], default: int) -> int:
+    """How many attempts the environment allows for a question; `default` where it sets no number above 0."""
+    given = values.get(ATTEMPTS_VARIABLE, "").strip()
+    return int(given) if given.isdecimal() and len(given) < 4 and int(given) > 0 else default
 
 
 def retry_after(value: str, now: datetime | None = None) -> float | None:
