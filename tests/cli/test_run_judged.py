@@ -1,0 +1,471 @@
+"""Judged criteria from the shell's side: the program as a process, a judge behind a scripted Gemini server."""
+
+import json
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.cli.projects import Project, case, lines_with, statuses
+from tests.services.scripted_gemini import (
+    FAULTS,
+    Asked,
+    Reply,
+    ScriptedGemini,
+    called,
+    failed,
+    malformed,
+    quota,
+    reset,
+    said,
+    truncated,
+)
+from workbench.cli.report import json_schema
+
+KEY = "dummy-key-of-the-judge-4711"
+MATCH = "final_response_match_v2"
+RUBRICS = "rubric_based_final_response_quality_v1"
+CLAIMS = "hallucinations_v1"
+VALID = said(json.dumps({"reasoning": "Both say the same.", "verdict": "valid"}))
+INVALID = said(json.dumps({"reasoning": "The day differs.", "verdict": "invalid"}))
+ORDER_DESK = '''
+from google.adk.agents import LlmAgent
+
+
+def find_order(id: str) -> dict:
+    """Looks an order up."""
+    return {"id": id, "status": "shipped on Monday"}
+
+
+root_agent = LlmAgent(
+    name="order_desk", model="gemini-2.5-flash", instruction="You run the desk of a shop.", tools=[find_order]
+)
+'''
+
+
+def judged(*names: str, samples: int = 5, threshold: float = 0.5, **options: Any) -> dict[str, Any]:
+    """A config with these criteria, all with the same judge."""
+    judge = {"judge_model_options": {"judge_model": "gemini-2.5-flash", "num_samples": samples, **options}}
+    rubrics = [{"rubric_id": "day", "rubric_content": {"text_property": "The answer names the day."}}]
+    return {
+        "criteria": {
+            name: {"threshold": threshold, **judge, **({"rubrics": rubrics} if name == RUBRICS else {})}
+            for name in names
+        }
+    }
+
+
+def environment(server: ScriptedGemini | None, **more: str) -> dict[str, str]:
+    """All that tells the program where its judge is; nothing of the machine's own."""
+    blank = dict.fromkeys(("GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT"), "")
+    where = {"GOOGLE_API_KEY": "", "GOOGLE_GEMINI_BASE_URL": ""}
+    if server is not None:
+        where = {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": server.url}
+    return {**blank, **where, "NO_GCE_CHECK": "true", **more}
+
+
+@pytest.fixture
+def judge() -> Iterator[ScriptedGemini]:
+    """A judge that finds everything valid, unless its `answer` is set."""
+    with ScriptedGemini(lambda asked: VALID) as server:
+        yield server
+
+
+def run(
+    project: Project, server: ScriptedGemini | None, *words: str, **more: str
+) -> "tuple[subprocess.CompletedProcess[str], dict[str, Any]]":
+    """A run of everything, plain lines on standard output, and its report; the key is nowhere."""
+    report, junit = project.root / "report.json", project.root / "junit.xml"
+    report.unlink(missing_ok=True)
+    done = project.run(
+        "run", ".", "--json", str(report), "--junit", str(junit), *words, environment=environment(server, **more)
+    )
+    written = json.loads(report.read_text())
+    if done.returncode != 2:
+        jsonschema.validate(written, json_schema())
+    assert_nowhere(KEY, project, done)
+    return done, written
+
+
+def assert_nowhere(secret: str, project: Project, done: "subprocess.CompletedProcess[str]") -> None:
+    """The secret is in nothing that was printed, and in no file that was written."""
+    assert secret not in done.stdout
+    assert secret not in done.stderr
+    for file in project.root.rglob("*"):
+        if file.is_file() and file.name != ".env":
+            assert secret.encode() not in file.read_bytes(), file
+
+
+def metric(report: Mapping[str, Any], name: str, eval_id: str | None = None) -> dict[str, Any]:
+    found = [item for item in report["cases"] if eval_id in (None, item["eval_id"])]
+    return next(item for item in found[0]["metrics"] if item["name"] == name)
+
+
+def turn_metric(report: Mapping[str, Any], name: str, eval_id: str | None = None) -> dict[str, Any]:
+    found = [item for item in report["cases"] if eval_id in (None, item["eval_id"])]
+    return next(item for item in found[0]["invocations"][0]["metrics"] if item["name"] == name)
+
+
+def shop(asked: Asked) -> Reply:
+    """The agent's model and its judge in one: both are asked at the same address."""
+    prompt = asked.prompt
+    if "You run the desk of a shop." in prompt and "JSON object" not in prompt:
+        if "shipped on Monday" in prompt:
+            return said("Your parcel left on Monday. It comes tomorrow.")
+        return called("find_order", {"id": "A-7"})
+    if "Cut a text into its sentences" in prompt:
+        return said(json.dumps({"sentences": ["Your parcel left on Monday.", "It comes tomorrow."]}))
+    if "made things up" in prompt:
+        assert "shipped on Monday" in prompt, "the tool's result is evidence"
+        labels = [(1, "supported", "shipped on Monday"), (2, "unsupported", "")]
+        claims = [
+            {
+                "number": number,
+                "rationale": "as the tool says",
+                "supporting_excerpt": excerpt,
+                "contradicting_excerpt": "",
+                "label": label,
+            }
+            for number, label, excerpt in labels
+        ]
+        return said(json.dumps({"claims": claims}))
+    if '"day"' in prompt:
+        return said(json.dumps({"verdicts": [{"id": "day", "rationale": "It says Monday.", "verdict": "yes"}]}))
+    return VALID
+
+
+def test_a_real_agent_and_its_judges(project: Project) -> None:
+    pytest.importorskip("google.adk", reason="an LlmAgent needs google-adk")
+    project.write("order_desk/__init__.py", "from . import agent\n")
+    project.write("order_desk/agent.py", ORDER_DESK)
+    project.evalset(case("late", "Where is A-7?", "It left on Monday."), path="order_desk/late.evalset.json")
+    project.write("order_desk/test_config.json", judged(MATCH, RUBRICS, CLAIMS, threshold=0.6))
+    with ScriptedGemini(shop) as server:
+        done, report = run(project, server)
+        assert (done.returncode, statuses(report)) == (1, {"late": "failed"})
+        assert lines_with(done.stdout, ["FAIL"]) == [
+            f"FAIL order_desk/late/late {MATCH}=1.0>=0.6 {RUBRICS}=1.0>=0.6 {CLAIMS}=0.5<0.6"
+        ]
+        assert len(server.asked) == 2 + 3 + 3 + 2, "the agent's two, three of five votes twice, both of the claims"
+        assert all(asked.request.headers["x-goog-api-key"] == KEY for asked in server.asked)
+        usage = report["cases"][0]["usage"]
+        assert (usage["judge_calls"], usage["judge_calls_cached"]) == (8, 0)
+        assert (usage["judge_input_tokens"], usage["judge_output_tokens"]) == (800, 160)
+        assert (usage["model_calls"], usage["input_tokens"]) == (2, 200), "the agent's own are counted apart"
+        tally = metric(report, MATCH)["details"]["tally"]
+        assert {name: tally[name] for name in ("calls", "cached", "input_tokens")} == {
+            "calls": 3,
+            "cached": 0,
+            "input_tokens": 300,
+        }
+        texts = turn_metric(report, CLAIMS)["details"]["texts"]
+        assert [item["label"] for item in texts[0]["sentences"]] == ["supported", "unsupported"]
+        assert texts[0]["sentences"][0]["source"]["name"] == "find_order"
+        assert turn_metric(report, MATCH)["details"]["votes"] == {"valid": 3, "invalid": 0, "unread": 0}
+        assert "Judged with 8 calls" in done.stdout
+        assert server.url in done.stdout, "an address that is not Google's is shown"
+        asked = len(server.asked)
+        done, again = run(project, server)
+        assert len(server.asked) == asked + 2, "only the agent asks"
+    assert lines_with(done.stdout, ["FAIL"]) == [
+        f"FAIL order_desk/late/late {MATCH}=1.0>=0.6(cached) {RUBRICS}=1.0>=0.6(cached) {CLAIMS}=0.5<0.6(cached)"
+    ]
+    usage = again["cases"][0]["usage"]
+    assert (usage["judge_calls"], usage["judge_calls_cached"], usage["judge_input_tokens"]) == (0, 8, 0)
+
+
+def test_votes_are_asked_for_until_they_decide_and_all_on_demand(project: Project, judge: ScriptedGemini) -> None:
+    project.evalset(case("good"))
+    project.write("echo/test_config.json", judged(MATCH))
+    votes = iter([INVALID, VALID, VALID, INVALID, VALID])
+    judge.answer = lambda asked: next(votes)
+    done, report = run(project, judge)
+    assert (done.returncode, statuses(report)) == (0, {"good": "passed"})
+    assert len(judge.asked) == 5, "three, then the one that decides, and the last one"
+    details = turn_metric(report, MATCH)["details"]
+    assert (details["asked"], details["of"], details["split"]) == (5, 5, True)
+    assert f"{MATCH}=1.0>=0.5(split)" in done.stdout
+    judge.answer = lambda asked: VALID
+    done, report = run(project, judge, "--no-cache", "--all-votes")
+    assert len(judge.asked) == 10
+    assert turn_metric(report, MATCH)["details"]["votes"]["valid"] == 5
+    done, report = run(project, judge)
+    assert len(judge.asked) == 10, "what was asked anew has taken the place of what was kept"
+    assert turn_metric(report, MATCH)["details"]["split"] is False
+
+
+def test_repeats_are_asked_for_each(project: Project, judge: ScriptedGemini) -> None:
+    """Whether a judge wavers is seen over repeats: each of them is a question of its own."""
+    project.evalset(case("good"))
+    project.write("echo/test_config.json", judged(MATCH, samples=1))
+    _, report = run(project, judge, "--runs", "3")
+    assert len(judge.asked) == 3
+    assert report["summary"] == {"total": 3, "passed": 3, "failed": 0, "error": 0, "not_evaluated": 0}
+
+
+def test_without_a_key_nothing_is_asked_and_the_line_that_helps_is_shown(project: Project) -> None:
+    project.evalset(case("good"))
+    config = judged(MATCH)
+    config["criteria"]["response_match_score"] = 0.8
+    project.write("echo/test_config.json", config)
+    done, report = run(project, None)
+    assert (done.returncode, statuses(report)) == (3, {"good": "not_evaluated"})
+    assert f"{MATCH}=not_evaluated" in done.stdout
+    for text in (metric(report, MATCH)["reason"], done.stdout):
+        assert "GOOGLE_API_KEY" in text
+        assert ".env" in text
+    done, report = run(project, None, "--allow-not-evaluated")
+    assert (done.returncode, statuses(report)) == (0, {"good": "passed"})
+
+
+REFUSALS: dict[str, tuple[Reply, str]] = {
+    "bad_key": (failed(400, message="API key not valid. Please pass a valid API key."), "GOOGLE_API_KEY"),
+    "forbidden": (failed(403), "403"),
+    "no_model": (failed(404), "judge_model"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refusal_says_what_to_correct_and_is_no_pass(name: str, project: Project, judge: ScriptedGemini) -> None:
+    reply, hint = REFUSALS[name]
+    judge.answer = lambda asked: VALID if "You said good day" in asked.prompt else reply
+    project.evalset(case("bad"), case("good", "good day"))
+    project.write("echo/test_config.json", judged(MATCH, samples=1))
+    done, report = run(project, judge)
+    assert (done.returncode, statuses(report)) == (3, {"bad": "error", "good": "passed"})
+    error = report["cases"][0]["error"]
+    assert error["kind"] == "judge"
+    assert error["message"].startswith(f"{MATCH}: turn 1: ")
+    assert hint in error["message"]
+    assert f"ERROR echo/talk/bad {MATCH}=error judge: {MATCH}: turn 1" in done.stdout
+    assert len(judge.asked) == 2, "what cannot go well is not tried again"
+
+
+def test_what_passes_by_itself_costs_an_attempt_and_no_verdict(project: Project, judge: ScriptedGemini) -> None:
+    faults = {"torn": malformed(), "short": truncated(), "cut off": reset(), "broken": failed(500)}
+    left = set(faults)
+
+    def answer(asked: Asked) -> Reply:
+        hit = next((word for word in sorted(left) if f"You said {word}" in asked.prompt), None)
+        if hit is None:
+            return VALID
+        left.discard(hit)
+        return faults[hit]
+
+    judge.answer = answer
+    project.evalset(*(case(word, word) for word in faults))
+    project.write("echo/test_config.json", judged(MATCH, samples=1))
+    done, report = run(project, judge)
+    assert (done.returncode, set(statuses(report).values())) == (0, {"passed"})
+    assert len(judge.asked) == 8
+    for item in report["cases"]:
+        assert item["usage"]["judge_calls"] == 1, "attempts are not calls"
+        reply = turn_metric(report, MATCH, item["eval_id"])["details"]["questions"][0]["replies"][0]
+        assert reply["attempts"] == 2
+
+
+def test_a_quota_pauses_the_queue_and_says_so(project: Project, judge: ScriptedGemini) -> None:
+    replies = iter([quota("1")])
+    judge.answer = lambda asked: next(replies, VALID)
+    project.evalset(case("good"))
+    project.write("echo/test_config.json", judged(MATCH, samples=1))
+    began = time.monotonic()
+    done, report = run(project, judge)
+    assert time.monotonic() - began > 1.0
+    assert (done.returncode, statuses(report)) == (0, {"good": "passed"})
+    assert "gemini-2.5-flash asked us to wait 1 s: 429" in done.stderr
+    journal = next((project.root / ".workbench" / "runs").rglob("events.jsonl")).read_text()
+    assert journal.count('"JudgeWaits"') == 2, "it pauses, and goes on"
+
+
+def test_a_quota_that_is_used_up_is_an_error_of_that_kind(project: Project, judge: ScriptedGemini) -> None:
+    judge.answer = lambda asked: quota("86400")
+    project.evalset(case("one"), case("two", "two"))
+    project.write("echo/test_config.json", judged(MATCH, samples=1))
+    done, report = run(project, judge)
+    assert (done.returncode, set(statuses(report).values())) == (3, {"error"})
+    assert [item["error"]["kind"] for item in report["cases"]] == ["quota", "quota"]
+    assert "the next run asks only for the rest" in report["cases"][0]["error"]["hint"]
+
+
+PERSISTENT: dict[str, tuple[str, str]] = {
+    # fault of the server → what the user reads of it
+    "breaks_schema": ("no verdict", "word for word"),
+    "blocked": ("PROHIBITED_CONTENT", "Another judge_model"),
+    "stopped": ("SAFETY", "Another judge_model"),
+    "no_candidates": ("", ""),
+    "empty": ("empty", "word for word"),
+    "cut": ("", ""),
+    "malformed": ("JSON", ""),
+    "truncated": ("", "asks only for the rest"),
+    "reset": ("", "asks only for the rest"),
+    "drip": ("no answer within 1 s", "asks only for the rest"),
+}
+
+
+def test_whatever_is_wrong_with_a_judge_the_run_goes_on_and_nothing_is_passed(
+    project: Project, judge: ScriptedGemini
+) -> None:
+    """All at once, for each is tried several times."""
+
+    def answer(asked: Asked) -> Reply:
+        hit = re.search(r"You said (\w+)", asked.prompt)
+        return FAULTS[hit[1]]() if hit and hit[1] in PERSISTENT else VALID
+
+    judge.answer = answer
+    project.evalset(case("good"), *(case(name, name) for name in PERSISTENT))
+    config = judged(MATCH, samples=1)
+    config["criteria"]["response_match_score"] = 0.8
+    project.write("echo/test_config.json", config)
+    done, report = run(project, judge, AGENT_WORKBENCH_JUDGE_TIMEOUT="1", AGENT_WORKBENCH_JUDGE_ATTEMPTS="2")
+    assert done.returncode == 3
+    assert statuses(report) == {"good": "passed", **dict.fromkeys(PERSISTENT, "error")}
+    for item in report["cases"]:
+        name = item["eval_id"]
+        if name == "good":
+            continue
+        words, hint = PERSISTENT[name]
+        assert item["error"]["kind"] == "judge", name
+        assert item["error"]["message"].startswith(f"{MATCH}: turn 1: "), name
+        assert words in item["error"]["message"], (name, item["error"]["message"])
+        assert hint in item["error"]["hint"], (name, item["error"])
+        assert metric(report, MATCH, name)["status"] == "error"
+        assert metric(report, "response_match_score", name)["status"] == "passed", "the others are shown"
+        replies = turn_metric(report, MATCH, name)["details"]["questions"][0]["replies"]
+        assert len(replies) == 1
+        assert replies[0]["verdict"] is None
+
+
+def test_of_several_samples_one_that_fails_does_not_void_the_turn(project: Project, judge: ScriptedGemini) -> None:
+    replies = iter([VALID, said("I would rather not say."), VALID])
+    judge.answer = lambda asked: next(replies, VALID)
+    project.evalset(case("good"))
+    project.write("echo/test_config.json", judged(MATCH, samples=3))
+    done, report = run(project, judge)
+    assert (done.returncode, statuses(report)) == (0, {"good": "passed"})
+    votes = turn_metric(report, MATCH)["details"]["votes"]
+    assert votes["valid"] == 2
+    assert len(judge.asked) <= 3
+
+
+def test_a_limit_of_calls_is_kept_and_leaves_the_rest_unjudged(project: Project, judge: ScriptedGemini) -> None:
+    project.evalset(*(case(f"case_{number}", f"number {number}") for number in range(4)))
+    project.write("echo/test_config.json", judged(MATCH, samples=1))
+    done, report = run(project, judge, "--max-judge-calls", "2", "--concurrency", "1")
+    assert len(judge.asked) == 2
+    assert done.returncode == 3
+    assert report["summary"] == {"total": 4, "passed": 2, "failed": 0, "error": 0, "not_evaluated": 2}
+    left = next(item for item in report["cases"] if item["status"] == "not_evaluated")
+    assert "--max-judge-calls 2 is reached" in left["metrics"][0]["reason"]
+    assert "--max-judge-calls 2 is reached" in done.stdout
+    done, report = run(project, judge, "--max-judge-calls", "2")
+    assert (done.returncode, report["summary"]["passed"]) == (0, 4), "what is kept costs nothing"
+    assert len(judge.asked) == 4
+
+
+def test_two_agents_ask_with_a_key_of_their_own(project: Project) -> None:
+    keys = {"echo": "dummy-key-of-echo-0001", "other": "dummy-key-of-other-0002"}
+    with ScriptedGemini(lambda asked: VALID) as one, ScriptedGemini(lambda asked: INVALID) as two:
+        project.write("other/agent.py", (project.root / "echo" / "agent.py").read_text())
+        for name, server in (("echo", one), ("other", two)):
+            lines = [f"GOOGLE_API_KEY={keys[name]}", f"GOOGLE_GEMINI_BASE_URL={server.url}"]
+            project.write(f"{name}/.env", "\n".join(lines) + "\n")
+            project.write(f"{name}/test_config.json", judged(MATCH, samples=1))
+            project.evalset(case(name, "hello", "hi"), path=f"{name}/talk.evalset.json")
+        plain = {name: value for name, value in environment(None).items() if value}
+        done = project.run("run", ".", "--json", "-", environment=plain)
+        report = json.loads(done.stdout)
+        assert statuses(report) == {"echo": "passed", "other": "failed"}
+        assert [asked.request.headers["x-goog-api-key"] for asked in one.asked] == [keys["echo"]]
+        assert [asked.request.headers["x-goog-api-key"] for asked in two.asked] == [keys["other"]]
+    for key in keys.values():
+        assert_nowhere(key, project, done)
+
+
+def test_a_judge_sees_what_the_agent_said_and_nobody_else_a_secret_in_it(
+    project: Project, judge: ScriptedGemini
+) -> None:
+    secret = "sesame-opens-the-shop-99"
+    judge.answer = lambda asked: said(json.dumps({"reasoning": f"It says {secret}.", "verdict": "valid"}))
+    project.evalset(case("leaks", "the word", "You said what?"))
+    project.write(
+        "echo/agent.py",
+        'import os\n\ndef root_agent(message, session):\n    return "It is " + os.environ["SHOP_PASSWORD"]\n',
+    )
+    project.write("echo/test_config.json", judged(MATCH, samples=1))
+    done, report = run(project, judge, "--print-detailed-results", SHOP_PASSWORD=secret)
+    assert secret in judge.asked[0].prompt, "it is judged as it is"
+    assert statuses(report) == {"leaks": "passed"}
+    assert_nowhere(secret, project, done)
+    assert "[secret SHOP_PASSWORD]" in done.stdout
+
+
+def test_detailed_results_show_the_votes(project: Project, judge: ScriptedGemini) -> None:
+    project.evalset(case("good"))
+    project.write("echo/test_config.json", judged(MATCH))
+    done, _ = run(project, judge, "--print-detailed-results")
+    assert "3 of 3 asked of 5" in done.stdout
+    assert "Both say the same." in done.stdout
+    assert "You check the work of an AI agent" not in done.stdout
+
+
+def test_cancelled_while_it_is_judged_it_ends_at_once(project: Project, judge: ScriptedGemini) -> None:
+    came = threading.Event()
+
+    def slow(asked: Asked) -> Reply:
+        came.set()
+        return VALID.after(60)
+
+    judge.answer = slow
+    project.evalset(case("good"))
+    config = judged(MATCH, samples=1)
+    config["criteria"]["response_match_score"] = 0.8
+    project.write("echo/test_config.json", config)
+    process = project.start("run", ".", "--json", "report.json", environment=environment(judge))
+    assert came.wait(30)
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert time.monotonic() - began < 10
+    assert process.returncode == 130
+    report = json.loads((project.root / "report.json").read_text())
+    assert report["cases"][0]["error"]["kind"] == "cancelled"
+    assert metric(report, "response_match_score")["status"] == "passed", "what was scored is kept"
+
+
+def test_a_function_of_the_project_judges(project: Project) -> None:
+    project.evalset(case("good"), case("bad", "other", "nothing"))
+    project.write("judges.py", JUDGES)
+    project.write("echo/test_config.json", judged(MATCH, judge_model="python:judges:compare", samples=1))
+    done, report = run(project, None)
+    assert statuses(report) == {"good": "passed", "bad": "failed"}, done.stderr
+    assert "python:judges:compare" in done.stdout
+
+
+JUDGES = '''
+import json
+
+
+def compare(question):
+    """Judges by equality."""
+    data = question["data"]
+    same = data["response"] == data["reference"]
+    return json.dumps({"reasoning": "compared", "verdict": "valid" if same else "invalid"})
+'''
+
+
+def test_state_is_kept_where_it_was_asked_for(project: Project, judge: ScriptedGemini, tmp_path: Path) -> None:
+    project.evalset(case("good"))
+    project.write("echo/test_config.json", judged(MATCH, samples=1))
+    run(project, judge, "--state-dir", str(project.root / "state"))
+    assert list((project.root / "state" / "cache" / "judge").rglob("*.json"))
+    assert not (project.root / ".workbench").exists()
