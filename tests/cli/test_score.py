@@ -251,3 +251,86 @@ def test_the_state_can_lie_elsewhere(project: Project, tmp_path_factory: pytest.
 def test_help_names_the_command(project: Project) -> None:
     assert "score" in project.run("--help").stdout
     assert "`last`" in project.run("score", "--help").stdout
+
+
+JUDGES = """
+import json, os, pathlib
+
+def _asked(sign):
+    with open(os.environ["CALLS"], "a") as calls:
+        calls.write(sign)
+
+def strict(asked):
+    _asked("s")
+    return json.dumps({"verdict": "invalid", "reasoning": os.environ.get("MARK", "no .env")})
+
+def kind(asked):
+    _asked("k")
+    return {"verdict": "valid", "reasoning": "it is kind"}
+"""
+
+
+class Judged:
+    """A project with two judges, and what they were asked so far: a letter a call."""
+
+    def __init__(self, project: Project, folder: Path) -> None:
+        self.project = project
+        self.calls = folder / "calls"
+        self.environment = {"CALLS": str(self.calls), "XDG_CONFIG_HOME": str(folder / "settings")}
+        project.evalset(GOOD, BAD)
+        project.write("echo/__init__.py", "")
+        project.write("echo/judges.py", JUDGES)
+        project.write("echo/.env", "MARK=from the agent's own file\n")
+        for name in ("strict", "kind"):
+            options = {"judge_model": f"python:echo.judges:{name}"}
+            criterion = {"threshold": 0.5, "judge_model_options": options}
+            project.write(f"{name}.json", {"criteria": {"final_response_match_v2": criterion}})
+
+    def do(self, *words: str) -> tuple[int, dict[str, Any], str]:
+        """Exit code, report, and what judges were asked for it."""
+        self.calls.write_text("")
+        done = self.project.run(*words, "--json", "-", environment=self.environment)
+        return done.returncode, json.loads(done.stdout), self.calls.read_text()
+
+
+@pytest.fixture
+def judged(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Judged:
+    return Judged(project, tmp_path_factory.mktemp("beside"))
+
+
+def test_another_judge_is_asked_once_and_with_the_environment_of_the_agent(judged: Judged) -> None:
+    code, report, calls = judged.do("run", ".", "--config", "kind.json")
+    assert (code, calls) == (0, "kkkkkk")
+    judged.project.write("echo/agent.py", NO_AGENT)
+    code, report, calls = judged.do("score", "last", "--config", "strict.json")
+    assert (code, calls) == (1, "ssssss"), "three of five votes decide, in each of two cases"
+    metric = report["cases"][0]["metrics"][0]
+    assert metric["details"]["judge"]["model"] == "python:echo.judges:strict"
+    assert "from the agent's own file" in metric["reason"]
+    assert report["cases"][0]["usage"]["judge_calls"] == 3
+
+
+def test_what_was_answered_is_not_asked_again_unless_told_so(judged: Judged) -> None:
+    judged.do("run", ".", "--config", "kind.json")
+    code, report, calls = judged.do("score", "last", "--config", "kind.json")
+    assert (code, calls) == (0, "")
+    assert [item["usage"]["judge_calls_cached"] for item in report["cases"]] == [3, 3]
+    code, report, calls = judged.do("score", "last", "--config", "kind.json", "--no-cache")
+    assert (code, calls) == (0, "kkkkkk")
+    code, report, calls = judged.do("score", "last", "--config", "kind.json", "--no-cache", "--all-votes")
+    assert (code, calls) == (0, "kkkkkkkkkk")
+    code, report, calls = judged.do("score", "last", "--config", "strict.json", "--max-judge-calls", "0")
+    assert (code, calls, report["summary"]["not_evaluated"]) == (3, "", 2)
+
+
+def test_a_price_table_makes_money_of_calls(judged: Judged, tmp_path_factory: pytest.TempPathFactory) -> None:
+    settings = Path(judged.environment["XDG_CONFIG_HOME"]) / "agent-workbench" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('[prices]\ncurrency = "EUR"\n"python:echo.judges:kind" = { input = 0, output = 0 }\nodd = 3\n')
+    _, report, _ = judged.do("run", ".", "--config", "kind.json")
+    assert (report["judge_cost"], report["currency"]) == (0.0, "EUR")
+    assert report["cases"][0]["usage"]["judge_cost"] == 0.0
+    assert report["cases"][0]["metrics"][0]["details"]["tally"]["cost"] == 0.0
+    done = judged.project.run("score", "last", "--config", "strict.json", environment=judged.environment)
+    assert 'warning: config.toml: prices."odd" must be a table' in done.stderr
+    assert "Judged with 6 calls, cost not known" in done.stdout
