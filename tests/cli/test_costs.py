@@ -1,0 +1,83 @@
+"""What judges cost, in the report and in the summary."""
+
+import json
+from typing import Any
+
+import jsonschema
+
+from tests.cli.stores import feed, ref, started
+from workbench.cli.report import build_report, json_schema, to_bytes
+from workbench.cli.summary import summary_lines
+from workbench.events import CaseFinished, CaseStarted, MetricResult, MetricScored, RunFinished, RunStarted, Usage
+from workbench.prices import Price, Prices
+from workbench.store import Store
+
+PRICES = Prices({"gemini-2.5-flash": Price(0.30, 2.50)}, "EUR")
+ONE, TWO = ref("one"), ref("two")
+
+
+def judged(calls: int, cached: int, read: int, written: int, model: str = "gemini-2.5-flash") -> MetricResult:
+    tally = {"calls": calls, "cached": cached, "input_tokens": read, "output_tokens": written, "seconds": 1.0}
+    return MetricResult("final_response_match_v2", "passed", 1.0, 0.8, "", {"judge": {"model": model}, "tally": tally})
+
+
+def store(*results: MetricResult, scored_from: str = "") -> Store:
+    """A run of one case a result."""
+    refs = [ONE, TWO][: len(results)]
+    start = started(refs)
+    events: list[Any] = [RunStarted(start.run_id, start.root, start.started, start.cases, scored_from)]
+    for case, result in zip(refs, results, strict=True):
+        tally = result.details["tally"]
+        usage = Usage(0, 0, 0, *(tally[key] for key in ("calls", "cached", "input_tokens", "output_tokens")))
+        events += [
+            CaseStarted(case, 0.0, (), {}),
+            MetricScored(case, result),
+            CaseFinished(case, "passed", None, 1.0, usage),
+        ]
+    return feed(events, [RunFinished(1.0)])
+
+
+def report(of: Store, prices: Prices) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(to_bytes(build_report(of, prices)))
+    jsonschema.validate(data, json_schema(), cls=jsonschema.Draft202012Validator)
+    return data
+
+
+def said(of: Store, prices: Prices = PRICES) -> str:
+    return "\n".join(map(str, summary_lines(of, prices)))
+
+
+def test_money_for_case_criterion_and_run() -> None:
+    run = store(judged(5, 1, 1_000_000, 100_000), judged(1, 0, 10_000, 0))
+    data = report(run, PRICES)
+    assert [case["usage"]["judge_cost"] for case in data["cases"]] == [0.55, 0.003]
+    assert data["cases"][0]["metrics"][0]["details"]["tally"]["cost"] == 0.55
+    assert (data["judge_cost"], data["currency"]) == (0.553, "EUR")
+    assert data["cases"][0]["usage"]["judge_input_tokens"] == 1_000_000
+    assert "Judged with 6 calls (1 more answer kept from earlier), 1,010,000 tokens in, 100,000 out, 0.55 EUR" in said(
+        run
+    )
+
+
+def test_where_one_price_is_missing_the_sum_is_not_known() -> None:
+    run = store(judged(5, 0, 1_000_000, 100_000), judged(1, 0, 10_000, 0, "other/model"))
+    data = report(run, PRICES)
+    assert [case["usage"]["judge_cost"] for case in data["cases"]] == [0.55, None]
+    assert (data["judge_cost"], data["currency"]) == (None, "EUR")
+    assert "cost not known" in said(run)
+
+
+def test_without_a_table_no_money_is_named() -> None:
+    run = store(judged(5, 0, 1_000_000, 100_000))
+    data = report(run, Prices())
+    assert (data["judge_cost"], data["currency"], data["cases"][0]["usage"]["judge_cost"]) == (None, None, None)
+    assert "cost" not in data["cases"][0]["metrics"][0]["details"]["tally"]
+    assert "Judged with 5 calls, 1,000,000 tokens in, 100,000 out\n" in said(run, Prices())
+
+
+def test_kept_answers_cost_nothing() -> None:
+    run = store(judged(0, 5, 0, 0), scored_from="run \x1b[31m")
+    assert report(run, PRICES)["judge_cost"] == 0.0
+    assert "Judged with 0 calls (5 answers kept from earlier), 0.00 EUR" in said(run)
+    assert "The transcripts are those of run run ␛[31m." in said(run)
+    assert report(run, PRICES)["scored_from"] == "run \x1b[31m"
