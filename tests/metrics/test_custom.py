@@ -1,9 +1,10 @@
 """Custom metrics: the function decides, and what it leaves open is an error. Functions are answered by hand here; the
 last test goes through a real child and ADK's own classes."""
 
+import json
 import os
+import re
 import sys
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -188,39 +189,33 @@ def test_the_path_in_the_config(config: dict[str, Any], path: str) -> None:
     assert function_path(config) == path
 
 
-SHORT = """
-from google.adk.evaluation.eval_metrics import EvalStatus
-from google.adk.evaluation.evaluator import EvaluationResult, PerInvocationResult
-
-def brief(metric, actual, expected, scenario):
-    results = []
-    for invocation in actual:
-        length = len(invocation.final_response.parts[0].text)
-        status = EvalStatus.PASSED if length <= metric.criterion.limit else EvalStatus.FAILED
-        results.append(PerInvocationResult(actual_invocation=invocation, score=1 / length, eval_status=status))
-    worst = min(results, key=lambda result: result.score)
-    return EvaluationResult(
-        overall_score=worst.score, overall_eval_status=worst.eval_status, per_invocation_results=results
-    )
-"""
-
-
 @needs_adk
-async def test_with_a_real_function(tmp_path: Path) -> None:
-    (tmp_path / "desk").mkdir()
-    (tmp_path / "desk" / "metrics.py").write_text(textwrap.dedent(SHORT), encoding="utf-8")
-    root, folder = str(tmp_path), str(tmp_path / "desk")
+async def test_the_example_of_the_page(tmp_path: Path, repository: Path) -> None:
+    page = (repository / "docs" / "python-functions.md").read_text(encoding="utf-8")
+    example = re.findall(r"```python\n(from google.*?)```", page, re.DOTALL)
+    config = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    written = json.loads(config[0])
+    path = function_path(written["custom_metrics"]["brief"])
+    (tmp_path / "my_agent").mkdir()
+    (tmp_path / "my_agent" / "metrics.py").write_text(example[0], encoding="utf-8")
+    root, folder = str(tmp_path), str(tmp_path / "my_agent")
     functions = Functions(JudgeEnvironment("key", dict(os.environ), sys.executable, root, folder, root))
 
     class Real:
         def functions(self) -> Functions:
             return functions
 
-    criterion = Criterion("brief", 0.2, {"threshold": 0.2, "limit": 2}, {"limit": 2})
+    value = written["criteria"]["brief"]
+    asked = request(
+        "a",
+        "b" * 800,
+        criterion=Criterion("brief", value["threshold"], value, {"limit": value["limit"]}),
+        custom_config={"code_config": {"name": path}},
+    )
     try:
-        scored = await score(request("a", "abcd", criterion=criterion), cast(Bench, Real()))
+        scored = await score(asked, cast(Bench, Real()))
     finally:
         await functions.close()
     assert (scored.result.status, scored.result.score) == ("failed", 0.25)
-    assert scored.result.reason == "the function says FAILED, which decides, though 0.25 ≥ 0.2"
     assert [(each.status, each.score) for each in scored.turns] == [("passed", 1.0), ("failed", 0.25)]
+    assert scored.result.reason == "the function says FAILED"

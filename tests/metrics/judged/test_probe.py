@@ -1,0 +1,85 @@
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.metrics.judged.scripts import Bench
+from workbench.judge.base import Question
+from workbench.metrics.judged.probe import KINDS, items, report, run_probes
+
+RIGHT: dict[str, Callable[[Any], Any]] = {
+    "final_response_match": lambda right: {"reasoning": "", "verdict": right},
+    "user_message": lambda right: {"reasoning": "", "verdict": right},
+    "rubrics": lambda right: {"verdicts": [{"id": each, "verdict": word} for each, word in right.items()]},
+    "sentences": lambda right: {"sentences": right},
+    "claims": lambda right: {"claims": [{"number": number, "label": label} for number, label in enumerate(right, 1)]},
+}
+
+
+def _perfect() -> Callable[[Question, int], Any]:
+    """Knows every item by its question's prompt."""
+    known = {
+        rules.question(item).prompt: json.dumps(RIGHT[kind](item["right"]))
+        for kind, rules in KINDS.items()
+        for item in items(kind)
+    }
+    return lambda question, sample: known[question.prompt]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_items_are_enough_and_different(kind: str) -> None:
+    found = items(kind)
+    assert 8 <= len(found) <= 12
+    assert len({item["id"] for item in found}) == len(found)
+    assert all(item["about"] and item["right"] for item in found)
+    assert len({json.dumps(item["right"]) for item in found}) > 1
+
+
+async def test_a_judge_that_is_always_right_gets_all_of_them() -> None:
+    results = await run_probes(Bench(_perfect()))
+    assert [result.id for result in results if not result.agrees] == []
+    assert report(results).count("right\n") == len(KINDS)
+
+
+async def test_misses_are_told_with_what_was_right() -> None:
+    results = await run_probes(Bench(lambda question, sample: {"verdict": "valid"}), ["user_message"])
+    wrong = [item["id"] for item in items("user_message") if item["right"] == "invalid"]
+    assert [result.id for result in results if not result.agrees] == wrong
+    assert 'should be "invalid", got "valid"' in report(results)
+    unread = await run_probes(Bench(lambda question, sample: "\x1b[2J?"), ["claims"])
+    assert "the reply has no labels" in report(unread)
+    assert "0 of" in report(unread)
+
+
+def test_without_a_key_the_command_says_what_is_missing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "workbench.metrics.judged.probe", "--model", "gemini-2.5-flash"],
+        cwd=tmp_path,
+        env={"PATH": "", "HOME": str(tmp_path), "NO_GCE_CHECK": "true"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "GOOGLE_API_KEY" in done.stderr
+
+
+def test_a_python_judge_can_be_probed(tmp_path: Path) -> None:
+    module = 'def judge(question):\n    return \'{"reasoning": "x", "verdict": "valid"}\'\n'
+    (tmp_path / "my_judge.py").write_text(module, encoding="utf-8")
+    command = ("-m", "workbench.metrics.judged.probe", "--model", "python:my_judge:judge")
+    done = subprocess.run(
+        [sys.executable, *command, "--kind", "final_response_match"],
+        cwd=tmp_path,
+        env={"PATH": "", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    right = sum(item["right"] == "valid" for item in items("final_response_match"))
+    assert f"final_response_match: {right} of {len(items('final_response_match'))} right" in done.stdout
