@@ -1,6 +1,8 @@
 """A Python function as a judge, through a real child."""
 
+import json
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -64,6 +66,16 @@ async def test_text_is_the_answer(judge: PythonFunction) -> None:
 async def test_data_is_written_as_json(judge: PythonFunction) -> None:
     assert await ask(judge, "structured") == '{"kind": "rubrics", "asked": "Is it short?", "rubrics": ["short"]}'
     assert await ask(judge, "schema") == "object"
+
+
+async def test_the_example_of_the_page(judge: PythonFunction, repository: Path, tmp_path: Path) -> None:
+    page = (repository / "docs" / "python-functions.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(import re.*?)```", page, re.DOTALL)
+    (tmp_path / "desk" / "page.py").write_text(example, encoding="utf-8")
+    for response, verdict in (("It is 12.", "valid"), ("It is 13.", "invalid")):
+        question = Question("final_response_match", "…", None, {"user": "?", "response": response, "reference": "12"})
+        answer = await judge.answer(question, JudgeOptions("python:desk.page:same_number"), 1)
+        assert json.loads(answer.text or "")["verdict"] == verdict
 
 
 @pytest.mark.parametrize(
