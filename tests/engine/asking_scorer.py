@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,11 @@ SCRIPT = {
 
 async def score_asking(request: ScoreRequest, bench: Any) -> Scored:
     await SCRIPT.get(request.criterion.options["do"], act)(request, bench)
+    if request.criterion.options["do"] == "flood":
+        bench.tally = Tally(3)
+        text = "word " * 4_000_000
+        turn = MetricResult(request.criterion.name, "passed", 1.0, 0.5, "", {"text": text})
+        return Scored(replace(turn, details={"judge": {"model": "gemini"}, "text": text}), (turn,))
     limits = bench.desk.limits
     seen = {
         "cancelled": sorted(_CANCELLED),

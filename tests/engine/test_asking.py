@@ -94,6 +94,18 @@ async def test_limits_are_those_of_the_newest_run(children: Children) -> None:
     assert (await details(children))["limits"][1] == 3
 
 
+async def test_another_scorer_does_not_get_the_whole_budget_again(children: Children) -> None:
+    limit(children, max_calls=10)
+    await details(children, ask("count"), ask("count", "ask_2"))
+    assert children.scorer.pid is not None
+    os.kill(children.scorer.pid, signal.SIGKILL)
+    while children.scorer.pid is not None:
+        await asyncio.sleep(0)
+    assert (await details(children))["limits"][1] == 10 - 2 * 3
+    limit(children, max_calls=10)
+    assert (await details(children))["limits"][1] == 10, "a new run has its own"
+
+
 async def test_a_custom_metric_is_handed_on_with_its_definition(children: Children) -> None:
     custom = {"ask": {"code_config": {"name": "desk.metrics.polite"}}}
     case = conversation(ask())
@@ -219,6 +231,16 @@ async def test_a_question_that_calculates_without_end_is_given_up(
     scored = await children.scorer.score(conversation(CALLS, ask("hang")), lambda one: None)
     assert summary(scored) == [(CALLS.name, "passed"), ("ask", "error")]
     assert "SIGKILL" in scored[1].result.reason
+
+
+async def test_an_explanation_that_is_too_large_leaves_the_verdict_and_who_judged(children: Children) -> None:
+    scored = await children.scorer.score(conversation(ask("flood")), lambda one: None)
+    assert summary(scored) == [("ask", "passed")]
+    details = scored[0].result.details
+    assert details["judge"] == {"model": "gemini"}
+    assert details["tally"]["calls"] == 3
+    assert "left_out" in details
+    assert scored[0].turns[0].details == {}
 
 
 async def test_closing_does_not_wait_for_judges(children: Children) -> None:

@@ -121,3 +121,14 @@ def test_the_quick_look_never_misses_one(secret: str, before: str, after: str, n
     assert secrets.touch(json.dumps(to_json(event)))
     if not nested:
         assert secret not in secrets.clean(event).acted["text"] or secret in "[secret THE_KEY]"
+
+
+def test_a_secret_in_json_in_json_is_known_too() -> None:
+    """A tool that returns JSON as text, in a question to a judge, which writes results as JSON."""
+    secret = 'BEGIN "KEY"\nabcdefgh\\ü\nEND'
+    secrets = Secrets([{"DESK_KEY": secret}])
+    text = json.dumps({"result": json.dumps({"key": secret})}, ensure_ascii=False)
+    assert secrets.touch(json.dumps({"prompt": text}))
+    cleaned = secrets.clean_text(text)
+    assert "abcdefgh" not in cleaned
+    assert "[secret DESK_KEY]" in cleaned

@@ -65,7 +65,8 @@ def reply(number: int, index: int, scored: Scored) -> bytes:
         return encode({**message, **_plain(scored)})
     except FrameTooLargeError as error:
         # The verdict counts; its explanation is too large for anybody to read.
-        bare = dataclasses.replace(scored.result, details={"left_out": f"the explanation: {error}"})
+        kept = {key: value for key, value in scored.result.details.items() if key in ("judge", "tally")}
+        bare = dataclasses.replace(scored.result, details={**kept, "left_out": f"the explanation: {error}"})
         turns = tuple(dataclasses.replace(turn, details={}) for turn in scored.turns)
         return encode({**message, **_plain(Scored(bare, turns))})
 

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,6 +122,8 @@ class Scorer:
         self._limits: Frame | None = None
         self._on_wait: OnWait = lambda model, seconds, reason: None
         self._on_notice: Callable[[str], None] = lambda text: None
+        self._calls: Counter[int] = Counter()
+        """Calls that the run has made, by the number they were made for: another child has so many fewer."""
         self._told: set[str] = set()
         """What the running child knows: keys of environments, and "" for the limits of the run."""
 
@@ -156,6 +159,7 @@ class Scorer:
         }
         self._on_wait = on_wait
         self._on_notice = on_notice
+        self._calls.clear()
         self._told.discard("")
 
     async def score(self, conversation: Conversation, on_scored: OnScored) -> list[Scored]:
@@ -233,7 +237,8 @@ class Scorer:
         """What the child must know before it asks in this environment, as far as it does not yet."""
         if "" not in self._told and self._limits is not None:
             self._told.add("")
-            yield self._limits
+            most = self._limits["max_calls"]
+            yield {**self._limits, "max_calls": None if most is None else max(0, most - self._calls.total())}
         if environment["key"] not in self._told:
             self._told.add(environment["key"])
             yield {"op": "environment", **environment}
@@ -259,6 +264,8 @@ class Scorer:
             case _:
                 line = self._lines.get(frame.get("id", 0))
                 if line is not None:
+                    # Of a line, the tally counts what was asked so far.
+                    self._calls[line.number] = (frame.get("tally") or {}).get("calls", self._calls[line.number])
                     line.on_frame(frame)
         self._start_clock()
 
@@ -267,6 +274,7 @@ class Scorer:
         if request is None:
             return
         result = MetricResult(**frame["result"])
+        self._calls[frame["id"]] += (result.details.get("tally") or {}).get("calls", 0)
         if request.take(frame["index"], Scored(result, tuple(MetricResult(**turn) for turn in frame["turns"]))):
             del self._open[frame["id"]]
 

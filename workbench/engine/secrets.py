@@ -41,12 +41,14 @@ class Secrets:
             for name, value in values.items()
             if len(value) >= _SHORTEST and _NAME.search(name)
         }
-        # As it stands, and as it is spelled inside JSON that an agent made of it (a key file has line breaks).
-        named |= {
-            json.dumps(value, ensure_ascii=ascii_only)[1:-1]: name
-            for value, name in named.items()
-            for ascii_only in (False, True)
-        }
+        # As it stands, as it is spelled inside JSON that an agent made of it (a key file has line breaks), and inside
+        # JSON in JSON: what a tool returned as text, in a question to a judge.
+        for _ in range(2):
+            named |= {
+                json.dumps(value, ensure_ascii=ascii_only)[1:-1]: name
+                for value, name in named.items()
+                for ascii_only in (False, True)
+            }
         # The longest first, so that a secret that holds another one is replaced as a whole.
         self._values = sorted(named.items(), key=lambda item: -len(item[0]))
         written = {json.dumps(value)[1:-1] for value in named}
