@@ -15,6 +15,7 @@ from workbench.engine.children import Children
 from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import Plan, PlanEntry
+from workbench.engine.preflight import preflight
 from workbench.engine.recorder import EventWriter, Publish, Recorder
 from workbench.engine.run_context import RunContext
 from workbench.engine.secrets import Secrets
@@ -64,14 +65,14 @@ class Run:
         """Runs until everything is decided, or as far as `stop` and `cancel` let it. Children of the run are gone when
         it returns; cancelling the task that awaits it kills them."""
         environments = [setting.environment.values for setting in self._plan.agents.values()]
-        secrets = await asyncio.to_thread(Secrets, environments)
+        secrets, ahead = await asyncio.gather(asyncio.to_thread(Secrets, environments), self._look_ahead())
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
         self._began = time.monotonic()
         _allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
         context = RunContext(self._options, self._children, self._recorder.put, self._at, secrets, self._environment_of)
         self._hosts = self._make_hosts()
         try:
-            self._announce()
+            self._announce(ahead)
             context.limit_judges(self._judge_cache)
             self._children.scorer.warm(self._criteria())
             await self._run_all(context)
@@ -116,14 +117,21 @@ class Run:
             for name, setting in agents.items()
         }
 
-    def _announce(self) -> None:
+    async def _look_ahead(self) -> list[Noticed]:
+        """What can be said before the first case. Whatever goes wrong in it, the run itself can go on."""
+        try:
+            return await asyncio.to_thread(preflight, self._plan, self._options)
+        except Exception:
+            return [Noticed("error", "the look at what is going to run failed", traceback.format_exc())]
+
+    def _announce(self, ahead: list[Noticed]) -> None:
         plan = self._plan
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         cases = tuple(PlannedCase(entry.ref, plan.config_file(entry), entry.criteria_source) for entry in plan.entries)
         self._recorder.put(RunStarted(plan.run_id, str(plan.root), started, cases))
         if self._writer is not None and self._writer.notice is not None:
             self._recorder.put(self._writer.notice)
-        for notice in plan.notices:
+        for notice in (*plan.notices, *ahead):
             self._recorder.put(notice)
 
     def _environment_of(self, agent: str) -> dict[str, Any]:

@@ -1,10 +1,13 @@
 """Which names a Jinja template uses, without rendering it."""
 
+from functools import lru_cache
+
 
 class TemplateFaultError(ValueError):
     """A text that is no Jinja template; the message says why and on which of its lines."""
 
 
+@lru_cache(maxsize=64)
 def names_in(template: str) -> frozenset[str]:
     """The names that must come from outside: what ADK looks at in a simulator's own instructions.
 

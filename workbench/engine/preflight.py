@@ -1,0 +1,294 @@
+"""One look at a plan before its first case: what will not be evaluated and the line that would change that, who judges
+and where, which criteria have nothing to judge, and how many calls are to come.
+
+Nothing is asked and nothing is imported for it; one cause is one notice, however many cases it has.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.engine.judge_calls import (
+    RUBRIC_TYPES,
+    Span,
+    criterion_calls,
+    options_of,
+    simulator_calls,
+    total,
+    turns_of_scenario,
+)
+from workbench.engine.judge_environment import judge_environment
+from workbench.engine.options import RunOptions
+from workbench.engine.plan import Plan
+from workbench.engine.scenario_case import Obstacle, defaults_apply, obstacle, who_plays
+from workbench.events import Noticed
+from workbench.judge.availability import shown_or_none, who_judges
+from workbench.judge.base import JudgeIdentity, NotAvailableError
+from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.vertex import WHO as SERVICE
+from workbench.judge.vertex import vertex_access
+from workbench.metrics.registry import known
+from workbench.model.criteria import CriteriaConfig, Criterion
+from workbench.model.evalset import BrokenCaseError, EvalCase
+from workbench.simulation.config import read_simulator
+from workbench.simulation.scenario import STOP_SIGNAL
+
+LOOKED_AT = 2000
+"""Cases that are looked at one by one: the look must not hold up a large run. The rest are taken to be like these."""
+_QUALITY = "per_turn_user_simulator_quality_v1"
+_NAMES_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A case of the plan, repeats left aside. `config_file` names its config in sentences, "" for the defaults."""
+
+    agent: str
+    file: str
+    case: EvalCase
+    config: CriteriaConfig
+    config_file: str
+
+    @property
+    def rubrics(self) -> list[dict[str, Any]]:
+        """Those of the case and of its turns."""
+        turns = (turn.get("rubrics") or () for turn in self.case.turns or ())
+        return [*self.case.rubrics, *(rubric for own in turns for rubric in own)]
+
+
+EnvironmentOf = Callable[[str], JudgeEnvironment]
+
+
+def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
+    """The notices for a plan. Reads cases of the files that the plan has open, so not for an event loop's thread."""
+    environments = {name: JudgeEnvironment(**judge_environment(setting)) for name, setting in plan.agents.items()}
+    entries = [entry for entry in plan.entries if entry.blocked is None and entry.ref.repeat == 1]
+    cases = []
+    for entry in entries[:LOOKED_AT]:
+        try:
+            case = entry.entry.document.case(entry.index if entry.index is not None else -1)
+        except (BrokenCaseError, IndexError):
+            continue  # The case itself will say so.
+        config_file = plan.config_file(entry) or ""
+        cases.append(Looked(entry.ref.agent, entry.ref.evalset_file, case, entry.config, config_file))
+    scale = len(entries) / max(1, min(len(entries), LOOKED_AT))
+    return list(notices(cases, environments.__getitem__, options, scale))
+
+
+def notices(
+    cases: Sequence[Looked], environment_of: EnvironmentOf, options: RunOptions, scale: float = 1.0
+) -> Iterator[Noticed]:
+    """The same for cases at hand; the run has `scale` times as many."""
+    sight = _Sight(cases, environment_of, options)
+    yield from sight.missing()
+    yield from sight.not_played()
+    yield from sight.judges()
+    yield from _idle_criteria(cases)
+    yield from _stop_signals(cases)
+    yield from _untyped_rubrics(cases)
+    yield from _spoken_messages(cases)
+    yield from _calls_to_come(sight.calls().times(options.runs), scale, options)
+
+
+class _Sight:
+    """Who can be asked for what. Each agent's judges are looked up once."""
+
+    def __init__(self, cases: Sequence[Looked], environment_of: EnvironmentOf, options: RunOptions) -> None:
+        self._cases = cases
+        self._environment_of = environment_of
+        self._options = options
+        self._known: dict[tuple[str, str], JudgeIdentity | NotAvailableError] = {}
+        self._obstacles = [self._obstacle(item) for item in cases]
+
+    def missing(self) -> Iterator[Noticed]:
+        """Criteria for which nobody can be asked."""
+        causes: dict[tuple[str, str], list[tuple[Looked, str]]] = defaultdict(list)
+        for item, found in zip(self._cases, self._obstacles, strict=True):
+            for criterion in _asking(item) if found is None else ():
+                who = self._who(item.agent, criterion)
+                if isinstance(who, NotAvailableError):
+                    causes[str(who), who.hint].append((item, criterion.name))
+        for (cause, hint), affected in causes.items():
+            names = _listed(dict.fromkeys(name for _, name in affected))
+            yield Noticed("warning", f"{names} will not be evaluated in {_where(affected)}: {cause}", hint)
+
+    def not_played(self) -> Iterator[Noticed]:
+        """Simulated conversations that will not take place."""
+        causes: dict[tuple[str, str], list[tuple[Looked, str]]] = defaultdict(list)
+        for item, found in zip(self._cases, self._obstacles, strict=True):
+            if found is not None:
+                causes[found.error.message, found.error.hint].append((item, ""))
+        for (cause, hint), affected in causes.items():
+            yield Noticed("warning", f"{_where(affected)} with a simulated user will not be played: {cause}", hint)
+
+    def judges(self) -> Iterator[Noticed]:
+        """Judges of whom something must be said: rules instead of a model, an address that is not the service's own."""
+        used: dict[JudgeIdentity, dict[str, None]] = defaultdict(dict)
+        for item, found in zip(self._cases, self._obstacles, strict=True):
+            for criterion in _asking(item) if found is None else ():
+                who = self._who(item.agent, criterion)
+                if isinstance(who, JudgeIdentity):
+                    used[who][criterion.name] = None
+            player = self._player(item) if found is None else None
+            if player is not None:
+                used[player]["simulated users"] = None
+        for identity, names in used.items():
+            if identity.kind == "heuristic":
+                yield Noticed("info", f"{_listed(names)}: the judge is {identity.model}, {identity.note}")
+            if identity.base_url:
+                yield Noticed("info", f"{identity.model} is asked at {identity.base_url} ({_listed(names)})")
+
+    def calls(self) -> Span:
+        """What will be asked, in one execution of each case."""
+        return total(
+            self._calls(item) for item, found in zip(self._cases, self._obstacles, strict=True) if found is None
+        )
+
+    def _calls(self, item: Looked) -> Span:
+        simulator = read_simulator(item.config.user_simulator_config)
+        scenario = item.case.scenario is not None
+        turns = turns_of_scenario(simulator) if scenario else Span(*[len(item.case.turns or ())] * 2)
+        spans = [
+            criterion_calls(criterion, turns, item.rubrics, all_votes=self._options.all_votes)
+            for criterion in _asking(item)
+            if isinstance(self._who(item.agent, criterion), JudgeIdentity)
+        ]
+        return total([*spans, simulator_calls(simulator) if scenario else Span()])
+
+    def _obstacle(self, item: Looked) -> Obstacle | None:
+        if item.case.scenario is None:
+            return None
+        return obstacle(item.config, item.case.scenario, self._environment_of(item.agent))
+
+    def _player(self, item: Looked) -> JudgeIdentity | None:
+        if item.case.scenario is None:
+            return None
+        simulator = read_simulator(item.config.user_simulator_config)
+        try:
+            return who_plays(simulator, self._environment_of(item.agent))
+        except NotAvailableError:
+            return None  # Not needed either, or the case would have an obstacle.
+
+    def _who(self, agent: str, criterion: Criterion) -> JudgeIdentity | NotAvailableError:
+        options = options_of(criterion)
+        service = known()[criterion.name].needs_service
+        key = agent, "" if service else options.model
+        if key not in self._known:
+            environment = self._environment_of(agent)
+            try:
+                self._known[key] = _service(environment.values) if service else who_judges(options, environment)
+            except NotAvailableError as error:
+                self._known[key] = error
+        return self._known[key]
+
+
+def _service(values: Mapping[str, str]) -> JudgeIdentity:
+    return JudgeIdentity(SERVICE, "gemini", base_url=shown_or_none(vertex_access(values).base_url))
+
+
+def _asking(item: Looked) -> Iterator[Criterion]:
+    """The criteria that ask a judge or the service about this case."""
+    for criterion in item.config.criteria:
+        info = known().get(criterion.name)
+        if info is None or criterion.name in item.config.custom_metrics or not info.supported:
+            continue
+        if (info.needs_judge or info.needs_service) and _applies(criterion.name, item):
+            yield criterion
+
+
+def _applies(name: str, item: Looked) -> bool:
+    info = known()[name]
+    return info.scenarios != ("no" if item.case.scenario is not None else "only")
+
+
+def _idle_criteria(cases: Sequence[Looked]) -> Iterator[Noticed]:
+    """Criteria of a config that have nothing to judge in any of its cases."""
+    by_config: dict[str, list[Looked]] = defaultdict(list)
+    for item in cases:
+        if not defaults_apply(item.config):
+            by_config[item.config_file].append(item)
+    for file, items in by_config.items():
+        for criterion in items[0].config.criteria:
+            why = _idle(criterion, items)
+            if why:
+                yield Noticed("warning", f"{file}: {criterion.name} has nothing to judge: {why}")
+
+
+def _idle(criterion: Criterion, items: Sequence[Looked]) -> str:
+    info = known().get(criterion.name)
+    if info is None or criterion.name in items[0].config.custom_metrics:
+        return ""
+    if not any(_applies(criterion.name, item) for item in items):
+        if info.scenarios == "only":
+            return "no case here has a simulated user"
+        return "all cases here have a simulated user, and so no reference"
+    wanted = RUBRIC_TYPES.get(criterion.name)
+    if wanted and not criterion.options.get("rubrics"):
+        given = (rubric for item in items for rubric in item.rubrics)
+        if not any(rubric.get("type") == wanted for rubric in given):
+            return f"it has no rubrics, and no case or turn has one of the type {wanted}"
+    return ""
+
+
+def _stop_signals(cases: Iterable[Looked]) -> Iterator[Noticed]:
+    found = {
+        (item.config_file, signal): None
+        for item in cases
+        for criterion in item.config.criteria
+        if criterion.name == _QUALITY
+        and isinstance(signal := criterion.options.get("stop_signal", STOP_SIGNAL), str)
+        and signal != STOP_SIGNAL
+    }
+    for file, signal in found:
+        message = f"{file}: simulated users end with {STOP_SIGNAL}, and {_QUALITY} waits for {signal}"
+        yield Noticed("warning", message, f"Leave out `stop_signal`: {STOP_SIGNAL} is the only one there is")
+
+
+def _untyped_rubrics(cases: Iterable[Looked]) -> Iterator[Noticed]:
+    by_file: dict[str, dict[str, None]] = defaultdict(dict)
+    for item in cases:
+        for rubric in item.rubrics:
+            if not rubric.get("type"):
+                by_file[item.file][str(rubric.get("rubric_id"))] = None
+    for file, names in by_file.items():
+        are = "has no type" if len(names) == 1 else "have no type"
+        message = f"{file}: rubrics of cases and turns need a type, and {_listed(names)} {are}: nothing reads them"
+        yield Noticed("warning", message, f'Write "type": one of {", ".join(RUBRIC_TYPES.values())}')
+
+
+def _spoken_messages(cases: Iterable[Looked]) -> Iterator[Noticed]:
+    files = {
+        item.config_file: None
+        for item in cases
+        if item.case.scenario is None and read_simulator(item.config.user_simulator_config).audio
+    }
+    for file in files:
+        yield Noticed("warning", f"{file}: llm_audio is not supported yet: messages are sent as they are written")
+
+
+def _calls_to_come(once: Span, scale: float, options: RunOptions) -> Iterator[Noticed]:
+    low, high = round(once.low * scale), round(once.high * scale)
+    if high == 0:
+        return
+    count = f"{low}" if low == high else f"{low} to {high}"
+    kept = ", fewer where answers are kept" if options.use_cache else ""
+    message = f"about {count} judge calls are to come{kept}"
+    most = options.max_judge_calls
+    if most is not None and low > most:
+        yield Noticed("warning", f"{message}; --max-judge-calls {most} will cut them short", "Allow more, or run less")
+    else:
+        yield Noticed("info", message)
+
+
+def _where(affected: Sequence[tuple[Looked, str]]) -> str:
+    count = len({(item.agent, item.file, item.case.eval_id) for item, _ in affected})
+    agents = _listed(dict.fromkeys(item.agent for item, _ in affected))
+    return f"{count} case{'s' * (count != 1)} of {agents}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = list(names)
+    if len(every) > _NAMES_SHOWN:
+        every = [*every[:_NAMES_SHOWN], f"{len(every) - _NAMES_SHOWN} more"]
+    return " and ".join(filter(None, (", ".join(every[:-1]), every[-1]))) if every else ""
