@@ -334,3 +334,13 @@ def test_a_price_table_makes_money_of_calls(judged: Judged, tmp_path_factory: py
     done = judged.project.run("score", "last", "--config", "strict.json", environment=judged.environment)
     assert 'warning: config.toml: prices."odd" must be a table' in done.stderr
     assert "Judged with 6 calls, cost not known" in done.stdout
+
+
+def test_a_case_that_changed_since_is_told_and_scored_by_what_it_was(ran: Project) -> None:
+    ran.evalset(GOOD, case("bad"), RAISES)
+    done = ran.run("score", "last")
+    assert "changed in the evalset since that run, and scored by what stood there then: bad. " in done.stderr
+    assert lines_with(done.stdout, ["FAIL echo/talk/bad"])
+    ran.evalset(GOOD, BAD, RAISES)
+    assert "changed" not in ran.run("score", "last").stderr
+    assert "changed" not in ran.run("score", "report.json").stderr

@@ -19,6 +19,7 @@ from workbench.engine.transcripts import StoredRun
 from workbench.history.journal import Journal
 from workbench.history.state_dir import state_dir
 from workbench.history.stored_run import open_run
+from workbench.model.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
 
 
 def score(request: ScoreRequest) -> int:
@@ -46,7 +47,8 @@ def _plan(request: ScoreRequest) -> RescorePlan:
     run = open_run(request.run, state_dir(find_root(here), request.state_dir), here)
     root = _root(run, request, here)
     criteria_of = _criteria_now(CriteriaChooser(root, request.config), root, given=request.config is not None)
-    return make_rescore_plan(run, root, criteria_of, _agents(root), request.options, case_ids=request.cases)
+    case_of = _Cases(root).get
+    return make_rescore_plan(run, root, criteria_of, case_of, _agents(root), request.options, case_ids=request.cases)
 
 
 def _root(run: StoredRun, request: ScoreRequest, here: Path) -> Path:
@@ -65,6 +67,21 @@ def _criteria_now(chooser: CriteriaChooser, root: Path, *, given: bool) -> Crite
         return chooser.choose(file) if given or file.is_file() else None
 
     return choose
+
+
+class _Cases:
+    """The cases of evalsets as they stand now; each file is opened when it is first asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._files: dict[str, tuple[EvalsetDocument, dict[str, int]]] = {}
+
+    def get(self, evalset_file: str, eval_id: str) -> EvalCase | None:
+        if evalset_file not in self._files:
+            document = open_evalset(self._root / evalset_file)
+            self._files[evalset_file] = document, {case.eval_id: case.index for case in document.cases}
+        document, places = self._files[evalset_file]
+        return case_or_none(document, places.get(eval_id))
 
 
 def _agents(root: Path) -> tuple[AgentFolder, ...]:

@@ -1,6 +1,7 @@
 """What is going to be scored again: stored transcripts, each with the criteria that apply to it now."""
 
 import difflib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,15 @@ from workbench.engine.plan import (
 from workbench.engine.transcripts import StoredCase, StoredRun
 from workbench.events import CaseRef, Noticed, PlannedCase
 from workbench.model.criteria import stored_config
+from workbench.model.evalset import EvalCase
 
 _LISTED = 5
+_REPLACED = "[secret "
 
 CriteriaOf = Callable[[str], CriteriaChoice | None]
 """The criteria that apply now to an evalset (its path relative to the root); None where its file is gone."""
+CaseOf = Callable[[str, str], EvalCase | None]
+"""A case as it stands now in an evalset (its path, the case's id); None where it cannot be read any more."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ def make_rescore_plan(
     run: StoredRun,
     root: Path,
     criteria_of: CriteriaOf,
+    case_of: CaseOf,
     agents: Iterable[AgentFolder],
     options: RunOptions,
     *,
@@ -80,6 +86,7 @@ def make_rescore_plan(
     notices = (
         *(Noticed("warning", trouble) for trouble in run.trouble),
         *_about_files(now),
+        *_about_changes(stored, case_of),
         *_about_agents(missing, root),
         *fault_notices(warnings, root),
         *agent_notices(setting for name, setting in settings.items() if name not in missing),
@@ -102,9 +109,12 @@ def _nearest(case_id: str, known: set[str]) -> str:
     near = difflib.get_close_matches(case_id, known, n=1, cutoff=0.5)
     if near:
         return f"There is the case {near[0]}"
-    names = sorted(known)
+    return f"There are the cases {_few(sorted(known))}"
+
+
+def _few(names: Sequence[str]) -> str:
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"There are the cases {', '.join(names[:_LISTED])}{more}"
+    return ", ".join(names[:_LISTED]) + more
 
 
 def _as_stored(case: StoredCase, run: StoredRun) -> CriteriaChoice:
@@ -139,6 +149,27 @@ def _about_files(now: Mapping[str, CriteriaChoice | None]) -> Iterator[Noticed]:
                 f"{file} is not there any more: its cases are scored by the criteria of the stored run",
                 "--config names others",
             )
+
+
+def _about_changes(stored: Iterable[StoredCase], case_of: CaseOf) -> Iterator[Noticed]:
+    """A transcript is laid beside the reference that it was made for, not beside one that came later."""
+    changed = [case.ref.eval_id for case in stored if case.why_incomplete() is None and _has_changed(case, case_of)]
+    if changed:
+        names = _few(list(dict.fromkeys(changed)))
+        yield Noticed(
+            "warning",
+            f"changed in the evalset since that run, and scored by what stood there then: {names}",
+            "A new run takes in what stands there now",
+        )
+
+
+def _has_changed(case: StoredCase, case_of: CaseOf) -> bool:
+    assert case.started is not None  # Its transcript is complete.
+    then = [case.started.expected, case.started.rubrics]
+    if _REPLACED in json.dumps(then):
+        return False  # Nobody can tell: what was a secret is not what stands in the file.
+    now = case_of(case.ref.evalset_file, case.ref.eval_id)
+    return now is not None and then != [now.turns, now.rubrics]
 
 
 def _about_agents(missing: Iterable[str], root: Path) -> Iterator[Noticed]:

@@ -175,6 +175,14 @@ def open_evalset(path: Path, *, initial_session: dict[str, Any] | None = None) -
     return EvalsetDocument(path, open_file(path, initial_session))
 
 
+def case_or_none(document: EvalsetDocument, index: int | None) -> EvalCase | None:
+    """The case at that position; None where there is none, or ADK would reject it."""
+    try:
+        return None if index is None else document.case(index)
+    except BrokenCaseError:
+        return None
+
+
 def read_initial_session(path: Path) -> dict[str, Any]:
     """The `{state, app_name, user_id}` of an initial session file, as ADK's AgentEvaluator takes it; {} is none.
 

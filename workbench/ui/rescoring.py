@@ -12,6 +12,7 @@ from workbench.engine.rescore_plan import RescorePlan, make_rescore_plan
 from workbench.engine.transcripts import StoredRun
 from workbench.events import CaseRef, Noticed
 from workbench.history.stored_run import LAST, last_run, open_run
+from workbench.model.evalset import EvalCase, case_or_none
 from workbench.store import CaseRecord
 from workbench.ui.transcripts import stored_case
 
@@ -22,7 +23,7 @@ _NAMED = 10
 
 def plan_rescoring(
     workspace: Workspace,
-    cases: Iterable[tuple[int, int]],
+    cases: Collection[tuple[int, int]],
     records: Sequence[CaseRecord],
     state: Path,
     options: RunOptions,
@@ -49,7 +50,13 @@ def plan_rescoring(
     def criteria_of(file: str) -> CriteriaChoice | None:
         return now.get(file) if (workspace.root / file).is_file() else None
 
-    plan = make_rescore_plan(run, workspace.root, criteria_of, workspace.agents, options)
+    documents = {entry.relative: entry.document for entry in workspace.evalsets}
+    indexes = {_name(workspace, evalset, case): case for evalset, case in cases}
+
+    def case_of(file: str, eval_id: str) -> EvalCase | None:
+        return case_or_none(documents[file], indexes.get((file, eval_id)))
+
+    plan = make_rescore_plan(run, workspace.root, criteria_of, case_of, workspace.agents, options)
     if not lacking:
         return plan
     notice = Noticed("warning", f"not scored, for want of a transcript: {_named(lacking)}", "r runs them")
