@@ -222,28 +222,35 @@ async def test_what_cannot_be_imported(make: Make, path: str, message: str) -> N
     assert message in error.message
 
 
-async def test_a_crash_ends_the_calls_in_flight_and_only_those(make: Make) -> None:
+async def test_a_crash_is_told_of_the_call_that_crashed_and_of_no_other(make: Make, tmp_path: Path) -> None:
+    """The others were under way in the same process."""
     functions = make(
         """
-        import os, threading
-        waiting = threading.Event()
+        import os, pathlib, threading
+        waiting = threading.Semaphore(0)
+        first = not pathlib.Path("seen").exists()
         def wait(question):
-            waiting.set()
-            threading.Event().wait()
-        def crash(question):
-            waiting.wait()
+            waiting.release()
+            if first:
+                threading.Event().wait()
+            return f"fine, {question['n']}"
+        async def crash(question):
+            if first:
+                pathlib.Path("seen").touch()
+                for _ in range(3):
+                    waiting.acquire()
             os._exit(1)
-        def fine(question):
-            return "fine"
         """
     )
     results = await asyncio.gather(
-        functions.call("judge", "desk.own.wait", QUESTION),
+        *(functions.call("judge", "desk.own.wait", {"n": number}) for number in range(3)),
         functions.call("judge", "desk.own.crash", QUESTION),
         return_exceptions=True,
     )
-    assert [getattr(result, "kind", result) for result in results] == ["crashed", "crashed"]
-    assert await functions.call("judge", "desk.own.fine", QUESTION) == "fine"
+    assert results[:3] == ["fine, 0", "fine, 1", "fine, 2"]
+    assert isinstance(results[3], FunctionFailedError)
+    assert results[3].kind == "crashed"
+    assert await functions.call("judge", "desk.own.wait", {"n": 4}) == "fine, 4"
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ async def test_a_server_of_ones_own_needs_no_key_and_nothing_is_printed(
 
 
 def test_without_the_extra_its_name_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("workbench.judge.child.installed", lambda package: False)
     with pytest.raises(NotAvailableError, match="LiteLLM is not installed") as caught:
         LiteLlm(environment(tmp_path), Scrubber({}))
     assert caught.value.hint == "pip install 'agent-workbench[litellm]'"

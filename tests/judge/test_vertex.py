@@ -4,6 +4,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import replace
@@ -17,6 +18,7 @@ from tests.services.scripted_vertex import FAULTS, Asked, ScriptedVertex, failed
 from workbench.judge import vertex
 from workbench.judge.answering import JudgeCallError
 from workbench.judge.base import NotAvailableError
+from workbench.judge.child import installed
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.scrub import Scrubber
 from workbench.judge.vertex import Vertex, vertex_access
@@ -234,7 +236,15 @@ class TestAtOnce:
 
 
 def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("workbench.judge.child.installed", lambda package: False)
     with pytest.raises(NotAvailableError, match="not installed") as caught:
         vertex_access(PROJECT)
     assert caught.value.hint == "pip install 'agent-workbench[vertex]'"
+
+
+@needs_client
+def test_a_package_that_this_process_forgoes_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the scorer does with pandas."""
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert installed("pandas")
+    assert not installed("a_package_that_is_not_there")

@@ -56,6 +56,8 @@ class Functions:
     def __init__(self, surroundings: Surroundings, *, within: float = _ANSWER_WITHIN) -> None:
         self._within = within
         self._child = AnsweringChild(_command(surroundings))
+        self._apart = AnsweringChild(_command(surroundings))
+        self._alone = asyncio.Lock()
         self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def call(self, kind: str, path: str, payload: Mapping[str, Any]) -> Any:
@@ -80,26 +82,41 @@ class Functions:
             await self._child.start()
 
     async def close(self) -> None:
-        """Ends the child."""
-        await self._child.close()
+        """Ends the children."""
+        await asyncio.gather(self._child.close(), self._apart.close())
 
     async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Any of the calls that a child worked on can have taken it down. Each is made once more, alone, in a child of
+        its own: what ends that one too is the culprit, and the others have their answers."""
+        try:
+            return await self._answer_by(self._child, request)
+        except ChildLostError as lost:
+            if not lost.began:
+                raise _crashed(request, lost) from None
+        async with self._alone:
+            try:
+                return await self._answer_by(self._apart, request)
+            except ChildLostError as lost:
+                raise _crashed(request, lost) from None
+
+    async def _answer_by(self, child: AnsweringChild, request: dict[str, Any]) -> dict[str, Any]:
         for _ in range(_RENEWALS):
             try:
-                answer: dict[str, Any] = await self._child.call(request, self._within)
+                answer: dict[str, Any] = await child.call(request, self._within)
             except CallRefusedError as refused:
                 if refused.error.get("kind") != _STALE:
                     raise _failure(refused.error) from None
-                self._child.renew()
+                child.renew()
             except AnswerOverdueError:
                 message = f"{request['path']} took longer than {self._within:g} s"
                 raise FunctionFailedError("timeout", message) from None
-            except ChildLostError as lost:
-                message = f"the process that ran {request['path']} {lost}"
-                raise FunctionFailedError("crashed", message) from None
             else:
                 return answer
         raise FunctionFailedError("import_failed", f"{request['path']} is being changed all the time")
+
+
+def _crashed(request: Mapping[str, Any], lost: ChildLostError) -> FunctionFailedError:
+    return FunctionFailedError("crashed", f"the process that ran {request['path']} {lost}")
 
 
 def _failure(error: dict[str, Any]) -> FunctionFailedError:

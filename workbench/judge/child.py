@@ -5,7 +5,7 @@ The child's end is a function that answers payloads and raises `told(…)` where
 """
 
 import argparse
-import importlib.util
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -103,9 +103,11 @@ def require(package: str, who: str, extra: str) -> None:
     Raises:
         NotAvailableError: it is not; the hint names the extra.
     """
-    try:
-        found = importlib.util.find_spec(package) is not None
-    except (ImportError, ValueError):
-        found = False
-    if not found:
+    if not installed(package):
         raise NotAvailableError(f"{who} is not installed", f"pip install 'agent-workbench[{extra}]'")
+
+
+def installed(package: str) -> bool:
+    """Whether a child could import `package`: this process may have forgone it (the scorer does without pandas), which
+    `importlib.util.find_spec` would take for an answer."""
+    return any(finder.find_spec(package, None) is not None for finder in sys.meta_path)
