@@ -344,3 +344,12 @@ def test_a_case_that_changed_since_is_told_and_scored_by_what_it_was(ran: Projec
     ran.evalset(GOOD, BAD, RAISES)
     assert "changed" not in ran.run("score", "last").stderr
     assert "changed" not in ran.run("score", "report.json").stderr
+
+
+def test_who_cannot_be_asked_is_told_before_the_first_case(ran: Project) -> None:
+    ran.write("judged.json", {"criteria": {"hallucinations_v1": 0.5}})
+    names = ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT")
+    done = ran.run("score", "last", "--config", "judged.json", environment=dict.fromkeys(names, ""))
+    assert done.returncode == 3
+    assert "hallucinations_v1 will not be evaluated in 2 cases of echo: gemini-2.5-flash needs a key" in done.stderr
+    assert len(lines_with(done.stdout, ["NOT_EVALUATED"])) == 2

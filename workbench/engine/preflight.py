@@ -77,25 +77,33 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
 
 
 def notices(
-    cases: Sequence[Looked], environment_of: EnvironmentOf, options: RunOptions, scale: float = 1.0
+    cases: Sequence[Looked],
+    environment_of: EnvironmentOf,
+    options: RunOptions,
+    scale: float = 1.0,
+    *,
+    played: bool = True,
 ) -> Iterator[Noticed]:
-    """The same for cases at hand; the run has `scale` times as many."""
-    sight = _Sight(cases, environment_of, options)
+    """The same for cases at hand; the run has `scale` times as many. Not `played`: their transcripts are there."""
+    sight = _Sight(cases, environment_of, options, played=played)
     yield from sight.missing()
     yield from sight.not_played()
     yield from sight.judges()
     yield from _idle_criteria(cases)
     yield from _stop_signals(cases)
     yield from _untyped_rubrics(cases)
-    yield from _spoken_messages(cases)
+    yield from _spoken_messages(cases if played else ())
     yield from _calls_to_come(sight.calls().times(options.runs), scale, options)
 
 
 class _Sight:
     """Who can be asked for what. Each agent's judges are looked up once."""
 
-    def __init__(self, cases: Sequence[Looked], environment_of: EnvironmentOf, options: RunOptions) -> None:
+    def __init__(
+        self, cases: Sequence[Looked], environment_of: EnvironmentOf, options: RunOptions, *, played: bool
+    ) -> None:
         self._cases = cases
+        self._played = played
         self._environment_of = environment_of
         self._options = options
         self._known: dict[tuple[str, str], JudgeIdentity | NotAvailableError] = {}
@@ -154,15 +162,15 @@ class _Sight:
             for criterion in _asking(item)
             if isinstance(self._who(item.agent, criterion), JudgeIdentity)
         ]
-        return total([*spans, simulator_calls(simulator) if scenario else Span()])
+        return total([*spans, simulator_calls(simulator) if scenario and self._played else Span()])
 
     def _obstacle(self, item: Looked) -> Obstacle | None:
-        if item.case.scenario is None:
+        if item.case.scenario is None or not self._played:
             return None
         return obstacle(item.config, item.case.scenario, self._environment_of(item.agent))
 
     def _player(self, item: Looked) -> JudgeIdentity | None:
-        if item.case.scenario is None:
+        if item.case.scenario is None or not self._played:
             return None
         simulator = read_simulator(item.config.user_simulator_config)
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.ownership import relative_to
+from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions, UsageFaultError
 from workbench.engine.plan import (
     AgentSetting,
@@ -18,8 +19,10 @@ from workbench.engine.plan import (
     fault_notices,
     new_run_id,
 )
+from workbench.engine.preflight import LOOKED_AT, Looked, notices
 from workbench.engine.transcripts import StoredCase, StoredRun
 from workbench.events import CaseRef, Noticed, PlannedCase
+from workbench.judge.environment import JudgeEnvironment
 from workbench.model.criteria import stored_config
 from workbench.model.evalset import EvalCase
 
@@ -92,6 +95,24 @@ def make_rescore_plan(
         *agent_notices(setting for name, setting in settings.items() if name not in missing),
     )
     return RescorePlan(new_run_id(), run.run_id, root, entries, settings, notices)
+
+
+def look_ahead(plan: RescorePlan, options: RunOptions) -> list[Noticed]:
+    """What `workbench.engine.preflight` says of the cases that are going to be scored. Not for an event loop's
+    thread."""
+    environments = {name: JudgeEnvironment(**judge_environment(setting)) for name, setting in plan.settings.items()}
+    entries = [entry for entry in plan.entries if entry.stored.why_incomplete() is None]
+    cases = [_looked(plan, entry) for entry in entries[:LOOKED_AT]]
+    scale = len(entries) / max(1, len(cases))
+    return list(notices(cases, environments.__getitem__, options, scale, played=False))
+
+
+def _looked(plan: RescorePlan, entry: RescoreEntry) -> Looked:
+    started = entry.stored.started
+    assert started is not None  # Its transcript is complete.
+    case = EvalCase(entry.ref.eval_id, started.expected, started.scenario, None, started.rubrics, None, None)
+    file = plan.planned(entry).config_file or ""
+    return Looked(entry.ref.agent, entry.ref.evalset_file, case, entry.criteria.config, file)
 
 
 def _chosen(run: StoredRun, case_ids: Sequence[str]) -> list[StoredCase]:

@@ -12,7 +12,7 @@ from workbench.engine.children import Children
 from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions
 from workbench.engine.recorder import EventWriter, Publish, Recorder
-from workbench.engine.rescore_plan import RescoreEntry, RescorePlan
+from workbench.engine.rescore_plan import RescoreEntry, RescorePlan, look_ahead
 from workbench.engine.run_context import RunContext
 from workbench.engine.secrets import Secrets
 from workbench.events import (
@@ -62,12 +62,12 @@ class Rescoring:
     async def execute(self) -> None:
         """Runs until every case has its verdicts, or as far as `stop` and `cancel` let it."""
         environments = [setting.environment.values for setting in self._plan.settings.values()]
-        secrets = await asyncio.to_thread(Secrets, environments)
+        secrets, ahead = await asyncio.gather(asyncio.to_thread(Secrets, environments), self._look_ahead())
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
         self._began = time.monotonic()
         context = RunContext(self._options, self._children, self._recorder.put, self._at, secrets, self._environment_of)
         try:
-            self._announce()
+            self._announce(ahead)
             context.limit_judges(self._judge_cache)
             configs = [entry.criteria.config for entry in self._plan.entries]
             self._children.scorer.warm({criterion.name for config in configs for criterion in config.criteria})
@@ -99,14 +99,21 @@ class Rescoring:
         elif self._queued.pop(ref, None) is not None:
             self._recorder.put(CaseFinished(ref, "error", _CANCELLED, 0.0))
 
-    def _announce(self) -> None:
+    async def _look_ahead(self) -> list[Noticed]:
+        """What can be said before the first question. Whatever goes wrong in it, the scoring itself can go on."""
+        try:
+            return await asyncio.to_thread(look_ahead, self._plan, self._options)
+        except Exception:
+            return [Noticed("error", "the look at what is going to be scored failed", traceback.format_exc())]
+
+    def _announce(self, ahead: list[Noticed]) -> None:
         plan = self._plan
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         cases = tuple(plan.planned(entry) for entry in plan.entries)
         self._recorder.put(RunStarted(plan.run_id, str(plan.root), started, cases, plan.scored_from))
         if self._writer is not None and self._writer.notice is not None:
             self._recorder.put(self._writer.notice)
-        for notice in plan.notices:
+        for notice in (*plan.notices, *ahead):
             self._recorder.put(notice)
 
     def _environment_of(self, agent: str) -> dict[str, Any]:
