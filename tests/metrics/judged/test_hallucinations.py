@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tests.metrics.judged.scripts import FAULT, Bench, call, event, request, result, said, turn
-from workbench.metrics.judged.context import context_of, source_of
+from workbench.metrics.judged.context import Sources, context_of
 from workbench.metrics.registry import score_asking
 
 NAME = "hallucinations_v1"
@@ -152,7 +152,7 @@ async def test_sentences_that_the_judge_adds_count_and_are_marked() -> None:
     ],
 )
 def test_where_an_excerpt_comes_from(excerpt: str, kind: str | None) -> None:
-    source = source_of(excerpt, context_of(ACTED))
+    source = Sources(context_of(ACTED)).find(excerpt)
     assert (source and source["kind"]) == kind
 
 

@@ -43,6 +43,7 @@ REPLIES = st.text() | st.lists(PIECES, max_size=30).map("".join) | JSON.map(json
         '[{"reasoning": "same", "verdict": "valid"}]',
         '{"reasoning": "same", "is_the_agent_response_valid": ["valid"]}',
         "Reasoning: same\n**Verdict:** valid",
+        '<think>Is it {"verdict": "invalid"}?\nverdict: invalid</think>{"reasoning": "same", "verdict": "valid"}',
         '{\n"reasoning": "same",\n"is_the_agent_response_valid": valid,\n}',
     ],
 )

@@ -1,7 +1,7 @@
 """Replies to the two questions of hallucinations_v1: the sentences of a text, and a label for each."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,10 +80,11 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
     if not entries:
         raise UnreadableError("the reply has no labels")
     claims: list[Claim] = [Claim(sentence) for sentence in sentences]
+    places = {bare(sentence): index for index, sentence in reversed(list(enumerate(sentences)))}
     added = []
     for entry in entries:
         label = _label(first_of(entry, _LABEL))
-        place = _place(entry, sentences)
+        place = _place(entry, places, len(sentences))
         if label == UNLABELLED:
             continue
         if place is None:
@@ -103,15 +104,15 @@ def _label(value: Any) -> str:
     return word if word in LABELS else UNLABELLED
 
 
-def _place(entry: dict[str, Any], sentences: Sequence[str]) -> int | None:
+def _place(entry: dict[str, Any], places: Mapping[str, int], count: int) -> int | None:
     """Which sentence is meant: by its number, else by its words."""
     number = first_of(entry, _NUMBER)
     if isinstance(number, str):
-        number = int(number.strip(" .#")) if re.fullmatch(r"\s*#?\d{1,6}\.?\s*", number) else None
+        number = int(number.strip(" .#")) if re.fullmatch(r"\s*#?[0-9]{1,6}\.?\s*", number) else None
     if isinstance(number, int) and not isinstance(number, bool):
-        return number - 1 if 1 <= number <= len(sentences) else None
+        return number - 1 if 1 <= number <= count else None
     words = bare(as_text(first_of(entry, _SENTENCE)))
-    return next((index for index, sentence in enumerate(sentences) if words and bare(sentence) == words), None)
+    return places.get(words) if words else None
 
 
 def _claim(sentence: str, label: str, entry: dict[str, Any], *, added: bool) -> Claim:

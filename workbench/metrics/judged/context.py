@@ -46,17 +46,24 @@ def context_of(turn: Invocation, before: int | None = None) -> list[Piece]:
     return [*pieces, *_written(turn)]
 
 
-def source_of(excerpt: str, pieces: Sequence[Piece]) -> dict[str, Any] | None:
-    """The piece that holds the excerpt, without its text; None if none does. Only words count: judges change quotes,
-    blanks and line breaks, and leave out the middle."""
-    wanted = max((_words(part) for part in _GAP.split(excerpt)), key=len)
-    if not wanted:
-        return None
-    ordered = sorted(pieces, key=lambda piece: _SEARCHED.index(piece["kind"]))
-    whole = (piece for piece in ordered if f" {wanted} " in f" {_words(piece['text'])} ")
-    inside = (piece for piece in ordered if len(wanted) >= _SHORTEST and wanted in _words(piece["text"]))
-    found = next(whole, None) or next(inside, None)
-    return None if found is None else {key: found[key] for key in ("kind", "name", "event", "call_id")}
+class Sources:
+    """Where excerpts come from. Only words count: judges change quotes, blanks and line breaks, and leave out the
+    middle."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        ordered = sorted(pieces, key=lambda piece: _SEARCHED.index(piece["kind"]))
+        self._pieces = [(piece, f" {_words(piece['text'])} ") for piece in ordered]
+
+    def find(self, excerpt: str) -> dict[str, Any] | None:
+        """The piece that holds the excerpt, without its text; None if none does."""
+        wanted = max((_words(part) for part in _GAP.split(excerpt)), key=len)
+        if not wanted:
+            return None
+        found = self._holding(f" {wanted} ") or (self._holding(wanted) if len(wanted) >= _SHORTEST else None)
+        return None if found is None else {key: found[key] for key in ("kind", "name", "event", "call_id")}
+
+    def _holding(self, words: str) -> Piece | None:
+        return next((piece for piece, text in self._pieces if words in text), None)
 
 
 def _words(text: str) -> str:

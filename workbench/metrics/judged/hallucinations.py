@@ -22,7 +22,7 @@ from workbench.events import MetricResult
 from workbench.judge.base import Judge
 from workbench.metrics.base import Bench, Scored, ScoreRequest
 from workbench.metrics.judged.claim_reply import UNLABELLED, Claim, read_claims, read_sentences
-from workbench.metrics.judged.context import Piece, context_of, source_of
+from workbench.metrics.judged.context import Piece, Sources, context_of
 from workbench.metrics.judged.options_read import flag, judge_of
 from workbench.metrics.judged.outcome import first_below, nothing_in_turn, over_case, same_length, turn_result
 from workbench.metrics.judged.prompts import claims as claims_prompt
@@ -145,6 +145,7 @@ def _reason(claims: Sequence[Claim]) -> str:
 
 
 def _text_details(judged: _Judged) -> dict[str, Any]:
+    sources = Sources(judged.context)
     return {
         "author": judged.text.author,
         "step": judged.text.step,
@@ -152,22 +153,22 @@ def _text_details(judged: _Judged) -> dict[str, Any]:
         "text": judged.text.text,
         "score": judged.score,
         "unread": judged.unread or ("" if judged.claims else _NO_SENTENCE),
-        "sentences": [_sentence_details(claim, judged.context) for claim in judged.claims],
+        "sentences": [_sentence_details(claim, sources) for claim in judged.claims],
     }
 
 
-def _sentence_details(claim: Claim, context: Sequence[Piece]) -> dict[str, Any]:
+def _sentence_details(claim: Claim, sources: Sources) -> dict[str, Any]:
     excerpts = (claim.contradicting, claim.supporting)
     if claim.positive:
         excerpts = (claim.supporting, claim.contradicting)
-    sources = (source_of(excerpt, context) for excerpt in excerpts if excerpt)
+    found = (sources.find(excerpt) for excerpt in excerpts if excerpt)
     return {
         "text": claim.sentence,
         "label": claim.label,
         "rationale": claim.rationale[:MAX_KEPT],
         "supporting": claim.supporting[:MAX_KEPT],
         "contradicting": claim.contradicting[:MAX_KEPT],
-        "source": next((source for source in sources if source), None),
+        "source": next((source for source in found if source), None),
         "added": claim.added,
     }
 

@@ -16,6 +16,7 @@ _DECODER = json.JSONDecoder()
 _START = re.compile(r"[{\[]")
 _DECORATION = " \t\r\n*_`'\"“”‘’#>-–—•.,;:!()[]{}<>|"
 _LINE = re.compile(r"^[ \t>*#•\"'`{,(-]*([A-Za-z][A-Za-z _-]{0,40}?)[ \t*\"'`]*:[ \t*]*(.*)$")
+_THOUGHTS = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _FIRST_WORD = re.compile(r"\w+")
 
 
@@ -31,6 +32,7 @@ def json_values(text: str) -> list[Any]:
     """
     if len(text) > MAX_LENGTH:
         raise UnreadableError(f"the reply has {len(text):,} characters, more than the {MAX_LENGTH:,} that are read")
+    text = spoken(text)
     found, position = [], 0
     for _ in range(_MAX_STARTS):
         start = _START.search(text, position)
@@ -43,6 +45,12 @@ def json_values(text: str) -> list[Any]:
         else:
             found.append(value)
     return found
+
+
+def spoken(text: str) -> str:
+    """`text` without the thoughts that some models put before their answer: what they weighed there is no verdict."""
+    thoughts = _THOUGHTS.match(text)
+    return text[thoughts.end() :] if thoughts else text
 
 
 def json_objects(text: str, inside: Collection[str] = ()) -> list[dict[str, Any]]:
@@ -65,7 +73,7 @@ def line_objects(text: str, keys: Collection[str]) -> list[dict[str, Any]]:
     """Objects written as lines `key: value`, the value ending with its line: a key that comes again begins the next
     object. Keys are compared in lower case with `_` for blanks, decoration is dropped."""
     found: list[dict[str, Any]] = []
-    for line in text[:MAX_LENGTH].splitlines():
+    for line in spoken(text[:MAX_LENGTH]).splitlines():
         match = _LINE.match(line[:10_000])
         key = re.sub(r"[ -]+", "_", match[1].strip().lower()) if match else ""
         if match is None or key not in keys:
