@@ -16,6 +16,8 @@ from workbench.atomic import replace_content
 
 VERSION = 1
 """Goes up when the same question would be put another way, or kept another way."""
+_MOMENT = 0.1
+"""Seconds: while answers come in, there is better to do than to write them."""
 _LARGEST = 16 * 1024 * 1024
 
 
@@ -34,6 +36,8 @@ class Cache:
         self._on_fault = on_fault
         self._held: dict[str, dict[str, Any]] = {}
         """All where there is no folder; else what is not written yet, or could not be."""
+        self._to_write: dict[str, dict[str, Any]] = {}
+        self._timer: asyncio.TimerHandle | None = None
         self._writer = ThreadPoolExecutor(1, "judge-cache")
         self._told = False
 
@@ -52,35 +56,48 @@ class Cache:
         return kept["answer"] if whole and isinstance(kept.get("answer"), dict) else None
 
     def put(self, key: str, answer: dict[str, Any]) -> None:
-        """Keeps `answer`; the disk is written to behind the scenes."""
+        """Keeps `answer`; the disk is written to a moment later, behind the scenes."""
         self._held[key] = answer
         if self._folder is not None:
-            content = json.dumps({"version": VERSION, "key": key, "answer": answer}).encode()
-            writing = asyncio.get_running_loop().run_in_executor(self._writer, self._write, key, content)
-            writing.add_done_callback(lambda done: self._written(key, answer, done.result()))
+            self._to_write[key] = answer
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(_MOMENT, self._write_soon)
 
     async def close(self) -> None:
         """Waits until all is written."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._write_soon()
         await asyncio.to_thread(self._writer.shutdown)
+
+    def _write_soon(self) -> None:
+        self._timer = None
+        answers, self._to_write = self._to_write, {}
+        writing = asyncio.get_running_loop().run_in_executor(self._writer, self._write_all, answers)
+        writing.add_done_callback(lambda done: self._written(answers, done.result()))
 
     def _file(self, key: str) -> Path:
         assert self._folder is not None
         return self._folder / key[:2] / f"{key}.json"
 
-    def _write(self, key: str, content: bytes) -> str:
-        """Why it could not be written; "" if it was."""
-        try:
-            file = self._file(key)
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace_content(file, content, mode=0o600)
-        except OSError as error:
-            return error.strerror or type(error).__name__
-        return ""
+    def _write_all(self, answers: dict[str, dict[str, Any]]) -> dict[str, str]:
+        """Which of them could not be written, and why."""
+        faults = {}
+        for key, answer in answers.items():
+            content = json.dumps({"version": VERSION, "key": key, "answer": answer}).encode()
+            try:
+                file = self._file(key)
+                file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                replace_content(file, content, mode=0o600)
+            except OSError as error:
+                faults[key] = error.strerror or type(error).__name__
+        return faults
 
-    def _written(self, key: str, answer: dict[str, Any], fault: str) -> None:
-        if not fault:
-            if self._held.get(key) is answer:
+    def _written(self, answers: dict[str, dict[str, Any]], faults: dict[str, str]) -> None:
+        for key, answer in answers.items():
+            if key not in faults and self._held.get(key) is answer:
                 del self._held[key]
-        elif not self._told:
+        if faults and not self._told:
             self._told = True
+            fault = next(iter(faults.values()))
             self._on_fault(f"judges' answers cannot be kept in {self._folder}: {fault}; they last until this run ends")

@@ -1,0 +1,217 @@
+"""Asking a judge: the workbench and ADK in turn, in one go, against one scripted server (goal G7).
+
+    python -m benchmarks.judge [--rounds 5] [--cases 20]
+
+Each case is one turn under `final_response_match_v2` with five samples; each reply takes 200 ms; 100 calls may be under
+way at once. The workbench asks three of five at once and then what is still open; ADK asks all five, one after the
+other in a case, four cases at once (`adk eval`'s own numbers). "The client alone" makes the calls of the schedule with
+google-genai and nothing else: what is above it is the desk's. Each runs once before it is measured.
+"""
+
+import argparse
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.judge.base import JudgeOptions
+from workbench.judge.desk import Desk, JudgeEnvironment, RunLimits
+from workbench.metrics import registry
+from workbench.metrics.base import ScoreRequest
+from workbench.metrics.judged.prompts import final_response_match as prompt
+from workbench.model.criteria import Criterion
+
+LATENCY = 0.2
+SAMPLES = 5
+METRIC = "final_response_match_v2"
+KEY = "not-a-key-but-long-enough"
+# Where the prompt says "split", the second vote for it differs from the others: 2:1, then 3:1.
+SCRIPT = f"""
+import collections, json
+from tests.services.scripted_gemini import said
+asked_before = collections.Counter()
+def answer(asked):
+    text = asked.prompt
+    asked_before[text] += 1
+    vote = "invalid" if "split" in text and asked_before[text] == 2 else "valid"
+    name = "verdict" if "responseJsonSchema" in asked.config else "is_the_agent_response_valid"
+    return said(json.dumps({{"reasoning": "because", name: vote}}) + "\\n").after({LATENCY})
+"""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """`wall` and `cpu` in seconds, `calls` made, `rounds` that the schedule needs one after the other."""
+
+    wall: float
+    cpu: float
+    calls: int
+    rounds: int
+
+    @property
+    def ideal(self) -> float:
+        return self.rounds * LATENCY
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """The address of a scripted server in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        script, port = Path(folder, "answers.py"), Path(folder, "port")
+        script.write_text(SCRIPT)
+        command = [sys.executable, "-m", "tests.services.scripted_gemini"]
+        command += ["--port-file", str(port), "--script", str(script)]
+        process = subprocess.Popen(command)
+        try:
+            while not port.exists():
+                time.sleep(0.02)
+            yield f"http://127.0.0.1:{port.read_text()}"
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def turn(text: str) -> dict[str, Any]:
+    """An invocation whose user, answer and reference are told apart by `text`."""
+    said = {"role": "model", "parts": [{"text": f"Your parcel {text} left Lisbon this morning. " * 8}]}
+    return {
+        "invocation_id": "1",
+        "user_content": {"role": "user", "parts": [{"text": f"Where is parcel {text}?"}]},
+        "final_response": said,
+    }
+
+
+def texts(cases: int, name: str, splits: int) -> list[str]:
+    """A text a case; every `splits`-th case splits the judge (0: none)."""
+    return [f"{name} {number} {'split' if splits and number % splits == 0 else ''}" for number in range(cases)]
+
+
+async def workbench(desk: Desk, url: str, named: list[str], rounds: int) -> Figures:
+    """All cases at once through one desk."""
+    environment = JudgeEnvironment("benchmark", {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url})
+    benches = [desk.bench(environment, 1, False) for _ in named]
+    criterion = Criterion(METRIC, 0.5, 0.5, {})
+    requests = [ScoreRequest(criterion, (turn(text),), (turn(text),)) for text in named]
+    started, cpu = time.perf_counter(), time.process_time()
+    scored = await asyncio.gather(*map(registry.score_asking, requests, benches))
+    wall, cpu = time.perf_counter() - started, time.process_time() - cpu
+    assert all(each.result.score == 1.0 for each in scored), scored[0].result
+    return Figures(wall, cpu, sum(bench.tally.calls for bench in benches), rounds)
+
+
+async def client_alone(url: str, named: list[str]) -> Figures:
+    """Three calls a case, all at once, with the bare client."""
+    from google import genai
+    from google.genai import types
+
+    options = types.HttpOptions(base_url=url, retry_options=types.HttpRetryOptions(attempts=1))
+    client = genai.Client(vertexai=False, api_key=KEY, http_options=options)
+    config = types.GenerateContentConfig(response_mime_type="application/json", response_json_schema=prompt.SCHEMA)
+    asked = [prompt.question(text, text * 8, text * 8).prompt for text in named for _ in range(3)]
+
+    async def call(text: str) -> None:
+        await client.aio.models.generate_content(model=JudgeOptions().model, contents=text, config=config)
+
+    await asyncio.gather(*map(call, asked))
+    started, cpu = time.perf_counter(), time.process_time()
+    await asyncio.gather(*map(call, asked))
+    wall, cpu = time.perf_counter() - started, time.process_time() - cpu
+    await client.aio.aclose()
+    client.close()
+    return Figures(wall, cpu, len(asked), 1)
+
+
+async def adk(url: str, named: list[str], cases_at_once: int, samples_at_once: int) -> Figures:
+    """ADK's own evaluator, a new one for each case, as its LocalEvalService does it."""
+    os.environ |= {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url}
+    warnings.simplefilter("ignore")
+    from google.adk.evaluation.eval_case import Invocation
+    from google.adk.evaluation.eval_metrics import EvalMetric, JudgeModelOptions, LlmAsAJudgeCriterion
+    from google.adk.evaluation.final_response_match_v2 import FinalResponseMatchV2Evaluator
+
+    options = JudgeModelOptions(num_samples=SAMPLES, parallelism_limit=samples_at_once)
+    criterion = LlmAsAJudgeCriterion(threshold=0.5, judge_model_options=options)
+    places = asyncio.Semaphore(cases_at_once)
+
+    async def one(text: str) -> float | None:
+        async with places:
+            evaluator = FinalResponseMatchV2Evaluator(
+                EvalMetric(metric_name=METRIC, threshold=0.5, criterion=criterion)
+            )
+            turns = [Invocation.model_validate(turn(text))]
+            result = await evaluator.evaluate_invocations(turns, turns)
+            score: float | None = result.overall_score
+            return score
+
+    started, cpu = time.perf_counter(), time.process_time()
+    scores = await asyncio.gather(*map(one, named))
+    wall, cpu = time.perf_counter() - started, time.process_time() - cpu
+    assert set(scores) == {1.0}, scores
+    rounds = -(-len(named) // cases_at_once) * -(-SAMPLES // samples_at_once)
+    return Figures(wall, cpu, SAMPLES * len(named), rounds)
+
+
+async def _median(times: int, run: Callable[[int], Awaitable[Figures]]) -> Figures:
+    """Of so many runs after one that warms up."""
+    found = [await run(number) for number in range(times + 1)][1:]
+    return Figures(
+        statistics.median(each.wall for each in found),
+        statistics.median(each.cpu for each in found),
+        found[0].calls,
+        found[0].rounds,
+    )
+
+
+async def measure(url: str, cases: int, rounds: int, folder: Path) -> None:
+    desk = Desk(lambda model, seconds, reason: None)
+    desk.begin_run(RunLimits(in_flight=100, cache_dir=folder))
+    rows = {
+        "the client alone": await _median(rounds, lambda n: client_alone(url, texts(cases, f"client{n}", 0))),
+        "workbench, all agree": await _median(rounds, lambda n: workbench(desk, url, texts(cases, f"a{n}", 0), 1)),
+        "workbench, a fourth split": await _median(rounds, lambda n: workbench(desk, url, texts(cases, f"b{n}", 4), 2)),
+    }
+    again = await workbench(desk, url, texts(cases, "a1", 0), 0)
+    await desk.close()
+    rows["workbench, second run"] = again
+    await adk(url, texts(1, "warm", 0), 1, 5)
+    rows["ADK as adk eval runs it"] = await adk(url, texts(cases, "adk", 0), 4, 1)
+    rows["ADK, all at once"] = await adk(url, texts(cases, "adk5", 0), cases, SAMPLES)
+    _show(rows, cases)
+
+
+def _show(rows: dict[str, Figures], cases: int) -> None:
+    print(
+        f"\nG7  {cases} cases × {SAMPLES} samples × {LATENCY * 1000:.0f} ms: ≤ 1.15 × ideal, ≥ 10 × ADK, no call more"
+    )
+    print(
+        f"{'':28}{'wall s':>8}{'CPU s':>8}{'ideal s':>9}{'× ideal':>9}{'calls':>7}{'ADK / it':>10}{'calls / ADK':>13}"
+    )
+    peer = rows["ADK as adk eval runs it"]
+    for name, row in rows.items():
+        ratio = f"{row.wall / row.ideal:9.2f}" if row.ideal else f"{'':9}"
+        print(
+            f"{name:28}{row.wall:8.3f}{row.cpu:8.3f}{row.ideal:9.2f}{ratio}{row.calls:7}"
+            f"{peer.wall / row.wall:10.1f}{row.calls / peer.calls:13.2f}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cases", type=int, default=20)
+    arguments = parser.parse_args()
+    with server() as url, tempfile.TemporaryDirectory() as folder:
+        asyncio.run(measure(url, arguments.cases, arguments.rounds, Path(folder)))
+
+
+if __name__ == "__main__":
+    main()
