@@ -45,7 +45,9 @@ def open_screen(
         return _refuse(f"{path} does not exist")
     if watch:
         faults.append("watching is not in this version: r runs again")
-    app = WorkbenchApp(Session(path, state_dir=state_dir), settings, themes, chosen, faults=faults)
+    app = WorkbenchApp(
+        Session(path, state_dir=state_dir, prices=settings.prices), settings, themes, chosen, faults=faults
+    )
     with terminal.restored():
         try:
             code = app.run(mouse=mouse and settings.mouse)

@@ -3,15 +3,19 @@
 import math
 from collections.abc import Iterable
 
-from workbench.events import CaseFinished, CaseRef, Event, JudgeWaits, MetricScored, RunStarted
+from workbench.events import CaseFinished, CaseRef, Event, JudgeWaits, MetricScored, RunStarted, UserSimulated
+from workbench.prices import Prices, criterion_cost, money, simulation_cost, total
 from workbench.text import one_line
 from workbench.ui.render.judged import count, is_heuristic, mapping
 
 
 class JudgeCount:
-    """`asked` and `cached` are the calls of the run so far, `heuristic` whether rules judged anything in it."""
+    """`asked` and `cached` are the calls of the run so far, `heuristic` whether rules judged anything in it. With
+    `prices`, what that cost is told as well."""
 
-    def __init__(self) -> None:
+    def __init__(self, prices: Prices | None = None) -> None:
+        self._prices = prices or Prices()
+        self._costs: list[float | None] = []
         self.asked = 0
         self.cached = 0
         self.heuristic = False
@@ -24,11 +28,16 @@ class JudgeCount:
                 self.asked = self.cached = 0
                 self.heuristic = False
                 self._cases.clear()
+                self._costs.clear()
             case MetricScored():
                 self.heuristic = self.heuristic or is_heuristic(event.result)
                 tally = mapping(event.result.details.get("tally"))
                 asked, cached = self._cases.get(event.case, (0, 0))
                 self._set(event.case, asked + count(tally.get("calls")), cached + count(tally.get("cached")))
+                if count(tally.get("calls")):
+                    self._costs.append(criterion_cost(event.result, self._prices))
+            case UserSimulated():
+                self._costs.append(simulation_cost([event], self._prices))
             case CaseFinished():
                 self._set(event.case, event.usage.judge_calls, event.usage.judge_calls_cached)
 
@@ -40,10 +49,12 @@ class JudgeCount:
 
     @property
     def words(self) -> str:
-        """`judge 12 asked, 3 cached`; "" where nobody was asked."""
+        """`judge 12 asked, 3 cached, 0.0054 EUR`; "" where nobody was asked, no money where its sum is not known."""
         if not self.asked and not self.cached:
             return ""
-        return f"judge {self.asked:,} asked" + (f", {self.cached:,} cached" if self.cached else "")
+        told = f"judge {self.asked:,} asked" + (f", {self.cached:,} cached" if self.cached else "")
+        cost = total(self._costs) if self._prices else None
+        return told if cost is None else f"{told}, {money(cost, self._prices.currency)}"
 
 
 def waiting_words(waits: Iterable[JudgeWaits], elapsed: float) -> tuple[str, str]:

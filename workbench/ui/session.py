@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.events import CaseRef, RunFinished, RunStarted
+from workbench.prices import Prices
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line
 from workbench.ui.draft import Draft
@@ -22,15 +23,21 @@ Signature = tuple[tuple[str, int, int], ...]
 
 
 class Session:
-    """Everything but widgets. `state_dir` None: `.workbench` in the root. `clock` is monotonic, in seconds."""
+    """Everything but widgets. `state_dir` None: `.workbench` in the root. `clock` is monotonic, in seconds; `prices`
+    are those of the user's settings."""
 
     def __init__(
-        self, path: Path, *, state_dir: Path | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        path: Path,
+        *,
+        state_dir: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        prices: Prices | None = None,
     ) -> None:
         self.path = path
         self.store = Store()
         self.verdicts = Verdicts(self.store)
-        self.judges = JudgeCount()
+        self.judges = JudgeCount(prices)
         self.draft = Draft()
         self.workspace: Workspace | None = None
         self.trouble = ""
