@@ -1,8 +1,10 @@
+import asyncio
 from typing import Any
 
 import pytest
 
 from tests.metrics.judged.scripts import Bench, event, request, said, samples, turn, verdicts
+from workbench.judge.base import Reply
 from workbench.metrics.base import NotScorableError
 from workbench.metrics.registry import score_asking
 
@@ -88,3 +90,41 @@ async def test_the_judge_gets_the_options_of_the_criterion() -> None:
     bench = Bench(verdicts("valid"))
     await score_asking(request(NAME, turn(), options=options), bench)
     assert (bench.options.model, bench.options.samples, bench.options.parallel) == ("m", 1, 7)
+
+
+async def test_all_turns_are_asked_at_once() -> None:
+    everybody = asyncio.Event()
+
+    class Slow(Bench):
+        async def ask(self, question: Any, sample: int = 1) -> Reply:
+            reply = await super().ask(question, sample)
+            if len(self.asked) == 12:
+                everybody.set()
+            await everybody.wait()
+            return reply
+
+    bench = Slow(verdicts("valid", "valid", "valid"))
+    turns = [turn(user=str(number)) for number in range(4)]
+    async with asyncio.timeout(5):
+        scored = await score_asking(request(NAME, *turns), bench)
+    assert (scored.result.score, len(bench.asked)) == (1.0, 12)
+
+
+async def test_what_is_cancelled_ends_at_once() -> None:
+    gone = []
+
+    class Stuck(Bench):
+        async def ask(self, question: Any, sample: int = 1) -> Reply:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                gone.append(sample)
+            raise AssertionError
+
+    task = asyncio.create_task(score_asking(request(NAME, turn(), turn()), Stuck(verdicts())))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert sorted(gone) == [1, 1, 2, 2, 3, 3]

@@ -97,6 +97,17 @@ async def test_a_sentence_without_a_label_makes_an_error_and_keeps_the_score_of_
     assert [each["label"] for each in scored.turns[0].details["texts"][0]["sentences"]] == ["supported", "unlabelled"]
 
 
+async def test_a_passage_that_the_judge_drops_is_told() -> None:
+    def answer(question: Any, sample: int) -> Any:
+        if question.kind == "sentences":
+            return {"sentences": ["The parcel is late."]}
+        return {"claims": [{"number": 1, "label": "supported"}]}
+
+    scored = await score_asking(request(NAME, ACTED, expected=None), Bench(answer))
+    assert scored.result.reason.endswith("in no sentence of the judge: You get 12.50 EUR")
+    assert scored.turns[0].details["texts"][0]["left_out"] == ["You get 12.50 EUR"]
+
+
 @pytest.mark.parametrize("broken", ["sentences", "claims"])
 async def test_a_text_that_could_not_be_judged_is_an_error(broken: str) -> None:
     usual = _judge({"Fine": "supported"})

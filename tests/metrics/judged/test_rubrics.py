@@ -83,6 +83,7 @@ async def test_each_turn_has_its_own_rubrics_from_everywhere() -> None:
     ]
     assert scored.result.score == pytest.approx(5 / 6)
     assert scored.result.details["unused"] == ["plain"]
+    assert scored.result.reason.endswith("not used, for lack of a type: plain")
 
 
 async def test_the_mean_is_over_rubrics_not_over_turns() -> None:

@@ -6,10 +6,11 @@ and, with `evaluate_intermediate_nl_responses`, each text of its events. A text 
 are supported or not applicable, a turn the mean of its texts, the case the mean of its turns (exact, rounded once at
 the end). `num_samples` has no effect. A text that could not be cut, or a sentence without a label, makes the criterion
 an error; a text in which the judge finds no sentence is left out, as long as another text of the turn has some.
+Passages that are in none of the judge's sentences do not change the score (as in ADK), but are told.
 
 Details of a turn: `texts` [{"author", "step", "final", "text", "score", "unread", "sentences": [{"text", "label",
-"rationale", "supporting", "contradicting", "source", "added"}]}], `share`, `asked`, `of`, `split`, `questions`. `step`
-is the index of the event. Details of the case: `judge`, `share`, `of_sentences`.
+"rationale", "supporting", "contradicting", "source", "added"}], "left_out": [passage]}], `share`, `asked`, `of`,
+`split`, `questions`. `step` is the index of the event. Details of the case: `judge`, `share`, `of_sentences`.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from workbench.judge.base import Judge
 from workbench.metrics.base import Bench, Scored, ScoreRequest
 from workbench.metrics.judged.claim_reply import UNLABELLED, Claim, read_claims, read_sentences
 from workbench.metrics.judged.context import Piece, Sources, context_of
+from workbench.metrics.judged.coverage import passages_left_out
 from workbench.metrics.judged.options_read import flag, judge_of
 from workbench.metrics.judged.outcome import first_below, nothing_in_turn, over_case, same_length, turn_result
 from workbench.metrics.judged.prompts import claims as claims_prompt
@@ -51,6 +53,7 @@ class _Judged:
     claims: Sequence[Claim]
     unread: str
     questions: list[dict[str, Any]]
+    left_out: Sequence[str] = ()
 
     @property
     def known(self) -> list[Claim]:
@@ -86,7 +89,8 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     claims = [claim for own in judged for text in own for claim in text.claims]
     details = {"judge": judge.identity.as_json(), "share": _share(claims), "of_sentences": len(claims)}
     overall = _mean([turn.score for turn in turns])
-    fine = "all sentences are supported, or need no support"
+    passages = [passage for own in judged for text in own for passage in text.left_out]
+    fine = "all sentences are supported, or need no support" + _told(passages)
     return over_case(criterion, turns, overall, first_below(turns, fine), details)
 
 
@@ -112,7 +116,7 @@ async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
     claims = labelled.answers[0] if labelled.answers else [Claim(sentence) for sentence in sentences]
     without = sum(claim.label == UNLABELLED for claim in claims)
     unread = labelled.unread or (f"{without} of {len(sentences)} sentences have no label" if without else "")
-    return _Judged(text, context, claims, unread, questions)
+    return _Judged(text, context, claims, unread, questions, passages_left_out(text.text, sentences))
 
 
 def _turn(criterion: Criterion, judged: Sequence[_Judged]) -> MetricResult:
@@ -127,7 +131,9 @@ def _turn(criterion: Criterion, judged: Sequence[_Judged]) -> MetricResult:
         "questions": [question for text in judged for question in text.questions],
     }
     unread = next((text.unread for text in judged if text.unread), "" if claims else _NO_SENTENCE)
-    return turn_result(criterion, overall, unread or _reason(claims), details, unjudged=bool(unread))
+    left_out = [passage for text in judged for passage in text.left_out]
+    reason = unread or _reason(claims) + _told(left_out)
+    return turn_result(criterion, overall, reason, details, unjudged=bool(unread))
 
 
 def _silent(criterion: Criterion) -> MetricResult:
@@ -144,6 +150,10 @@ def _reason(claims: Sequence[Claim]) -> str:
     return f"{said}; {wrong[0].label}: {wrong[0].sentence}{rationale}"
 
 
+def _told(left_out: Sequence[str]) -> str:
+    return f"; in no sentence of the judge: {left_out[0]}" if left_out else ""
+
+
 def _text_details(judged: _Judged) -> dict[str, Any]:
     sources = Sources(judged.context)
     return {
@@ -154,6 +164,7 @@ def _text_details(judged: _Judged) -> dict[str, Any]:
         "score": judged.score,
         "unread": judged.unread or ("" if judged.claims else _NO_SENTENCE),
         "sentences": [_sentence_details(claim, sources) for claim in judged.claims],
+        "left_out": [passage[:MAX_KEPT] for passage in judged.left_out],
     }
 
 

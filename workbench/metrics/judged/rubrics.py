@@ -187,12 +187,15 @@ def _over_all(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult]
     by_id: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         by_id.setdefault(row["rubric_id"], []).append(row)
+    untyped = unused(request)
     details = {
         "judge": judge.identity.as_json(),
         "rubrics": [{"rubric_id": each, "text": own[0]["text"], "score": _mean(own)} for each, own in by_id.items()],
-        "unused": unused(request),
+        "unused": untyped,
     }
     reason = first_below(turns, "all rubrics are fulfilled")
+    if untyped:
+        reason += f"; not used, for lack of a type: {', '.join(untyped)}"
     return over_case(request.criterion, turns, _mean(rows), reason, details)
 
 
