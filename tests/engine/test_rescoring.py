@@ -27,6 +27,7 @@ from workbench.events import (
     RunStarted,
     TurnFinished,
     TurnStarted,
+    UserSimulated,
 )
 from workbench.history.journal import Journal
 
@@ -227,6 +228,22 @@ async def test_hurt_transcripts_are_never_scored(ran: Any, children: Children) -
     again = await rescored(stored.plan(run), children)
     assert [kind for kind, _ in map(again.error, ("one", "two"))] == ["broken_file", "broken_file"]
     assert not again.of(MetricScored)
+
+
+async def test_a_simulated_user_is_never_played_again(ran: Any, children: Children) -> None:
+    stored = await ran("one", response_match_score=0.5)
+    run = stored.run
+    (case,) = run.cases.values()
+    scenario = {"starting_prompt": "one", "conversation_plan": "say one"}
+    case.started = dataclasses.replace(case.started, expected=None, scenario=scenario)
+    case.steps.append(UserSimulated(case.ref, 1, "stop_signal", {}))
+    again = await rescored(stored.plan(run), children)
+    record = again.record("one")
+    assert (record.state, record.scenario, len(record.turns)) == ("not_evaluated", scenario, 1)
+    assert record.metrics["response_match_score"].status == "not_applicable"
+    assert record.error is not None
+    assert "per_turn_user_simulator_quality_v1" in record.error.hint
+    assert record.simulated == [UserSimulated(case.ref, 1, "stop_signal", {})]
 
 
 async def test_the_plan_names_what_is_not_there(ran: Any) -> None:

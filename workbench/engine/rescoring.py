@@ -14,6 +14,7 @@ from workbench.engine.options import RunOptions
 from workbench.engine.recorder import EventWriter, Publish, Recorder
 from workbench.engine.rescore_plan import RescoreEntry, RescorePlan, look_ahead
 from workbench.engine.run_context import RunContext
+from workbench.engine.scenario_case import SUITED
 from workbench.engine.secrets import Secrets
 from workbench.events import (
     CaseError,
@@ -24,6 +25,7 @@ from workbench.events import (
     RunFinished,
     RunStarted,
 )
+from workbench.metrics.base import Scored
 
 _TOGETHER = 100
 """Cases that are scored at the same time. Each asks at least one question where it asks any, so that the limit of
@@ -170,7 +172,14 @@ class Rescoring:
         started = stored.started
         assert started is not None  # Its transcript is complete.
         actual = [turn.actual for turn in stored.turns]
-        return await scoring.run(started.expected, actual, started.scenario, started.rubrics)
+        verdicts = await scoring.run(started.expected, actual, started.scenario, started.rubrics)
+        if started.scenario is not None and verdicts.error is None and not any(map(_says_something, verdicts.scored)):
+            verdicts.error = CaseError(
+                "config",
+                "no criterion was given that can judge a conversation with a simulated user",
+                f"Add to the criteria one of {', '.join(SUITED)}",
+            )
+        return verdicts
 
     def _replay(self, entry: RescoreEntry, at: float) -> None:
         """The case as it was stored, with the criteria of now."""
@@ -200,3 +209,7 @@ class Rescoring:
         self._stopping = True
         for scoring in tuple(self._scorings.values()):
             scoring.cancel(CaseError("cancelled", f"stopped: the run cannot be written any more ({reason})"))
+
+
+def _says_something(scored: Scored) -> bool:
+    return scored.result.status not in ("not_applicable", "informational")
