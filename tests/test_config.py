@@ -44,6 +44,14 @@ def test_a_wrong_value_is_a_fault_and_the_rest_counts(file: Path) -> None:
     assert any("the nearest is theme" in fault for fault in settings.faults)
 
 
+def test_what_judges_may_be_asked(file: Path) -> None:
+    settings = read_settings(write(file, "all_votes = true\nmax_judge_calls = 0\n"))
+    assert (settings.all_votes, settings.max_judge_calls, settings.faults) == (True, 0, ())
+    for wrong in ("true", "-1", '"5"', "1.5"):
+        settings = read_settings(write(file, f"all_votes = 1\nmax_judge_calls = {wrong}\n"))
+        assert (settings.all_votes, settings.max_judge_calls, len(settings.faults)) == (False, None, 2)
+
+
 def test_prices_are_read_with_their_faults(file: Path) -> None:
     write(file, '[prices]\ncurrency = "EUR"\n"gemini-2.5-flash" = { input = 0.30, output = 2.50 }\nother = 3\n')
     settings = read_settings(file)

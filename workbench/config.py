@@ -2,6 +2,8 @@
 
 theme = "paper"        # a name of themes/ or of the user's own
 mouse = false
+all_votes = true       # judges are asked for all samples, as by --all-votes
+max_judge_calls = 500  # in one run of the screen, as by --max-judge-calls
 [keys]
 run = "R"              # see docs/keys.md
 [prices]               # see workbench.prices
@@ -22,7 +24,7 @@ from workbench.atomic import replace_content
 from workbench.prices import Prices, read_prices
 from workbench.text import one_line
 
-_KNOWN = ("theme", "mouse", "keys", "prices")
+_KNOWN = ("theme", "mouse", "all_votes", "max_judge_calls", "keys", "prices")
 _THEME_LINE = re.compile(r"""^([ \t]*theme[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*'|[^#\s]*)""", re.MULTILINE)
 _FIRST_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
@@ -35,6 +37,8 @@ class Settings:
     file: Path
     theme: str | None = None
     mouse: bool = True
+    all_votes: bool = False
+    max_judge_calls: int | None = None
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     prices: Prices = field(default_factory=Prices)
     faults: tuple[str, ...] = ()
@@ -63,6 +67,8 @@ def read_settings(file: Path | None = None) -> Settings:
         file,
         theme=_typed(data, "theme", str, None, faults),
         mouse=_typed(data, "mouse", bool, True, faults),
+        all_votes=_typed(data, "all_votes", bool, False, faults),
+        max_judge_calls=_count(data, "max_judge_calls", faults),
         keys=_keys(_typed(data, "keys", dict, {}, faults), faults),
         prices=read_prices(_typed(data, "prices", dict, {}, faults), faults),
         faults=tuple(one_line(f"{file.name}: {fault}") for fault in faults),
@@ -99,6 +105,14 @@ def _typed(data: Mapping[str, Any], name: str, kind: type, default: Any, faults:
         faults.append(f"{name} must be {kind.__name__}, not {type(value).__name__}")
         return default
     return value
+
+
+def _count(data: Mapping[str, Any], name: str, faults: list[str]) -> int | None:
+    value = data.get(name)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    faults.append(f"{name} must be a whole number from 0 up")
+    return None
 
 
 def _keys(data: Mapping[str, Any], faults: list[str]) -> dict[str, tuple[str, ...]]:

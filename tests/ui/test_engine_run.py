@@ -107,6 +107,41 @@ async def test_s_scores_again_without_the_agent(project: Path) -> None:
         await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
 
 
+JUDGE = """
+import pathlib
+
+def valid(asked):
+    with pathlib.Path(__file__).with_name("asked").open("a") as file:
+        file.write("v")
+    return {"verdict": "valid"}
+"""
+
+
+async def test_judges_are_asked_afresh_by_a_key_and_as_much_as_the_settings_say(project: Path) -> None:
+    (project / "desk" / "judge.py").write_text(JUDGE, encoding="utf-8")
+    options = {"judge_model": "python:desk.judge:valid"}
+    criteria = {"final_response_match_v2": {"threshold": 0.5, "judge_model_options": options}}
+    (project / "desk" / "test_config.json").write_text(json.dumps({"criteria": criteria}), encoding="utf-8")
+    themes = Themes([resources.themes()])
+    session = Session(project)
+    settings = config.Settings(project / "none.toml", all_votes=True)
+    app = WorkbenchApp(session, settings, themes, themes.read("night"))
+    async with app.run_test(size=(120, 30)) as pilot:
+        screen = Screen.around(app)
+        await screen.until(pilot, lambda: session.workspace is not None)
+        asked, before = project / "desk" / "asked", ""
+        # Two of three cases have a transcript; five samples each.
+        for key, calls in (("r", 10), ("S", 10), ("ctrl+r", 20)):
+            before = session.store.run.run_id
+            await pilot.press(key)
+            await screen.until(pilot, lambda: session.store.run.run_id != before, seconds=60)  # noqa: B023
+            await screen.until(pilot, lambda: not session.running and not session.starting, seconds=60)
+            assert session.store.counts() == {"passed": 2, "error": 1}
+            assert len(asked.read_text()) == calls
+        await pilot.press("q")
+        await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
+
+
 async def test_s_finds_the_transcripts_of_the_last_run_that_is_kept(project: Path) -> None:
     command = [sys.executable, "-m", "workbench", "run", "."]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}

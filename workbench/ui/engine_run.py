@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 class Engine:
     """Keeps the engine's children warm between runs. `build` only remembers; all the work happens where its result is
-    called, in the run's thread."""
+    called, in the run's thread. `all_votes` and `max_judge_calls` are those of the user's settings."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, all_votes: bool = False, max_judge_calls: int | None = None) -> None:
+        self._all_votes = all_votes
+        self._max_judge_calls = max_judge_calls
         self._children: Children | None = None
 
     def build(
@@ -39,7 +41,7 @@ class Engine:
             from workbench.history.journal import Journal
             from workbench.history.state_dir import judge_cache_dir
 
-            options = RunOptions(runs=runs)
+            options = RunOptions(runs=runs, all_votes=self._all_votes, max_judge_calls=self._max_judge_calls)
             plan = make_plan(*select(chosen, cases), options)
             if self._children is None:
                 self._children = Children()
@@ -73,7 +75,7 @@ class Engine:
             from workbench.history.state_dir import judge_cache_dir
             from workbench.ui.rescoring import plan_rescoring
 
-            options = RunOptions(use_cache=not fresh)
+            options = RunOptions(use_cache=not fresh, all_votes=self._all_votes, max_judge_calls=self._max_judge_calls)
             plan = plan_rescoring(chosen, cases, records, state_dir, options)
             if self._children is None:
                 self._children = Children()

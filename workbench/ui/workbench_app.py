@@ -46,7 +46,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self.session = session
         self.animation_level = "none"
         self._settings, self._themes, self._faults = settings, themes, faults
-        self._engine = Engine()
+        self._engine = Engine(all_votes=settings.all_votes, max_judge_calls=settings.max_judge_calls)
         self._keys = keymap(settings.keys)
         self._kept = theme.name
         self._end_signals: Callable[[], None] = lambda: None
