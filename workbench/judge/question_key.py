@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.function_source import function_file
 from workbench.judge.availability import FUNCTION
 from workbench.judge.base import JudgeIdentity, JudgeOptions, Question
 from workbench.judge.cache import key_of
@@ -61,18 +62,9 @@ def rating_key(metric: str, instance: Mapping[str, Any], project: str, location:
 
 
 def _source_of(path: str, environment: JudgeEnvironment) -> bytes | None:
-    """The file that holds the function at `package.module:function`, looked for where the agent's interpreter looks
-    (`agents/worker/functions.py`). What it imports is not looked at."""
-    parts = path.partition(":")[0].split(".")
-    folder = Path(environment.folder)
-    places = [(folder.parent, parts), (Path(environment.root), parts), (folder, parts)]
-    if parts[0] == "agent":
-        places.append((folder, parts[1:]))
-    for place, rest in places:
-        module = place.joinpath(*rest)
-        for file in (module.with_name(module.name + ".py"), module / "__init__.py"):
-            try:
-                return file.read_bytes()
-            except OSError:
-                continue
-    return None
+    """The file that holds the function at `package.module:function`. What it imports is not looked at."""
+    file = function_file(path, Path(environment.root), Path(environment.folder))
+    try:
+        return file.read_bytes() if file is not None else None
+    except OSError:
+        return None
