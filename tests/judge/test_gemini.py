@@ -3,6 +3,7 @@
 import json
 import time
 from email.utils import formatdate
+from importlib.metadata import version
 
 import pytest
 
@@ -30,6 +31,9 @@ from tests.services.scripted_gemini import (
 from workbench.judge.base import FaultKind, JudgeOptions, Question
 from workbench.judge.desk import Desk, DeskBench, JudgeEnvironment
 
+_VERSION = tuple(map(int, version("google-genai").split(".")[:2]))
+# Older clients sleep for 1 to 10 s after a broken connection and send again, whatever their options say.
+TRIES_ONCE = pytest.mark.skipif(_VERSION < (2, 33), reason="this google-genai sends again on its own")
 A_LIST = Reply(response=Response(body=b"[1, 2]"))
 
 
@@ -56,7 +60,7 @@ async def test_a_project_is_asked_as_one(server: ScriptedGemini, desk: Desk, env
         assert asked.headers["authorization"] == "Bearer placeholder"
         assert KEY not in str(asked.headers)
     else:
-        assert asked.path == "/v1beta/models/gemini-2.5-flash:generateContent"
+        assert asked.path.removeprefix("/v1beta").removeprefix("/v1") == "/models/gemini-2.5-flash:generateContent"
         assert asked.headers["x-goog-api-key"] == KEY
 
 
@@ -84,9 +88,9 @@ async def test_thoughts_are_no_answer_and_count_as_tokens(server: ScriptedGemini
             "not JSON": Reply(response=Response(body=b"<html>hello</html>")),
             "odd shape": Reply(response=Response(body=b'{"candidates": 5}')),
             "truncated": truncated(),
-            "reset": reset(),
         }.items()
-    ],
+    ]
+    + [pytest.param(reset(), id="reset", marks=TRIES_ONCE)],
 )
 async def test_what_passes_is_tried_again(server: ScriptedGemini, bench: DeskBench, clock: Clock, fault: Reply) -> None:
     server.answer = first(fault, fault)
@@ -102,7 +106,7 @@ async def test_what_passes_is_tried_again(server: ScriptedGemini, bench: DeskBen
         (failed(500), "http", ["500 INTERNAL", "5 attempts"]),
         (malformed(), "unreadable", ["no JSON"]),
         (truncated(), "connection", ["broke off"]),
-        (reset(), "connection", ["connection broke"]),
+        pytest.param(reset(), "connection", ["connection broke"], marks=TRIES_ONCE),
     ],
 )
 async def test_what_does_not_pass_is_a_fault_after_five_attempts(
