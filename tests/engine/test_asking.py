@@ -157,6 +157,27 @@ async def test_what_is_cancelled_asks_nobody_any_more(children: Children) -> Non
     assert (await details(children))["cancelled"] == ["ask_held"]
 
 
+async def test_what_is_forgone_leaves_what_is_computed(children: Children) -> None:
+    seen: list[str] = []
+    case = conversation(ask("hold", "ask_held"), ROUGE, CALLS)
+    task = asyncio.create_task(children.scorer.score(case, lambda one: seen.append(one.result.name)))
+    await asyncio.sleep(0)
+    children.scorer.forgo(case)
+    assert summary(await task) == [(ROUGE.name, "passed"), (CALLS.name, "passed")]
+    assert seen == [ROUGE.name, CALLS.name]
+    assert (await details(children))["cancelled"] == ["ask_held"]
+
+
+async def test_forgone_when_all_is_computed_it_is_done(children: Children) -> None:
+    seen: list[str] = []
+    case = conversation(ask("hold", "ask_held"), CALLS)
+    task = asyncio.create_task(children.scorer.score(case, lambda one: seen.append(one.result.name)))
+    while not seen:
+        await asyncio.sleep(0)
+    children.scorer.forgo(case)
+    assert summary(await task) == [(CALLS.name, "passed")]
+
+
 async def test_questions_under_way_are_asked_again_once_when_the_scorer_dies(
     children: Children, tmp_path: Path
 ) -> None:

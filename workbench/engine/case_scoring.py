@@ -1,6 +1,5 @@
 """The verdicts over one complete transcript: asked for, shown as they come, and what follows from them."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -39,15 +38,15 @@ class CaseScoring:
         self._ref = ref
         self._config = config
         self._context = context
-        self._scored: list[Scored] = []
-        self._work: asyncio.Task[list[Scored]] | None = None
+        self._conversation: Conversation | None = None
         self._cancelled: CaseError | None = None
 
     def cancel(self, reason: CaseError) -> None:
-        """Asks nobody any more: `reason` becomes the case's error, and what was decided stays."""
+        """Asks nobody any more. What is computed is still scored; `reason` becomes the case's error if that leaves any
+        criterion out."""
         self._cancelled = self._cancelled or reason
-        if self._work is not None:
-            self._work.cancel()
+        if self._conversation is not None:
+            self._context.children.scorer.forgo(self._conversation)
 
     async def run(
         self,
@@ -62,22 +61,16 @@ class CaseScoring:
         conversation = Conversation(
             criteria, expected, actual, scenario, rubrics, config.custom_metrics, self._asking()
         )
-        error = self._cancelled
-        if error is None:
-            self._work = asyncio.ensure_future(self._score(conversation))
-            try:
-                self._scored = await self._work
-                error = metric_error(self._scored)
-            except asyncio.CancelledError:
-                if self._cancelled is None:
-                    self._work.cancel()
-                    raise
-                error = self._cancelled
+        scored = await self._score(conversation)
+        error = metric_error(scored)
+        named = {one.result.name for one in scored}
+        if self._cancelled is not None and any(item.name not in named for item in config.criteria):
+            error = self._cancelled
         status: CaseStatus = "error"
         if error is None:
-            results = [one.result for one in self._scored]
+            results = [one.result for one in scored]
             status = case_status(results, allow_not_evaluated=self._context.options.allow_not_evaluated)
-        return Verdicts(status, error, self._scored, judge_usage(self._scored))
+        return Verdicts(status, error, scored, judge_usage(scored))
 
     async def _score(self, conversation: Conversation) -> list[Scored]:
         """The verdicts, each shown as soon as it exists. Where the conversation holds secrets, an explanation that is
@@ -91,10 +84,16 @@ class CaseScoring:
         def show(one: Scored) -> None:
             other = explained.get(one.result.name)
             one = one if other is None else _explained_by(one, other)
-            self._scored.append(one)
             self._context.emit(MetricScored(self._ref, one.result, one.turns))
 
+        if self._cancelled is not None:
+            conversation = self._only_computed(conversation)
+        self._conversation = conversation
         return await scorer.score(conversation, show)
+
+    def _only_computed(self, conversation: Conversation) -> Conversation:
+        criteria = [item for item in conversation.criteria if not self._asks(item.name)]
+        return replace(conversation, criteria=criteria, asking=None)
 
     def _without_secrets(self, conversation: Conversation) -> Conversation | None:
         """The conversation as it may be shown, with the criteria that are computed from its text; None if it holds no
@@ -104,14 +103,14 @@ class CaseScoring:
         if not secrets.touch(json.dumps(invocations)):
             return None
         expected, actual = secrets.clean_data(invocations)
-        custom = conversation.custom
-        computed = [item for item in conversation.criteria if not asks(item.name, custom=item.name in custom)]
-        return replace(conversation, criteria=computed, expected=expected, actual=actual, asking=None)
+        return replace(self._only_computed(conversation), expected=expected, actual=actual)
+
+    def _asks(self, name: str) -> bool:
+        return asks(name, custom=name in self._config.custom_metrics)
 
     def _asking(self) -> Asking | None:
         """How the judges of this case are asked; None where no criterion asks anybody."""
-        config = self._config
-        if not any(asks(item.name, custom=item.name in config.custom_metrics) for item in config.criteria):
+        if not any(self._asks(item.name) for item in self._config.criteria):
             return None
         environment = self._context.environment_of(self._ref.agent)
         return Asking(environment, self._ref.repeat, self._context.options.all_votes)

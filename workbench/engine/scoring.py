@@ -68,17 +68,26 @@ class _Request:
     lost: dict[int, int] = field(default_factory=dict)
     """How often the scorer died over which criterion."""
     overdue: bool = False
+    asks_nobody: bool = False
+    """What is not computed was forgone."""
 
     def take(self, index: int, scored: Scored) -> bool:
         """Hands on a result; whether that was the last one."""
         if index not in self.results:
             self.results[index] = scored
             self.on_scored(scored)
-        if len(self.results) < len(self.conversation.criteria):
+        return self.ends()
+
+    def ends(self) -> bool:
+        """Whether nothing more will come; it is done then."""
+        if len(self.results) < len(self.conversation.criteria) and not self._forgoes_the_rest():
             return False
         if not self.done.done():
             self.done.set_result(None)
         return True
+
+    def _forgoes_the_rest(self) -> bool:
+        return self.asks_nobody and not self.left(asking=False)
 
     def left(self, *, asking: bool) -> list[int]:
         """The criteria that have no result yet, of those that ask or of those that are computed."""
@@ -164,8 +173,8 @@ class Scorer:
 
     async def score(self, conversation: Conversation, on_scored: OnScored) -> list[Scored]:
         """The verdicts, one a criterion in their order; `on_scored` gets each as soon as it exists, those that ask
-        somebody in whatever order they are answered. What cannot be scored is a result too. Cancelled, it lets go of
-        what is not scored yet."""
+        somebody in whatever order they are answered. What cannot be scored is a result too; only what was forgone is
+        none. Cancelled, it lets go of what is not scored yet."""
         if not conversation.criteria:
             return []
         request = _Request(conversation, on_scored, asyncio.get_running_loop().create_future())
@@ -173,9 +182,20 @@ class Scorer:
         try:
             await request.done
         except asyncio.CancelledError:
-            self._drop(request)
+            for number in [number for number, other in self._open.items() if other is request]:
+                self._drop(number, request)
+                del self._open[number]
             raise
-        return [request.results[index] for index in range(len(conversation.criteria))]
+        return [scored for _, scored in sorted(request.results.items())]
+
+    def forgo(self, conversation: Conversation) -> None:
+        """Asks nobody any more about a conversation that is being scored, at once. What is computed still comes."""
+        for number, request in list(self._open.items()):
+            if request.conversation is conversation:
+                request.asks_nobody = True
+                self._drop(number, request)
+                if request.ends():
+                    del self._open[number]
 
     def open_line(
         self, environment: Mapping[str, Any], on_frame: Callable[[Frame], None], on_lost: Callable[[str], None]
@@ -226,7 +246,7 @@ class Scorer:
         try:
             channel = self._running().channel
             asking = request.conversation.asking
-            if asking is not None and request.left(asking=True):
+            if asking is not None and request.left(asking=True) and not request.asks_nobody:
                 channel.send(*self._introduction(asking.environment))
             channel.send(*_frames(number, request))
         except (FrameTooLargeError, RecursionError) as error:
@@ -243,12 +263,9 @@ class Scorer:
             self._told.add(environment["key"])
             yield {"op": "environment", **environment}
 
-    def _drop(self, request: _Request) -> None:
-        for number in [number for number, other in self._open.items() if other is request]:
-            del self._open[number]
-            if self._child is not None and request.left(asking=True):
-                self._child.channel.send({"op": "drop", "id": number})
-        self._start_clock()
+    def _drop(self, number: int, request: _Request) -> None:
+        if self._child is not None and request.left(asking=True):
+            self._child.channel.send({"op": "drop", "id": number})
 
     def _take(self, frame: Frame) -> None:
         match frame["op"]:
@@ -327,7 +344,7 @@ class Scorer:
                 self._count_loss(request, computed[0], how)
                 return
         for request in requests:
-            for index in request.left(asking=True):
+            for index in () if request.asks_nobody else request.left(asking=True):
                 self._count_loss(request, index, how)
 
     def _count_loss(self, request: _Request, index: int, how: str) -> None:
@@ -353,7 +370,7 @@ def _frames(number: int, request: _Request) -> Iterable[Frame]:
         "criteria": [
             {"index": index, "asks": conversation.asks(index), **_criterion(item, conversation.custom)}
             for index, item in enumerate(conversation.criteria)
-            if index not in request.results
+            if index not in request.results and not (request.asks_nobody and conversation.asks(index))
         ],
         "scenario": conversation.scenario,
         "rubrics": list(conversation.rubrics),
