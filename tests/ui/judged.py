@@ -1,6 +1,7 @@
 """Executions with judged criteria and simulated users, made by hand in the shapes that the criteria document."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tests.ui.transcripts import content
@@ -285,3 +286,30 @@ def played(happened: Iterator[Event]) -> CaseRecord:
 def judged_case(judge: JudgeIdentity = GEMINI, **more: Any) -> CaseRecord:
     """A finished case with three judged criteria."""
     return played(events([match(judge), rubrics(judge=judge), claims(judge)], **more))
+
+
+_KEPT = frozenset({"kind", "label", "verdict", "origin", "ended", "id", "name", "status"})
+"""Where the text is one of ours, another one would only be a value that is not known."""
+
+
+def spoiled(case: CaseRecord, text: str) -> CaseRecord:
+    """The record with every text that comes from outside replaced."""
+    case.metrics = {name: _spoiled_result(result, text) for name, result in case.metrics.items()}
+    for turn in case.turns:
+        turn.metrics = {name: _spoiled_result(result, text) for name, result in turn.metrics.items()}
+        turn.user = content(text, "user")
+    case.scenario = _spoil(case.scenario, text)
+    case.simulated = [replace(step, question=_spoil(step.question, text)) for step in case.simulated]
+    return case
+
+
+def _spoiled_result(result: MetricResult, text: str) -> MetricResult:
+    return replace(result, reason=text, details=_spoil(result.details, text))
+
+
+def _spoil(value: Any, text: str, key: str = "") -> Any:
+    if isinstance(value, dict):
+        return {name: _spoil(item, text, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_spoil(item, text, key) for item in value]
+    return text if isinstance(value, str) and key not in _KEPT else value

@@ -1,5 +1,6 @@
 """The line on top says the same in any width, shorter where it must."""
 
+import dataclasses
 from collections import Counter
 
 import pytest
@@ -50,6 +51,25 @@ def test_a_run_that_was_cancelled_and_criteria_that_were_changed_are_said() -> N
     assert "criteria changed" in text(facts, 140)
     assert "■ 14/31" in text(facts, 140)
     assert "1:01:40" in text(facts, 140)
+
+
+WAITING = ("gemini-2.5-flash waits 12 s: quota", "waits 12 s")
+
+
+def test_judges_are_counted_and_named() -> None:
+    facts = dataclasses.replace(FACTS, judges="judge 48 asked, 6 cached", heuristic=True, waiting=WAITING)
+    wide = text(facts, 160)
+    assert "judge 48 asked, 6 cached  ≈ heuristic judge   gemini-2.5-flash waits 12 s: quota" in wide
+    assert text(facts, 60) == " sampl…  ▶ 14/31  ✓9  ✗4  !1  0:07  ≈ heuristic  waits 12 s|"
+
+
+@pytest.mark.parametrize("width", range(60, 220, 7))
+def test_with_judges_it_never_overflows(width: int) -> None:
+    for heuristic in (False, True):
+        for waiting in (("", ""), WAITING, ("長い名前" * 15 + " waits 1 s", "waits 1 s")):
+            facts = dataclasses.replace(FACTS, judges="judge 4,848 asked", heuristic=heuristic, waiting=waiting)
+            left, right = bar_parts(facts, width)
+            assert sum(cell_len(part) for part, _ in (*left, *right)) <= width
 
 
 def test_clock() -> None:

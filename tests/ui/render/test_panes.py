@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE, leaks
+from tests.ui.judged import CLAIMS, MATCH, REF, RUBRICS, USER, judged_case, played, scenario_events, spoiled
 from tests.ui.transcripts import RAISED, execute, recorded, turn
-from workbench.events import CaseError, CaseRef, CaseStatus, MetricResult, PlannedCase
+from workbench.events import CaseError, CaseRef, CaseStatus, MetricResult, PlannedCase, UserSimulated
 from workbench.store import CaseRecord, Turn
 from workbench.ui.cells import cell_len
 from workbench.ui.render import log
@@ -19,6 +20,7 @@ from workbench.ui.render.panes import PANES
 from workbench.ui.render.plain_case import plain_case
 from workbench.ui.render.rows import View
 from workbench.ui.render.title import summary, title, verdict
+from workbench.ui.status import LABELS
 
 WIDTHS = (24, 30, 46, 60, 76, 100, 140)
 TEXT = st.sampled_from([text for text in HOSTILE if len(text) < 300]) | st.text(max_size=20)
@@ -51,18 +53,74 @@ DETAILS = st.dictionaries(
     JSON | MARKS,
     max_size=4,
 )
+COUNTS = st.dictionaries(st.sampled_from(["valid", "invalid", "yes", "no", "unread"]) | TEXT, st.integers(-1, 5) | JSON)
+VERDICT = st.sampled_from(["valid", "yes", "no", "unread"]) | JSON
+REPLY = st.dictionaries(
+    st.sampled_from(["text", "verdict", "unread", "fault", "model_version", "seconds", "input_tokens", "cached"]), JSON
+)
+QUESTION = st.fixed_dictionaries({}, optional={"kind": JSON, "prompt": JSON, "judge": JSON, "replies": st.lists(REPLY)})
+SENTENCE = st.fixed_dictionaries(
+    {"text": TEXT | JSON, "label": st.sampled_from([*LABELS, "odd"]) | JSON},
+    optional={
+        "rationale": JSON,
+        "supporting": TEXT,
+        "contradicting": JSON,
+        "source": st.fixed_dictionaries({"kind": st.sampled_from(["result", "user"]), "event": JSON, "call_id": JSON})
+        | JSON,
+    },
+)
+JUDGED = st.fixed_dictionaries(
+    {},
+    optional={
+        "judge": st.fixed_dictionaries({"model": TEXT, "kind": TEXT, "note": TEXT, "base_url": TEXT}) | JSON,
+        "tally": COUNTS | JSON,
+        "questions": st.lists(QUESTION | JSON, max_size=2) | JSON,
+        "votes": COUNTS | JSON,
+        "asked": JSON,
+        "of": JSON,
+        "split": JSON,
+        "share": JSON,
+        "texts": st.lists(
+            st.fixed_dictionaries(
+                {"author": JSON, "step": JSON, "final": JSON, "score": JSON, "unread": TEXT | JSON},
+                optional={"sentences": st.lists(SENTENCE | JSON, max_size=3) | JSON},
+            ),
+            max_size=2,
+        )
+        | JSON,
+        "rubrics": st.lists(
+            st.fixed_dictionaries(
+                {"rubric_id": JSON, "text": TEXT, "verdict": VERDICT, "votes": COUNTS, "rationale": TEXT, "score": JSON}
+            )
+            | JSON,
+            max_size=2,
+        )
+        | JSON,
+        "stop": st.fixed_dictionaries({"verdict": VERDICT, "votes": COUNTS, "questions": JSON}) | JSON,
+        "explanation": JSON,
+        "error": JSON,
+        "compared": JSON,
+    },
+)
 STATUS: st.SearchStrategy[Any] = st.sampled_from(
     ["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
 )
 RESULT = st.builds(
     MetricResult,
-    st.sampled_from(["tool_trajectory_avg_score", "response_match_score", "token_usage_v1"]) | TEXT,
+    st.sampled_from(
+        ["tool_trajectory_avg_score", "response_match_score", "token_usage_v1", CLAIMS, RUBRICS, MATCH, USER]
+    )
+    | TEXT,
     STATUS,
     st.none() | st.floats(),
     st.none() | st.floats(),
     TEXT,
-    DETAILS,
+    DETAILS | JUDGED,
 )
+SIMULATED = st.builds(
+    UserSimulated, st.just(REF), st.integers(0, 3), st.sampled_from(["", "stop_signal", "turn_limit"]), QUESTION
+)
+SCENARIO = st.dictionaries(st.sampled_from(["starting_prompt", "conversation_plan", "user_persona"]), TEXT | JSON)
 RESULTS = st.lists(RESULT, max_size=3).map(lambda found: {result.name: result for result in found})
 TURN = st.builds(
     Turn,
@@ -85,6 +143,8 @@ def records(draw: st.DrawFn) -> CaseRecord:
     record.expected = draw(st.none() | st.lists(INVOCATION, max_size=3).map(tuple))
     record.turns = draw(st.lists(TURN, max_size=3))
     record.metrics = draw(RESULTS)
+    record.simulated = draw(st.lists(SIMULATED, max_size=3))
+    record.scenario = draw(st.none() | SCENARIO)
     record.output = draw(st.dictionaries(st.sampled_from(["stdout", "stderr"]), TEXT))
     record.error = draw(st.none() | st.builds(CaseError, st.just("agent_raised"), TEXT, TEXT, TEXT))
     return record
@@ -92,9 +152,14 @@ def records(draw: st.DrawFn) -> CaseRecord:
 
 def lines_of(subject: Subject, width: int, *, full: bool) -> Iterator[str]:
     for pane in PANES:
-        for line in pane.build(subject, View(width, full)).lines:
+        document = pane.build(subject, View(width, full, aside=full))
+        told = (item.aside(width) for item in document.items if item.aside is not None)
+        for line in (*document.lines, *(line for lines in told for line in lines)):
             assert width_of(line) <= width, (pane.title, text_of(line))
             yield text_of(line)
+        for item in document.items:
+            assert item.start < item.end <= len(document.lines)
+            assert all(text_of(line)[:1] in ("", " ") for line in document.lines[item.start : item.end])
     for line in (summary(subject, width), verdict(subject)):
         yield text_of(line)
     yield title(subject, width)
@@ -124,6 +189,16 @@ def test_hostile_text_in_every_place(text: str, width: int) -> None:
     for full in (False, True):
         check(lines_of(Subject(record), width, full=full), width)
     check(plain_case(record, width), width)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("width", [30, 120])
+def test_hostile_judges_and_simulated_users(text: str, width: int) -> None:
+    some = text[:1000]
+    for record in (spoiled(judged_case(), some), spoiled(played(scenario_events()), some)):
+        for full in (False, True):
+            check(lines_of(Subject(record), width, full=full), width)
+        check(plain_case(record, width), width)
 
 
 @pytest.mark.parametrize("text", HOSTILE)

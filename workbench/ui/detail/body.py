@@ -114,7 +114,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         self, document: Document, top: int, *, cursor: int = 0, aside: AsideWhen = "never", pointed: range = range(0)
     ) -> None:
         """Shows another document from line `top` on, or as near to that as its length allows, with the cursor on that
-        item and in sight."""
+        item, and in sight unless the end was asked for (a `top` beyond it)."""
         self.document = document
         self._when_aside = aside
         self._pointed = pointed
@@ -124,7 +124,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         self._aside.show(self.item, self.shares)
         self.top = -1
         self.go_to(top)
-        if document.items:
+        if document.items and top <= self.last_top:
             self._show_item()
 
     def go_to(self, line: int) -> bool:

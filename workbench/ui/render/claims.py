@@ -15,7 +15,7 @@ from workbench.ui.status import HOLDS, LABELS, Face
 
 _NARROW = 60
 """From this width on labels have a column of their own."""
-_ASIDE_GUTTER = 16
+_ASIDE_GUTTER = 15
 _KINDS = {
     "instructions": "the agent's instructions",
     "user": "what the user said",

@@ -18,6 +18,7 @@ from workbench.ui.render.judged import (
     number,
     replies,
     versions,
+    votes_differ,
     words,
 )
 from workbench.ui.render.lines import Line, Segment, flow, rule
@@ -107,9 +108,9 @@ def vote_words(item: dict[str, Any], verdict: str) -> list[Line]:
         told.append((Segment(f"{votes.get(verdict, 0)} of {asked}{rest}", "muted"),))
     ordered = sorted(votes.items(), key=lambda vote: -vote[1])
     every = ", ".join(f"{many} {one_line(str(name), limit=20)}" for name, many in ordered)
-    if len(votes) > 1:
+    if votes_differ(item):
         told.append((mark(SPLIT), Segment(f": {every}", SPLIT.variable)))
-    elif votes and verdict not in votes:
+    elif len(votes) > 1 or (votes and verdict not in votes):
         told.append((Segment(every, "status-error"),))
     return told
 

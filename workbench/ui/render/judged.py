@@ -12,6 +12,7 @@ from workbench.store import CaseRecord, Turn
 HALLUCINATIONS = "hallucinations_v1"
 USER_QUALITY = "per_turn_user_simulator_quality_v1"
 RUBRICS = "rubric_based_"
+_NO_VOTES = frozenset({"unread", "missing"})
 
 
 class Asked(NamedTuple):
@@ -114,8 +115,9 @@ def is_split(result: MetricResult) -> bool:
 
 
 def votes_differ(item: dict[str, Any]) -> bool:
-    """Whether more than one verdict has votes in `item["votes"]`."""
-    return sum(count(votes) > 0 for votes in mapping(item.get("votes")).values()) > 1
+    """Whether more than one verdict has votes in `item["votes"]`. A reply that nobody could read is no vote."""
+    votes = mapping(item.get("votes"))
+    return sum(count(many) > 0 for name, many in votes.items() if name not in _NO_VOTES) > 1
 
 
 def case_is_split(record: CaseRecord, criterion: str) -> bool:

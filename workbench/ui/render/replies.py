@@ -8,7 +8,7 @@ from workbench.text import one_line, plain
 from workbench.ui.render.json_text import pretty_lines
 from workbench.ui.render.judge_words import reply_cost, verdict_mark
 from workbench.ui.render.judged import count, mapping, objects, words
-from workbench.ui.render.lines import Line, Segment, flow, fold, hang, wrap
+from workbench.ui.render.lines import MIN_WIDTH, Line, Segment, cut_line, flow, fold, hang, wrap
 from workbench.ui.render.rows import View
 
 BRIEF_REPLY = 3
@@ -23,7 +23,8 @@ def question_lines(question: dict[str, Any], opened: bool, view: View) -> Iterat
     sign = "▾" if opened else "▸"
     size = f"{len(prompt):,} characters" if prompt else "empty"
     style = "label" if opened else "fold"
-    yield (Segment(" " * _INDENT), Segment(f"{sign} question", style), Segment(f"  {size}", "muted"))
+    line = (Segment(" " * _INDENT), Segment(f"{sign} question", style), Segment(f"  {size}", "muted"))
+    yield cut_line(line, max(view.width, MIN_WIDTH))
     if opened:
         yield from hang([], wrap([Segment(plain(prompt))], max(view.width - _BODY, 10)), _BODY)
     for reply in objects(question.get("replies")):

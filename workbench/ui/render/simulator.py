@@ -82,7 +82,7 @@ def _conversation(document: Document, subject: Subject, view: View) -> None:
     setting = partial(_beside, scenario_of(subject))
     document.gap()
     if record is None or record.state == "queued":
-        document.add(remark("The conversation has not begun: r runs it.", view))
+        document.add(remark("The conversation has not begun.", view))
         return
     said = {event.turn: event for event in record.simulated if not event.ended}
     bad = 0

@@ -61,7 +61,8 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
         if facts.total:
             middle = [*_run(facts, words=words, meter=meter), *_judges(facts, judges)]
         room = width - sum(cell_len(text) for text, _ in (*middle, *tail)) - 2
-        if room >= min(cell_len(facts.root), 24):
+        # That a judge waits, or is none, is worth more than the end of the folder's name.
+        if room >= min(cell_len(facts.root), 6 if judges == 1 else 24):
             return [(f" {cut(facts.root, room)}", "bold"), *middle], tail
     return [(f" {cut(facts.root, 12)}", "bold"), *middle], []
 

@@ -1,0 +1,364 @@
+"""Panes whose lines are items: the cursor goes from one to the next, unfolds them, and follows them to their source."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.hostile import HOSTILE, leaks
+from tests.ui.judged import SENTENCES, claims, events, judged_case, played, rubrics, scenario_events, spoiled
+from tests.ui.transcripts import late_parcel
+from workbench.events import CaseRef
+from workbench.store import CaseRecord
+from workbench.ui.detail.body import Body
+from workbench.ui.detail.pane import CaseDetail
+
+MakeApp = Callable[[], Any]
+GOLDEN = Path(__file__).parent / "golden"
+CLAIMS, RUBRICS, JUDGE, LOG = 3, 4, 5, 6
+
+
+async def show(pilot: Pilot[None], record: CaseRecord, pane: int) -> CaseDetail:
+    detail = pilot.app.query_one(CaseDetail)
+    detail.show(record, None, None)
+    detail.show_pane(pane)
+    await pilot.pause()
+    await pilot.pause()
+    return detail
+
+
+def key(app: Any) -> str:
+    item = app.query_one(Body).item
+    return item.key if item is not None else ""
+
+
+def marked(app: Any) -> list[str]:
+    """The lines with the cursor's edge."""
+    return [line.strip("│▐ ") for line in app.seen() if "▌" in line]
+
+
+@pytest.mark.parametrize(
+    ("pane", "name"), [(CLAIMS, "claims"), (RUBRICS, "rubrics"), (JUDGE, "judge"), (2, "judged_scores")]
+)
+@pytest.mark.parametrize(("width", "height"), [(50, 20), (76, 36), (134, 36)])
+async def test_judged_panes_look_like_this(pane: int, name: str, width: int, height: int, make_app: MakeApp) -> None:
+    await compare(make_app(), judged_case(), pane, f"{name}_{width}x{height}", (width, height))
+
+
+@pytest.mark.parametrize(("width", "height"), [(50, 20), (134, 36)])
+async def test_a_simulated_conversation_looks_like_this(width: int, height: int, make_app: MakeApp) -> None:
+    record = played(scenario_events())
+    await compare(make_app(), record, 4, f"simulator_{width}x{height}", (width, height))
+
+
+async def compare(app: Any, record: CaseRecord, pane: int, name: str, size: tuple[int, int]) -> None:
+    """The pane against its picture; PICTURES=write writes it anew."""
+    file = GOLDEN / f"{name}.txt"
+    async with app.run_test(size=size) as pilot:
+        await show(pilot, record, pane)
+        found = "\n".join(app.seen()) + "\n"
+    if os.environ.get("PICTURES") == "write":
+        file.write_text(found, encoding="utf-8")
+    assert found == file.read_text(encoding="utf-8")
+
+
+async def test_the_cursor_goes_from_sentence_to_sentence(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 36)) as pilot:
+        detail = await show(pilot, judged_case(), CLAIMS)
+        assert key(app) == "claim/0/1/1"
+        assert "▌✗ contradictory   It will arrive tomorrow" in "\n".join(app.seen())
+        assert detail.move("down")
+        await pilot.pause()
+        assert key(app) == "claim/0/1/2"
+        assert marked(app) == ["▌– not applicable  ご不便をおかけして申し訳ございません。"]
+        assert any("An apology claims nothing." in line for line in app.seen())
+        assert detail.move("top")
+        assert key(app) == "claim/0/0/0"
+        assert detail.move("bottom")
+        assert key(app) == "claim/0/1/5"
+        assert not detail.move("bottom")
+
+
+async def test_a_sentence_leads_to_the_tool_result_and_back(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 30)) as pilot:
+        detail = await show(pilot, judged_case(), CLAIMS)
+        before = app.query_one(Body).top
+        detail.action_toggle_full()
+        await pilot.pause()
+        assert detail.pane_titles[LOG - 1] == "Log"
+        lines = marked(app)
+        assert lines[0].startswith("▌result   order_desk  find_order")
+        assert "Friday" in "".join(lines)
+        assert detail.move("left")
+        await pilot.pause()
+        assert key(app) == "claim/0/1/1"
+        assert app.query_one(Body).top == before
+        assert not detail.go_back()
+
+
+async def test_what_was_jumped_to_is_marked_until_something_moves(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 30)) as pilot:
+        detail = await show(pilot, judged_case(), CLAIMS)
+        detail.move("right")
+        await pilot.pause()
+        assert marked(app)
+        detail.move("down")
+        await pilot.pause()
+        assert not marked(app)
+
+
+async def test_a_sentence_without_a_place_leads_to_the_question(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 30)) as pilot:
+        detail = await show(pilot, judged_case(), CLAIMS)
+        detail.move("down")
+        detail.move("right")
+        await pilot.pause()
+        assert key(app) == "question/hallucinations_v1/0/0"
+        assert any("▾ question" in line for line in app.seen())
+        assert detail.go_back()
+        assert key(app) == "claim/0/1/2"
+
+
+async def test_a_source_that_is_not_in_the_log_leads_to_the_question(make_app: MakeApp) -> None:
+    app = make_app()
+    source = {"kind": "result", "name": "gone", "event": 99, "call_id": "nobody"}
+    record = played(events([claims(sentences=[{**SENTENCES[1], "source": source}])]))
+    async with app.run_test(size=(76, 30)) as pilot:
+        detail = await show(pilot, record, CLAIMS)
+        assert detail.move("right")
+        assert key(app) == "question/hallucinations_v1/0/0"
+
+
+async def test_a_rubric_leads_to_its_question(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 30)) as pilot:
+        detail = await show(pilot, judged_case(), RUBRICS)
+        assert key(app).endswith("/0/1")
+        detail.move("right")
+        assert key(app).startswith("question/rubric_based_final_response_quality_v1/0/")
+
+
+async def test_questions_unfold_and_fold_where_they_are(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 36)) as pilot:
+        detail = await show(pilot, judged_case(), JUDGE)
+        body = app.query_one(Body)
+        count, line = len(body.document.lines), body.document.items[0].start - body.top
+        assert detail.move("right")
+        assert len(body.document.lines) > count + 10
+        assert body.document.items[0].start - body.top == line
+        assert not detail.move("right")
+        assert detail.move("left")
+        assert len(body.document.lines) == count
+        detail.action_toggle_full()
+        assert len(body.document.lines) > count
+        detail.action_toggle_full()
+        assert len(body.document.lines) == count
+        assert not detail.move("left")
+
+
+async def test_a_long_item_is_scrolled_through_before_the_next(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(50, 14)) as pilot:
+        detail = await show(pilot, judged_case(), JUDGE)
+        body = app.query_one(Body)
+        first = body.document.items[0]
+        assert first.end - first.start > body.height
+        steps = 0
+        while body.cursor == 0:
+            assert detail.move("down")
+            steps += 1
+            assert steps < 200
+        assert steps > first.end - first.start - body.height
+        detail.move("up")
+        assert body.cursor == 0
+        assert body.top + body.height >= first.end
+
+
+async def test_every_item_can_be_reached_and_is_in_sight(make_app: MakeApp) -> None:
+    app = make_app()
+    record = played(events([rubrics(30)]))
+    async with app.run_test(size=(50, 16)) as pilot:
+        detail = await show(pilot, record, RUBRICS)
+        body = app.query_one(Body)
+        detail.move("top")
+        seen = {body.cursor}
+        for _ in range(400):
+            if not detail.move("down"):
+                break
+            item = body.item
+            assert item is not None
+            assert item.end > body.top
+            assert item.start < body.top + body.height
+            seen.add(body.cursor)
+        assert seen == set(range(30))
+        for _ in range(400):
+            if not detail.move("up"):
+                break
+        assert (body.cursor, body.top) == (0, 0)
+
+
+async def test_pages_move_the_cursor_by_half_a_page(make_app: MakeApp) -> None:
+    app = make_app()
+    many = [{**SENTENCES[0], "rationale": "Because.", "text": f"Sentence {number}."} for number in range(200)]
+    async with app.run_test(size=(76, 30)) as pilot:
+        detail = await show(pilot, played(events([claims(sentences=many)])), CLAIMS)
+        detail.move("top")
+        body = app.query_one(Body)
+        cursors = []
+        for _ in range(4):
+            detail.move("page_down")
+            cursors.append(body.cursor)
+        assert cursors == sorted(set(cursors))
+        assert cursors[-1] - cursors[-2] == body.height // 2
+        detail.move("page_up")
+        assert body.cursor == cursors[-2]
+
+
+async def test_a_long_reason_is_read_with_the_page_keys(make_app: MakeApp) -> None:
+    app = make_app()
+    long = {**SENTENCES[1], "rationale": " ".join(f"word{number}" for number in range(300))}
+    async with app.run_test(size=(76, 30)) as pilot:
+        detail = await show(pilot, played(events([claims(sentences=[long])])), CLAIMS)
+        text = "\n".join(app.seen())
+        assert "more lines: ctrl+d" in text
+        assert "word299" not in text
+        for _ in range(10):
+            detail.move("page_down")
+        await pilot.pause()
+        assert "word299" in "\n".join(app.seen())
+        assert key(app) == "claim/0/1/0"
+        detail.move("page_up")
+        await pilot.pause()
+        assert "word299" not in "\n".join(app.seen())
+
+
+async def test_only_what_changed_is_painted(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(134, 36)) as pilot:
+        detail = await show(pilot, judged_case(), CLAIMS)
+        body = app.query_one(Body)
+        painted: list[Any] = []
+        body.refresh = lambda *regions, **_: painted.extend(regions or ["everything"])
+        detail.move("down")
+        assert "everything" not in painted
+        heights = [region.height for region in painted]
+        assert heights[:2] == [2, 1]
+
+
+async def test_a_click_moves_the_cursor_and_a_second_one_goes_in(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 36)) as pilot:
+        await show(pilot, judged_case(), CLAIMS)
+        body = app.query_one(Body)
+        wanted = body.document.items[4]
+        await pilot.click(Body, offset=(5, wanted.start - body.top))
+        assert key(app) == wanted.key
+        await pilot.click(Body, offset=(5, wanted.start - body.top))
+        await pilot.pause()
+        assert marked(app)[0].startswith("▌result")
+
+
+async def test_copying_gives_the_item_with_all_that_is_told_of_it(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 36)) as pilot:
+        detail = await show(pilot, judged_case(), CLAIMS)
+        copied = detail.copy_text()
+        assert copied is not None
+        assert copied[0] == "one of Claims of order_desk › judged › late_parcel"
+        assert "It will arrive tomorrow before noon, and you need not be at home for it." in copied[1]
+        assert "The tool result says that it arrives on Friday" in copied[1]
+        assert "Goodbye" not in copied[1]
+
+
+async def test_a_rescored_case_keeps_the_cursor(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 36)) as pilot:
+        detail = await show(pilot, judged_case(), CLAIMS)
+        detail.move("down")
+        detail.show(judged_case(), None, None)
+        assert key(app) == "claim/0/1/2"
+
+
+async def test_another_case_has_the_same_pane_or_its_first(make_app: MakeApp) -> None:
+    app = make_app()
+    other = late_parcel(ref=CaseRef("a", "b", "c", "d"))
+    async with app.run_test(size=(76, 36)) as pilot:
+        detail = await show(pilot, judged_case(), CLAIMS)
+        detail.show(other, None, None)
+        await pilot.pause()
+        assert detail.pane_titles == ("Diff", "Scores", "Log")
+        assert any("turn 1 of 3" in line for line in app.seen())
+        detail.show(judged_case(), None, None)
+        await pilot.pause()
+        assert key(app) == "claim/0/1/1"
+
+
+async def test_after_a_jump_the_next_case_opens_where_the_jump_began(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 36)) as pilot:
+        detail = await show(pilot, judged_case(), CLAIMS)
+        detail.move("right")
+        detail.show(late_parcel(), None, None)
+        detail.show(judged_case(), None, None)
+        assert key(app) == "claim/0/1/1"
+
+
+async def test_a_running_simulated_case_is_followed_turn_by_turn(make_app: MakeApp) -> None:
+    app = make_app()
+    happened = list(scenario_events(ends=False))
+    async with app.run_test(size=(60, 16)) as pilot:
+        for count in (4, 6, 7):
+            await show(pilot, played(iter(happened[:count])), 4)
+            assert app.query_one(Body).at_end
+        assert key(app) == "simulated/1"
+
+
+@pytest.mark.parametrize("size", [(30, 8), (50, 20), (76, 36), (134, 36)])
+async def test_every_size_is_drawn_to_its_edges(size: tuple[int, int], make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=size) as pilot:
+        for pane in range(1, 7):
+            await show(pilot, judged_case(), pane)
+            lines = app.seen()
+            assert len(lines) == size[1]
+            assert all(line[0] == "│" and line[-1] == "│" for line in lines[1:-1])
+
+
+async def test_hostile_text_reaches_no_strip(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(80, 40)) as pilot:
+        for text in HOSTILE:
+            for pane in range(1, 7):
+                await show(pilot, spoiled(judged_case(), text[:1000]), pane)
+                assert not leaks("".join(app.seen()))
+
+
+async def test_a_resize_keeps_the_cursor_on_its_line(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 36)) as pilot:
+        detail = await show(pilot, judged_case(), CLAIMS)
+        detail.move("down")
+        await pilot.resize_terminal(134, 30)
+        await pilot.pause()
+        await pilot.pause()
+        assert key(app) == "claim/0/1/2"
+        assert len(marked(app)) == 1
+
+
+async def test_in_sixteen_colours_the_edge_says_it_alone(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 36)) as pilot:
+        app.theme = "terminal"
+        await show(pilot, judged_case(), CLAIMS)
+        strips = app.screen._compositor.render_strips()
+        line = next(strip for strip in strips if "▌" in strip.text)
+        backgrounds = {segment.style.bgcolor for segment in line if segment.style}
+    assert len(backgrounds) == 1

@@ -1,0 +1,95 @@
+"""A simulated user: what it was to do, what it said, how that was judged, how it ended."""
+
+import pytest
+
+from tests.ui.judged import REF, USER, played, scenario_events
+from tests.ui.render.conftest import Texts
+from workbench.events import CaseRef, PlannedCase
+from workbench.store import CaseRecord
+from workbench.ui.render.document import Subject, Target
+from workbench.ui.render.panes import panes_of
+from workbench.ui.render.rows import View
+from workbench.ui.render.simulator import build
+
+
+def lines_of(record: CaseRecord, texts: Texts, width: int = 76) -> list[str]:
+    return texts(build(Subject(record), View(width)).lines)
+
+
+def test_the_setting_stands_above_where_it_is_narrow(texts: Texts) -> None:
+    lines = lines_of(played(scenario_events()), texts)
+    plan, turn = lines.index(" plan"), next(i for i, line in enumerate(lines) if line.startswith("─ turn 1 "))
+    assert plan < lines.index(" starts with") < lines.index(" persona") < turn
+    assert lines[plan + 1].startswith("   Ask for order A-7.")
+    assert any("NOVICE  Knows little of the shop's words" in line for line in lines)
+    assert any("· short: Writes one sentence." in line for line in lines)
+
+
+def test_the_setting_stands_beside_each_message_where_there_is_room(texts: Texts) -> None:
+    document = build(Subject(played(scenario_events())), View(100, aside=True))
+    assert " plan" not in texts(document.lines)
+    for item in document.items:
+        assert item.aside is not None
+        assert "plan" in texts(item.aside(40))
+
+
+def test_each_message_has_its_verdict(texts: Texts) -> None:
+    lines = lines_of(played(scenario_events()), texts)
+    turns = [line for line in lines if line.startswith("─ turn ")]
+    assert turns[0].endswith("✓ valid ─")
+    assert turns[1].endswith("✗ invalid  ◐ split ─")
+    assert "        compared with the starting prompt" in lines
+    assert "        4 of 5 with all asked · ◐ split: 4 invalid, 1 valid" in lines
+    assert "        it did not ask for the money back" in lines
+
+
+def test_the_cursor_begins_at_the_first_bad_message_and_leads_to_the_judge() -> None:
+    document = build(Subject(played(scenario_events())), View(76))
+    item = document.items[document.opening_item]
+    assert item.key == "simulated/1"
+    assert item.opens
+    assert item.targets == (Target("Judge", (f"question/{USER}/1/0",)),)
+
+
+def test_the_question_is_unfolded(texts: Texts) -> None:
+    document = build(Subject(played(scenario_events())), View(76, opened=frozenset(["simulated/1"])))
+    item = document.items[1]
+    lines = texts(document.lines[item.start : item.end])
+    assert any("You are the user." in line for line in lines)
+    assert any("gemini-2.5-flash-SCRIPTED" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [
+        ("stop_signal", " ■ the user ended it with the stop signal"),
+        ("turn_limit", " ■ the limit of turns was reached"),
+        ("error", " ended by      the judge of the simulated user is out of quota"),
+    ],
+)
+def test_how_it_ended_is_said(ended: str, told: str, texts: Texts) -> None:
+    lines = lines_of(played(scenario_events(ended=ended)), texts)
+    assert told in lines
+    assert (" the end was   ✓ valid · 3 of 3 asked of 5" in lines) is (ended != "error")
+
+
+def test_a_running_conversation_is_shown_turn_by_turn(texts: Texts) -> None:
+    happened = list(scenario_events(ends=False))
+    seen = []
+    for count in (3, 4, 6, 7):
+        record = played(iter(happened[:count]))
+        lines = lines_of(record, texts)
+        seen.append((sum(line.startswith("─ turn ") for line in lines), " agent  …" in lines))
+        assert lines[-1] == " going on …"
+    assert seen == [(0, False), (1, True), (1, False), (2, True)]
+
+
+def test_it_is_there_before_the_first_message(texts: Texts) -> None:
+    record = CaseRecord(PlannedCase(CaseRef("a", "b", "c", "d"), None, ""))
+    assert lines_of(record, texts)[-1] == " The conversation has not begun."
+
+
+def test_only_a_simulated_case_has_the_pane() -> None:
+    titles = [pane.title for pane in panes_of(Subject(played(scenario_events())))]
+    assert titles == ["Diff", "Scores", "Judge", "Simulator", "Log"]
+    assert played(scenario_events()).ref == REF
