@@ -34,6 +34,8 @@ class CallFailedError(Exception):
 def serve(control: int, lifeline: int, answer: Answer) -> NoReturn:
     """Answers the calls that come through the socket `control` until the other side lets go, then ends the process with
     all that it has started. `answer(payload)` raises CallFailedError where it fails."""
+    for descriptor in (control, lifeline):
+        os.set_inheritable(descriptor, False)
     if sys.platform == "linux":
         processes.adopt_orphans()
     threading.Thread(target=processes.die_at_end_of, args=(lifeline,), daemon=True, name="lifeline").start()

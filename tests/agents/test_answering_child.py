@@ -1,0 +1,143 @@
+"""The asking end of a child that answers calls, with children that do as they are told."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from workbench.agents.answering_child import AnsweringChild, AnswerOverdueError, CallRefusedError, ChildLostError
+from workbench.agents.child_process import Command
+
+SOURCE = """
+import argparse, asyncio, os
+from workbench.agents.worker.serving import CallFailedError, serve
+
+async def answer(payload):
+    match payload["do"]:
+        case "echo":
+            return payload
+        case "refuse":
+            raise CallFailedError({"kind": "no", "message": "I would rather not"})
+        case "bug":
+            raise ZeroDivisionError("in the child")
+        case "exit":
+            os._exit(9)
+        case "wait":
+            with open(payload["pipe"], "w") as pipe:
+                pipe.write(str(os.getpid()))
+            await asyncio.Event().wait()
+        case "pid":
+            return os.getpid()
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--control", type=int)
+parser.add_argument("--lifeline", type=int)
+given = parser.parse_args()
+BEFORE
+serve(given.control, given.lifeline, answer)
+"""
+Make = Callable[..., AnsweringChild]
+
+
+@pytest_asyncio.fixture
+async def make(tmp_path: Path, repository: Path) -> AsyncIterator[Make]:
+    made: list[AnsweringChild] = []
+
+    def child(before: str = "", **given: float) -> AnsweringChild:
+        script = tmp_path / "child.py"
+        script.write_text(SOURCE.replace("BEFORE", before), encoding="utf-8")
+        environment = {**os.environ, "PYTHONPATH": str(repository)}
+        made.append(AnsweringChild(Command([sys.executable, str(script)], environment, tmp_path), **given))
+        return made[-1]
+
+    yield child
+    for each in made:
+        await each.close()
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    """What a call that waits writes to when it begins."""
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+async def begun(pipe: Path) -> int:
+    """Until a call waits: the child's number."""
+    return int(await asyncio.wait_for(asyncio.to_thread(pipe.read_text), 30))
+
+
+async def test_it_is_started_when_it_is_first_asked(make: Make) -> None:
+    child = make()
+    assert child.pid is None
+    assert await child.call({"do": "echo", "text": "a \ud800 b"}) == {"do": "echo", "text": "a \ud800 b"}
+    assert await child.call({"do": "pid"}) == child.pid
+
+
+async def test_what_the_child_says_of_a_failure_comes_back(make: Make) -> None:
+    child = make()
+    with pytest.raises(CallRefusedError, match="I would rather not") as caught:
+        await child.call({"do": "refuse"})
+    assert caught.value.error["kind"] == "no"
+    with pytest.raises(CallRefusedError, match="ZeroDivisionError: in the child"):
+        await child.call({"do": "bug"})
+
+
+async def test_another_is_started_when_it_has_gone(make: Make) -> None:
+    child = make()
+    first = await child.call({"do": "pid"})
+    with pytest.raises(ChildLostError, match=r"^ended with exit code 9$") as caught:
+        await child.call({"do": "exit"})
+    assert caught.value.began
+    assert await child.call({"do": "pid"}) != first
+
+
+async def test_one_that_never_starts(make: Make) -> None:
+    child = make("raise SystemExit('no good')")
+    for attempt in (child.start, lambda: child.call({"do": "pid"})):
+        with pytest.raises(ChildLostError, match="ended with exit code 1: no good") as caught:
+            await attempt()
+        assert not caught.value.began
+
+
+async def test_one_that_takes_too_long_to_start(make: Make) -> None:
+    child = make("import time; time.sleep(1e6)", ready_within=0.3)
+    with pytest.raises(ChildLostError, match=r"was not ready after 0\.3 s") as caught:
+        await child.call({"do": "pid"})
+    assert not caught.value.began
+
+
+async def test_a_call_has_its_time(make: Make, pipe: Path) -> None:
+    child = make()
+    reading = asyncio.create_task(begun(pipe))
+    with pytest.raises(AnswerOverdueError):
+        await child.call({"do": "wait", "pipe": str(pipe)}, within=1)
+    # It could be stopped, so the same child goes on.
+    assert await child.call({"do": "pid"}) == await reading
+
+
+async def test_renewed_it_finishes_what_it_has(make: Make, pipe: Path) -> None:
+    child = make()
+    waiting = asyncio.create_task(child.call({"do": "wait", "pipe": str(pipe)}))
+    old = await begun(pipe)
+    child.renew()
+    assert await child.call({"do": "pid"}) != old
+    assert not waiting.done()
+    os.kill(old, 9)
+    with pytest.raises(ChildLostError, match="was killed by SIGKILL"):
+        await waiting
+
+
+async def test_closed_it_ends_what_waits(make: Make, pipe: Path) -> None:
+    child = make()
+    waiting = asyncio.create_task(child.call({"do": "wait", "pipe": str(pipe)}))
+    number = await begun(pipe)
+    await child.close()
+    with pytest.raises(ChildLostError):
+        await waiting
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
