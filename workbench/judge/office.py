@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.agents.functions import Functions
-from workbench.judge.answering import Answer, Answerer, Rater
+from workbench.judge.answering import Answerer, Rater
 from workbench.judge.availability import kind_of
-from workbench.judge.base import JudgeKind, JudgeOptions, Question
+from workbench.judge.base import JudgeKind
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.google_access import gemini_access
 from workbench.judge.pauses import Lane
@@ -85,19 +85,6 @@ class Office:
             from workbench.judge.python_function import PythonFunction
 
             return PythonFunction(self.functions(), self.scrub)
-        return _Rules()
+        from workbench.judge.heuristic import Heuristic
 
-
-class _Rules:
-    """The heuristic judge: no model, no waiting."""
-
-    async def ready(self) -> None:
-        pass
-
-    async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
-        from workbench.judge import heuristic
-
-        return Answer(heuristic.answer(question), f"heuristic {heuristic.VERSION}")
-
-    async def close(self) -> None:
-        pass
+        return Heuristic()
