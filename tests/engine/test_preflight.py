@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.project import Project, evalset, execute, turn
 from workbench.engine.children import Children
-from workbench.engine.judge_calls import Span, criterion_calls
+from workbench.engine.judge_calls import Span, criterion_calls, options_of
 from workbench.engine.options import RunOptions
 from workbench.engine.preflight import LOOKED_AT, Looked, notices, preflight
 from workbench.events import Noticed, RunStarted
@@ -235,8 +235,9 @@ def test_messages_that_were_to_be_spoken() -> None:
 )
 def test_calls_of_a_criterion(name: str, options: dict[str, Any], turns: int, calls: Span) -> None:
     criterion = Criterion(name, 0.5, {}, options)
-    assert criterion_calls(criterion, Span(turns, turns), [], all_votes=False) == calls
-    every = criterion_calls(criterion, Span(turns, turns), [], all_votes=True)
+    samples = options_of(criterion).samples
+    assert criterion_calls(criterion, samples, Span(turns, turns), [], all_votes=False) == calls
+    every = criterion_calls(criterion, samples, Span(turns, turns), [], all_votes=True)
     assert (every.low, every.high) == (calls.high, calls.high)
 
 
@@ -295,5 +296,21 @@ def test_a_large_plan_is_looked_at_in_part(project: Project) -> None:
     project.write("desk/.env", "GOOGLE_API_KEY=scripted-key\n")
     plan = project.plan()
     assert [notice.message for notice in preflight(plan, RunOptions(use_cache=False))] == [
-        f"about {count * 2} judge calls are to come"
+        f"about {count * 2} judge calls are to come",
+        f"{LOOKED_AT} of {count} cases were looked at before; the rest will be alike",
     ]
+
+
+def test_files_that_ask_nobody_still_count(project: Project) -> None:
+    """They are not looked into, but a criterion that they can use is no idle one."""
+    project.agent("def root_agent(message, session):\n    return 'ok'\n")
+    project.cases("one", response_match_score=0.5)
+    told = {"starting_prompt": "Hi", "conversation_plan": "p"}
+    scenario = {"eval_id": "play", "conversation_scenario": told}
+    project.write("desk/play.evalset.json", {"eval_set_id": "play", "eval_cases": [scenario]})
+    project.write("desk/.env", "GOOGLE_API_KEY=scripted-key\n")
+    found = [notice.message for notice in preflight(project.plan(), RunOptions(use_cache=False))]
+    assert found == ["about 1 to 19 judge calls are to come"]
+    (project.root / "desk/all.evalset.json").unlink()
+    found = [notice.message for notice in preflight(project.plan(), RunOptions(use_cache=False))]
+    assert "response_match_score has nothing to judge" in found[0]

@@ -54,8 +54,11 @@ def simulator_calls(simulator: SimulatorConfig) -> Span:
     return Span(1, limit - 1) if limit > 1 else Span()
 
 
-def criterion_calls(criterion: Criterion, turns: Span, rubrics: Sequence[dict[str, Any]], *, all_votes: bool) -> Span:
-    """How often judges are asked for one criterion of one case with so many `turns`; `rubrics` are all that stand in
+def criterion_calls(
+    criterion: Criterion, samples: int, turns: Span, rubrics: Sequence[dict[str, Any]], *, all_votes: bool
+) -> Span:
+    """How often judges are asked for one criterion of one case with so many `turns`, up to `samples` times a question;
+    `rubrics` are all that stand in
     the case and its turns."""
     info = known()[criterion.name]
     if info.needs_service:
@@ -64,7 +67,7 @@ def criterion_calls(criterion: Criterion, turns: Span, rubrics: Sequence[dict[st
         # Each text is cut into sentences, then they are labelled; an answer may be empty.
         more = 4 if criterion.options.get("evaluate_intermediate_nl_responses") else 1
         return Span(2 * turns.low, 2 * more * turns.high)
-    votes = _votes(options_of(criterion).samples, all_votes)
+    votes = _votes(samples, all_votes)
     if criterion.name in RUBRIC_TYPES:
         wanted = RUBRIC_TYPES[criterion.name]
         if not criterion.options.get("rubrics") and not any(rubric.get("type") == wanted for rubric in rubrics):

@@ -7,8 +7,10 @@ Nothing is asked and nothing is imported for it; one cause is one notice, howeve
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from workbench.agents.function_source import missing_function
 from workbench.engine.judge_calls import (
     RUBRIC_TYPES,
     Span,
@@ -20,24 +22,27 @@ from workbench.engine.judge_calls import (
 )
 from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions
-from workbench.engine.plan import Plan
+from workbench.engine.plan import Plan, PlanEntry
 from workbench.engine.scenario_case import Obstacle, defaults_apply, obstacle, who_plays
 from workbench.events import Noticed
-from workbench.judge.availability import shown_or_none, who_judges
-from workbench.judge.base import JudgeIdentity, NotAvailableError
+from workbench.judge.availability import FUNCTION, shown_or_none, who_judges
+from workbench.judge.base import JudgeIdentity, JudgeOptions, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.vertex import WHO as SERVICE
 from workbench.judge.vertex import vertex_access
-from workbench.metrics.registry import known
+from workbench.metrics.custom import function_path
+from workbench.metrics.registry import asks, known
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.evalset import BrokenCaseError, EvalCase
 from workbench.simulation.config import read_simulator
 from workbench.simulation.scenario import STOP_SIGNAL
 
-LOOKED_AT = 2000
+LOOKED_AT = 1000
 """Cases that are looked at one by one: the look must not hold up a large run. The rest are taken to be like these."""
 _QUALITY = "per_turn_user_simulator_quality_v1"
 _NAMES_SHOWN = 4
+_CONVERSATION = EvalCase("", (), None, None, (), None, None)
+"""Stands for the cases of a file that need not be looked at: they have a reference, and nothing else that matters."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +69,35 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
     """The notices for a plan. Reads cases of the files that the plan has open, so not for an event loop's thread."""
     environments = {name: JudgeEnvironment(**judge_environment(setting)) for name, setting in plan.agents.items()}
     entries = [entry for entry in plan.entries if entry.blocked is None and entry.ref.repeat == 1]
-    cases = []
+    one_of_each = {entry.ref.evalset_file: entry for entry in entries}
+    plain = {file: entry for file, entry in one_of_each.items() if _is_plain(entry)}
+    cases = [_looked(plan, entry, _CONVERSATION) for entry in plain.values()]
+    entries = [entry for entry in entries if entry.ref.evalset_file not in plain]
     for entry in entries[:LOOKED_AT]:
         try:
             case = entry.entry.document.case(entry.index if entry.index is not None else -1)
         except (BrokenCaseError, IndexError):
             continue  # The case itself will say so.
-        config_file = plan.config_file(entry) or ""
-        cases.append(Looked(entry.ref.agent, entry.ref.evalset_file, case, entry.config, config_file))
+        cases.append(_looked(plan, entry, case))
     scale = len(entries) / max(1, min(len(entries), LOOKED_AT))
-    return list(notices(cases, environments.__getitem__, options, scale))
+    found = list(notices(cases, environments.__getitem__, options, scale))
+    if found and scale > 1:
+        message = f"{LOOKED_AT} of {len(entries)} cases were looked at before; the rest will be alike"
+        found.append(Noticed("info", message))
+    return found
+
+
+def _looked(plan: Plan, entry: PlanEntry, case: EvalCase) -> Looked:
+    return Looked(entry.ref.agent, entry.ref.evalset_file, case, entry.config, plan.config_file(entry) or "")
+
+
+def _is_plain(entry: PlanEntry) -> bool:
+    """Whether nobody is asked about the cases of this file, and none has a simulated user or rubrics: then they need
+    not be looked at one by one, which would take as long as running some of them."""
+    config = entry.config
+    if any(asks(item.name, custom=item.name in config.custom_metrics) for item in config.criteria):
+        return False
+    return not (config.user_simulator_config or entry.entry.document.mentions("cenario", "ubrics"))
 
 
 def notices(
@@ -87,6 +111,7 @@ def notices(
     """The same for cases at hand; the run has `scale` times as many. Not `played`: their transcripts are there."""
     sight = _Sight(cases, environment_of, options, played=played)
     yield from sight.missing()
+    yield from sight.missing_functions()
     yield from sight.not_played()
     yield from sight.judges()
     yield from _idle_criteria(cases)
@@ -107,6 +132,7 @@ class _Sight:
         self._environment_of = environment_of
         self._options = options
         self._known: dict[tuple[str, str], JudgeIdentity | NotAvailableError] = {}
+        self._judges: dict[int, JudgeOptions] = {}
         self._obstacles = [self._obstacle(item) for item in cases]
 
     def missing(self) -> Iterator[Noticed]:
@@ -120,6 +146,21 @@ class _Sight:
         for (cause, hint), affected in causes.items():
             names = _listed(dict.fromkeys(name for _, name in affected))
             yield Noticed("warning", f"{names} will not be evaluated in {_where(affected)}: {cause}", hint)
+
+    def missing_functions(self) -> Iterator[Noticed]:
+        """Custom metrics and Python judges that are certainly not where the config says."""
+        why_of: dict[tuple[str, str], str] = {}
+        causes: dict[str, list[tuple[Looked, str]]] = defaultdict(list)
+        for item in self._cases:
+            for name, path in self._functions(item):
+                if (item.agent, path) not in why_of:
+                    place = self._environment_of(item.agent)
+                    why_of[item.agent, path] = missing_function(path, Path(place.root), Path(place.folder))
+                if why_of[item.agent, path]:
+                    causes[why_of[item.agent, path]].append((item, name))
+        for why, affected in causes.items():
+            names = _listed(dict.fromkeys(name for _, name in affected))
+            yield Noticed("warning", f"{names} will be an error in {_where(affected)}: {why}")
 
     def not_played(self) -> Iterator[Noticed]:
         """Simulated conversations that will not take place."""
@@ -158,7 +199,9 @@ class _Sight:
         scenario = item.case.scenario is not None
         turns = turns_of_scenario(simulator) if scenario else Span(*[len(item.case.turns or ())] * 2)
         spans = [
-            criterion_calls(criterion, turns, item.rubrics, all_votes=self._options.all_votes)
+            criterion_calls(
+                criterion, self._judge(criterion).samples, turns, item.rubrics, all_votes=self._options.all_votes
+            )
             for criterion in _asking(item)
             if isinstance(self._who(item.agent, criterion), JudgeIdentity)
         ]
@@ -179,7 +222,7 @@ class _Sight:
             return None  # Not needed either, or the case would have an obstacle.
 
     def _who(self, agent: str, criterion: Criterion) -> JudgeIdentity | NotAvailableError:
-        options = options_of(criterion)
+        options = self._judge(criterion)
         service = known()[criterion.name].needs_service
         key = agent, "" if service else options.model
         if key not in self._known:
@@ -189,6 +232,23 @@ class _Sight:
             except NotAvailableError as error:
                 self._known[key] = error
         return self._known[key]
+
+    def _functions(self, item: Looked) -> Iterator[tuple[str, str]]:
+        """Criteria that call functions of the user's, and the paths of those."""
+        for criterion in item.config.criteria:
+            own = item.config.custom_metrics.get(criterion.name)
+            if own is not None:
+                yield criterion.name, function_path(own)
+        for criterion in _asking(item):
+            model = "" if known()[criterion.name].needs_service else self._judge(criterion).model
+            if model.startswith(FUNCTION):
+                yield criterion.name, model.removeprefix(FUNCTION)
+
+    def _judge(self, criterion: Criterion) -> JudgeOptions:
+        """Read once: the same criterion stands over many cases."""
+        if id(criterion) not in self._judges:
+            self._judges[id(criterion)] = options_of(criterion)
+        return self._judges[id(criterion)]
 
 
 def _service(values: Mapping[str, str]) -> JudgeIdentity:

@@ -7,6 +7,7 @@ there; here both are errors, before anything runs.
 import math
 import re
 from collections.abc import Collection, Iterator
+from functools import cache
 from typing import Any
 
 from pydantic.alias_generators import to_camel
@@ -24,6 +25,7 @@ from workbench.model.schema_words import breaches_of, describe
 from workbench.model.template_names import TemplateFaultError, names_in
 
 _CONFIG_KEYS = frozenset(EvalConfig.__annotations__)
+_camel = cache(to_camel)
 _USUAL_RANGE = (0.0, 1.0)
 _RANGES = {"response_evaluation_score": (1.0, 5.0)}
 
@@ -180,4 +182,4 @@ def _spellings(known: Collection[str]) -> set[str]:
 
 def either(content: dict[str, Any], key: str) -> Any:
     """The value of a key in camelCase (which wins, as in ADK) or snake_case."""
-    return content.get(to_camel(key), content.get(key))
+    return content.get(_camel(key), content.get(key))

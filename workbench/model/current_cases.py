@@ -60,6 +60,10 @@ class CurrentCases:
         """The case's JSON."""
         return read_json(self._text(number))
 
+    def mentions(self, word: str) -> bool:
+        """Whether a word stands anywhere in the file, as it is."""
+        return word.encode() in self._file.data
+
     def fault(self, number: int, breach: Breach) -> Fault:
         """Something that is wrong with the case at a position, as a fault at its place."""
         start, end = self._index.starts[number], self._index.ends[number]

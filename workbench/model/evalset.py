@@ -118,6 +118,10 @@ class EvalsetDocument:
         assert self._content is not None  # it has cases
         return self._content.fault(index, breach)
 
+    def mentions(self, *words: str) -> bool:
+        """Whether one of the words stands anywhere in the file: quick, for who would look into each case otherwise."""
+        return self._content is not None and any(map(self._content.mentions, words))
+
     def check(self) -> tuple[Fault, ...]:
         """Validate every case (once) and return all faults of the file, which `faults` holds from then on."""
         if not self._checked:

@@ -1,5 +1,6 @@
 """The cases of a file in one of the two old formats, converted as ADK converts them."""
 
+import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -47,6 +48,10 @@ class OldCases:
     def raw(self, number: int) -> Any:
         """The JSON that the case was made of."""
         return self._content if self.format == "old_test" else self._content[number]
+
+    def mentions(self, word: str) -> bool:
+        """Whether a word stands anywhere in the file."""
+        return word in json.dumps(self._content, ensure_ascii=False)
 
     def fault(self, number: int, breach: Breach) -> Fault:
         """Something that is wrong with the case at a position, as a fault at its place."""
