@@ -75,11 +75,10 @@ class Desk:
 class DeskBench:
     """Implements `workbench.metrics.base.Bench`; `tally` says what went through it."""
 
-    def __init__(self, run: RunState, office: Office, patience: Patience, repeat: int, all_votes: bool) -> None:
+    def __init__(self, run: RunState, office: Office, repeat: int, all_votes: bool) -> None:
         self.tally = Tally()
         self.run = run
         self.office = office
-        self.patience = patience
         self.repeat = repeat
         self._all_votes = all_votes
 
@@ -105,7 +104,7 @@ class DeskBench:
 
     def road(self, model: str, cap: asyncio.Semaphore | None) -> Road:
         """What an attempt to ask `model` passes."""
-        return Road(self.office.lane(model), self.run.places, cap, self.patience, self.office.scrub)
+        return Road(self.office.lane(model), self.run.places, cap, self.office.patience, self.office.scrub)
 
     def begin(self) -> JudgeFault | None:
         """Counts a call, right before it is made; why it must not be."""

@@ -35,7 +35,7 @@ class Office:
     def lane(self, model: str) -> Lane:
         """The queue to `model`."""
         if model not in self._lanes:
-            self._lanes[model] = Lane(model, self._patience, self._on_wait)
+            self._lanes[model] = Lane(model, self.patience, self._on_wait)
         return self._lanes[model]
 
     def answerer(self, model: str) -> Answerer:

@@ -6,11 +6,12 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 TIMEOUT_VARIABLE = "AGENT_WORKBENCH_JUDGE_TIMEOUT"
+ATTEMPTS_VARIABLE = "AGENT_WORKBENCH_JUDGE_ATTEMPTS"
 ATTEMPTS_VARIABLE = "AGENT_WORKBENCH_JUDGE_ATTEMPTS"
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s?")
 
@@ -43,19 +44,24 @@ class Patience:
         return step * (1 + self.chance() / 10)
 
 
-def timeout_of(values: Mapping[str, str], default: float) -> float:
-    """The time-out that the environment sets, in seconds; `default` where it sets none or no usable number."""
+def patience_of(values: Mapping[str, str], usual: Patience) -> Patience:
+    """`usual` with the time-out (seconds) and the number of attempts that the environment sets; a value that is no
+    number above 0 changes nothing."""
+    timeout = _number(values.get(TIMEOUT_VARIABLE, ""))
+    attempts = _number(values.get(ATTEMPTS_VARIABLE, ""))
+    return replace(
+        usual,
+        timeout=usual.timeout if timeout is None else timeout,
+        attempts=usual.attempts if attempts is None else max(1, int(attempts)),
+    )
+
+
+def _number(value: str) -> float | None:
     try:
-        seconds = float(values.get(TIMEOUT_VARIABLE, ""))
+        number = float(value)
     except ValueError:
-        return default
-    return seconds if math.isfinite(seconds) and seconds > 0 else default
-
-
-def attempts_of(values: Mapping[str, str], default: int) -> int:
-    """How many attempts the environment allows for a question; `default` where it sets no number above 0."""
-    given = values.get(ATTEMPTS_VARIABLE, "").strip()
-    return int(given) if given.isdecimal() and len(given) < 4 and int(given) > 0 else default
+        return None
+    return number if math.isfinite(number) and number > 0 else None
 
 
 def retry_after(value: str, now: datetime | None = None) -> float | None:
