@@ -398,6 +398,14 @@ async def test_a_metric_is_called_as_adk_calls_it(make: Make) -> None:
 
 
 @needs_adk
+async def test_what_another_version_of_adk_records_is_left_out(make: Make) -> None:
+    events = [{"author": "desk", "content": {"parts": [{"text": "hm"}]}, "recorded_since_version_9": 1}]
+    turn = {**TURN, "intermediate_data": {"invocation_events": events}, "also_since_version_9": {}}
+    result = await make(SCORE).call("metric", "desk.own.brief", {**METRIC, "actual": [turn]})
+    assert result["score"] == 0.7
+
+
+@needs_adk
 async def test_a_metric_that_returns_something_else(make: Make) -> None:
     error = await failure(make(SCORE).call("metric", "desk.own.number", METRIC))
     assert error.kind == "wrong_result"

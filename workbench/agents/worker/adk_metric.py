@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 from typing import Any, Dict, List, Tuple
 
-from google.adk.evaluation.eval_case import Invocation  # type: ignore[import-not-found,unused-ignore]
+from google.adk.evaluation import eval_case  # type: ignore[import-not-found,unused-ignore]
 from google.adk.evaluation.eval_metrics import BaseCriterion, EvalMetric  # type: ignore[import-not-found,unused-ignore]
 from google.adk.evaluation.evaluator import EvaluationResult  # type: ignore[import-not-found,unused-ignore]
 
 from . import faults, jsonable
 from .serving import CallFailedError
+
+Invocation = eval_case.Invocation
 
 
 def arguments(data: Dict[str, Any], path: str) -> Tuple[Any, Any, Any, Any]:
@@ -36,8 +38,8 @@ def arguments(data: Dict[str, Any], path: str) -> Tuple[Any, Any, Any, Any]:
         expected = data["expected"]
         return (
             metric,
-            [Invocation.model_validate(turn) for turn in data["actual"]],
-            None if expected is None else [Invocation.model_validate(turn) for turn in expected],
+            [_invocation(turn) for turn in data["actual"]],
+            None if expected is None else [_invocation(turn) for turn in expected],
             _scenario(data["scenario"]),
         )
     except ValueError as error:
@@ -45,12 +47,23 @@ def arguments(data: Dict[str, Any], path: str) -> Tuple[Any, Any, Any, Any]:
         raise CallFailedError(dict(faults.fault("wrong_input", message))) from None
 
 
+def _invocation(turn: Dict[str, Any]) -> Any:
+    """What this version of ADK knows of a turn: an older one refuses what later ones record."""
+    known = {name: value for name, value in turn.items() if name in Invocation.model_fields}
+    recorded = (known.get("intermediate_data") or {}).get("invocation_events")
+    if recorded is not None:
+        fields = eval_case.InvocationEvent.model_fields
+        # Absent is null here, and `content` must be there in older versions.
+        full = ({"content": None, **event} for event in recorded)
+        events = [{name: value for name, value in event.items() if name in fields} for event in full]
+        known["intermediate_data"] = {**known["intermediate_data"], "invocation_events": events}
+    return Invocation.model_validate(known)
+
+
 def _scenario(scenario: Any) -> Any:
     if scenario is None:
         return None
-    from google.adk.evaluation.eval_case import ConversationScenario
-
-    return ConversationScenario.model_validate(scenario)
+    return eval_case.ConversationScenario.model_validate(scenario)
 
 
 def plain(result: Any, path: str) -> Dict[str, Any]:
