@@ -59,8 +59,7 @@ class Desk:
         office = self._offices.get(environment.key)
         if office is None:
             office = self._offices[environment.key] = Office(environment, self._patience, self._on_wait)
-        patience = dataclasses.replace(self._patience, timeout=office.timeout, attempts=office.attempts)
-        return DeskBench(self._runs[-1], office, patience, repeat, all_votes)
+        return DeskBench(self._runs[-1], office, repeat, all_votes)
 
     async def close(self) -> None:
         """Ends what is under way, writes what is to be kept, closes all connections and children."""

@@ -10,7 +10,7 @@ from workbench.judge.base import JudgeKind
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.google_access import gemini_access
 from workbench.judge.pauses import Lane
-from workbench.judge.retry import Patience, attempts_of, timeout_of
+from workbench.judge.retry import Patience, patience_of
 from workbench.judge.scrub import Scrubber
 from workbench.judge.vertex import Vertex
 
@@ -23,9 +23,7 @@ class Office:
     ) -> None:
         self.environment = environment
         self.scrub = Scrubber(environment.values)
-        self.timeout = timeout_of(environment.values, patience.timeout)
-        self.attempts = attempts_of(environment.values, patience.attempts)
-        self._patience = patience
+        self.patience = patience_of(environment.values, patience)
         self._on_wait = on_wait
         self._answerers: dict[JudgeKind, Answerer] = {}
         self._lanes: dict[str, Lane] = {}
