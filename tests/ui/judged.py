@@ -125,10 +125,11 @@ def claims(judge: JudgeIdentity = GEMINI, sentences: Sequence[dict[str, Any]] = 
         {"author": "researcher", "step": 1, "final": False, "text": "…", "score": 1.0, "unread": "",
          "sentences": [SENTENCES[0]]},
         {"author": "order_desk", "step": None, "final": True, "text": "…", "score": 1 / 3, "unread": "",
-         "sentences": list(sentences)},
+         "sentences": list(sentences), "left_out": ["Bye."]},
     ]  # fmt: skip
     common = {"asked": 1, "of": 1, "split": False}
-    questions = [asked("sentences", ["6 sentences"], judge), asked("claims", ["labels"], judge)]
+    questions = [asked("sentences", [["…"]], judge), asked("claims", [["supported"]], judge)]
+    questions += [asked("sentences", [["…"] * 6], judge), asked("claims", [["supported"] * 6], judge)]
     details = {**common, "questions": questions, "texts": first, "share": 0.43}
     turns = (
         result(CLAIMS, "failed", 2 / 3, 0.8, details, "3 of 7 sentences hold"),

@@ -120,7 +120,7 @@ async def test_a_sentence_without_a_place_leads_to_the_question(make_app: MakeAp
         detail.move("down")
         detail.move("right")
         await pilot.pause()
-        assert key(app) == "question/hallucinations_v1/0/0"
+        assert key(app) == "question/hallucinations_v1/0/3"
         assert any("▾ question" in line for line in app.seen())
         assert detail.go_back()
         assert key(app) == "claim/0/1/2"
@@ -133,7 +133,7 @@ async def test_a_source_that_is_not_in_the_log_leads_to_the_question(make_app: M
     async with app.run_test(size=(76, 30)) as pilot:
         detail = await show(pilot, record, CLAIMS)
         assert detail.move("right")
-        assert key(app) == "question/hallucinations_v1/0/0"
+        assert key(app) == "question/hallucinations_v1/0/3"
 
 
 async def test_a_rubric_leads_to_its_question(make_app: MakeApp) -> None:

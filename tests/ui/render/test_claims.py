@@ -71,7 +71,7 @@ def test_a_sentence_points_at_the_result_and_else_at_the_question() -> None:
     items = shown(judged_case()).items
     log, question = items[2].targets
     assert log == Target("Log", ("result/0/call-1", "event/0/1"))
-    assert question == Target("Judge", (f"question/{CLAIMS}/0/0",))
+    assert question == Target("Judge", (f"question/{CLAIMS}/0/3", f"question/{CLAIMS}/0/0"))
     assert items[3].targets == (question,)
 
 
@@ -128,3 +128,13 @@ def test_a_thousand_sentences_are_a_thousand_items() -> None:
     document = shown(played(events([claims(sentences=many)])))
     assert len(document.items) == 1001
     assert text_of(document.lines[document.items[1000].start]).endswith("999: text")
+
+
+def test_what_nobody_judged_is_said(texts: Texts) -> None:
+    lines = texts(shown(judged_case()).lines)
+    assert " ! in no sentence of the judge: Bye." in lines
+
+
+def test_a_sentence_that_the_judge_made_up_is_marked(texts: Texts) -> None:
+    record = played(events([claims(sentences=[{**SENTENCES[0], "added": True}])]))
+    assert any("shipped on Monday.  (the judge's own sentence)" in line for line in texts(shown(record, 100).lines))

@@ -1,5 +1,7 @@
 """A simulated user: what it was to do, what it said, how that was judged, how it ended."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.ui.judged import REF, USER, played, scenario_events
@@ -93,3 +95,14 @@ def test_only_a_simulated_case_has_the_pane() -> None:
     titles = [pane.title for pane in panes_of(Subject(played(scenario_events())))]
     assert titles == ["Diff", "Scores", "Judge", "Simulator", "Log"]
     assert played(scenario_events()).ref == REF
+
+
+def test_a_bad_end_does_not_make_the_last_message_invalid(texts: Texts) -> None:
+    record = played(scenario_events())
+    last = record.turns[1].metrics[USER]
+    details = {**last.details, "votes": {"valid": 3, "invalid": 0, "unread": 0}, "split": False}
+    reason = "stopping after the last turn: 3 of 3 votes say invalid"
+    record.turns[1].metrics[USER] = replace(last, details=details, reason=reason)
+    lines = lines_of(record, texts)
+    assert next(line for line in lines if line.startswith("─ turn 2 ")).endswith("✓ valid ─")
+    assert f"        {reason}" in lines

@@ -300,13 +300,14 @@ class CaseDetail(Widget):
         if target.pane not in self.pane_titles:
             return False
         self._wanted, self._full = target.pane, target.pane == "Log"
-        self._opened.update(target.places)
         document = self._build()
         place = next((name for name in target.places if name in document.places), None)
         if place is None:
             self._wanted, self._full = before.pane, before.full
-            self._opened.difference_update(target.places)
             return False
+        if document.items:
+            self._opened.add(place)
+            document = self._build()
         self._places.append(before)
         self._touched, self._turn = True, None
         lines = document.places[place]

@@ -86,17 +86,22 @@ def _add_turn(document: Document, index: int, result: MetricResult, column: int,
     texts = objects(result.details.get("texts"))
     if not texts:
         document.add(part("", [Segment(plain(result.reason) or "nothing to judge", "muted")], view))
+    asked = 0
     for place, text in enumerate(texts):
         if place:
             document.add([BLANK])
         document.add(_text_head(text, view))
-        for number_, item in enumerate(objects(text.get("sentences"))):
+        # For each text two questions: what its sentences are, and, if there are any, what they rest on.
+        sentences = objects(text.get("sentences"))
+        asked += 2 if sentences else 1
+        for number_, item in enumerate(sentences):
             document.add_item(
                 f"claim/{index}/{place}/{number_}",
                 _sentence(item, column, view.width),
-                targets=_targets(item, index),
+                targets=_targets(item, index, asked - 1),
                 aside=partial(_aside, item, index),
             )
+        document.add(_left_out(text, view))
 
 
 def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
@@ -124,6 +129,14 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
             yield from hang([], wrap([Segment(plain(words(text.get("text"))), "muted")], view.width - 3), 3)
 
 
+def _left_out(text: dict[str, Any], view: View) -> Iterator[Line]:
+    """What was said and is in none of the judge's sentences: nobody judged it."""
+    passages = text.get("left_out")
+    for passage in passages if isinstance(passages, list) else ():
+        told = [Segment("in no sentence of the judge: ", "status-error"), Segment(plain(words(passage)))]
+        yield from hang([Segment(" ! ", "status-error")], wrap(told, max(view.width - 3, 10)), 3)
+
+
 def face_of(item: dict[str, Any]) -> Face:
     """How the label of a sentence looks; one that is none of ours counts as no label."""
     return LABELS.get(words(item.get("label")), LABELS["unlabelled"])
@@ -137,20 +150,19 @@ def _label_column(texts: list[dict[str, Any]]) -> int:
 
 def _sentence(item: dict[str, Any], column: int, width: int) -> Iterator[Line]:
     face = face_of(item)
-    text = Segment(" ".join(plain(words(item.get("text"))).split("\n")).strip() or "(empty)")
+    body = [Segment(" ".join(plain(words(item.get("text"))).split("\n")).strip() or "(empty)")]
+    if item.get("added") is True:
+        body.append(Segment("  (the judge's own sentence)", "muted"))
     if width < _NARROW:
         # No room for a column of labels: the word stands behind its sentence.
-        lead, body, gutter = (
-            [Segment(f" {face.glyph}", face.variable)],
-            [text, Segment(f"  {face.word}", face.variable)],
-            3,
-        )
+        lead, gutter = [Segment(f" {face.glyph}", face.variable)], 3
+        body.append(Segment(f"  {face.word}", face.variable))
     else:
-        lead, body, gutter = [Segment(" "), Segment(f"{face.glyph} {face.word}", face.variable)], [text], column + 3
+        lead, gutter = [Segment(" "), Segment(f"{face.glyph} {face.word}", face.variable)], column + 3
     yield from hang(lead, wrap(body, max(width - gutter, 8)), gutter)
 
 
-def _targets(item: dict[str, Any], turn: int) -> tuple[Target, ...]:
+def _targets(item: dict[str, Any], turn: int, asked: int) -> tuple[Target, ...]:
     """Where the sentence's evidence stands: in the log if it was said or done in this turn, else in the question."""
     source = mapping(item.get("source"))
     places: list[str] = []
@@ -160,7 +172,7 @@ def _targets(item: dict[str, Any], turn: int) -> tuple[Target, ...]:
         places.append(f"event/{turn}/{source['event']}")
     if source.get("kind") == "user":
         places.append(f"user/{turn}")
-    question = Target("Judge", (question_key(HALLUCINATIONS, turn, 0),))
+    question = Target("Judge", (question_key(HALLUCINATIONS, turn, asked), question_key(HALLUCINATIONS, turn, 0)))
     return (Target("Log", tuple(places)), question) if places else (question,)
 
 

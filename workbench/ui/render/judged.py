@@ -12,7 +12,7 @@ from workbench.store import CaseRecord, Turn
 HALLUCINATIONS = "hallucinations_v1"
 USER_QUALITY = "per_turn_user_simulator_quality_v1"
 RUBRICS = "rubric_based_"
-_NO_VOTES = frozenset({"unread", "missing"})
+_NO_VOTES = frozenset({"unread", "missing", "unclear"})
 
 
 class Asked(NamedTuple):
@@ -115,7 +115,8 @@ def is_split(result: MetricResult) -> bool:
 
 
 def votes_differ(item: dict[str, Any]) -> bool:
-    """Whether more than one verdict has votes in `item["votes"]`. A reply that nobody could read is no vote."""
+    """Whether more than one verdict has votes in `item["votes"]`. A reply that could not be read, or says that it
+    cannot tell, is no vote."""
     votes = mapping(item.get("votes"))
     return sum(count(many) > 0 for name, many in votes.items() if name not in _NO_VOTES) > 1
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from workbench.events import MetricResult, UserSimulated
+from workbench.events import MetricResult
 from workbench.store import CaseRecord, Turn
 from workbench.text import one_line, plain
 from workbench.ui.render.document import Aside, Document, Subject, Target
 from workbench.ui.render.judge_words import cost_words, criterion_head, mark, verdict_mark, vote_words
-from workbench.ui.render.judged import USER_QUALITY, is_split, mapping, objects, question_key, said, words
+from workbench.ui.render.judged import USER_QUALITY, count, is_split, mapping, objects, question_key, said, words
 from workbench.ui.render.lines import Line, Segment, flow, fold, hang, joined, rule, wrap
 from workbench.ui.render.replies import question_lines
 from workbench.ui.render.rows import View, label, part, remark, under
@@ -79,23 +79,24 @@ def _setting_part(value: Any, width: int) -> Iterator[Line]:
 
 def _conversation(document: Document, subject: Subject, view: View) -> None:
     record = subject.record
-    setting = partial(_beside, scenario_of(subject))
+    scenario = scenario_of(subject)
+    setting = partial(_beside, scenario)
     document.gap()
     if record is None or record.state == "queued":
         document.add(remark("The conversation has not begun.", view))
         return
-    said = {event.turn: event for event in record.simulated if not event.ended}
+    asked = {event.turn: mapping(event.question) for event in record.simulated if not event.ended}
     bad = 0
     for index, turn in enumerate(record.turns):
         document.gap()
         document.turns.append(len(document.lines))
         result = turn.metrics.get(USER_QUALITY)
-        document.add([rule((Segment(f"turn {index + 1}", "heading"),), _verdict(result), view.width)])
+        document.add([rule((Segment(f"turn {index + 1}", "heading"),), _verdict(result, scenario), view.width)])
         key = f"simulated/{index}"
         document.add_item(
             key,
-            _message(turn, said.get(index), result, view.is_open(key), view),
-            opens=bool(said.get(index) and said[index].question),
+            _message(turn, asked.get(index, {}), result, scenario, view.is_open(key), view),
+            opens=bool(asked.get(index)),
             targets=_targets(record, index),
             aside=setting,
         )
@@ -112,29 +113,40 @@ def _targets(record: CaseRecord, index: int) -> tuple[Target, ...]:
     return ()
 
 
-def _verdict(result: MetricResult | None) -> Line:
+def _verdict(result: MetricResult | None, scenario: dict[str, Any]) -> Line:
     """How the message of a turn was judged."""
     if result is None:
         return ()
     marks = [(mark(SPLIT),)] if is_split(result) else []
-    return joined([(verdict_mark(_word(result)),), *marks], "  ", "")
+    return joined([(verdict_mark(_word(result, scenario)),), *marks], "  ", "")
 
 
-def _word(result: MetricResult) -> str:
-    return {"passed": "valid", "failed": "invalid"}.get(result.status, "unread")
+def _word(result: MetricResult, scenario: dict[str, Any]) -> str:
+    """What was said of the message itself: the score of the last turn can also be that of stopping there."""
+    if result.details.get("compared") is True:
+        same = words(result.details.get("message")).strip() == words(scenario.get("starting_prompt")).strip()
+        return "unread" if result.score is None else "valid" if same else "invalid"
+    votes = mapping(result.details.get("votes"))
+    valid, invalid = count(votes.get("valid")), count(votes.get("invalid"))
+    return "valid" if valid > invalid else "invalid" if invalid else "unread"
 
 
-def _judged(result: MetricResult | None) -> list[Line]:
+def _judged(result: MetricResult | None, scenario: dict[str, Any]) -> list[Line]:
     """How it came to its verdict: compared, or by votes."""
     if result is None:
         return []
     if result.details.get("compared") is True:
         return [(Segment("compared with the starting prompt", "muted"),)]
-    return vote_words(result.details, _word(result))
+    return vote_words(result.details, _word(result, scenario))
 
 
 def _message(
-    turn: Turn, event: UserSimulated | None, result: MetricResult | None, opened: bool, view: View
+    turn: Turn,
+    question: dict[str, Any],
+    result: MetricResult | None,
+    scenario: dict[str, Any],
+    opened: bool,
+    view: View,
 ) -> Iterator[Line]:
     text = said(turn.user)
     yield from hang(
@@ -142,10 +154,9 @@ def _message(
         text_lines(text, max(view.width - 9, 10), view, "user"),
         8 if view.width > 30 else 3,
     )
-    yield from hang([], flow(_judged(result), max(view.width - 9, 10)), 8)
+    yield from hang([], flow(_judged(result, scenario), max(view.width - 9, 10)), 8)
     if result is not None and result.reason and result.status != "passed":
         yield from hang([], wrap([Segment(plain(result.reason), "muted")], max(view.width - 9, 10)), 8)
-    question = mapping(event.question) if event is not None else {}
     if question:
         yield from _asked(question, opened, view)
 
