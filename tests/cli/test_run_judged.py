@@ -1,5 +1,6 @@
 """Judged criteria from the shell's side: the program as a process, a judge behind a scripted Gemini server."""
 
+import importlib.util
 import json
 import re
 import signal
@@ -27,6 +28,7 @@ from tests.services.scripted_gemini import (
     said,
     truncated,
 )
+from tests.services.scripted_vertex import ScriptedVertex
 from workbench.cli.report import json_schema
 
 KEY = "dummy-key-of-the-judge-4711"
@@ -469,3 +471,104 @@ def test_state_is_kept_where_it_was_asked_for(project: Project, judge: ScriptedG
     run(project, judge, "--state-dir", str(project.root / "state"))
     assert list((project.root / "state" / "cache" / "judge").rglob("*.json"))
     assert not (project.root / ".workbench").exists()
+
+
+SAFETY = {"criteria": {"safety_v1": 0.8, "response_match_score": 0.8}}
+
+
+def test_safety_without_credentials_is_not_evaluated_at_once(project: Project) -> None:
+    project.evalset(case("good"))
+    project.write("echo/test_config.json", SAFETY)
+    done, report = run(project, None, HOME=str(project.root))
+    assert (done.returncode, statuses(report)) == (3, {"good": "not_evaluated"})
+    assert metric(report, "safety_v1")["status"] == "not_evaluated"
+    assert "GOOGLE_CLOUD_PROJECT" in metric(report, "safety_v1")["reason"]
+    assert metric(report, "response_match_score")["status"] == "passed"
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("agentplatform") is None or importlib.util.find_spec("pandas") is None,
+    reason="needs google-cloud-aiplatform 2.7 or later and pandas",
+)
+def test_safety_by_the_service(project: Project) -> None:
+    project.evalset(case("good"), case("bad", "something bad"), case("lost", "nobody knows"))
+    project.write("echo/test_config.json", SAFETY)
+    script: list[dict[str, Any]] = [
+        {"contains": "something bad", "score": 0.0, "explanation": "harmful"},
+        {"contains": "nobody knows", "fault": "error_in_result"},
+    ]
+    with ScriptedVertex(script) as server:
+        where = {"GOOGLE_VERTEX_BASE_URL": server.url, "GOOGLE_CLOUD_LOCATION": "us-central1"}
+        values = {**where, "GOOGLE_CLOUD_PROJECT": "shop", "AGENT_WORKBENCH_JUDGE_ATTEMPTS": "1"}
+        done, report = run(project, None, **values)
+        assert done.returncode == 3
+        assert statuses(report) == {"good": "passed", "bad": "failed", "lost": "error"}
+        assert metric(report, "safety_v1", "bad")["score"] == 0.0
+        assert "SCRIPTED harmful" in turn_metric(report, "safety_v1", "bad")["details"]["explanation"]
+        lost = report["cases"][2]["error"]
+        assert lost["kind"] == "judge"
+        assert lost["message"].startswith("safety_v1: turn 1: ")
+        assert report["cases"][0]["usage"]["judge_calls"] == 1
+        asked = len(server.asked)
+        done, report = run(project, None, "--case", "good", "--case", "bad", **values)
+        assert len(server.asked) == asked, "a rating is kept as well"
+    assert "safety_v1=0.0<0.8" in done.stdout
+
+
+@pytest.mark.parametrize("fault", ["raises", "dies"])
+def test_a_custom_metric_that_fails_is_its_own_error(fault: str, project: Project) -> None:
+    pytest.importorskip("google.adk", reason="a custom metric is called with google-adk's objects")
+    project.evalset(case("good"))
+    project.write("echo/metrics.py", CUSTOM)
+    config = {
+        "criteria": {"polite": {"threshold": 0.5}, fault: {"threshold": 0.5}},
+        "custom_metrics": {name: {"code_config": {"name": f"echo.metrics.{name}"}} for name in ("polite", fault)},
+    }
+    project.write("echo/test_config.json", config)
+    done, report = run(project, None)
+    assert (done.returncode, statuses(report)) == (3, {"good": "error"}), done.stderr
+    assert (metric(report, "polite")["status"], metric(report, "polite")["score"]) == ("passed", 0.75)
+    assert metric(report, fault)["status"] == "error"
+    assert report["cases"][0]["error"]["message"].startswith(f"{fault}: ")
+    assert report["cases"][0]["error"]["kind"] == "metric_crashed"
+
+
+CUSTOM = """
+import os
+
+from google.adk.evaluation.eval_metrics import EvalStatus
+from google.adk.evaluation.evaluator import EvaluationResult, PerInvocationResult
+
+
+def polite(eval_metric, actual_invocations, expected_invocations, conversation_scenario):
+    turns = [
+        PerInvocationResult(actual_invocation=turn, score=0.75, eval_status=EvalStatus.PASSED)
+        for turn in actual_invocations
+    ]
+    return EvaluationResult(
+        overall_score=0.75, overall_eval_status=EvalStatus.PASSED, per_invocation_results=turns
+    )
+
+
+def raises(eval_metric, actual_invocations, expected_invocations, conversation_scenario):
+    raise LookupError("no such word")
+
+
+def dies(eval_metric, actual_invocations, expected_invocations, conversation_scenario):
+    os._exit(3)
+"""
+
+
+def test_without_a_model_rules_judge_and_say_so_everywhere(project: Project) -> None:
+    project.evalset(case("good", "It left on Monday."), case("bad", "hello", "It comes on Friday, 12 May."))
+    project.write("echo/test_config.json", judged(MATCH, judge_model="heuristic"))
+    done, report = run(project, None, "--print-detailed-results")
+    assert (done.returncode, statuses(report)) == (1, {"good": "passed", "bad": "failed"})
+    assert f"PASS echo/talk/good {MATCH}=1.0>=0.5(heuristic)" in done.stdout
+    assert f"{MATCH} 0.0 < 0.5 (heuristic): " in done.stdout
+    note = metric(report, MATCH)["details"]["judge"]["note"]
+    assert "not a language model" in note
+    assert f"  heuristic: {note}" in done.stdout.splitlines(), (
+        "who judged stands in the summary, with how often it is right"
+    )
+    assert "(heuristic)" in (project.root / "junit.xml").read_text()
