@@ -5,6 +5,7 @@ from pathlib import Path
 
 from workbench.judge.base import JudgeIdentity, JudgeOptions, Question
 from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.google_access import GoogleAccess
 from workbench.judge.question_key import question_key, rating_key
 
 QUESTION = Question("claims", "Is it so?", {"type": "object"}, {"sentences": ["It is."]})
@@ -67,12 +68,14 @@ def test_a_function_is_another_one_when_its_file_is(tmp_path: Path) -> None:
 
 def test_ratings_are_kept_by_project_metric_and_instance() -> None:
     instance = {"prompt": "p", "response": "r"}
+    access = GoogleAccess(True, project="p", location="l")
     keys = {
-        rating_key("safety_v1", instance, "p", "l", 1),
-        rating_key("response_evaluation_score", instance, "p", "l", 1),
-        rating_key("safety_v1", {**instance, "response": "s"}, "p", "l", 1),
-        rating_key("safety_v1", instance, "q", "l", 1),
-        rating_key("safety_v1", instance, "p", "m", 1),
-        rating_key("safety_v1", instance, "p", "l", 2),
+        rating_key("safety_v1", instance, access, 1),
+        rating_key("response_evaluation_score", instance, access, 1),
+        rating_key("safety_v1", {**instance, "response": "s"}, access, 1),
+        rating_key("safety_v1", instance, replace(access, project="q"), 1),
+        rating_key("safety_v1", instance, replace(access, location="m"), 1),
+        rating_key("safety_v1", instance, replace(access, base_url="http://127.0.0.1:1"), 1),
+        rating_key("safety_v1", instance, access, 2),
     }
-    assert len(keys) == 6
+    assert len(keys) == 7

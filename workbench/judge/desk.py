@@ -13,6 +13,7 @@ from workbench.judge.availability import who_judges
 from workbench.judge.base import JudgeFault, JudgeIdentity, JudgeOptions, Question, Reply
 from workbench.judge.cache import Cache
 from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.google_access import GoogleAccess
 from workbench.judge.limits import RunLimits, Tally
 from workbench.judge.office import Office
 from workbench.judge.question_key import question_key, rating_key
@@ -95,8 +96,7 @@ class DeskBench:
         """Raises:
         NotAvailableError: no project, no credentials, or not installed.
         """
-        access = vertex_access(self.office.environment.values)
-        return DeskService(self, access.project, access.location)
+        return DeskService(self, vertex_access(self.office.environment.values))
 
     def functions(self) -> Functions:
         return self.office.functions()
@@ -172,16 +172,16 @@ class DeskJudge:
 class DeskService:
     """Implements `workbench.metrics.base.Service`."""
 
-    def __init__(self, bench: DeskBench, project: str, location: str) -> None:
+    def __init__(self, bench: DeskBench, access: GoogleAccess) -> None:
         self._bench = bench
-        self._where = (project, location)
+        self._access = access
         self._rater = bench.office.rater()
         self._road = bench.road(WHO, None)
 
     async def rate(self, metric: str, instance: Mapping[str, Any]) -> dict[str, Any]:
         """The rating of one instance, kept or asked for; never raises but when cancelled."""
         bench = self._bench
-        key = rating_key(metric, instance, *self._where, bench.repeat)
+        key = rating_key(metric, instance, self._access, bench.repeat)
 
         def attempt() -> Awaitable[Rating]:
             return self._rater.rate(metric, instance)

@@ -10,6 +10,7 @@ from workbench.judge.availability import FUNCTION
 from workbench.judge.base import JudgeIdentity, JudgeOptions, Question
 from workbench.judge.cache import key_of
 from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.google_access import GoogleAccess
 
 
 def question_key(
@@ -47,15 +48,16 @@ def question_key(
     return key_of(parts)
 
 
-def rating_key(metric: str, instance: Mapping[str, Any], project: str, location: str, repeat: int) -> str:
+def rating_key(metric: str, instance: Mapping[str, Any], access: GoogleAccess, repeat: int) -> str:
     """The key of a rating of the evaluation service."""
     return key_of(
         {
             "judge": "vertex",
             "metric": metric,
             "instance": instance,
-            "project": project,
-            "location": location,
+            "project": access.project,
+            "location": access.location,
+            "base_url": access.base_url,
             "repeat": repeat,
         }
     )
