@@ -144,13 +144,16 @@ class AgentHost:
                 start = forked(zygote, setting.spec())
             else:
                 start = solo(worker_command("solo", python, setting.root), self._children.lifeline, setting.spec())
-            return AgentProcess(start)
+            process = AgentProcess(start)
         except NoWorkerError as error:
             kind: ErrorKind = "crashed" if error.died else "import_failed"
             raise NoAgentProcessError(CaseError(kind, str(error), _OTHER_PYTHON)) from None
         except OSError as error:
             message = f"{python} cannot be started: {error.strerror or error}"
             raise NoAgentProcessError(CaseError("import_failed", message, _OTHER_PYTHON)) from None
+        # What it reads outlives it: it is what a later change is held against.
+        process.touched = self._children.footprints.setdefault(setting.agent.folder, set())
+        return process
 
     async def _imported(self, process: AgentProcess) -> Imported:
         """Waits for the import. A process that cannot be used is ended here."""

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 from workbench.agents.channel import Channel, Frame
@@ -74,6 +75,8 @@ class AgentProcess:
         self.imported: asyncio.Future[Imported | CaseError] = asyncio.get_running_loop().create_future()
         self.printed: list[tuple[Stream, str]] = []
         """What was printed outside of cases, from the import on, as far as it is kept."""
+        self.touched: set[Path] = set()
+        """The project's files that were read, by the import and by cases, as far as that is known."""
         self._room = _PRINT_KEPT
         self._ids = itertools.count(1)
         self._exits: dict[int, Callable[[str | None], None]] = {}
@@ -130,12 +133,19 @@ class AgentProcess:
         for pipe in self._pipes:
             pipe.settle()
 
+    def note_files(self, files: Any) -> None:
+        """Takes in paths that the process, or a case of it, says it has read."""
+        if isinstance(files, list):
+            self.touched.update(Path(file) for file in files if isinstance(file, str))
+
     def _take(self, frame: Frame) -> None:
         match frame:
             case {"op": "imported", "framework": str(framework), "can_fork": bool(can_fork)}:
                 warnings = tuple(str(warning) for warning in frame.get("warnings") or ())
+                self.note_files(frame.get("files"))
                 self._set(Imported(framework, frame.get("adk"), can_fork, str(frame.get("why", "")), warnings))
             case {"op": "import_failed", "error": dict(error)}:
+                self.note_files(frame.get("files"))
                 self._set(read_error(error))
             case {"op": "started", "id": int(number), "pid": int(pid)} if number in self._leaders:
                 self._leaders[number] = pid

@@ -235,6 +235,8 @@ class CaseRun:
                 self._settle(read_error(_dict(frame["error"])))
             case "Stopped":
                 self._where = str(frame.get("where") or "")
+            case "Touched":
+                self._process.note_files(frame.get("files"))
             case "Ended":
                 # Of the agent's own closing; it decides nothing, so it stands beside what the agent printed.
                 for warning in frame.get("warnings") or ():

@@ -41,6 +41,8 @@ class Children:
         self.scorer = Scorer(self.lifeline)
         self.adk_agents: set[Path] = set()
         """Folders of agents that turned out to need google-adk."""
+        self.footprints: dict[Path, set[Path]] = {}
+        """Folder of an agent → the project's files that it was seen to read, in all runs so far."""
         self._zygotes: dict[tuple[Path, bool], asyncio.Task[tuple[Zygote, Ready]]] = {}
 
     async def __aenter__(self) -> "Children":

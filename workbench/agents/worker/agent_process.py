@@ -11,7 +11,7 @@ import threading
 import time
 from typing import Any, Dict, Optional
 
-from . import faults, processes, sources
+from . import faults, footprint, processes, sources
 from .adk_version import installed_adk
 from .case import refuse, run_forked
 from .conversation import conversation_type
@@ -88,6 +88,7 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
     try:
         os.chdir(spec["cwd"])
         sources.import_from_source(spec["folder"], spec["root"])
+        footprint.watch(spec["root"], spec["folder"])
         _set_log_level(os.environ.get("AGENT_WORKBENCH_LOG_LEVEL"))
         if spec["kind"] == "yaml" and (installed_adk() is None or faults.too_old()):
             raise _NoFrameworkError
@@ -107,7 +108,7 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
         # Once here rather than in each fork.
         conversation_type(loaded.framework)
         return loaded
-    channel.send({"op": "import_failed", "error": fault})
+    channel.send({"op": "import_failed", "error": fault, "files": footprint.news()})
     return None
 
 
@@ -139,6 +140,7 @@ def ready(why: str) -> Dict[str, Any]:
 def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
     return {
         "op": "imported",
+        "files": footprint.news(),
         "framework": loaded.framework,
         "adk": installed_adk() if loaded.framework == "adk" else None,
         "can_fork": not why,

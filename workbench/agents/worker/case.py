@@ -12,7 +12,7 @@ import signal
 import socket
 from typing import Any, AsyncIterator, Dict, List, Optional
 
-from . import faults
+from . import faults, footprint
 from .conversation import Opened, open_conversation
 from .frames import Channel, FrameTooLargeError
 from .frames import send as send_frame
@@ -47,6 +47,9 @@ class Case:
         except WorkbenchGoneError:
             ended = False
         try:
+            files = footprint.news()
+            if files:
+                self._send({"event": "Touched", "files": files})
             warnings = await self._tear_down()
             if ended:
                 self._send({"event": "Ended", "warnings": warnings})

@@ -1,0 +1,35 @@
+"""Which files an agent reads: imports, prompts and data of the project, and nothing else."""
+
+from pathlib import Path
+
+from tests.agents.worker.conftest import MakeAgent, needs_fork
+
+SOURCE = """
+    import json
+    from pathlib import Path
+    from . import prompts
+
+    HERE = Path(__file__).parent
+    START = (HERE / "start.txt").read_text()
+
+    def root_agent(message, session):
+        (HERE / "log.txt").open("a").write(message)
+        (HERE / "log.txt").read_text()
+        open(HERE / "data" / "later.json").close()
+        json.dumps({})
+        return START
+"""
+FILES = {"__init__.py": "", "prompts.py": "HI = 1", "start.txt": "hi", "data/later.json": "{}", "unread.txt": ""}
+
+
+@needs_fork
+def test_what_is_read_is_told(make_agent: MakeAgent, tmp_path: Path) -> None:
+    agent = make_agent(SOURCE, files=FILES)
+    folder = tmp_path / "desk"
+    imported = [Path(file).relative_to(folder).as_posix() for file in agent.imported["files"]]
+    assert imported == ["__init__.py", "agent.py", "prompts.py", "start.txt"]
+    case = agent.run("hello")
+    touched = case.of("Touched")
+    assert [Path(file).relative_to(folder).as_posix() for event in touched for file in event["files"]] == [
+        "data/later.json"
+    ]
