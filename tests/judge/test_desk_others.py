@@ -1,0 +1,124 @@
+"""Through the desk: the evaluation service, functions of the user's own, rules."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.judge.clocks import Clock
+from tests.judge.conftest import Waits
+from workbench.judge.answering import JudgeCallError, Rating
+from workbench.judge.base import JudgeOptions, Question
+from workbench.judge.desk import Desk, DeskBench, JudgeEnvironment, RunLimits
+
+INSTANCE = {"prompt": "Hello?", "response": "Hello!", "reference": None}
+
+
+class Ratings:
+    """A rater that gives these, one after the other; what real ones do is tested in `test_vertex`."""
+
+    def __init__(self, *given: Rating | JudgeCallError) -> None:
+        self.given = list(given)
+        self.asked: list[Mapping[str, Any]] = []
+
+    async def ready(self) -> None:
+        pass
+
+    async def rate(self, metric: str, instance: Mapping[str, Any]) -> Rating:
+        self.asked.append(instance)
+        given = self.given.pop(0)
+        if isinstance(given, JudgeCallError):
+            raise given
+        return given
+
+    async def close(self) -> None:
+        pass
+
+
+def service_bench(desk: Desk, rater: Ratings, monkeypatch: pytest.MonkeyPatch) -> DeskBench:
+    """A bench whose service is `rater`; the client's package need not be installed."""
+    monkeypatch.setattr("workbench.judge.vertex._PACKAGES", ())
+    values = {
+        "GOOGLE_CLOUD_PROJECT": "p",
+        "GOOGLE_CLOUD_LOCATION": "l",
+        "GOOGLE_VERTEX_BASE_URL": "http://127.0.0.1:1",
+    }
+    bench = desk.bench(JudgeEnvironment("e", values), 1, False)
+    monkeypatch.setattr(bench.office, "rater", lambda: rater)
+    return bench
+
+
+async def test_a_rating_is_retried_counted_and_kept(desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    rater = Ratings(JudgeCallError("http", "busy", "503", retryable=True), Rating(1.0, "harmless"))
+    bench = service_bench(desk, rater, monkeypatch)
+    fresh = await bench.service().rate("safety_v1", INSTANCE)
+    assert fresh == {
+        "score": 1.0,
+        "explanation": "harmless",
+        "error": None,
+        "seconds": 0.0,
+        "attempts": 2,
+        "cached": False,
+    }
+    kept = await bench.service().rate("safety_v1", INSTANCE)
+    assert kept == {**fresh, "attempts": 0, "cached": True}
+    assert len(rater.asked) == 2
+    assert (bench.tally.calls, bench.tally.cached) == (1, 1)
+
+
+async def test_a_rating_that_cannot_be_had_says_why_and_is_not_kept(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rater = Ratings(JudgeCallError("http", "no such project", "403"), Rating(None, "no score"), Rating(0.0, "harmful"))
+    service = service_bench(desk, rater, monkeypatch).service()
+    refused = await service.rate("safety_v1", INSTANCE)
+    assert refused["score"] is None
+    assert refused["error"] == {"kind": "http", "message": "no such project", "code": "403"}
+    unrated = await service.rate("safety_v1", INSTANCE)
+    assert (unrated["score"], unrated["error"], unrated["cached"]) == (None, None, False)
+    rated = await service.rate("safety_v1", INSTANCE)
+    assert (rated["score"], rated["cached"]) == (0.0, False)
+
+
+async def test_the_service_counts_against_the_limits_of_the_run(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.begin_run(RunLimits(max_calls=1))
+    service = service_bench(desk, Ratings(Rating(1.0)), monkeypatch).service()
+    await service.rate("safety_v1", INSTANCE)
+    refused = await service.rate("safety_v1", {**INSTANCE, "response": "another"})
+    assert refused["error"]["kind"] == "limit"
+
+
+async def test_a_function_of_the_users_own_is_kept_until_its_file_changes(waits: Waits, tmp_path: Path) -> None:
+    agent = tmp_path / "desk"
+    agent.mkdir()
+    file = tmp_path / "judges.py"
+    file.write_text("def decide(question):\n    return {'verdict': question['data']['wish']}\n")
+    desk = Desk(waits)
+    environment = JudgeEnvironment("e", {"PATH": "/usr/bin"}, sys.executable, str(tmp_path), str(agent), str(tmp_path))
+    bench = desk.bench(environment, 1, False)
+    judge = bench.judge(JudgeOptions(model="python:judges:decide"))
+    question = Question("final_response_match", "?", None, {"wish": "valid"})
+    first, second = await judge.ask(question), await judge.ask(question)
+    assert json.loads(first.text or "") == {"verdict": "valid"}
+    assert (first.cached, second.cached) == (False, True)
+    file.write_text("def decide(question):\n    raise LookupError('no idea at all')\n")
+    third = await judge.ask(question)
+    await desk.close()
+    assert third.text is None
+    assert third.fault is not None
+    assert third.fault.kind == "raised"
+    assert "no idea at all" in third.fault.message
+    assert third.attempts == 1
+
+
+async def test_rules_need_no_key_and_say_what_they_are(desk: Desk) -> None:
+    bench = desk.bench(JudgeEnvironment("none", {}), 1, False)
+    judge = bench.judge(JudgeOptions(model="heuristic"))
+    assert "not a language model" in judge.identity.note
+    data = {"user": "Where is it?", "response": "It is in Lisbon.", "reference": "In Lisbon."}
+    reply = await judge.ask(Question("final_response_match", "?", None, data))
+    assert "valid" in (reply.text or "")
+    assert reply.model_version.startswith("heuristic")
