@@ -28,6 +28,8 @@ class ScriptedDesk:
         self.limits = limits
 
     def bench(self, environment: JudgeEnvironment, repeat: int, all_votes: bool) -> "ScriptedBench":
+        if environment.values["WHO"] == "nobody":
+            raise LookupError("no such office")
         return ScriptedBench(self, environment, repeat, all_votes)
 
     async def close(self) -> None:
@@ -65,6 +67,8 @@ async def fall(request: ScoreRequest, bench: ScriptedBench) -> None:
             raise LookupError("no such sentence")
         case "exit":
             raise SystemExit("enough")
+        case "cancelled":
+            raise asyncio.CancelledError
         case "unavailable":
             raise NotAvailableError("gemini needs a key", "set GOOGLE_API_KEY")
 
@@ -85,13 +89,15 @@ async def end(request: ScoreRequest, bench: ScriptedBench) -> None:
 
 SCRIPT = {
     "hold": hold,
-    **dict.fromkeys(("raise", "exit", "unavailable"), fall),
+    **dict.fromkeys(("raise", "exit", "cancelled", "unavailable"), fall),
     **dict.fromkeys(("die", "die once", "hang"), end),
 }
 
 
 async def score_asking(request: ScoreRequest, bench: Any) -> Scored:
     await SCRIPT.get(request.criterion.options["do"], act)(request, bench)
+    if request.criterion.options["do"] == "nothing":
+        return None  # type: ignore[return-value]
     if request.criterion.options["do"] == "flood":
         bench.tally = Tally(3)
         text = "word " * 4_000_000

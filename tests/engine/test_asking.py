@@ -128,6 +128,17 @@ async def test_a_criterion_that_raises_is_its_own_error(do: str, reason: str, ch
     assert "score_asking" in scored[0].result.details["traceback"]
 
 
+@pytest.mark.parametrize(
+    ("do", "who", "reason"),
+    [("nothing", "one", "NoneType"), ("cancelled", "one", "CancelledError"), ("", "nobody", "no such office")],
+)
+async def test_whatever_happens_there_is_a_result(do: str, who: str, reason: str, children: Children) -> None:
+    """A task that ended without one would be waited for without end."""
+    scored = await children.scorer.score(conversation(ask(do), CALLS, who=who), lambda one: None)
+    assert summary(scored) == [("ask", "error"), (CALLS.name, "passed")]
+    assert reason in scored[0].result.reason
+
+
 async def test_nobody_to_ask_is_not_evaluated_and_says_what_to_set(children: Children) -> None:
     scored = await children.scorer.score(conversation(ask("unavailable")), lambda one: None)
     assert summary(scored) == [("ask", "not_evaluated")]

@@ -91,6 +91,9 @@ class Asker:
         self._environments: dict[str, JudgeEnvironment] = {}
         self._secrets = Secrets(())
         self._tasks: dict[int, set[asyncio.Task[None]]] = {}
+        self._dropped: set[int] = set()
+        """Those of the numbers above that nobody waits for any more."""
+        self._closing = False
 
     def take(self, message: Message) -> None:
         match message["op"]:
@@ -101,8 +104,10 @@ class Asker:
             case "run":
                 self._desk.begin_run(self._limits(message))
             case "drop":
-                for task in self._tasks.get(message["id"], ()):
-                    task.cancel()
+                if message["id"] in self._tasks:
+                    self._dropped.add(message["id"])
+                    for task in self._tasks[message["id"]]:
+                        task.cancel()
             case "ask":
                 self._start(message["id"], self._ask(**{key: message[key] for key in ("id", "case", "criterion")}))
             case _:
@@ -117,6 +122,7 @@ class Asker:
 
     async def close(self) -> None:
         """Ends what is under way, and all that the desk has opened."""
+        self._closing = True
         tasks = [task for tasks in self._tasks.values() for task in tasks]
         for task in tasks:
             task.cancel()
@@ -153,15 +159,28 @@ class Asker:
         tasks.discard(task)
         if not tasks:
             del self._tasks[number]
+            self._dropped.discard(number)
 
     async def _ask(self, id: int, case: Case, criterion: Message) -> None:  # noqa: A002
+        """One criterion of one case, to its result: whatever happens, there is one, unless nobody waits for it."""
+        try:
+            data = reply(id, criterion["index"], await self._scored(case, criterion))
+        except asyncio.CancelledError as error:
+            if id in self._dropped or self._closing:
+                raise
+            data = self._crashed(id, case, criterion, error)
+        except (Exception, SystemExit) as error:
+            data = self._crashed(id, case, criterion, error)
+        self._channel.sock.sendall(data)
+
+    async def _scored(self, case: Case, criterion: Message) -> Scored:
         request = case.request(criterion)
         bench = self._desk.bench(self._environments[case.environment], case.repeat, case.all_votes)
         try:
             scored = only_limited(await registry.score_asking(request, bench))
         except NotAvailableError as error:
-            name, threshold = criterion["name"], criterion["threshold"]
             reason = f"{error}: {error.hint}" if error.hint else str(error)
+            name, threshold = request.criterion.name, request.criterion.threshold
             scored = Scored(MetricResult(name, "not_evaluated", None, threshold, reason))
         except (Exception, SystemExit) as error:
             scored = crashed(request.criterion, error)
@@ -169,7 +188,10 @@ class Asker:
         if tally.calls or tally.cached:
             details = {**scored.result.details, "tally": dataclasses.asdict(tally)}
             scored = dataclasses.replace(scored, result=dataclasses.replace(scored.result, details=details))
-        self._channel.sock.sendall(reply(id, criterion["index"], scored))
+        return scored
+
+    def _crashed(self, number: int, case: Case, criterion: Message, error: BaseException) -> bytes:
+        return reply(number, criterion["index"], crashed(case.request(criterion).criterion, error))
 
     async def _handle(self, message: Message) -> None:
         try:
