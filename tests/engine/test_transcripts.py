@@ -65,7 +65,6 @@ WHOLE: dict[str, Iterable[Event]] = {
     "killed while it was judged": [begun(), *turn()],
     "a scenario": [begun(None), simulated(0), *turn(), simulated(1, "stop_signal"), ended()],
     "a scenario killed while it was judged": [begun(None), *turn(), simulated(1, "turn_limit")],
-    "a scenario of a report": [begun(None), *turn(), ended("judge")],
     "begun anew": [begun(), TurnStarted(REF, 0, USER), AgentActed(REF, 0, {}), begun(), *turn(), ended()],
     "begun anew, which is lost": [begun(2), *turn(0), TurnStarted(REF, 1, USER), *turn(0), *turn(1), ended()],
 }
@@ -78,6 +77,12 @@ BROKEN: dict[str, tuple[Iterable[Event], str, str]] = {
     "killed in a turn": ([begun(), TurnStarted(REF, 0, USER)], "cancelled", "while this case was running"),
     "a scenario killed between two turns": ([begun(None), *turn()], "cancelled", "while this case was running"),
     "a scenario whose simulator had no more quota": ([begun(None), *turn(), ended("quota")], "quota", "why"),
+    "a scenario whose end is lost": ([begun(None), *turn(), ended()], "broken_file", "a turn of the transcript"),
+    "a scenario whose last turn is lost": (
+        [begun(None), *turn(), simulated(2, "turn_limit"), ended()],
+        "broken_file",
+        "a turn of the transcript",
+    ),
     "its start is lost": ([*turn(), ended()], "broken_file", "what was expected"),
     "a turn is lost": ([begun(2), *turn(1), ended()], "broken_file", "a turn of the transcript"),
     "the last turn is lost": ([begun(2), *turn(0), ended()], "broken_file", "a turn of the transcript"),
@@ -99,6 +104,13 @@ def test_not_whole(events: Iterable[Event], kind: str, message: str) -> None:
     assert error.kind == kind
     assert message in error.message
     assert case.status == "error"
+
+
+@pytest.mark.parametrize(("kind", "whole"), [(None, True), ("judge", True), ("quota", False), ("cancelled", False)])
+def test_where_nothing_is_kept_of_the_simulated_user_the_verdict_says_whether_it_ended(kind: Any, whole: bool) -> None:
+    case = stored(begun(None), *turn(), ended(kind))
+    case.simulation_kept = False
+    assert (case.why_incomplete() is None) == whole
 
 
 def test_what_was_not_evaluated_for_want_of_a_transcript_stays_that() -> None:

@@ -12,7 +12,20 @@ from hypothesis import strategies as st
 
 from workbench.cli.refusal import SCHEMA as WRITTEN
 from workbench.engine.options import UsageFaultError
-from workbench.events import CaseRef, CaseStarted, Event, PlannedCase, RunStarted, TurnFinished, to_json
+from workbench.events import (
+    AgentActed,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    Event,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+    UserSimulated,
+    to_json,
+)
 from workbench.history.journal import Journal
 from workbench.history.stored_report import SCHEMA, read_report
 from workbench.history.stored_run import last_run, open_run, run_ids
@@ -209,3 +222,45 @@ def test_a_report_nested_too_deeply_is_refused(tmp_path: Path) -> None:
     file.write_text("[" * 200_000)
     with pytest.raises(UsageFaultError, match="no JSON report"):
         read_report(file)
+
+
+OTHER = CaseRef("desk", "desk/a.evalset.json", "a", "played")
+ENDS: list[Event] = [CaseFinished(ref, "passed", None, 1.0) for ref in (REF, OTHER)]
+WHOLE: list[Event] = [
+    RunStarted("run", "/root", "", (PlannedCase(REF, None, ""), PlannedCase(OTHER, None, ""))),
+    CaseStarted(REF, 0.0, ({}, {}), {}),
+    CaseStarted(OTHER, 0.0, None, {}, {"starting_prompt": "hi"}),
+    *(
+        event
+        for ref in (REF, OTHER)
+        for number in (0, 1)
+        for event in (
+            TurnStarted(ref, number, {}),
+            AgentActed(ref, number, {"author": "desk"}),
+            TurnFinished(ref, number, {"said": f"{ref.eval_id} {number}"}),
+        )
+    ),
+    UserSimulated(OTHER, 2, "stop_signal", {}),
+    *ENDS,
+    RunFinished(1.0),
+]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(lost=st.sets(st.integers(1, len(WHOLE)), max_size=8), cut=st.integers(0, 400))
+def test_a_transcript_with_a_hole_is_never_taken_for_a_whole_one(tmp_path: Path, lost: set[int], cut: int) -> None:
+    state = tmp_path / "hurt"
+    original = state / "runs" / "run" / "events.jsonl"
+    if not original.exists():
+        journal = Journal.open(state, "run")
+        journal.write([json.dumps(to_json(event)) for event in WHOLE], sync=False)
+        journal.close()
+    lines = original.read_bytes().splitlines(keepends=True)
+    kept = b"".join(line for number, line in enumerate(lines) if number not in lost)
+    hurt = tmp_path / "hurt.jsonl"
+    hurt.write_bytes(kept[: len(kept) - cut] if cut < len(kept) - len(lines[0]) else kept)
+    run = open_run("hurt.jsonl", tmp_path / "none", tmp_path)
+    for ref, case in run.cases.items():
+        if case.why_incomplete() is None:
+            assert case.started is not None
+            assert [turn.actual for turn in case.turns] == [{"said": f"{ref.eval_id} {number}"} for number in (0, 1)]

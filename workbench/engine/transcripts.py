@@ -27,12 +27,14 @@ _OF_SCORING = frozenset({"judge", "metric_crashed", "quota", "cancelled"})
 
 @dataclass
 class StoredCase:
-    """One execution of a case as it was stored. `steps` is what happened in it, in order, without its verdicts."""
+    """One execution of a case as it was stored. `steps` is what happened in it, in order, without its verdicts;
+    `simulation_kept` whether what a simulated user did is among them, which tells where the conversation ended."""
 
     planned: PlannedCase
     started: CaseStarted | None = None
     steps: list[Event] = field(default_factory=list)
     finished: CaseFinished | None = None
+    simulation_kept: bool = True
 
     @property
     def ref(self) -> CaseRef:
@@ -75,8 +77,9 @@ class StoredCase:
             return False
         if self.started.expected is not None:
             return len(numbers) == len(self.started.expected)
-        if any(isinstance(step, UserSimulated) and step.ended for step in self.steps):
-            return True
+        if self.simulation_kept:
+            ends = [step.turn for step in self.steps if isinstance(step, UserSimulated) and step.ended]
+            return ends == [len(numbers)]
         return self.finished is not None and (ended is None or ended.kind in ("judge", "metric_crashed"))
 
     def take(self, event: Event) -> None:

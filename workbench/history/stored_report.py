@@ -60,6 +60,8 @@ def read_report(path: Path) -> StoredRun:
     )
     run = collect([started, *(event for events in cases.values() for event in events)])
     run.trouble, run.file = trouble, path
+    for stored in run.cases.values():
+        stored.simulation_kept = False
     return run
 
 
