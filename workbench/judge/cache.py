@@ -100,4 +100,6 @@ class Cache:
         if faults and not self._told:
             self._told = True
             fault = next(iter(faults.values()))
-            self._on_fault(f"judges' answers cannot be kept in {self._folder}: {fault}; they last until this run ends")
+            self._on_fault(
+                f"judges' answers cannot be kept in {self._folder}: {fault}; they last as long as the workbench runs"
+            )
