@@ -77,11 +77,13 @@ SENTENCES: list[dict[str, Any]] = [
 
 
 def asked(kind: Any, texts: Sequence[Any], judge: JudgeIdentity = GEMINI, *, prompt: str = "") -> dict[str, Any]:
-    """A question with its replies: each a verdict, or a fault, or None for one that could not be read."""
+    """A question with its replies: each what was read from it (a word stands for a verdict with its reason), or a
+    fault, or None for one that could not be read."""
     replies = []
     for sample, verdict in enumerate(texts, 1):
+        word = verdict if isinstance(verdict, str) else "…"
         reply = Reply(
-            f'{{"reasoning": "Both answers say that the parcel is late, in other words.", "verdict": "{verdict}"}}',
+            f'{{"reasoning": "Both answers say that the parcel is late, in other words.", "verdict": "{word}"}}',
             model_version="gemini-2.5-flash-SCRIPTED",
             input_tokens=812,
             output_tokens=44,
@@ -93,6 +95,8 @@ def asked(kind: Any, texts: Sequence[Any], judge: JudgeIdentity = GEMINI, *, pro
         elif verdict is None:
             reply = Reply("I think so.", model_version="gemini-2.5-flash-SCRIPTED", seconds=0.2, cached=True)
             unread = "it is no JSON object"
+        if isinstance(verdict, str):
+            verdict = {"verdict": verdict, "rationale": "Both answers say that the parcel is late, in other words."}
         replies.append(reply_record(sample, reply, verdict, unread))
     default = "Compare the answer with the reference.\n\nReference:\nYour refund is on its way.\n\nAnswer:\n…"
     return record(Question(kind, prompt or default * 4), judge, replies)
@@ -177,7 +181,11 @@ def rubrics(count: int = 3, judge: JudgeIdentity = GEMINI) -> MetricScored:
         rubric(2, "unread", missing=3, rationale=" "),
     ]
     rows = [{**kinds[number % 3], "rubric_id": f"rubric_{number}"} for number in range(count)]
-    questions = [asked("rubrics", ["yes", "no", "yes"], judge)]
+    votes = [
+        {row["rubric_id"]: {"verdict": ("yes", "no", "no")[sample], "rationale": f"Because {sample}."} for row in rows}
+        for sample in range(3)
+    ]
+    questions = [asked("rubrics", votes, judge)]
     details = {"asked": 5, "of": 5, "split": True, "questions": questions, "rubrics": rows}
     turns = (result(RUBRICS, "failed", 0.5, 0.8, details, f"1 of {count} met"),)
     whole = [{"rubric_id": row["rubric_id"], "text": row["text"], "score": row["score"]} for row in rows]

@@ -142,6 +142,9 @@ async def test_a_rubric_leads_to_its_question(make_app: MakeApp) -> None:
         detail = await show(pilot, judged_case(), RUBRICS)
         assert key(app).endswith("/0/1")
         detail.move("right")
+        await pilot.pause()
+        assert any("vote 2  ✗ no  Because 1." in line for line in app.seen())
+        detail.move("right")
         assert key(app).startswith("question/rubric_based_final_response_quality_v1/0/")
 
 

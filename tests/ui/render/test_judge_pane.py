@@ -32,6 +32,13 @@ def test_a_question_is_unfolded_word_for_word(texts: Texts) -> None:
     assert '       "verdict": "valid"' in lines
 
 
+def test_what_was_read_from_a_reply_is_said_in_short(texts: Texts) -> None:
+    lines = [line.strip() for line in texts(build(Subject(judged_case()), View(100)).lines)]
+    assert any(line.startswith("reply 1  3 × ✓ yes") for line in lines)
+    assert any(line.startswith("reply 1  6 sentences") for line in lines)
+    assert any(line.startswith("reply 1  6 × ✓ supported") for line in lines)
+
+
 def test_a_reply_that_could_not_be_read_and_one_that_never_came(texts: Texts) -> None:
     lines = [line.strip() for line in texts(build(Subject(judged_case()), View(76)).lines)]
     assert "! not read: it is no JSON object" in lines

@@ -106,7 +106,7 @@ def _add_turn(document: Document, index: int, result: MetricResult, column: int,
 
 def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
     """`desk, the answer ··· 0.50 · 2 of 4 hold`: who said it, when, and how it came out."""
-    author = one_line(words(text.get("author")), limit=100) or "(no author)"
+    author = one_line(words(text.get("author")), limit=100) or "the agent"
     step = text.get("step")
     when = "the answer" if text.get("final") is True else f"step {step + 1}" if isinstance(step, int) else "on the way"
     sentences = objects(text.get("sentences"))

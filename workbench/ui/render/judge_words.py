@@ -51,6 +51,11 @@ def tags(record: CaseRecord, criteria: Iterable[str]) -> list[Line]:
     return found
 
 
+def _more_tags(record: CaseRecord, criterion: str) -> list[Line]:
+    """Those that the judge's name does not say."""
+    return [tag for tag in criterion_tags(record, criterion) if tag != (mark(HEURISTIC),)]
+
+
 def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
     """The same of one criterion, and that nobody was asked this time."""
     cached = is_cached(asked.question for asked in all_asked(record, criterion))
@@ -79,7 +84,7 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
     judge = judge_of(result)
     if judge:
         told = who(judge, versions(asked.question for asked in all_asked(record, result.name)))
-        yield from under(label("judge"), flow([*told, *criterion_tags(record, result.name)], view.room))
+        yield from under(label("judge"), flow([*told, *_more_tags(record, result.name)], view.room))
         if note := words(judge.get("note")):
             yield from part("", [Segment(plain(note), "muted")], view)
     if result.reason and result.status in ("error", "not_evaluated", "not_applicable"):
@@ -88,8 +93,10 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
 
 def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
     """`gemini-2.5-flash`, `answered by gemini-2.5-flash-SCRIPTED`, `at http://…`."""
-    name = one_line(words(judge.get("model")), limit=200) or "(no name)"
-    parts: list[Line] = [(Segment(name, "strong"),)]
+    if judge.get("kind") == "heuristic":
+        parts: list[Line] = [(mark(HEURISTIC),)]
+    else:
+        parts = [(Segment(one_line(words(judge.get("model")), limit=200) or "(no name)", "strong"),)]
     others = [one_line(version, limit=200) for version in answered_by if version != judge.get("model")]
     if others:
         parts.append((Segment("answered by ", "muted"), Segment(", ".join(others[:4]))))
@@ -103,7 +110,7 @@ def vote_words(item: dict[str, Any], verdict: str) -> list[Line]:
     votes = {name: count(many) for name, many in mapping(item.get("votes")).items() if count(many) > 0}
     asked, of = count(item.get("asked")), count(item.get("of"))
     told: list[Line] = []
-    if asked:
+    if asked and votes:
         rest = f" asked of {of}" if asked < of else " with all asked" if of > 1 else ""
         told.append((Segment(f"{votes.get(verdict, 0)} of {asked}{rest}", "muted"),))
     ordered = sorted(votes.items(), key=lambda vote: -vote[1])

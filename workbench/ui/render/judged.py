@@ -3,6 +3,7 @@
 The shapes are those that the criteria document (`workbench/metrics/judged`) and `workbench.judge.base.record` makes.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -139,13 +140,16 @@ def versions(asked: Iterable[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(found for reply in replies(asked) if (found := words(reply.get("model_version")))))
 
 
+def verdict_of(reply: dict[str, Any]) -> str:
+    """The one word that was read from a reply; "unread" where it could not be, "" where it answers with more."""
+    verdict = reply.get("verdict")
+    if isinstance(verdict, str) and verdict:
+        return verdict
+    if word := words(mapping(verdict).get("verdict")):
+        return word
+    return "unread" if reply.get("unread") or reply.get("fault") else ""
+
+
 def reply_verdicts(question: dict[str, Any]) -> dict[str, int]:
-    """How many replies to a question gave each verdict that is one word; what could not be read is "unread"."""
-    found: dict[str, int] = {}
-    for reply in objects(question.get("replies")):
-        verdict = reply.get("verdict")
-        if not isinstance(verdict, str):
-            verdict = "unread" if reply.get("unread") or reply.get("fault") else ""
-        if verdict:
-            found[verdict] = found.get(verdict, 0) + 1
-    return found
+    """How many replies to a question gave each verdict that is one word."""
+    return dict(Counter(filter(None, map(verdict_of, objects(question.get("replies"))))))

@@ -1,15 +1,17 @@
 """A question to a judge, and what came back, as lines: for the panes of the judge and of the simulated user."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from workbench.text import one_line, plain
 from workbench.ui.render.json_text import pretty_lines
-from workbench.ui.render.judge_words import reply_cost, verdict_mark
-from workbench.ui.render.judged import count, mapping, objects, words
+from workbench.ui.render.judge_words import mark, reply_cost, verdict_mark
+from workbench.ui.render.judged import count, mapping, objects, verdict_of, words
 from workbench.ui.render.lines import MIN_WIDTH, Line, Segment, cut_line, flow, fold, hang, wrap
 from workbench.ui.render.rows import View
+from workbench.ui.status import LABELS
 
 BRIEF_REPLY = 3
 """Lines of a reply that are shown unless all of it is asked for."""
@@ -48,22 +50,30 @@ def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
 
 
 def _reply_head(reply: dict[str, Any]) -> Iterator[Line]:
-    yield Segment(f"reply {count(reply.get('sample')) or '?'}  ", "label"), _verdict(reply)
+    first, *more = _answer(reply)
+    yield (Segment(f"reply {count(reply.get('sample')) or '?'}  ", "label"), *first)
+    yield from more
     version = one_line(words(reply.get("model_version")), limit=200)
     for told in [version, *reply_cost([reply])]:
         yield (Segment(told, "muted"),)
 
 
-def _verdict(reply: dict[str, Any]) -> Segment:
-    """What was read from it: a word of ours, or how many things."""
+def _answer(reply: dict[str, Any]) -> Iterator[Line]:
+    """What was read from it: a verdict, one of each rubric, labels, or how many things."""
     verdict = reply.get("verdict")
-    if verdict is None or isinstance(verdict, str):
-        return verdict_mark(verdict if verdict else "unread" if reply.get("unread") or reply.get("fault") else None)
-    if isinstance(verdict, bool):
-        return Segment("yes" if verdict else "no")
-    if isinstance(verdict, dict | list):
-        return Segment(f"{len(verdict):,} {'answer' if len(verdict) == 1 else 'answers'}")
-    return Segment(one_line(str(verdict), limit=60))
+    if word := verdict_of(reply):
+        yield (verdict_mark(word),)
+    elif isinstance(verdict, dict):
+        found = Counter(words(mapping(item).get("verdict")) for item in verdict.values())
+        yield from ((Segment(f"{many} × ", "muted"), verdict_mark(name)) for name, many in found.items())
+    elif isinstance(verdict, list):
+        labels = Counter(item for item in verdict if isinstance(item, str) and item in LABELS)
+        if labels and sum(labels.values()) == len(verdict):
+            yield from ((Segment(f"{labels[name]} × ", "muted"), mark(LABELS[name])) for name in LABELS if labels[name])
+        else:
+            yield (Segment(f"{len(verdict):,} {'sentence' if len(verdict) == 1 else 'sentences'}"),)
+    else:
+        yield (Segment("no verdict" if verdict is None else one_line(str(verdict), limit=60), "muted"),)
 
 
 def _fault(fault: dict[str, Any]) -> Iterator[Segment]:

@@ -8,7 +8,18 @@ from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 from workbench.ui.render.document import Document, Subject, Target
 from workbench.ui.render.judge_words import criterion_head, nothing_yet, verdict_mark, vote_words
-from workbench.ui.render.judged import RUBRICS, number, objects, question_key, results, words
+from workbench.ui.render.judged import (
+    RUBRICS,
+    count,
+    mapping,
+    number,
+    objects,
+    question_key,
+    questions,
+    replies,
+    results,
+    words,
+)
 from workbench.ui.render.lines import Line, Segment, flow, fold, hang, rule, wrap
 from workbench.ui.render.rows import View, part
 
@@ -68,11 +79,11 @@ def _add_turn(document: Document, index: int, result: MetricResult, view: View, 
     for place, rubric in enumerate(rubrics):
         key = f"rubric/{result.name}/{index}/{place}"
         verdicts.append(words(rubric.get("verdict")))
+        given = _given(rubric, result)
         opened = view.is_open(key)
-        lines = list(_rubric(rubric, opened, view))
-        cut = any(segment.style == "fold" for segment in lines[-1])
+        lines = [*_rubric(rubric, opened, view), *(_each_vote(given, view) if opened else ())]
         asked = Target("Judge", (question_key(result.name, index, 0),))
-        document.add_item(key, lines, opens=cut or key in view.opened, targets=(asked,))
+        document.add_item(key, lines, opens=bool(given), targets=(asked,))
 
 
 def _rubric(rubric: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
@@ -93,6 +104,24 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
     if len(lines) > BRIEF_REASON and not opened:
         lines = [*lines[: BRIEF_REASON - 1], fold(f"… {len(lines) - BRIEF_REASON + 1} more lines", room)]
     yield from hang([], lines, _GUTTER)
+
+
+def _given(rubric: dict[str, Any], result: MetricResult) -> list[tuple[int, dict[str, Any]]]:
+    """What each sample said of a rubric: its number, and `{"verdict", "rationale"}`."""
+    name = words(rubric.get("rubric_id"))
+    asked = replies(questions(result.details))
+    return [(count(reply.get("sample")), mapping(mapping(reply.get("verdict")).get(name))) for reply in asked]
+
+
+def _each_vote(given: list[tuple[int, dict[str, Any]]], view: View) -> Iterator[Line]:
+    for sample, vote in given:
+        word = words(vote.get("verdict")) or "missing"
+        told = [
+            Segment(f"vote {sample}  ", "label"),
+            verdict_mark(word),
+            Segment(f"  {plain(words(vote.get('rationale')).strip())}"),
+        ]
+        yield from hang([], wrap(told, max(view.width - _GUTTER, 10)), _GUTTER)
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
