@@ -141,3 +141,5 @@ async def test_closed_it_ends_what_waits(make: Make, pipe: Path) -> None:
         await waiting
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
+    with pytest.raises(ChildLostError, match="was closed"):
+        await child.call({"do": "pid"})

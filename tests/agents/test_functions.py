@@ -431,6 +431,35 @@ async def test_a_metric_without_adk(make: Make, tmp_path: Path) -> None:
     assert "pip install" in error.hint
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="descendants are found on Linux only")
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_what_a_function_started_ends_with_its_process(make: Make, tmp_path: Path, hangs: bool) -> None:
+    """A server, say, in a session of its own. Its end is seen at a pipe that it holds."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    functions = make(
+        f"""
+        import subprocess, sys
+        async def judge(question):
+            code = "import signal; open('pipe', 'w').write('here'); held = open('pipe', 'w'); signal.pause()"
+            subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+            while {hangs}:
+                pass
+            return "started"
+        """
+    )
+    asked = asyncio.ensure_future(functions.call("judge", "desk.own.judge", QUESTION))
+    async with asyncio.timeout(30):
+        with await asyncio.to_thread(pipe.open, encoding="utf-8") as reader:
+            assert await asyncio.to_thread(reader.read, 4) == "here"
+            if not hangs:
+                assert await asked == "started"
+            await functions.close()
+            assert await asyncio.to_thread(reader.read) == ""
+    if hangs:
+        assert (await failure(asked)).kind == "crashed"
+
+
 async def test_a_child_ends_with_its_parent(tmp_path: Path) -> None:
     """Also when that is killed, and the child does not listen. Both ends are seen at a pipe that the child holds."""
     pipe = tmp_path / "pipe"

@@ -185,9 +185,12 @@ async def test_a_key_comes_before_a_project(tmp_path: Path) -> None:
             assert (await client.rate("safety_v1", INSTANCE)).score == 1.0
             with pytest.raises(JudgeCallError, match="STORAGE_EMULATOR_HOST"):
                 await client.rate("response_evaluation_score", INSTANCE)
+            service.answer = lambda asked: failed(403)
+            with pytest.raises(JudgeCallError, match="to use a project instead, leave it out"):
+                await client.rate("safety_v1", INSTANCE)
         finally:
             await client.close()
-        (asked,) = service.asked
+        asked = service.asked[0]
         assert asked.project == ""
         assert asked.request.headers["x-goog-api-key"] == "key-of-the-agent"
 

@@ -43,13 +43,24 @@ class CallRefusedError(Exception):
 
 @dataclass(eq=False)
 class _Running:
-    """One started child. `calls` wait for the frame that answers them; `stopping` were cancelled."""
+    """One started child. `calls` wait for the frame that answers them; `stopping` were cancelled. `lifeline` is the end
+    of a pipe that the child dies with, -1 once it is closed."""
 
     process: ChildProcess
     lifeline: int
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     calls: "dict[int, asyncio.Future[Frame]]" = field(default_factory=dict)
     stopping: set[int] = field(default_factory=set)
+
+    def let_go(self) -> None:
+        """Closes the lifeline: the child kills what it has started, and itself, even if it does not listen."""
+        if self.lifeline >= 0:
+            os.close(self.lifeline)
+            self.lifeline = -1
+
+    async def end(self) -> None:
+        self.let_go()
+        await self.process.close()
 
 
 class AnsweringChild:
@@ -61,6 +72,7 @@ class AnsweringChild:
         self._command = command
         self._ready_within = ready_within
         self._current: _Running | None = None
+        self._closed = False
         self._numbers = itertools.count(1)
         self._ending: set[asyncio.Task[None]] = set()
         self._retired: set[_Running] = set()
@@ -94,11 +106,12 @@ class AnsweringChild:
             self._retire(self._current)
 
     async def close(self) -> None:
-        """Ends all, also what is being worked on."""
+        """Ends all, also what is being worked on; from now on there is nobody to ask."""
+        self._closed = True
         running = {*self._retired, *([self._current] if self._current is not None else [])}
         self._current = None
         self._retired.clear()
-        await asyncio.gather(*(item.process.close() for item in running), *self._ending)
+        await asyncio.gather(*(item.end() for item in running), *self._ending)
 
     @property
     def pid(self) -> int | None:
@@ -131,6 +144,8 @@ class AnsweringChild:
             self._tidy(running)
 
     def _start(self) -> _Running:
+        if self._closed:
+            raise ChildLostError("was closed", began=False)
         lifeline, kept = os.pipe()
         try:
             process = ChildProcess(self._command, lifeline, lambda frame: self._take(running, frame))
@@ -161,7 +176,7 @@ class AnsweringChild:
             answer.set_result(frame)
 
     def _lost(self, running: _Running, how: str) -> None:
-        os.close(running.lifeline)
+        running.let_go()
         self._retired.discard(running)
         if self._current is running:
             self._current = None
@@ -195,7 +210,7 @@ class AnsweringChild:
     def _tidy(self, running: _Running) -> None:
         if running in self._retired and not running.calls:
             self._retired.discard(running)
-            ending = asyncio.get_running_loop().create_task(running.process.close(grace=0))
+            ending = asyncio.get_running_loop().create_task(running.end())
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
 

@@ -26,6 +26,10 @@ from workbench.judge.vertex import WHO, vertex_access
 _COHERENCE = "gs://vertex-ai-generative-ai-eval-sdk-resources/metrics/coherence/v1.yaml"
 """What ADK's `response_evaluation_score` asks for; the client keeps no copy of it."""
 _NAMES = {"response_evaluation_score": "coherence"}
+_KEY = (
+    "GOOGLE_API_KEY comes first, as in ADK, and must be a key for Vertex AI here; to use a project instead, leave it "
+    "out and set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
+)
 _LONGEST = 20_000
 _NOT_NEEDED = ("litellm", "matplotlib", "sklearn", "torch")
 """What the client imports if it is there, and does without if it is not: seconds and a hundred megabytes."""
@@ -72,6 +76,8 @@ class Evaluation:
             fault = translated(error, WHO, self._access, self._scrub)
             if fault.code.startswith("404"):
                 fault.message = f"{WHO} is not there: check GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
+            elif fault.code.startswith(("401", "403")) and self._access.key:
+                fault.message = f"{fault.message}. {_KEY}"
             raise retold(fault) from None
         return _rating(reply)
 
