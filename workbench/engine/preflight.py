@@ -184,7 +184,7 @@ class _Sight:
                 used[player]["simulated users"] = None
         for identity, names in used.items():
             if identity.kind == "heuristic":
-                yield Noticed("info", f"{_listed(names)}: the judge is {identity.model}, {identity.note}")
+                yield Noticed("info", f"{_listed(names)}: the judge is {identity.note}")
             if identity.base_url:
                 yield Noticed("info", f"{identity.model} is asked at {identity.base_url} ({_listed(names)})")
 
