@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = {"google", "nltk", "numpy", "rouge_score", "scipy", "absl"}
+HEAVY = {"google", "agentplatform", "litellm", "pandas", "nltk", "numpy", "rouge_score", "scipy", "absl"}
 SCREEN = {"textual"}
 
 _AROUND = "import sys; before = set(sys.modules)\n{}\nprint('\\n'.join(set(sys.modules) - before))"
@@ -82,7 +82,7 @@ def test_opening_the_workbench_loads_no_framework(repository: Path) -> None:
     assert not names & HEAVY
 
 
-@pytest.mark.parametrize("room", ["model", "agents", "metrics", "engine", "history", "store"])
+@pytest.mark.parametrize("room", ["model", "agents", "judge", "metrics", "simulation", "engine", "history", "store"])
 def test_no_room_below_the_screen_knows_it(room: str, repository: Path) -> None:
     code = (
         f"import importlib, pkgutil\nroot = importlib.import_module('workbench.{room}')\n"
