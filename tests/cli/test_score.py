@@ -353,3 +353,16 @@ def test_who_cannot_be_asked_is_told_before_the_first_case(ran: Project) -> None
     assert done.returncode == 3
     assert "hallucinations_v1 will not be evaluated in 2 cases of echo: gemini-2.5-flash needs a key" in done.stderr
     assert len(lines_with(done.stdout, ["NOT_EVALUATED"])) == 2
+
+
+def test_rules_can_judge_what_a_model_would(ran: Project) -> None:
+    options = {"judge_model": "heuristic"}
+    criterion = {"threshold": 0.5, "judge_model_options": options}
+    ran.write("rules.json", {"criteria": {"final_response_match_v2": criterion}})
+    done = ran.run("score", "last", "--config", "rules.json")
+    assert done.returncode == 3
+    assert sorted(lines_with(done.stdout, ["PASS", "FAIL"])) == [
+        "FAIL echo/talk/bad final_response_match_v2=0.0<0.5(heuristic)",
+        "PASS echo/talk/good final_response_match_v2=1.0>=0.5(heuristic)",
+    ]
+    assert "heuristic, not a language model" in done.stdout
