@@ -1,6 +1,6 @@
-"""The screen in a terminal of 120 × 40: first paint (G3), key to frame (G11), bytes (G12).
+"""The screen in a terminal of 120 × 40: first paint (G3), key to frame (G11), bytes (G12), a thousand sentences.
 
-    python -m benchmarks.screen [first|keys|busy]
+    python -m benchmarks.screen [first|keys|busy|claims]
 
 A pseudo-terminal stands for the terminal; times are wall time on a possibly busy machine, so look at ratios and at the
 lower half. Each figure is taken with warm byte-code.
@@ -196,11 +196,47 @@ def keys(cases: int = 50_000, presses: int = 150, *, busy: bool = False) -> None
     )
 
 
+def claims(presses: int = 150) -> None:
+    """j through the sentences of a judged answer: a thousand of them against ten, in turn; and how long the pane takes
+    to be laid out."""
+    from benchmarks.screen_claims import layout_seconds
+
+    figures: dict[int, list[float]] = {10: [], 1000: []}
+    sizes: dict[int, list[int]] = {10: [], 1000: []}
+    with project(4) as folder:
+        for _ in range(3):
+            for sentences, found in figures.items():
+                terminal = Terminal([sys.executable, "-m", "benchmarks.screen_claims", str(folder), str(sentences)])
+                terminal.wait_for(b"4 cases")
+                terminal.quiet()
+                for key in (b"j", b"j", b"l", b"r"):
+                    terminal.press(key)
+                for key in (b"3", b"\r"):
+                    terminal.press(key)
+                terminal.quiet()
+                for number in range(presses // 3):
+                    wait, size = terminal.press(b"j" if number // 8 % 2 == 0 else b"k")
+                    found.append(wait)
+                    sizes[sentences].append(size)
+                terminal.close()
+    base = statistics.median(figures[10])
+    for sentences, found in figures.items():
+        waits = sorted(found)
+        print(
+            f"key → frame, {sentences:5,} sentences: p50 {statistics.median(waits) * 1000:.1f} ms "
+            f"({statistics.median(waits) / base:.2f} ×), p95 {waits[int(len(waits) * 0.95)] * 1000:.1f} ms; "
+            f"bytes: median {sorted(sizes[sentences])[len(waits) // 2]:,}; "
+            f"the pane is laid out in {layout_seconds(sentences) * 1000:.1f} ms"
+        )
+
+
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["first", "keys", "busy"]
+    wanted = sys.argv[1:] or ["first", "keys", "busy", "claims"]
     if "first" in wanted:
         first_paint()
     if "keys" in wanted:
         keys()
     if "busy" in wanted:
         keys(busy=True)
+    if "claims" in wanted:
+        claims()
