@@ -73,21 +73,22 @@ appears exactly once. Reply with one JSON object and nothing else:
 def question(text: str, sentences: Sequence[str], context: Sequence[dict[str, Any]]) -> Question:
     """What is asked about one text, cut into `sentences`."""
     numbered = "\n".join(f"{number}. {as_json(sentence)}" for number, sentence in enumerate(sentences, 1))
-    shown = blocks({"context": "\n\n".join(map(_piece, context)), "sentences": numbered})
+    shown = blocks([*map(_piece, context), ("sentences to check", numbered)])
     data = {"text": text, "sentences": list(sentences), "context": list(context)}
     return Question("claims", _TASK + shown + _REPLY, SCHEMA, data)
 
 
 _TITLES = {
-    "instructions": "Instructions of the agent {name}",
-    "user": "The user's message",
-    "tools": "Tools of the agent {name}",
-    "grounding": "Search results that the answer of {name} is grounded in",
-    "said": "Said by {name}",
-    "call": "Call of the tool {name}",
-    "result": "Result of the tool {name}",
+    "instructions": "context: instructions of the agent {name}",
+    "user": "context: the user's message",
+    "tools": "context: tools of the agent {name}",
+    "grounding": "context: search results that {name} was grounded in",
+    "said": "context: said by {name}",
+    "call": "context: call of the tool {name}",
+    "result": "context: result of the tool {name}",
 }
 
 
-def _piece(piece: dict[str, Any]) -> str:
-    return f"{_TITLES[piece['kind']].format(name=piece['name'] or '(without a name)')}:\n{piece['text']}"
+def _piece(piece: dict[str, Any]) -> tuple[str, str]:
+    """Each piece is a block of its own: what an agent said must not look like the result of a tool."""
+    return _TITLES[piece["kind"]].format(name=piece["name"] or "(without a name)"), piece["text"]

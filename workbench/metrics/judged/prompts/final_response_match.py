@@ -46,5 +46,5 @@ Compare first, then decide. Reply with one JSON object and nothing else:
 def question(user: str, response: str, reference: str) -> Question:
     """What is asked about one turn."""
     data = {"user": user, "response": response, "reference": reference}
-    shown = blocks({"user's message": user, "reference answer": reference, "agent's answer": response})
+    shown = blocks([("user's message", user), ("reference answer", reference), ("agent's answer", response)])
     return Question("final_response_match", _TASK + shown + _REPLY, SCHEMA, data)

@@ -67,10 +67,12 @@ and results in their order. Decide for each rubric whether the conversation has 
 - Judge the conversation as a whole: a slip that was put right later counts only if the rubric asks for more.
 """
 _COMMON = """\
+- Judge each rubric for itself, word by word, and by nothing that it does not say.
+
+The verdicts:
 - yes: the property is there, or the rubric does not apply here, such as one with a condition that does not occur.
 - no: the property is missing, or is there in part only.
 - unclear: what you see does not let you decide. Do not use it for what is merely difficult.
-- Judge each rubric for itself, word by word, and by nothing that it does not say.
 
 """
 _REPLY = """
@@ -90,7 +92,7 @@ def question(data: Mapping[str, Any]) -> Question:
     else:
         task, pieces = _TOOLS, ("tools", "user's message", "tool calls")
     texts = _texts(data)
-    shown = blocks({"rubrics": as_json(data["rubrics"]), **{name: texts[name] for name in pieces}})
+    shown = blocks([("rubrics", as_json(data["rubrics"])), *((name, texts[name]) for name in pieces)])
     return Question("rubrics", task + _COMMON + shown + _REPLY, SCHEMA, data)
 
 

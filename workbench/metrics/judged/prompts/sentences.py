@@ -33,4 +33,4 @@ Reply with one JSON object and nothing else: {"sentences": ["first sentence", "s
 
 def question(text: str) -> Question:
     """What is asked about one text."""
-    return Question("sentences", _TASK + blocks({"text": text}) + _REPLY, SCHEMA, {"text": text})
+    return Question("sentences", _TASK + blocks([("text", text)]) + _REPLY, SCHEMA, {"text": text})

@@ -62,4 +62,4 @@ def question(
         pieces["persona"] = persona if isinstance(persona, str) else as_json(persona)
     pieces["conversation so far"] = as_json(data["history"]) if history else ""
     pieces["next message"] = message
-    return Question("user_message", task + blocks(pieces) + _REPLY, SCHEMA, data)
+    return Question("user_message", task + blocks(pieces.items()) + _REPLY, SCHEMA, data)
