@@ -314,3 +314,22 @@ def test_files_that_ask_nobody_still_count(project: Project) -> None:
     (project.root / "desk/all.evalset.json").unlink()
     found = [notice.message for notice in preflight(project.plan(), RunOptions(use_cache=False))]
     assert "response_match_score has nothing to judge" in found[0]
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_an_agent_whose_own_model_has_no_key(project: Project, monkeypatch: pytest.MonkeyPatch, keyed: bool) -> None:
+    for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"):
+        monkeypatch.delenv(name, raising=False)
+    root_agent = "root_agent = LlmAgent(name='desk', model='gemini-2.0-flash', tools=[])"
+    project.agent(f"from google.adk.agents import LlmAgent\n{root_agent}\n")
+    project.cases("one")
+    if keyed:
+        project.write("desk/.env", "GOOGLE_API_KEY=scripted-key\n")
+    found = preflight(project.plan(), RunOptions())
+    if keyed:
+        assert found == []
+    else:
+        (notice,) = found
+        assert notice.message == "desk: its own model gemini-2.0-flash needs a key"
+        assert "GOOGLE_API_KEY" in notice.hint
+        assert "heuristic" not in notice.hint

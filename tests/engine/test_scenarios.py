@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.project import Outcome, Project, execute
+from tests.engine.project import Outcome, Project, evalset, execute, turn
 from tests.services.scripted_gemini import Asked, Reply, ScriptedGemini, blocked, quota, said
 from workbench.engine.children import Children
 from workbench.engine.options import RunOptions
@@ -79,6 +79,20 @@ import os
 
 def root_agent(message, session):
     return "ok" if "Hello" in message else os._exit(3)
+"""
+NEIGHBOURS = """
+import asyncio, os, signal
+
+waiting = asyncio.Event()
+
+async def root_agent(message, session):
+    if message == "kill":
+        await asyncio.wait([asyncio.ensure_future(waiting.wait())], timeout=2)
+        os.kill(os.getpid(), signal.SIGKILL)
+    if message == "wait":
+        waiting.set()
+        await asyncio.sleep(0.3)
+    return "ok"
 """
 RUBRICS = {"per_turn_user_simulator_quality_v1": 0.5}
 
@@ -249,6 +263,22 @@ async def test_an_agent_that_dies_in_the_middle(project: Project, children: Chil
     outcome = await execute(project.plan(), children)
     assert outcome.error("play")[0] == "crashed"
     assert messages(outcome) == ["Hello there", "more"]
+
+
+async def test_a_neighbour_that_kills_their_process_costs_a_second_conversation(
+    project: Project, children: Children
+) -> None:
+    """It is played anew, alone; what the user says to the same answers is kept."""
+    project.agent(NEIGHBOURS)
+    project.write("desk/kill.evalset.json", evalset("kill", {"kill": [turn("kill", "x")]}))
+    scenario(project, "more | wait")
+    options = RunOptions(isolation="run")
+    outcome = await execute(project.plan(options), children, options)
+    assert outcome.error("kill")[0] == "crashed"
+    assert messages(outcome) == ["Hello there", "more", "wait"]
+    assert ends(outcome) == [(0, ""), (1, ""), (2, ""), (3, "stop_signal")]
+    usage = outcome.record("play").usage
+    assert usage.judge_calls + usage.judge_calls_cached >= 3
 
 
 def with_gemini(project: Project, server: ScriptedGemini) -> None:

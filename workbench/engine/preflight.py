@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.declared_tools import declared_tools
+from workbench.agents.discovery import AgentFolder
 from workbench.agents.function_source import missing_function
 from workbench.engine.judge_calls import (
     RUBRIC_TYPES,
@@ -23,11 +25,12 @@ from workbench.engine.judge_calls import (
 from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import Plan, PlanEntry
-from workbench.engine.scenario_case import Obstacle, defaults_apply, obstacle, who_plays
+from workbench.engine.scenario_case import Obstacle, defaults_apply, obstacle, who_plays, without_rules
 from workbench.events import Noticed
 from workbench.judge.availability import FUNCTION, shown_or_none, who_judges
-from workbench.judge.base import JudgeIdentity, JudgeOptions, NotAvailableError
+from workbench.judge.base import DEFAULT_MODEL, JudgeIdentity, JudgeOptions, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.google_access import gemini_access
 from workbench.judge.vertex import WHO as SERVICE
 from workbench.judge.vertex import vertex_access
 from workbench.metrics.custom import function_path
@@ -80,11 +83,30 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
             continue  # The case itself will say so.
         cases.append(_looked(plan, entry, case))
     scale = len(entries) / max(1, min(len(entries), LOOKED_AT))
-    found = list(notices(cases, environments.__getitem__, options, scale))
+    found = [*_agents_without_key(plan, environments), *notices(cases, environments.__getitem__, options, scale)]
     if found and scale > 1:
         message = f"{LOOKED_AT} of {len(entries)} cases were looked at before; the rest will be alike"
         found.append(Noticed("info", message))
     return found
+
+
+def _agents_without_key(plan: Plan, environments: Mapping[str, JudgeEnvironment]) -> Iterator[Noticed]:
+    """Agents whose own Gemini models cannot be asked. Their sources are read only where that is so."""
+    for name, setting in plan.agents.items():
+        values = environments[name].values
+        for model in _models_without_key(setting.agent, values):
+            try:
+                gemini_access(model, values)
+            except NotAvailableError as error:
+                yield Noticed("warning", f"{name}: its own model {error}", without_rules(error.hint))
+
+
+def _models_without_key(agent: AgentFolder, values: Mapping[str, str]) -> list[str]:
+    try:
+        gemini_access(DEFAULT_MODEL, values)
+    except NotAvailableError:
+        return sorted(model for model in declared_tools(agent).models if model.startswith("gemini-"))
+    return []
 
 
 def _looked(plan: Plan, entry: PlanEntry, case: EvalCase) -> Looked:

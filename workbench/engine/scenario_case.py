@@ -76,9 +76,14 @@ def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> Judg
     try:
         return who_judges(simulator.judge_options, environment)
     except NotAvailableError as error:
-        # A judge may be replaced by rules, a user not.
-        way = error.hint.partition(', or `"judge_model"')[0]
+        way = without_rules(error.hint)
         raise NotAvailableError(str(error), f"{way}, or {_OTHER_MODEL}" if way else _OTHER_MODEL) from None
+
+
+def without_rules(hint: str) -> str:
+    """What would enable a model, without the advice to take rules in its place: a judge may be replaced by them, a user
+    or an agent not."""
+    return hint.partition(', or `"judge_model"')[0]
 
 
 def unplayed(config: CriteriaConfig, why: CaseError) -> list[MetricResult]:
