@@ -90,7 +90,7 @@ _FILE = click.Path(path_type=Path)
     metavar="LEVEL",
     help="What agents log to their output: DEBUG, INFO, WARNING, ERROR or CRITICAL.",
 )
-@click.option("--max-judge-calls", type=click.IntRange(min=0), metavar="N", help="Stop asking judges at so many calls.")
+@click.option("--max-judge-calls", type=int, metavar="N", help="Stop asking judges at so many calls.")
 @click.option("--all-votes", is_flag=True, help="Ask judges for all samples, not only until the verdict is certain.")
 @click.option("--no-cache", is_flag=True, help="Ask judges again, also what they have answered before.")
 @click.option("--fresh", is_flag=True, hidden=True)
