@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from tests.cli.projects import BAD, GOOD, RAISES, Project, case, lines_with, statuses
+from tests.hostile import leaks
 from workbench.cli.report import json_schema
 
 LENIENT = {"criteria": {"response_match_score": 0.0}}
@@ -366,3 +367,26 @@ def test_rules_can_judge_what_a_model_would(ran: Project) -> None:
         "PASS echo/talk/good final_response_match_v2=1.0>=0.5(heuristic)",
     ]
     assert "heuristic, not a language model" in done.stdout
+
+
+def test_what_a_foreign_report_says_steers_no_terminal_and_opens_nothing(ran: Project) -> None:
+    report = json.loads((ran.root / "report.json").read_text("utf-8"))
+    good = next(item for item in report["cases"] if item["eval_id"] == "good")
+    odd = "\x1b[2J\x07[bold]\u202ex"
+    names = {"agent": odd, "eval_set_id": odd, "config_file": odd}
+    cases: list[Any] = [
+        {**good, **names, "eval_id": f"a{odd}", "evalset_file": f"../{odd}"},
+        {**good, **names, "eval_id": f"b{odd}", "evalset_file": "/etc/passwd", "rubrics": [{"rubric_id": odd}]},
+        {**good, **names, "eval_id": f"c{odd}", "evalset_file": "a\0b"},
+        {**good, "eval_id": f"d{odd}", "status": odd},
+        {**good, "eval_id": f"e{odd}", "evalset_file": "echo", "error": {"kind": "timeout", "message": odd}},
+    ]
+    ran.write("report.json", {**report, "run_id": odd, "root": f"/{odd}", "cases": cases})
+    done = ran.run("score", "report.json", "--print-detailed-results", "--junit", "junit.xml")
+    assert done.returncode == 3
+    assert not leaks(done.stdout + done.stderr)
+    assert len(lines_with(done.stdout, ["PASS"])) == 3
+    assert len(journals(ran)) == 2
+    refused = ran.run("score", odd)
+    assert refused.returncode == 2
+    assert not leaks(refused.stdout + refused.stderr)

@@ -63,10 +63,19 @@ def _root(run: StoredRun, request: ScoreRequest, here: Path) -> Path:
 
 def _criteria_now(chooser: CriteriaChooser, root: Path, *, given: bool) -> CriteriaOf:
     def choose(evalset_file: str) -> CriteriaChoice | None:
-        file = root / evalset_file
-        return chooser.choose(file) if given or file.is_file() else None
+        file = _file(root, evalset_file)
+        return chooser.choose(file or root) if given or file is not None else None
 
     return choose
+
+
+def _file(root: Path, evalset_file: str) -> Path | None:
+    """The evalset, if it is still there. What a report calls it may be anything."""
+    try:
+        file = root / evalset_file
+        return file if file.is_file() else None
+    except (OSError, ValueError):
+        return None
 
 
 class _Cases:
@@ -78,7 +87,10 @@ class _Cases:
 
     def get(self, evalset_file: str, eval_id: str) -> EvalCase | None:
         if evalset_file not in self._files:
-            document = open_evalset(self._root / evalset_file)
+            file = _file(self._root, evalset_file)
+            if file is None:
+                return None
+            document = open_evalset(file)
             self._files[evalset_file] = document, {case.eval_id: case.index for case in document.cases}
         document, places = self._files[evalset_file]
         return case_or_none(document, places.get(eval_id))
