@@ -6,7 +6,7 @@ import pytest
 
 from tests.ui.judged import REF, USER, played, scenario_events
 from tests.ui.render.conftest import Texts
-from workbench.events import CaseRef, PlannedCase
+from workbench.events import CaseError, CaseRef, PlannedCase
 from workbench.store import CaseRecord
 from workbench.ui.render.document import Subject, Target
 from workbench.ui.render.panes import panes_of
@@ -106,3 +106,19 @@ def test_a_bad_end_does_not_make_the_last_message_invalid(texts: Texts) -> None:
     lines = lines_of(record, texts)
     assert next(line for line in lines if line.startswith("─ turn 2 ")).endswith("✓ valid ─")
     assert f"        {reason}" in lines
+
+
+def test_a_question_that_brought_no_message_is_there_too(texts: Texts) -> None:
+    record = played(scenario_events())
+    asked = next(event for event in record.simulated if event.question and not event.ended)
+    failed = replace(asked, turn=len(record.turns))
+    error = CaseError("simulator", "the simulated user said nothing: the reply was empty")
+    left = [event for event in record.simulated if not event.ended]
+    record = replace(record, simulated=[*left, failed], error=error, state="error")
+    lines = lines_of(record, texts)
+    assert any("the simulated user said nothing" in line for line in lines)
+    assert "▸ question" in lines[-1] or any("▸ question" in line for line in lines[-3:])
+    opened = build(Subject(record), View(76, opened=frozenset(["simulated/end"])))
+    last = opened.items[-1]
+    assert last.key == "simulated/end"
+    assert any("You are the user." in line for line in texts(opened.lines[last.start : last.end]))

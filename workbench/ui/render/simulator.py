@@ -193,6 +193,10 @@ def _end(document: Document, record: CaseRecord, setting: Aside, view: View) -> 
         document.add_item(key, lines, opens=bool(end.question), aside=setting)
     elif record.error is not None:
         document.add(part("ended by", [Segment(plain(record.error.message), "status-error")], view))
+        unanswered = next((event.question for event in record.simulated if event.turn == len(record.turns)), {})
+        if unanswered:
+            lines = list(_asked(mapping(unanswered), view.is_open("simulated/end"), view))
+            document.add_item("simulated/end", lines, opens=True, aside=setting)
     elif not record.finished:
         document.add(remark("going on …", view))
     whole = record.metrics.get(USER_QUALITY)
