@@ -54,6 +54,12 @@ def valid(asked):
 """
 
 
+USER = """
+def user(asked):
+    return "and then?"
+"""
+
+
 def judged_by(name: str) -> dict[str, Any]:
     options = {"judge_model": f"python:desk.judges:{name}", "num_samples": 1}
     return {"threshold": 0.5, "judge_model_options": options}
@@ -244,6 +250,31 @@ async def test_a_simulated_user_is_never_played_again(ran: Any, children: Childr
     assert record.error is not None
     assert "per_turn_user_simulator_quality_v1" in record.error.hint
     assert record.simulated == [UserSimulated(case.ref, 1, "stop_signal", {})]
+
+
+async def test_a_played_conversation_is_judged_again_without_its_user(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    project.write("desk/judges.py", JUDGES + USER)
+    told = {"starting_prompt": "hello", "conversation_plan": "ask twice", "user_persona": "NOVICE"}
+    case = {"eval_id": "play", "conversation_scenario": told}
+    project.write("desk/play.evalset.json", {"eval_set_id": "play", "eval_cases": [case]})
+    simulator = {"model": "python:desk.judges:user", "max_allowed_invocations": 3}
+    config = {"user_simulator_config": simulator, "criteria": {"hallucinations_v1": judged_by("gone")}}
+    project.write("desk/test_config.json", config)
+    outcome = await execute(project.plan(), children)
+    assert (outcome.record("play").state, len(outcome.record("play").turns)) == ("error", 3), "there is no such judge"
+    project.write("desk/judges.py", JUDGES)
+    criteria = {"per_turn_user_simulator_quality_v1": judged_by("valid"), "response_match_score": 0.5}
+    project.write("desk/test_config.json", {"criteria": criteria})
+    again = await rescored(Stored(project, outcome).plan(), children)
+    record = again.record("play")
+    assert (record.state, record.error) == ("passed", None)
+    assert record.metrics["per_turn_user_simulator_quality_v1"].score == 1.0
+    assert [turn.user for turn in record.turns] == [turn.user for turn in outcome.record("play").turns]
+    assert record.simulated == outcome.record("play").simulated
+    assert record.scenario is not None
+    assert record.scenario["user_persona"]["id"] == "NOVICE", "the persona in full"
+    assert record.usage.judge_calls == 3, "two messages and the end; the starting prompt needs nobody"
 
 
 async def test_the_plan_names_what_is_not_there(ran: Any) -> None:
