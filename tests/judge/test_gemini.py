@@ -4,11 +4,12 @@ import json
 import time
 from email.utils import formatdate
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
 from tests.judge.clocks import Clock
-from tests.judge.conftest import KEY, SCHEMA, Waits, ask, first, key_environment
+from tests.judge.conftest import KEY, SCHEMA, Waits, ask, first, key_environment, vertex_environment
 from tests.services.loopback import Response
 from tests.services.scripted_gemini import (
     Asked,
@@ -307,3 +308,18 @@ async def test_the_agents_environment_counts_and_not_our_own(
         reply = await ask(desk.bench(key_environment(server.url), 1, False))
     assert reply.text == "yes"
     assert server.asked[0].request.headers["x-goog-api-key"] == KEY
+
+
+@pytest.mark.parametrize("content", ["{}", "no JSON", '{"type": "service_account", "private_key": "none"}'])
+async def test_credentials_that_are_none_are_a_fault_with_the_way_out(
+    server: ScriptedGemini, desk: Desk, tmp_path: Path, content: str
+) -> None:
+    file = tmp_path / "account.json"
+    file.write_text(content)
+    environment = vertex_environment(server.url, GOOGLE_APPLICATION_CREDENTIALS=str(file))
+    reply = await ask(desk.bench(environment, 1, False))
+    assert reply.fault is not None
+    assert reply.fault.kind == "http"
+    assert "credentials are not usable" in reply.fault.message
+    assert "GOOGLE_APPLICATION_CREDENTIALS" in reply.fault.message
+    assert server.asked == []

@@ -2,18 +2,16 @@
 
 import asyncio
 import contextlib
-import gc
 import json
-import logging
 from collections.abc import Mapping
 from typing import Any
 
 from workbench.judge.answering import Answer, JudgeCallError, Scrub
 from workbench.judge.base import JudgeOptions, Question
+from workbench.judge.gemini_client import GeminiClient, make_client
 from workbench.judge.gemini_faults import is_schema_refused, translated
 from workbench.judge.google_access import GoogleAccess
 
-_SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
 _RESPONSE_FIELDS = ("response_schema", "response_json_schema", "responseSchema", "responseJsonSchema")
 _REFUSED = frozenset({"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR"})
 _CUT = "MAX_TOKENS"
@@ -25,9 +23,8 @@ class Gemini:
     def __init__(self, access: GoogleAccess, scrub: Scrub) -> None:
         self._access = access
         self._scrub = scrub
-        self._client: Any = None
-        self._classes: Any = None
-        self._making: asyncio.Task[tuple[Any, Any]] | None = None
+        self._client: GeminiClient | None = None
+        self._making: asyncio.Task[GeminiClient] | None = None
         self._free_text: set[str] = set()
         """Models that answer a schema with an error."""
         self._configs: dict[str, Any] = {}
@@ -58,33 +55,30 @@ class Gemini:
         if self._making is not None:
             await asyncio.gather(self._making, return_exceptions=True)
         if self._client is not None:
-            await self._client.aio.aclose()
-            self._client.close()
+            await self._client.close()
             self._client = None
 
     async def _ask(self, prompt: str, options: JudgeOptions, schema: Mapping[str, Any] | None) -> Answer:
         client = await self._ready()
-        config = self._config(options.config, schema)
-        contents = self._classes.content(prompt)
+        config = self._config(client, options.config, schema)
         try:
-            response = await client.aio.models.generate_content(model=options.model, contents=contents, config=config)
+            response = await client.generate(options.model, prompt, config)
         except Exception as error:
             raise translated(error, options.model, self._access, self._scrub) from None
         return _read(response)
 
-    async def _ready(self) -> Any:
-        """The client; importing it takes half a second, so a thread does."""
+    async def _ready(self) -> GeminiClient:
         if self._client is None:
             if self._making is None:
-                self._making = asyncio.create_task(asyncio.to_thread(_made, self._access))
+                self._making = asyncio.create_task(make_client(self._access))
             try:
-                self._classes, self._client = await asyncio.shield(self._making)
+                self._client = await asyncio.shield(self._making)
             except Exception as error:
                 self._making = None
                 raise translated(error, "the client", self._access, self._scrub) from None
         return self._client
 
-    def _config(self, given: Mapping[str, Any], schema: Mapping[str, Any] | None) -> Any:
+    def _config(self, client: GeminiClient, given: Mapping[str, Any], schema: Mapping[str, Any] | None) -> Any:
         """The GenerateContentConfig for `given`, with the schema of the answer unless `given` brings its own; None
         where both say nothing. Where to send and how to retry is not for `given` to say."""
         known = json.dumps([given, schema], sort_keys=True)
@@ -95,84 +89,11 @@ class Gemini:
             if fields:
                 fields = {**fields, "automatic_function_calling": {"disable": True}}
             try:
-                self._configs[known] = self._classes.config(**fields) if fields else None
+                self._configs[known] = client.config(**fields) if fields else None
             except ValueError as error:
                 message = self._scrub(f"judge_model_config is none that google-genai takes: {error}")
                 raise JudgeCallError("http", message) from None
         return self._configs[known]
-
-
-class _Classes:
-    """google-genai's classes for what is sent, quicker. Per call the client asks some ninety times whether a name is
-    `in` one of them. They have no such test, so Python compares the name with each (name, value) of the fields, and
-    the answer is always no; here it is no at once."""
-
-    def __init__(self) -> None:
-        from google.genai import types
-
-        class Config(types.GenerateContentConfig):  # type: ignore[misc]
-            def __contains__(self, name: object) -> bool:
-                return False
-
-        class Content(types.Content):  # type: ignore[misc]
-            def __contains__(self, name: object) -> bool:
-                return False
-
-        class Part(types.Part):  # type: ignore[misc]
-            def __contains__(self, name: object) -> bool:
-                return False
-
-        self.config = Config
-        self._content = Content
-        self._part = Part
-
-    def content(self, prompt: str) -> Any:
-        """A user's message."""
-        return self._content(role="user", parts=[self._part(text=prompt)])
-
-
-def _made(access: GoogleAccess) -> tuple[_Classes, Any]:
-    client = _client(access)
-    classes = _Classes()
-    # The thousands of objects that these imports made live as long as the process; without this the garbage collector
-    # looks at all of them again and again, which costs a third of a call.
-    gc.freeze()
-    return classes, client
-
-
-def _client(access: GoogleAccess) -> Any:
-    """A client that tries once: time-outs, retries and limits are the desk's."""
-    from google import genai
-    from google.genai import types
-
-    logging.getLogger("google_genai").setLevel(logging.CRITICAL)
-    # Without any options of its own a client sleeps for 1 to 10 s after a connection error and sends again.
-    options = types.HttpOptions(base_url=access.base_url or None, retry_options=types.HttpRetryOptions(attempts=1))
-    if not access.vertex:
-        options.base_url = access.base_url or "https://generativelanguage.googleapis.com/"
-        return genai.Client(vertexai=False, api_key=access.key, http_options=options)
-    if access.credentials is None:
-        return genai.Client(vertexai=True, api_key=access.key, http_options=options)
-    credentials = _credentials(access)
-    return genai.Client(
-        vertexai=True,
-        project=access.project,
-        location=access.location,
-        credentials=credentials,
-        http_options=options,
-    )
-
-
-def _credentials(access: GoogleAccess) -> Any:
-    import google.auth
-    import google.oauth2.credentials
-
-    assert access.credentials is not None
-    if access.credentials.placeholder:
-        return google.oauth2.credentials.Credentials(token="placeholder")
-    if access.credentials.file:
-        return google.auth.load_credentials_from_file(access.credentials.file, scopes=_SCOPES)[0]
-    return google.auth.default(scopes=_SCOPES)[0]
 
 
 def _read(response: Any) -> Answer:
