@@ -34,7 +34,8 @@ class RunOptions:
     concurrency: int = 8
     """How many cases have their agent working at the same time."""
     timeout: float = 300.0
-    """Seconds for one case, from its start to its last turn, and for importing an agent."""
+    """Seconds that the agent may take in one case, from its start to its last turn (without those in which a simulated
+    user makes up its mind), and for importing an agent."""
     isolation: Literal["case", "run"] = "case"
     """`case`: a process for each case, so that none sees what another left behind; `run`: the cases of an agent share
     one."""
