@@ -109,13 +109,13 @@ async def test_digits_and_jump_open_panes(open_screen: OpenScreen) -> None:
         await pilot.press("j", "j", "j")
         detail = screen.main.right.detail
         await pilot.press("2")
-        assert detail._pane.title == "Scores"
+        assert detail._reading.pane.title == "Scores"
         assert not screen.main.in_right, "side by side the cursor stays in the tree"
         await pilot.press("'")
         assert isinstance(screen.app.screen, JumpScreen)
         assert "jump to" in screen.text
         await pilot.press("1")
-        assert detail._pane.title == "Diff"
+        assert detail._reading.pane.title == "Diff"
         assert screen.main.in_right
         await pilot.press("'", "c")
         assert not screen.main.in_right

@@ -1,7 +1,5 @@
 """The detail of one case: frame and verdict, the strip of panes, and the pane that is open."""
 
-import re
-from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
 from textual.app import ComposeResult
@@ -17,25 +15,14 @@ from workbench.store import CaseRecord
 from workbench.ui.cells import cell_len
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.head import Head
-from workbench.ui.render.document import AsideWhen, Document, Item, Subject, Target
-from workbench.ui.render.lines import text_of, width_of
-from workbench.ui.render.panes import PANES, Pane, panes_of
-from workbench.ui.render.rows import View
+from workbench.ui.detail.reading import Reading
+from workbench.ui.render.document import AsideWhen, Document, Subject
+from workbench.ui.render.lines import width_of
 from workbench.ui.render.title import summary, title, verdict
 
 Direction: TypeAlias = Literal["down", "up", "page_down", "page_up", "top", "bottom", "left", "right"]
-_COPY_WIDTH = 1000
-_RULE = re.compile("─{4,}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a reader was before a jump to another pane."""
-
-    pane: str
-    item: str
-    top: int
-    full: bool
+_ABOVE = 3
+"""Lines that are seen above what was jumped to."""
 
 
 class CaseDetail(Widget):
@@ -54,23 +41,14 @@ class CaseDetail(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._subject = Subject()
-        self._panes: tuple[Pane, ...] = panes_of(self._subject)
-        self._wanted = PANES[0].title
-        """The pane that was asked for last; a case that has none such shows its first one."""
-        self._full = False
-        self._opened: set[str] = set()
-        """The items of any pane that are unfolded."""
-        self._places: list[_Place] = []
-        """Where to go back to, the newest last."""
+        self._reading = Reading()
         self._turn: int | None = None
         """The turn that was jumped to, as long as nothing else was scrolled to."""
         self._touched = False
         """Whether the user has scrolled here: from then on nothing else does."""
-        self._shown = Subject()
         self._stage: tuple[object, ...] = ()
         self._open_ended = False
-        """Of the document in sight: its subject, the stage that was in, and whether more was to come."""
+        """Of the document in sight: the stage its subject was in, and whether more was to come."""
         self._head = Head()
         self._body = Body()
 
@@ -81,32 +59,22 @@ class CaseDetail(Widget):
     @property
     def pane_titles(self) -> tuple[str, ...]:
         """The panes of the case, in the order of their digits."""
-        return tuple(pane.title for pane in self._panes)
-
-    @property
-    def _pane(self) -> Pane:
-        return next((pane for pane in self._panes if pane.title == self._wanted), self._panes[0])
+        return self._reading.titles
 
     def show(self, record: CaseRecord | None, entry: EvalsetEntry | None, case: EvalCase | None) -> None:
         """Shows another subject from its first problem on; the same case again (run anew, say) is only brought up to
         date."""
-        before, self._subject = self._subject, Subject(record, entry, case)
-        self._panes = panes_of(self._subject)
-        if before.identity == self._subject.identity:
-            self.refresh_record()
-        else:
-            if self._places:
-                self._wanted = self._places[0].pane
-            self._full = self._touched = False
-            self._places.clear()
-            self._opened.clear()
+        if self._reading.take(Subject(record, entry, case)):
+            self._touched = False
             self._open()
+        else:
+            self.refresh_record()
 
     def refresh_record(self) -> None:
         """The record that is shown may have changed in place."""
-        if self._subject.stage == self._stage:
+        if self._reading.subject.stage == self._stage:
             return
-        self._panes = panes_of(self._subject)
+        self._reading.refresh()
         if not self._touched:
             self._open()
             return
@@ -115,31 +83,18 @@ class CaseDetail(Widget):
 
     def show_pane(self, n: int) -> None:
         """Opens the pane with digit `n`; others are ignored."""
-        if 1 <= n <= len(self._panes) and self._panes[n - 1] is not self._pane:
-            self._places.clear()
-            self._wanted, self._full, self._touched = self._panes[n - 1].title, False, False
+        if self._reading.choose(n):
+            self._touched = False
             self._open()
 
     def copy_text(self) -> tuple[str, str] | None:
         """What it is, and the text: of the item under the cursor, of the turn in sight, or of a pane that has
         neither."""
-        if self._subject == Subject():
+        subject = self._reading.subject
+        if subject == Subject():
             return None
-        pane = self._pane
-        document = pane.build(self._subject, View(_COPY_WIDTH, full=True, stacked=True))
-        name, lines = pane.title, document.lines
-        turn, item = self._turn_in_sight(), self._body.item
-        number = document.item_named(item.key) if item is not None else None
-        if number is not None:
-            copied = document.items[number]
-            lines = [*lines[copied.start : copied.end], *(copied.aside(_COPY_WIDTH) if copied.aside else ())]
-            name = f"one of {pane.title}"
-        elif pane.by_turns and turn is not None and turn < len(document.turns):
-            start, *rest = document.turns[turn:]
-            lines = lines[start if turn else 0 : rest[0] if rest else None]
-            name = f"turn {turn + 1}"
-        text = "\n".join(_RULE.sub("──", text_of(line)).rstrip() for line in lines)
-        return f"{name} of {title(self._subject, 80)}", text.strip("\n")
+        name, text = self._reading.copied(self._body.item, self._turn_in_sight())
+        return f"{name} of {title(subject, 80)}", text
 
     def move(self, direction: Direction) -> bool:
         """Scrolls the pane, or moves its cursor; unfolds ("right") what is long, or goes to where it came from; folds
@@ -148,7 +103,7 @@ class CaseDetail(Widget):
         if direction == "right":
             return self._go_in() if body.item is not None else self._set_full(True)
         if direction == "left":
-            return self._go_out() if body.item is not None or self._places else self._set_full(False)
+            return self._go_out() if body.item is not None or self._reading.away else self._set_full(False)
         self._touched = True
         self._turn = None
         body.forget_pointed()
@@ -160,12 +115,10 @@ class CaseDetail(Widget):
 
     def go_back(self) -> bool:
         """Back to where the last jump began; False if there was none."""
-        if not self._places:
+        place = self._reading.back()
+        if place is None:
             return False
-        place = self._places.pop()
-        self._wanted, self._full = place.pane, place.full
-        document = self._build()
-        self._lay_out(document, place.top, place.item)
+        self._lay_out(self._build(), place.top, place.item)
         return True
 
     def action_next_turn(self) -> None:
@@ -180,8 +133,8 @@ class CaseDetail(Widget):
         """Unfolds what is long, or folds it again; goes to where an item came from."""
         item = self._body.item
         if item is None:
-            self._set_full(not self._full)
-        elif item.key in self._opened and not item.targets:
+            self._set_full(not self._reading.full)
+        elif self._reading.is_open(item) and not item.targets:
             self._go_out()
         else:
             self._go_in()
@@ -224,7 +177,7 @@ class CaseDetail(Widget):
         """Lays the pane out from where a reader should begin: the first problem, or the end of what is running."""
         document = self._build()
         self._turn = document.opening
-        record = self._subject.record
+        record = self._reading.subject.record
         if record is not None and record.state == "running":
             top = len(document.lines)
         else:
@@ -249,25 +202,16 @@ class CaseDetail(Widget):
         self._lay_out(document, start + offset)
 
     def _build(self) -> Document:
-        pane = self._pane
-        document = self._built(pane, pane.aside)
-        # Without items there is nothing to tell beside them, and all the room is the document's.
-        return document if document.items or pane.aside == "never" else self._built(pane, "never")
-
-    def _built(self, pane: Pane, aside: AsideWhen) -> Document:
-        shares = self._body.planned(aside)
-        view = View(shares.width, self._full, opened=frozenset(self._opened), aside=shares.beside)
-        return pane.build(self._subject, view) if shares.width > 0 else Document()
+        return self._reading.document(self._body.planned)
 
     def _lay_out(self, document: Document, top: int, key: str | None = None, pointed: range = range(0)) -> None:
         """Shows a document with the cursor on the item named `key`; without one it stays on its item."""
-        record, item = self._subject.record, self._body.item
-        self._shown = self._subject
-        self._stage, self._open_ended = self._subject.stage, record is not None and not record.finished
+        record, item = self._reading.subject.record, self._body.item
+        self._stage, self._open_ended = self._reading.subject.stage, record is not None and not record.finished
         if key is None and item is not None:
             key = item.key
         cursor = document.item_named(key) if key else None
-        aside: AsideWhen = self._pane.aside if document.items else "never"
+        aside: AsideWhen = self._reading.pane.aside if document.items else "never"
         self._body.show(document, top, cursor=cursor or 0, aside=aside, pointed=pointed)
         self._write_head()
         self._write_title()
@@ -277,47 +221,31 @@ class CaseDetail(Widget):
         item = self._body.item
         if item is None:
             return False
-        if item.opens and item.key not in self._opened:
-            self._opened.add(item.key)
+        if self._reading.unfold(item):
             self._touched = True
             self._keep_place()
             return True
-        return any(self._jump(item, target) for target in item.targets)
+        arrival = self._reading.follow(item, self._body.top, self._body.planned)
+        if arrival is None:
+            return False
+        self._touched, self._turn = True, None
+        pointed = range(0) if arrival.item else arrival.lines
+        self._lay_out(arrival.document, max(arrival.lines.start - _ABOVE, 0), arrival.item, pointed)
+        return True
 
     def _go_out(self) -> bool:
         """Folds the item under the cursor, else goes back from a jump."""
         item = self._body.item
-        if item is not None and item.key in self._opened and not self._places:
-            self._opened.discard(item.key)
+        if item is not None and not self._reading.away and self._reading.fold(item):
             self._touched = True
             self._keep_place()
             return True
         return self.go_back()
 
-    def _jump(self, item: Item, target: Target) -> bool:
-        """To the first of the places that is there, in another pane; False if none is."""
-        before = _Place(self._pane.title, item.key, self._body.top, self._full)
-        if target.pane not in self.pane_titles:
-            return False
-        self._wanted, self._full = target.pane, target.pane == "Log"
-        document = self._build()
-        place = next((name for name in target.places if name in document.places), None)
-        if place is None:
-            self._wanted, self._full = before.pane, before.full
-            return False
-        if document.items:
-            self._opened.add(place)
-            document = self._build()
-        self._places.append(before)
-        self._touched, self._turn = True, None
-        lines = document.places[place]
-        self._lay_out(document, max(lines.start - 3, 0), place, range(0) if document.items else lines)
-        return True
-
     def _set_full(self, full: bool) -> bool:
-        if full == self._full or (full and not self._body.document.folded):
+        if full == self._reading.full or (full and not self._body.document.folded):
             return False
-        self._full = full
+        self._reading.full = full
         self._touched = True
         self._keep_place()
         return True
@@ -350,16 +278,17 @@ class CaseDetail(Widget):
 
     def _write_head(self) -> None:
         turn, count = self._turn_in_sight(), len(self._body.document.turns)
-        named = turn is not None and count > 1 and self._pane.by_turns
+        named = turn is not None and count > 1 and self._reading.pane.by_turns
         position = f"turn {(turn or 0) + 1} of {count}" if named else ""
-        chosen = self._panes.index(self._pane)
-        self._head.show(self.pane_titles, chosen, position, summary(self._subject, max(self._head.size.width - 2, 0)))
+        chosen = self._reading.panes.index(self._reading.pane)
+        told = summary(self._reading.subject, max(self._head.size.width - 2, 0))
+        self._head.show(self.pane_titles, chosen, position, told)
 
     def _write_title(self) -> None:
         """`agent › evalset › case ──── ✗ FAIL` in the frame, the verdict at its right end."""
-        ending = verdict(self._subject)
+        ending = verdict(self._reading.subject)
         room = self.size.width - 4
-        name = title(self._subject, room - width_of(ending) - 4)
+        name = title(self._reading.subject, room - width_of(ending) - 4)
         if not name or room < 12:
             self._put_title(None)
             return
