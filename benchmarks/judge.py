@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,28 +160,35 @@ async def adk(url: str, named: list[str], cases_at_once: int, samples_at_once: i
     return Figures(wall, cpu, SAMPLES * len(named), rounds)
 
 
-async def _median(times: int, run: Callable[[int], Awaitable[Figures]]) -> Figures:
-    """Of so many runs after one that warms up."""
-    found = [await run(number) for number in range(times + 1)][1:]
-    return Figures(
-        statistics.median(each.wall for each in found),
-        statistics.median(each.cpu for each in found),
-        found[0].calls,
-        found[0].rounds,
-    )
+async def in_turn(times: int, runs: Mapping[str, Callable[[int], Awaitable[Figures]]]) -> dict[str, Figures]:
+    """The median of each over so many rounds, all of them once a round; the first round only warms up."""
+    found: dict[str, list[Figures]] = {name: [] for name in runs}
+    for number in range(times + 1):
+        for name, run in runs.items():
+            figures = await run(number)
+            if number:
+                found[name].append(figures)
+    return {name: _median(each) for name, each in found.items()}
+
+
+def _median(found: Sequence[Figures]) -> Figures:
+    wall = statistics.median(each.wall for each in found)
+    return Figures(wall, statistics.median(each.cpu for each in found), found[0].calls, found[0].rounds)
 
 
 async def measure(url: str, cases: int, rounds: int, folder: Path) -> None:
     desk = Desk(lambda model, seconds, reason: None)
     desk.begin_run(RunLimits(in_flight=100, cache_dir=folder))
-    rows = {
-        "the client alone": await _median(rounds, lambda n: client_alone(url, texts(cases, f"client{n}", 0))),
-        "workbench, all agree": await _median(rounds, lambda n: workbench(desk, url, texts(cases, f"a{n}", 0), 1)),
-        "workbench, a fourth split": await _median(rounds, lambda n: workbench(desk, url, texts(cases, f"b{n}", 4), 2)),
-    }
-    again = await workbench(desk, url, texts(cases, "a1", 0), 0)
+    rows = await in_turn(
+        rounds,
+        {
+            "the client alone": lambda n: client_alone(url, texts(cases, f"client{n}", 0)),
+            "workbench, all agree": lambda n: workbench(desk, url, texts(cases, f"a{n}", 0), 1),
+            "workbench, a fourth split": lambda n: workbench(desk, url, texts(cases, f"b{n}", 4), 2),
+            "workbench, second run": lambda n: workbench(desk, url, texts(cases, f"a{n}", 0), 0),
+        },
+    )
     await desk.close()
-    rows["workbench, second run"] = again
     await adk(url, texts(1, "warm", 0), 1, 5)
     rows["ADK as adk eval runs it"] = await adk(url, texts(cases, "adk", 0), 4, 1)
     rows["ADK, all at once"] = await adk(url, texts(cases, "adk5", 0), cases, SAMPLES)
