@@ -357,6 +357,36 @@ def test_of_several_samples_one_that_fails_does_not_void_the_turn(project: Proje
     assert len(judge.asked) <= 3
 
 
+def test_what_could_be_judged_is_shown_and_what_could_not_is_never_passed(
+    project: Project, judge: ScriptedGemini
+) -> None:
+    """One turn of two, and one rubric of two, have no verdict: an error, with the score of the rest."""
+    talk = [case("", word)["conversation"][0] for word in ("first", "second")]
+    project.evalset({"eval_id": "half", "conversation": talk})
+    config = judged(MATCH, RUBRICS, samples=1)
+    mood = {"rubric_id": "mood", "rubric_content": {"text_property": "The answer is polite."}}
+    config["criteria"][RUBRICS]["rubrics"].append(mood)
+    project.write("echo/test_config.json", config)
+
+    def answer(asked: Asked) -> Reply:
+        if '"mood"' in asked.prompt:
+            return said(json.dumps({"verdicts": [{"id": "day", "rationale": "It is there.", "verdict": "yes"}]}))
+        return VALID if "You said first" in asked.prompt else said("No idea.")
+
+    judge.answer = answer
+    done, report = run(project, judge)
+    assert (done.returncode, statuses(report)) == (3, {"half": "error"})
+    match, rubrics = metric(report, MATCH), metric(report, RUBRICS)
+    assert (match["status"], match["score"]) == ("error", 1.0)
+    assert match["reason"].startswith("turn 2: ")
+    assert (rubrics["status"], rubrics["score"]) == ("error", 1.0)
+    assert "mood" in rubrics["reason"]
+    assert report["cases"][0]["error"]["message"].startswith(f"{MATCH}: turn 2: ")
+    rows = turn_metric(report, RUBRICS)["details"]["rubrics"]
+    assert {row["rubric_id"]: row["verdict"] for row in rows} == {"day": "yes", "mood": "unread"}
+    assert f"{MATCH}=error {RUBRICS}=error" in done.stdout
+
+
 def test_a_limit_of_calls_is_kept_and_leaves_the_rest_unjudged(project: Project, judge: ScriptedGemini) -> None:
     project.evalset(*(case(f"case_{number}", f"number {number}") for number in range(4)))
     project.write("echo/test_config.json", judged(MATCH, samples=1))
