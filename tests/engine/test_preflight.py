@@ -194,8 +194,8 @@ def test_a_simulator_without_a_key() -> None:
     settings = config(criteria(hallucinations_v1={"judge_model_options": {"judge_model": "python:a:b"}}))
     found = texts(looked(settings, turns=None), looked(settings, eval_id="b"), values={})
     assert found[0] == (
-        "1 case of desk with a simulated user will not be played: the simulated user cannot be played: "
-        "gemini-2.5-flash needs a key"
+        "1 case of desk with a simulated user will not be played: "
+        "the simulated user's model: gemini-2.5-flash needs a key"
     )
     assert found[1] == "about 4 judge calls are to come, fewer where answers are kept"
 

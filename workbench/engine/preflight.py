@@ -189,7 +189,7 @@ class _Sight:
         causes: dict[tuple[str, str], list[tuple[Looked, str]]] = defaultdict(list)
         for item, found in zip(self._cases, self._obstacles, strict=True):
             if found is not None:
-                causes[found.error.message, found.error.hint].append((item, ""))
+                causes[found.cause, found.hint].append((item, ""))
         for (cause, hint), affected in causes.items():
             yield Noticed("warning", f"{_where(affected)} with a simulated user will not be played: {cause}", hint)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.events import CaseError, CaseStatus, MetricResult, MetricStatus
+from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus
 from workbench.judge.availability import kind_of, who_judges
 from workbench.judge.base import JudgeIdentity, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
@@ -25,10 +25,18 @@ _OTHER_MODEL = "name another `model` in user_simulator_config"
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why a scenario is not played: the case's status and error. Nobody is asked, no agent runs."""
+    """Why a scenario is not played, so that nobody is asked and no agent runs: the case's status, and the `cause` with
+    what would remove it."""
 
     status: CaseStatus
-    error: CaseError
+    kind: ErrorKind
+    cause: str
+    hint: str = ""
+
+    @property
+    def error(self) -> CaseError:
+        """What the case says of it."""
+        return CaseError(self.kind, f"the conversation was not played: {self.cause}", self.hint)
 
 
 def defaults_apply(config: CriteriaConfig) -> bool:
@@ -39,27 +47,23 @@ def defaults_apply(config: CriteriaConfig) -> bool:
 def obstacle(config: CriteriaConfig, scenario: Mapping[str, Any], environment: JudgeEnvironment) -> Obstacle | None:
     """What keeps a scenario from being played, in the agent's `environment`; None if nothing does."""
     if defaults_apply(config):
-        message = "no criterion was given that can judge a conversation with a simulated user, so it was not played"
-        return Obstacle(
-            "not_evaluated", CaseError("config", message, f"Add to the criteria one of {', '.join(SUITED)}")
-        )
+        cause = "no criterion was given that can judge a simulated user's conversation"
+        return Obstacle("not_evaluated", "config", cause, f"Add to the criteria one of {', '.join(SUITED)}")
     simulator = read_simulator(config.user_simulator_config)
     if simulator.audio:
-        message = "a simulated user that speaks (llm_audio) is not supported yet"
-        return Obstacle("not_evaluated", CaseError("simulator", message, "`llm_backed` writes instead"))
+        cause = "a simulated user that speaks (llm_audio) is not supported yet"
+        return Obstacle("not_evaluated", "simulator", cause, "`llm_backed` writes instead")
     told = read_scenario(scenario)
     if not isinstance(without_asking(told, simulator, 0), Said):
         return None
     if simulator.instructions is not None:
         faults = instruction_faults(simulator.instructions, with_persona=told.persona is not None)
         if faults:
-            where = "custom_instructions in user_simulator_config"
-            return Obstacle("error", CaseError("simulator", f"{where}: {'; '.join(faults)}"))
+            return Obstacle("error", "simulator", f"custom_instructions of the simulated user: {'; '.join(faults)}")
     try:
         who_plays(simulator, environment)
     except NotAvailableError as error:
-        message = f"the simulated user cannot be played: {error}"
-        return Obstacle("not_evaluated", CaseError("simulator", message, error.hint))
+        return Obstacle("not_evaluated", "simulator", f"the simulated user's model: {error}", error.hint)
     return None
 
 
@@ -71,7 +75,7 @@ def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> Judg
     """
     if simulator.turn_limit is not None and simulator.turn_limit <= 1:
         return None
-    if simulator.model == "" or kind_of(simulator.model) == "heuristic":
+    if kind_of(simulator.model) == "heuristic":
         raise NotAvailableError("rules without a model cannot play a user", _OTHER_MODEL)
     try:
         return who_judges(simulator.judge_options, environment)
