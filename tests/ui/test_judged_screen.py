@@ -1,0 +1,156 @@
+"""Judges on the whole screen: their marks on every surface, pauses that count down, panes and the way back."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from tests.ui import judged
+from tests.ui.conftest import OpenScreen, Screen
+from workbench.events import CaseFinished, CaseRef, CaseStarted, Event, JudgeWaits, Usage
+from workbench.judge.base import JudgeIdentity
+from workbench.store import Store
+from workbench.ui.detail.body import Body
+from workbench.ui.tree.labels import Labels
+from workbench.ui.tree.outline import Row
+
+
+def moved(event: Event, ref: CaseRef) -> Event:
+    """The event, about another case."""
+    return dataclasses.replace(event, case=ref)  # type: ignore[arg-type]
+
+
+def play(screen: Screen, judge: JudgeIdentity, *, ends: bool = True) -> CaseRef:
+    """Publishes a judged case for the first case of the run that was started."""
+    run = screen.runs[0]
+    ref = run.refs[0]
+    scored = [judged.match(judge), judged.rubrics(judge=judge), judged.claims(judge)]
+    for event in list(judged.events(scored, ends=ends))[1:]:
+        run.publish(moved(event, ref))
+    return ref
+
+
+async def run_first(screen: Screen, pilot: Any, judge: JudgeIdentity = judged.GEMINI, *, ends: bool = True) -> CaseRef:
+    await pilot.press("j", "j", "j", "r")
+    await screen.until(pilot, lambda: bool(screen.runs) and screen.session.running)
+    ref = play(screen, judge, ends=ends)
+    await screen.until(pilot, lambda: len(screen.session.store.records[ref].metrics) == 3)
+    await pilot.pause()
+    return ref
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_heuristic_judge_names_itself_on_every_surface(open_screen: OpenScreen, size: tuple[int, int]) -> None:
+    screen = open_screen()
+    async with screen.open(size) as pilot:
+        await run_first(screen, pilot, judged.HEURISTIC)
+        await screen.until(pilot, lambda: "≈ heuristic" in screen.text.splitlines()[0])
+        lines = screen.text.splitlines()
+        assert "≈" in next(line for line in lines if "on_time" in line and "▌" in line)
+        for digit in "123456":
+            await pilot.press(digit)
+            await pilot.pause()
+            pane = [line[30:] for line in screen.text.splitlines()[1:]]
+            assert any("≈ heuristic" in line for line in pane), digit
+
+
+async def test_a_split_judge_is_marked_in_the_tree_and_over_the_panes(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        await run_first(screen, pilot)
+        await screen.until(pilot, lambda: "◐ split" in screen.text)
+        lines = screen.text.splitlines()
+        assert "◐" in next(line for line in lines if "on_time" in line and "▌" in line)
+        assert "heuristic" not in screen.text
+
+
+async def test_a_pause_counts_down_in_the_bar_and_ends(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    now = [0.0]
+    screen.session._clock = lambda: now[0]
+    async with screen.open((160, 30)) as pilot:
+        await pilot.press("j", "j", "j", "r")
+        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.running)
+        screen.runs[0].publish(JudgeWaits("gemini-2.5-flash", 0.0, 12.0, "quota"))
+        await screen.until(pilot, lambda: "gemini-2.5-flash waits 12 s: quota" in screen.text)
+        now[0] = 3.0
+        screen.main._tick()
+        await pilot.pause()
+        assert "gemini-2.5-flash waits 9 s: quota" in screen.text
+        screen.runs[0].publish(JudgeWaits("gemini-2.5-flash", 3.0, 0.0, ""))
+        await screen.until(pilot, lambda: "waits" not in screen.text)
+
+
+async def test_once_the_run_is_over_nothing_ticks_and_nothing_waits(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((160, 30)) as pilot:
+        await pilot.press("j", "j", "j", "r")
+        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.running)
+        assert screen.main._ticker._active.is_set()
+        screen.runs[0].publish(JudgeWaits("gemini-2.5-flash", 0.0, 60.0, "quota"))
+        await screen.until(pilot, lambda: "waits" in screen.text)
+        screen.runs[0].end()
+        await screen.until(pilot, lambda: not screen.session.running and not screen.main._ticker._active.is_set())
+        assert "waits" not in screen.text.splitlines()[0]
+
+
+async def test_keys_lead_to_the_evidence_and_back(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        await run_first(screen, pilot)
+        await pilot.press("enter", "3")
+        await pilot.pause()
+        body = screen.app.screen.query_one(Body)
+        assert body.item is not None
+        assert body.item.key == "claim/0/1/1"
+        await pilot.press("j", "j", "k", "k", "enter")
+        await pilot.pause()
+        assert "find_order" in "".join(line for line in screen.text.splitlines() if "│▌" in line)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert body.item is not None
+        assert body.item.key == "claim/0/1/1"
+        assert screen.main.in_right
+        await pilot.press("escape")
+        assert not screen.main.in_right
+
+
+async def test_a_jump_list_names_the_panes_of_this_case(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        await run_first(screen, pilot)
+        await pilot.press("'")
+        await pilot.pause()
+        assert " 4  Rubrics" in screen.text
+        await pilot.press("4")
+        await pilot.pause()
+        assert screen.main.right.detail._reading.pane.title == "Rubrics"
+
+
+async def test_panes_keep_their_digits_while_a_case_runs(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        await pilot.press("j", "j", "j", "r")
+        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.running)
+        ref = screen.runs[0].refs[0]
+        applied: list[Event] = []
+        screen.session.store.subscribe(applied.append)
+        titles = []
+        happened = [CaseStarted(ref, 0.0, (), judged.CRITERIA), *judged.transcript(ref), moved(judged.claims(), ref)]
+        for event in [*happened, CaseFinished(ref, "failed", None, 1.0, Usage())]:
+            screen.runs[0].publish(event)
+            await screen.until(pilot, lambda event=event: event in applied)  # type: ignore[misc]
+            titles.append(screen.main.right.detail.pane_titles)
+        assert set(titles) == {("Diff", "Scores", "Claims", "Rubrics", "Judge", "Log")}
+
+
+def test_repeats_are_marked_too(open_screen: OpenScreen) -> None:
+    class Known:
+        store = Store()
+
+        def record(self, *place: int) -> Any:
+            return judged.judged_case(judged.HEURISTIC)
+
+    labels = Labels((), [], Known(), lambda: 0.0)  # type: ignore[arg-type]
+    _, right = labels._repeat(Row("repeat", 0, 0, 0, 1))
+    assert [text for text, _ in right] == ["≈ ", "◐ ", "fail"]
