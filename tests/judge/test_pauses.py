@@ -102,3 +102,23 @@ async def test_a_cancelled_wait_leaves_the_queue_as_it_was(lane: Lane, clock: Cl
     await asyncio.gather(*waiting, return_exceptions=True)
     assert [task.cancelled() for task in waiting] == [True, False, False]
     assert lane.enter()
+
+
+async def test_another_run_may_try_at_once_and_who_waits_is_not_forgotten(
+    lane: Lane, clock: Clock, waits: Waits
+) -> None:
+    lane.refused(clock.now(), full(10.0))
+    waiting = asyncio.create_task(lane.opened())
+    await asyncio.sleep(0)
+    lane.start_over()
+    await waiting
+    assert clock.now() == 1000.0, "no time has passed"
+    assert waits.told == [("m", 10.0, "429"), ("m", 0.0, "")]
+    assert [lane.enter(), lane.enter()] == [True, False]
+
+
+async def test_another_run_tries_again_what_was_out_of_quota(lane: Lane, clock: Clock) -> None:
+    assert not lane.refused(clock.now(), full(86_400.0))
+    lane.start_over()
+    await lane.opened()
+    assert lane.enter()

@@ -53,7 +53,7 @@ class Desk:
             cache = self._caches[limits.cache_dir] = Cache(limits.cache_dir, self._on_notice)
         self._runs = [*(run for run in self._runs if run.busy), RunState(limits, cache)]
         for office in self._offices.values():
-            office.resume()
+            office.start_over()
 
     def bench(self, environment: JudgeEnvironment, repeat: int, all_votes: bool) -> "DeskBench":
         """What the criteria of one case, in its `repeat`-th execution, ask through."""

@@ -57,14 +57,14 @@ class Office:
             self._rater = Vertex(self.environment, self.scrub)
         return self._rater
 
-    def resume(self) -> None:
-        """Forgets pauses: another run begins."""
+    def start_over(self) -> None:
+        """Another run begins: pauses end."""
         for lane in self._lanes.values():
-            lane.close()
-        self._lanes.clear()
+            lane.start_over()
 
     async def close(self) -> None:
-        self.resume()
+        for lane in self._lanes.values():
+            lane.close()
         open_ones: list[Any] = [*self._answerers.values(), self._functions, self._rater]
         for each in open_ones:
             if each is not None:

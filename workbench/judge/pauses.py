@@ -91,6 +91,16 @@ class Lane:
             self._pause(now, wait, error)
         return True
 
+    def start_over(self) -> None:
+        """Forgets what the service said before: another run begins. If it paused, one question goes first."""
+        self._refusal = None
+        self._pauses = 0
+        if self._timer is not None:
+            self.close()
+            self._width = 1
+            self._on_wait(self._model, 0.0, "")
+        self._wake()
+
     def close(self) -> None:
         """Ends a pause without a word."""
         if self._timer is not None:
