@@ -39,10 +39,17 @@ def test_it_never_overflows_from_sixty_on(width: int, name: str) -> None:
         FACTS,
         Facts(name, "26 cases in 9 evalsets of 5 agents"),
         Facts(name, "", COUNTS, 31, interrupted=True),
+        Facts(name, "", COUNTS, 31, rescored=True),
     ):
         left, right = bar_parts(facts, width)
         if width >= 60:
             assert sum(cell_len(part) for part, _ in (*left, *right)) <= width
+
+
+def test_a_run_in_which_no_agent_ran_says_so() -> None:
+    facts = Facts("x", "", COUNTS, 31, rescored=True)
+    assert "   scored again" in text(facts, 140)
+    assert "  again" in text(facts, 60)
 
 
 def test_a_run_that_was_cancelled_and_criteria_that_were_changed_are_said() -> None:

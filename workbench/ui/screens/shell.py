@@ -122,6 +122,7 @@ class Shell(Screen[None]):
                 total=len(store.current),
                 running=session.running,
                 interrupted=store.run.interrupted,
+                rescored=bool(store.run.scored_from),
                 seconds=session.elapsed(),
                 changed=not session.draft.empty,
                 judges=session.judges.words,

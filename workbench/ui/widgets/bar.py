@@ -23,6 +23,8 @@ class Facts:
     total: int = 0
     running: bool = False
     interrupted: bool = False
+    rescored: bool = False
+    """Whether no agent ran: transcripts were scored again."""
     seconds: float = 0.0
     judges: str = ""
     """How much judges were asked, in words."""
@@ -82,6 +84,8 @@ def _run(facts: Facts, *, words: bool, meter: int) -> list[Part]:
             text = f"{face.glyph} {counts[state]}{word}" if words else f"{face.glyph}{counts[state]}"
             parts.append((gap + text, face.variable))
     parts.append((gap + clock(facts.seconds), ""))
+    if facts.rescored:
+        parts.append((gap + ("scored again" if words else "again"), "status-muted"))
     if facts.interrupted:
         parts.append((gap + ("cancelled" if words else "✂"), "status-not-evaluated"))
     return parts
