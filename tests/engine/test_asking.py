@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from tests.engine.project import turn
 from workbench.engine.children import Children
-from workbench.engine.scoring import Asking, Conversation
+from workbench.engine.conversation import Asking, Conversation
 from workbench.metrics.base import Scored
 from workbench.model.criteria import Criterion
 
@@ -32,7 +32,8 @@ ENVIRONMENT: dict[str, Any] = {
 @pytest_asyncio.fixture
 async def children(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Children]:
     monkeypatch.setattr("workbench.engine.scoring.MODULE", "tests.engine.asking_scorer")
-    monkeypatch.setattr("workbench.engine.scoring.asks", lambda name, custom=False: name.startswith("ask"))
+    for module in ("scoring", "conversation"):
+        monkeypatch.setattr(f"workbench.engine.{module}.asks", lambda name, custom=False: name.startswith("ask"))
     async with Children() as warm:
         limit(warm)
         yield warm

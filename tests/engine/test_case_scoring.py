@@ -25,7 +25,7 @@ SECRET = "sesame-opens-all-doors"
 async def children(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Children]:
     """A scorer with a scripted desk (tests/engine/asking_scorer.py)."""
     monkeypatch.setattr("workbench.engine.scoring.MODULE", "tests.engine.asking_scorer")
-    for module in ("scoring", "case_scoring"):
+    for module in ("scoring", "conversation", "case_scoring"):
         monkeypatch.setattr(f"workbench.engine.{module}.asks", lambda name, custom=False: name.startswith("ask"))
     async with Children() as warm:
         warm.scorer.begin_run(in_flight=1, max_calls=None, use_cache=True, cache_dir=None, on_wait=lambda *wait: None)

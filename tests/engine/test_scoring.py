@@ -11,8 +11,8 @@ import pytest
 
 from tests.engine.project import turn
 from workbench.engine.children import Children
+from workbench.engine.conversation import Conversation
 from workbench.engine.scored_case import Case, score_one
-from workbench.engine.scoring import Conversation
 from workbench.metrics.base import Scored, ScoreRequest
 from workbench.model.criteria import Criterion
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from workbench.engine.conversation import Asking, Conversation
 from workbench.engine.run_context import RunContext
-from workbench.engine.scoring import Asking, Conversation
 from workbench.engine.verdict import case_status, metric_error
 from workbench.events import CaseError, CaseRef, CaseStatus, MetricScored, Usage
 from workbench.metrics.base import Scored

@@ -5,8 +5,8 @@ import itertools
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,94 +14,19 @@ import workbench
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, Command
 from workbench.agents.worker.frames import FrameTooLargeError
+from workbench.engine.conversation import Conversation
+from workbench.engine.scoring_request import ATTEMPTS, OnScored, Request, blame, frames_of
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored
 from workbench.metrics.registry import asks
-from workbench.model.criteria import Criterion
 
 MODULE = "workbench.engine.scorer"
 _ANSWER_WITHIN = 300.0
 """Seconds without any sign of the scorer: a calculation that takes longer is given up. Waiting for a judge is no
 silence."""
-_ATTEMPTS = 2
-"""How often a criterion is tried when the scorer does not survive it."""
 
-OnScored: TypeAlias = Callable[[Scored], None]
 OnWait: TypeAlias = Callable[[str, float, str], None]
 """A judge's model, the seconds for which its queue pauses (0: it goes on), and why."""
-
-
-@dataclass(frozen=True)
-class Asking:
-    """Who asks: `environment` has the fields of a `workbench.judge.environment.JudgeEnvironment`."""
-
-    environment: Mapping[str, Any] = field(repr=False)
-    repeat: int = 1
-    all_votes: bool = False
-
-
-@dataclass
-class Conversation:
-    """What is to be scored: invocations one a turn, `expected` None for a scenario; `custom` are the config's
-    `custom_metrics`, by name. Without `asking` there must be no criterion that asks somebody."""
-
-    criteria: Sequence[Criterion]
-    expected: Sequence[dict[str, Any]] | None
-    actual: Sequence[dict[str, Any]]
-    scenario: dict[str, Any] | None = None
-    rubrics: Sequence[dict[str, Any]] = ()
-    custom: Mapping[str, Any] = field(default_factory=dict)
-    asking: Asking | None = None
-
-    def asks(self, index: int) -> bool:
-        """Whether a criterion waits for somebody's answer."""
-        name = self.criteria[index].name
-        return asks(name, custom=name in self.custom)
-
-
-@dataclass
-class _Request:
-    conversation: Conversation
-    on_scored: OnScored
-    done: "asyncio.Future[None]"
-    results: dict[int, Scored] = field(default_factory=dict)
-    lost: dict[int, int] = field(default_factory=dict)
-    """How often the scorer died over which criterion."""
-    overdue: bool = False
-    asks_nobody: bool = False
-    """What is not computed was forgone."""
-
-    def take(self, index: int, scored: Scored) -> bool:
-        """Hands on a result; whether that was the last one."""
-        if index not in self.results:
-            self.results[index] = scored
-            self.on_scored(scored)
-        return self.ends()
-
-    def ends(self) -> bool:
-        """Whether nothing more will come; it is done then."""
-        if len(self.results) < len(self.conversation.criteria) and not self._forgoes_the_rest():
-            return False
-        if not self.done.done():
-            self.done.set_result(None)
-        return True
-
-    def _forgoes_the_rest(self) -> bool:
-        return self.asks_nobody and not self.left(asking=False)
-
-    def left(self, *, asking: bool) -> list[int]:
-        """The criteria that have no result yet, of those that ask or of those that are computed."""
-        conversation = self.conversation
-        return [
-            index
-            for index in range(len(conversation.criteria))
-            if index not in self.results and conversation.asks(index) == asking
-        ]
-
-    def fail(self, index: int, reason: str, details: dict[str, Any] | None = None) -> None:
-        """A criterion has no verdict."""
-        lost = self.conversation.criteria[index]
-        self.take(index, Scored(MetricResult(lost.name, "error", None, lost.threshold, reason, details or {})))
 
 
 @dataclass
@@ -125,7 +50,7 @@ class Scorer:
         self._failed_starts = 0
         """How many children in a row ended before they answered."""
         self._numbers = itertools.count(1)
-        self._open: dict[int, _Request] = {}
+        self._open: dict[int, Request] = {}
         self._lines: dict[int, Line] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._limits: Frame | None = None
@@ -177,7 +102,7 @@ class Scorer:
         none. Cancelled, it lets go of what is not scored yet."""
         if not conversation.criteria:
             return []
-        request = _Request(conversation, on_scored, asyncio.get_running_loop().create_future())
+        request = Request(conversation, on_scored, asyncio.get_running_loop().create_future())
         self._send(request)
         try:
             await request.done
@@ -238,7 +163,7 @@ class Scorer:
             self._child = child
         return self._child
 
-    def _send(self, request: _Request) -> None:
+    def _send(self, request: Request) -> None:
         number = next(self._numbers)
         self._open[number] = request
         if len(self._open) == 1:
@@ -248,10 +173,10 @@ class Scorer:
             asking = request.conversation.asking
             if asking is not None and request.left(asking=True) and not request.asks_nobody:
                 channel.send(*self._introduction(asking.environment))
-            channel.send(*_frames(number, request))
+            channel.send(*frames_of(number, request))
         except (FrameTooLargeError, RecursionError) as error:
             self._open.pop(number)
-            self._give_up(request, f"the conversation cannot be handed to the scorer: {error}")
+            request.give_up(f"the conversation cannot be handed to the scorer: {error}")
 
     def _introduction(self, environment: Mapping[str, Any]) -> Iterator[Frame]:
         """What the child must know before it asks in this environment, as far as it does not yet."""
@@ -263,7 +188,7 @@ class Scorer:
             self._told.add(environment["key"])
             yield {"op": "environment", **environment}
 
-    def _drop(self, number: int, request: _Request) -> None:
+    def _drop(self, number: int, request: Request) -> None:
         if self._child is not None and request.left(asking=True):
             self._child.channel.send({"op": "drop", "id": number})
 
@@ -322,79 +247,17 @@ class Scorer:
         for line in lines:
             line.on_lost(how)
         self._failed_starts = 0 if self.ready else self._failed_starts + 1
-        if self._failed_starts == _ATTEMPTS:
+        if self._failed_starts == ATTEMPTS:
             self._failed_starts = 0
             for request in requests:
-                self._give_up(request, f"the scorer {how} before it could begin: {child.last_words}")
+                request.give_up(f"the scorer {how} before it could begin: {child.last_words}")
             return
         if self.ready:
-            self._blame(requests, how)
+            blame(requests, how, _ANSWER_WITHIN)
         for request in requests:
             if not request.done.done():
                 request.overdue = False
                 self._send(request)
-
-    def _blame(self, requests: Sequence[_Request], how: str) -> None:
-        """The scorer died over one of these. It calculates one thing at a time, in their order: if anything is left to
-        be calculated, that was it. Else nobody knows which of the questions under way it was, and each of them has
-        had one of its attempts."""
-        for request in requests:
-            computed = request.left(asking=False)
-            if computed:
-                self._count_loss(request, computed[0], how)
-                return
-        for request in requests:
-            for index in () if request.asks_nobody else request.left(asking=True):
-                self._count_loss(request, index, how)
-
-    def _count_loss(self, request: _Request, index: int, how: str) -> None:
-        request.lost[index] = request.lost.get(index, 0) + 1
-        if request.overdue and not request.conversation.asks(index):
-            request.fail(index, f"took longer than {_ANSWER_WITHIN:g} s")
-        elif request.lost[index] == _ATTEMPTS:
-            request.fail(index, f"the metric crashed: the scorer {how}", {"traceback": f"the scorer {how}, twice"})
-
-    def _give_up(self, request: _Request, reason: str) -> None:
-        for index in range(len(request.conversation.criteria)):
-            if index not in request.results:
-                request.fail(index, reason)
-
-
-def _frames(number: int, request: _Request) -> Iterable[Frame]:
-    """What has to be sent for the criteria that have no result yet."""
-    conversation = request.conversation
-    asking = conversation.asking
-    yield {
-        "op": "case",
-        "id": number,
-        "criteria": [
-            {"index": index, "asks": conversation.asks(index), **_criterion(item, conversation.custom)}
-            for index, item in enumerate(conversation.criteria)
-            if index not in request.results and not (request.asks_nobody and conversation.asks(index))
-        ],
-        "scenario": conversation.scenario,
-        "rubrics": list(conversation.rubrics),
-        "static": conversation.expected is not None,
-        "environment": "" if asking is None else asking.environment["key"],
-        "repeat": 1 if asking is None else asking.repeat,
-        "all_votes": asking is not None and asking.all_votes,
-    }
-    for turn in conversation.expected or ():
-        yield {"op": "expected", "id": number, "turn": turn}
-    for turn in conversation.actual:
-        yield {"op": "actual", "id": number, "turn": turn}
-    yield {"op": "score", "id": number}
-
-
-def _criterion(criterion: Criterion, custom: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "name": criterion.name,
-        "threshold": criterion.threshold,
-        "value": criterion.value,
-        "options": criterion.options,
-        "custom": criterion.name in custom,
-        "custom_config": custom.get(criterion.name),
-    }
 
 
 def _command() -> Command:
