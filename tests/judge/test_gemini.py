@@ -1,5 +1,6 @@
 """Each fault that a service can have, with the real google-genai client, by key and as a project on Vertex."""
 
+import importlib.util
 import json
 import time
 from email.utils import formatdate
@@ -323,3 +324,26 @@ async def test_credentials_that_are_none_are_a_fault_with_the_way_out(
     assert "credentials are not usable" in reply.fault.message
     assert "GOOGLE_APPLICATION_CREDENTIALS" in reply.fault.message
     assert server.asked == []
+
+
+async def test_half_a_character_in_a_prompt_is_sent_as_what_it_is(server: ScriptedGemini, bench: DeskBench) -> None:
+    assert (await ask(bench, "It said \ud83d and \U0001f600.")).text == "yes"
+    assert server.asked[0].last == "It said \ufffd and \U0001f600."
+
+
+async def test_a_reply_of_a_million_characters_is_not_read(server: ScriptedGemini, bench: DeskBench) -> None:
+    server.answer = lambda asked: said("yes " * 300_000)
+    reply = await ask(bench)
+    assert reply.text is None
+    assert reply.fault is not None
+    assert "1,200,000 characters" in reply.fault.message
+
+
+@pytest.mark.skipif(importlib.util.find_spec("aiohttp") is None, reason="the transport that is capped")
+async def test_a_reply_without_end_is_cut(server: ScriptedGemini, waits: Waits, clock: Clock) -> None:
+    server.answer = lambda asked: Reply(response=Response(body=b" " * (33 << 20)))
+    desk = Desk(waits, patience=clock.patience(attempts=1))
+    reply = await ask(desk.bench(key_environment(server.url), 1, False))
+    await desk.close()
+    assert reply.fault is not None
+    assert "32 MiB" in reply.fault.message

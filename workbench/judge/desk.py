@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from workbench.judge.vertex import WHO, vertex_access
 
 __all__ = ["Desk", "DeskBench", "DeskJudge", "DeskService", "JudgeEnvironment", "RunLimits", "Tally"]
 
+_LONGEST = 1_000_000
+_HALF = re.compile("[\ud800-\udfff]")
 _TOKENS = ("input_tokens", "output_tokens")
 
 
@@ -142,6 +145,7 @@ class DeskJudge:
     async def ask(self, question: Question, sample: int = 1) -> Reply:
         """The reply to a question, kept or asked for; never raises but when cancelled."""
         bench = self._bench
+        question = _sendable(question)
         key = question_key(question, self._identity, self._options, bench.office.environment, sample, bench.repeat)
 
         def attempt() -> Awaitable[Answer]:
@@ -206,14 +210,25 @@ class DeskService:
         return {**rated, "seconds": 0.0, "cached": True}
 
 
+def _sendable(question: Question) -> Question:
+    """The question with halves of characters (lone surrogates, which an agent's text may hold) as replacement
+    characters: no service could be sent them."""
+    if question.prompt.isascii() or not _HALF.search(question.prompt):
+        return question
+    return dataclasses.replace(question, prompt=_HALF.sub("\ufffd", question.prompt))
+
+
 def _is_nothing(answer: Answer) -> bool:
     return not (answer.text or "").strip()
 
 
 def _reply(outcome: Outcome[Answer]) -> Reply:
-    answer = outcome.value
+    answer, fault = outcome.value, outcome.fault
+    if answer is not None and len(answer.text or "") > _LONGEST:
+        message = f"the reply has {len(answer.text or ''):,} characters: more than {_LONGEST:,} are not read"
+        answer, fault = None, JudgeFault("unreadable", message)
     if answer is None:
-        return Reply(None, outcome.fault, seconds=outcome.seconds, attempts=outcome.attempts)
+        return Reply(None, fault, seconds=outcome.seconds, attempts=outcome.attempts)
     return Reply(
         None if _is_nothing(answer) else answer.text,
         None,

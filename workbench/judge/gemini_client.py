@@ -14,6 +14,7 @@ from workbench.judge.google_access import Credentials, GoogleAccess
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
 _GEMINI_API = "https://generativelanguage.googleapis.com/"
 _READ_AT_ONCE = 4 * 1024 * 1024
+_LARGEST = 32 * 1024 * 1024
 
 
 class GeminiClient:
@@ -85,9 +86,28 @@ def _session() -> Any:
         import aiohttp
     except ImportError:
         return None
+
+    class Response(aiohttp.ClientResponse):
+        async def read(self) -> bytes:
+            """As ever, but not without end."""
+            if self._body is None:
+                body = bytearray()
+                try:
+                    async for chunk in self.content.iter_chunked(_READ_AT_ONCE):
+                        body += chunk
+                        if len(body) > _LARGEST:
+                            raise aiohttp.ClientPayloadError(f"the reply has more than {_LARGEST >> 20} MiB")
+                except BaseException:
+                    self.close()
+                    raise
+                self._body = bytes(body)
+            return self._body
+
     proxied = any(name.lower().endswith("_proxy") and value for name, value in os.environ.items())
     connector = aiohttp.TCPConnector(limit=0)
-    return aiohttp.ClientSession(connector=connector, trust_env=proxied, read_bufsize=_READ_AT_ONCE)
+    return aiohttp.ClientSession(
+        connector=connector, response_class=Response, trust_env=proxied, read_bufsize=_READ_AT_ONCE
+    )
 
 
 def _client(access: GoogleAccess, session: Any) -> Any:
