@@ -18,6 +18,10 @@ REASONS = {
     "looked_twice": "track_parcel",
     "full_house": "reserve_table",
     "wrong_desk": "agent_name",
+    "made_up_origin": "Hamburg",
+    "promised_too_soon": "9 days",
+    "label_too_early": "send_label comes first",
+    "will_not_wait": "stopping after the last turn",
 }
 CAUSES = {
     "unknown_order": "LookupError",
@@ -79,6 +83,61 @@ def test_errors_name_their_cause(cases: dict[str, dict[str, Any]]) -> None:
     for name, word in CAUSES.items():
         error = cases[name]["error"]
         assert word in error["message"] + error["hint"], error
+
+
+def details(case: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The details of a criterion, turn by turn."""
+    return [metric["details"] for turn in case["invocations"] for metric in turn["metrics"] if metric["name"] == name]
+
+
+def test_sentences_are_labelled_with_the_tool_result_they_come_from_or_contradict(
+    cases: dict[str, dict[str, Any]],
+) -> None:
+    texts = [text for turn in details(cases["promised_too_soon"], "hallucinations_v1") for text in turn["texts"]]
+    labels = [(sentence["text"], sentence["label"]) for text in texts for sentence in text["sentences"]]
+    assert labels == [
+        ("Thank you for asking!", "not_applicable"),
+        ("Order A-7 is a tea kettle for 12.50 €.", "supported"),
+        ("It left our warehouse in Hamburg.", "unsupported"),
+        ("It arrives in 2 days.", "contradictory"),
+    ]
+    last = texts[-1]["sentences"][-1]
+    assert (last["contradicting"], last["source"]["name"]) == ('"days": 9', "track_parcel")
+
+
+def test_rubrics_pass_and_fail_with_a_rationale(cases: dict[str, dict[str, Any]]) -> None:
+    (turn,) = details(cases["promised_too_soon"], "rubric_based_final_response_quality_v1")
+    assert {rubric["rubric_id"]: rubric["verdict"] for rubric in turn["rubrics"]} == {
+        "no_jargon": "yes",
+        "sorry_when_late": "no",
+        "figures_from_tools": "no",
+    }
+    assert all(rubric["rationale"] for rubric in turn["rubrics"])
+
+
+def test_wherever_rules_judge_they_say_that_they_are_no_model(cases: dict[str, dict[str, Any]]) -> None:
+    judges = [
+        metric["details"]["judge"]
+        for case in cases.values()
+        for metric in case["metrics"]
+        if "judge" in metric["details"]
+    ]
+    assert judges
+    for judge in judges:
+        assert judge["kind"] == "heuristic"
+        assert "not a language model" in judge["note"]
+
+
+def test_simulated_customers_speak_until_they_have_what_they_want_or_may_not_any_more(
+    cases: dict[str, dict[str, Any]],
+) -> None:
+    said = {
+        name: [turn["user"]["parts"][0]["text"] for turn in cases[name]["invocations"]]
+        for name in ("wants_it_back", "will_not_wait")
+    }
+    assert said["wants_it_back"] == ["Hello!", "It is A-7. Where is my parcel?", "Late? Then I want a refund."]
+    again = "But I want to have the parcel today. Where is it?"
+    assert said["will_not_wait"] == ["Hello!", "It is B-12. Where is my parcel?", again, again]
 
 
 def test_each_answer_is_filed_under_the_agent_that_its_folder_says(cases: dict[str, dict[str, Any]]) -> None:

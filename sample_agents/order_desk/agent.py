@@ -14,6 +14,7 @@ from .shop import TOOLS
 ORDER_ID = re.compile(r"[A-Z]-\d+")
 REFUND = re.compile(r"money back|refund|geld zurück|reembolso|返金", re.IGNORECASE)
 RETURN = re.compile(r"return|send (it|this) back|zurückschicken", re.IGNORECASE)
+SUMMARY = re.compile(r"everything|sum (it )?up", re.IGNORECASE)
 PARCEL = re.compile(r"where|parcel|track|wo ist|dónde|どこ", re.IGNORECASE)
 
 
@@ -31,6 +32,8 @@ async def root_agent(message: str, session: Any) -> AsyncIterator[Any]:
         steps = take_return(order_id)
     elif REFUND.search(message):
         steps = give_refund(order_id, message)
+    elif SUMMARY.search(message):
+        steps = sum_up(order_id)
     elif PARCEL.search(message):
         steps = locate(order_id, message)
     else:
@@ -57,6 +60,14 @@ def call(name: str, **args: Any) -> tuple[dict[str, Any], list[Any]]:
 def describe(order_id: str) -> list[Any]:
     order, steps = call("find_order", id=order_id)
     return [*steps, f"Order {order_id} is a {order['item']} for {order['price']:.2f} €."]
+
+
+def sum_up(order_id: str) -> list[Any]:
+    # Nobody asked the tools where the parcel left from, and the two days are what the web site says of all parcels.
+    order, found = call("find_order", id=order_id)
+    _, tracked = call("track_parcel", id=order_id)
+    bought = f"Order {order_id} is a {order['item']} for {order['price']:.2f} €."
+    return [*found, *tracked, f"Thank you for asking! {bought} It left our warehouse in Hamburg. It arrives in 2 days."]
 
 
 def locate(order_id: str, message: str) -> list[Any]:

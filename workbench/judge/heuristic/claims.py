@@ -17,6 +17,13 @@ from workbench.judge.heuristic.quantities import Quantity, quantities, without_q
 ENOUGH = 0.5
 """Share of a sentence's words, weighted by how rare they are, that the best group of passages must have."""
 
+ENOUGH_TOGETHER = 0.65
+"""The same for the few best groups together: the answer may join what two tools returned."""
+
+_NEAR = 3
+_FIGURE_WEIGHT = 2.0
+_OTHER_SCRIPT = 0.25
+"""Words of a Japanese answer are hardly found in English records: there the figures have to tell."""
 _ONE_FACT = 2
 """A passage of so few words is about nothing else than what it shares with the sentence."""
 
@@ -59,14 +66,17 @@ def _label(text: str, evidence: Evidence) -> Claim:
         return Claim("contradictory", "a passage on the same thing says the opposite", contradicting=denied.quote)
     missing = [quantity for quantity in sentence.quantities if not any(quantity in other.known for _, other in scored)]
     for quantity in missing:
-        other = _other_figure(sentence, quantity, [group for _, group in scored[:3]])
+        other = _other_figure(sentence, quantity, [group for _, group in scored[:_NEAR]])
         if other is not None:
             reason = f"{quantity.text!r} is not in the context, and a passage on the same thing has another figure"
             return Claim("contradictory", reason, contradicting=other.quote)
     if missing:
         return Claim("unsupported", f"{missing[0].text!r} is not in the context")
     best = _closest(sentence, group)
-    if share >= ENOUGH:
+    near = [group for _, group in scored[:_NEAR]]
+    together = _score(sentence, Group([passage for group in near for passage in group.passages]), evidence)
+    if share >= ENOUGH or together >= ENOUGH_TOGETHER:
+        share = max(share, together)
         return Claim("supported", f"its figures and {share:.0%} of its words are there", supporting=best.quote)
     return Claim("unsupported", f"only {share:.0%} of its words are found together in the context")
 
@@ -80,21 +90,28 @@ def _read(text: str) -> _Sentence:
 def _score(sentence: _Sentence, group: Group, evidence: Evidence) -> float:
     """The weighted share of the sentence's words and quantities that a group has."""
     total = found = 0.0
+    comparable = _latin(sentence.words) or not _latin(group.words)
     for word in sentence.words:
-        weight = evidence.weight(word)
+        weight = evidence.weight(word) * (1.0 if comparable else _OTHER_SCRIPT)
         total += weight
         found += weight if word in group.words else 0.0
     for quantity in sentence.quantities:
-        total += 1.5
-        found += 1.5 if quantity in group.known else 0.0
+        total += _FIGURE_WEIGHT
+        found += _FIGURE_WEIGHT if quantity in group.known else 0.0
     share = found / total if total else 0.0
     return share if group.first_hand else share * 0.8
 
 
+def _latin(words: frozenset[str]) -> bool:
+    """Whether all words are in the Latin alphabet (without accents, as stems are)."""
+    return all(word.isascii() for word in words)
+
+
 def _closest(sentence: _Sentence, group: Group) -> Passage:
     def shared(passage: Passage) -> int:
-        figures = sum(any(quantity.same(other) for other in passage.quantities) for quantity in sentence.quantities)
-        return 2 * figures + len(sentence.words & passage.words)
+        found = [quantity for quantity in sentence.quantities if any(map(quantity.same, passage.quantities))]
+        figures = sum(1 if quantity.kind == "id" else 3 for quantity in found)
+        return figures + len(sentence.words & passage.words)
 
     return max(group.passages, key=shared)
 

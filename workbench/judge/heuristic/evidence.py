@@ -21,6 +21,8 @@ _DENIED_VALUES = frozenset(("false", "null", '"no"', '"none"', '"false"', '"aucu
 _AFFIRMED_VALUES = frozenset(("true", '"yes"', '"true"', '"ja"', '"はい"'))
 _TOGETHER = 12
 """Passages that are looked at as one: a record, a paragraph or two."""
+_SHORT = 20
+"""So short is a value that is a number; its key may be its unit: `"days": 9`."""
 _CANDIDATES = 40
 _POSTINGS = 400
 _RARE_WORDS = 8
@@ -59,9 +61,12 @@ class Evidence:
         self.groups = list(_groups(context))
         self._by_word: dict[str, list[int]] = defaultdict(list)
         self._by_quantity: dict[str, list[int]] = defaultdict(list)
+        self._by_unit: dict[str, list[int]] = defaultdict(list)
         for number, group in enumerate(self.groups):
             for word in group.words:
                 self._by_word[word].append(number)
+            for unit in {quantity.unit for passage in group.passages for quantity in passage.quantities}:
+                self._by_unit[unit].append(number)
             for key in {key for passage in group.passages for quantity in passage.quantities for key in quantity.bare}:
                 self._by_quantity[key].append(number)
 
@@ -69,7 +74,7 @@ class Evidence:
         """A word that few groups have tells more than one that most have."""
         return math.log(2 + len(self.groups) / (1 + len(self._by_word.get(word, ()))))
 
-    def candidates(self, words: Iterable[str], wanted: Iterable[Quantity]) -> list[Group]:
+    def candidates(self, words: Iterable[str], wanted: Sequence[Quantity]) -> list[Group]:
         """The groups that share most with a sentence, the best first; of words that nearly all have only the first
         groups that have them."""
         votes: Counter[int] = Counter()
@@ -77,6 +82,9 @@ class Evidence:
         keys = [key for quantity in islice(wanted, _RARE_WORDS) for key in quantity.bare]
         for found in [self._by_word.get(word, []) for word in rare] + [self._by_quantity.get(key, []) for key in keys]:
             votes.update(found[:_POSTINGS])
+        for unit in {quantity.unit for quantity in islice(wanted, _RARE_WORDS)} - {""}:
+            for number in self._by_unit.get(unit, [])[:_CANDIDATES]:
+                votes[number] += 0
         best = sorted(votes, key=lambda number: (-votes[number], number))[:_CANDIDATES]
         return [self.groups[number] for number in best]
 
@@ -121,6 +129,10 @@ def _leaf(quote: str, key: str, value: str) -> Iterable[Passage]:
     elif value.casefold() in _DENIED_VALUES:
         yield _denied(quote, name)
     else:
+        if quantities(said) and not quantities(said)[0].unit and len(said) < _SHORT:
+            said = f"{said} {name}"
+            yield _passage(quote, said)
+            return
         cut = sentences(said)
         if len(cut) <= 1:
             yield _passage(quote, f"{name}: {said}")

@@ -8,7 +8,7 @@ VERSION = "heuristic-1"
 
 MEASURED = {
     "final_response_match": ((30, 32), (27, 32)),
-    "claims": ((36, 36), (31, 36)),
+    "claims": ((36, 36), (32, 36)),
     "rubrics": ((18, 20), (18, 20)),
     "sentences": ((12, 12), (12, 12)),
     "user_message": ((10, 10), (9, 10)),

@@ -50,7 +50,7 @@ def decide(rubric: str, happened: Situation) -> Finding:
     found = _core(conditional["core"], happened)
     if found.holds or _occurs(conditional["condition"], happened):
         return found
-    return Finding(None, f"whether {conditional['condition'].strip()!r} is the case cannot be told by rules")
+    return Finding(True, f"nothing says that {conditional['condition'].strip()!r} is the case")
 
 
 def _core(text: str, happened: Situation) -> Finding:
@@ -76,7 +76,7 @@ def _by_rules(text: str, happened: Situation) -> Finding | None:
 
 
 def _occurs(condition: str, happened: Situation) -> bool:
-    """Whether what happened has the words of a condition."""
-    words = set(content_words(condition))
+    """Whether the user's message or a tool's result has what a condition says: its last word, and half of all."""
+    words = content_words(condition)
     had = set(content_words(plain(f"{happened.user}\n{happened.results}")))
-    return bool(words) and len(words & had) / len(words) >= _APPLIES
+    return not words or (words[-1] in had and len(had.intersection(words)) / len(set(words)) >= _APPLIES)
