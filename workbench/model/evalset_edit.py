@@ -56,6 +56,15 @@ class EvalsetText:
         """The JSON of the case at a position."""
         return json.loads(self._piece(number))
 
+    def raw(self, number: int) -> bytes:
+        """The bytes of that case in the file."""
+        return self._data[self._index.starts[number] : self._index.ends[number]]
+
+    def frame(self) -> dict[str, Any]:
+        """The file's JSON with an empty list of cases."""
+        frame: dict[str, Any] = json.loads(self._frame())
+        return frame
+
     def with_case(self, number: int, wanted: dict[str, Any]) -> bytes:
         """The file with that case saying `wanted` instead.
 

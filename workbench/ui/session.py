@@ -17,6 +17,7 @@ from workbench.ui.tree.verdicts import Verdicts
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import EvalsetEntry, Workspace
+    from workbench.authoring.saving import Saver
     from workbench.model.evalset import EvalCase
 
 Signature = tuple[tuple[str, int, int], ...]
@@ -52,6 +53,7 @@ class Session:
         self._clock = clock
         self._began = 0.0
         self._signature: Signature = ()
+        self._saver: Saver | None = None
         self.store.subscribe(self.verdicts.apply)
         self.store.subscribe(self.judges.apply)
         self.store.subscribe(self._keep_time)
@@ -83,6 +85,15 @@ class Session:
         """Where runs and answers are kept."""
         assert self.workspace is not None
         return self._state_dir or self.workspace.root / ".workbench"
+
+    @property
+    def saver(self) -> "Saver":
+        """What writes edits into files and takes them back: one for all of the screen, made when first asked for."""
+        from workbench.authoring.saving import Saver
+
+        if self._saver is None:
+            self._saver = Saver(self.state_dir)
+        return self._saver
 
     @property
     def place(self) -> str:
