@@ -1,0 +1,137 @@
+"""What an evalset file becomes by an edit of its cases, checked before it is written."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from workbench.authoring.spelling import is_camel, key_in
+from workbench.model.breaches import Breach
+from workbench.model.evalset_edit import EvalsetText, NewCase, Order
+from workbench.model.places import json_path
+
+ID_KEYS = ("evalId", "eval_id")
+
+
+class RejectedError(ValueError):
+    """ADK would not read what the edit makes; `breaches` say where in the case or frame, and why."""
+
+    def __init__(self, breaches: Sequence[Breach]) -> None:
+        first = breaches[0]
+        place = json_path(first.location)
+        super().__init__(f"{place}: {first.message}".removeprefix(": "))
+        self.breaches = tuple(breaches)
+
+
+class EvalsetFile:
+    """The content of a file of today's schema. Each method gives the new content, and changes nothing.
+
+    Raises:
+        EditError: nothing can be changed in it safely; the message says why.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self._text = EvalsetText(content)
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The cases' ids, in the order of the file."""
+        return self._text.ids
+
+    def case(self, number: int) -> Any:
+        """The JSON of a case, as it stands there."""
+        return self._text.case(number)
+
+    def changed(self, number: int, wanted: Any) -> bytes:
+        """With a case saying something else.
+
+        Raises:
+            RejectedError: ADK would reject it for something that was in order before, or its id is taken or empty.
+            EditError: it is nested too deep.
+        """
+        before = self.case(number)
+        self._check(wanted, before, skip=number)
+        return self._text.with_case(number, wanted)
+
+    def added(self, place: int, cases: Sequence[dict[str, Any]]) -> bytes:
+        """With new cases before position `place`.
+
+        Raises:
+            RejectedError, EditError: as `changed`.
+        """
+        ids = list(self.ids)
+        for case in cases:
+            self._check(case, None, taken=ids)
+            ids.append(id_of(case))
+        order: list[int | NewCase] = list(range(len(self.ids)))
+        order[place:place] = [NewCase(case) for case in cases]
+        return self._text.with_order(order)
+
+    def without(self, numbers: Collection[int]) -> bytes:
+        """Without those cases."""
+        order: Order = [number for number in range(len(self.ids)) if number not in set(numbers)]
+        return self._text.with_order(order)
+
+    def frame(self) -> dict[str, Any]:
+        """What stands around the cases."""
+        return self._text.frame()
+
+    def with_frame(self, changes: Mapping[str, Any]) -> bytes:
+        """With another id, name or description of the evalset; None takes a key out.
+
+        Raises:
+            RejectedError: the id is empty, or not a text.
+        """
+        for key, value in changes.items():
+            if value is not None and not isinstance(value, str):
+                raise RejectedError([Breach((key,), "this must be text")])
+            if key == "eval_set_id" and not (value or "").strip():
+                raise RejectedError([Breach((key,), "an evalset needs an id")])
+        return self._text.with_frame(changes)
+
+    @property
+    def camel(self) -> bool:
+        """Whether its cases are written in camelCase: as its first one is."""
+        return bool(self.ids) and is_camel(self.case(0))
+
+    def _check(self, wanted: Any, before: Any, *, skip: int = -1, taken: Sequence[str] | None = None) -> None:
+        if not isinstance(wanted, dict):
+            raise RejectedError([Breach((), "a case is an object: it begins with { and ends with }")])
+        name = id_of(wanted)
+        if name != id_of(before) or before is None:
+            key = key_in(wanted, "eval_id") or "eval_id"
+            if not name.strip():
+                raise RejectedError([Breach((key,), "a case needs an id")])
+            others = [eval_id for number, eval_id in enumerate(taken or self.ids) if number != skip]
+            if name in others:
+                raise RejectedError([Breach((key,), f"a case with the id {name} is in this file already")])
+        known = set() if before is None else {_told(breach) for breach in errors_of(before)}
+        new = [breach for breach in errors_of(wanted) if _told(breach) not in known]
+        if new:
+            raise RejectedError(new)
+
+
+def id_of(case: Any) -> str:
+    """The id of a case, "" if it has none."""
+    key = key_in(case, "eval_id") if isinstance(case, dict) else None
+    value = case[key] if key is not None else ""
+    return value if isinstance(value, str) else ""
+
+
+def errors_of(case: Any) -> list[Breach]:
+    """Why ADK would reject a case; [] if it would not."""
+    # pydantic takes 50 ms to import.
+    from workbench.model.validation import validate_case
+
+    _, breaches = validate_case(json.dumps(case).encode("ascii"))
+    return [breach for breach in breaches if breach.severity == "error"]
+
+
+def new_evalset(eval_set_id: str) -> bytes:
+    """The content of a new file without cases."""
+    content = {"eval_set_id": eval_set_id, "name": eval_set_id, "eval_cases": []}
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _told(breach: Breach) -> tuple[str, str]:
+    return json_path(breach.location), breach.message
