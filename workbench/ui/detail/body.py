@@ -1,5 +1,6 @@
 """A document on the screen: only the lines in sight are rendered."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -12,6 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.ui.detail.aside import Aside, Layout, layout
+from workbench.ui.detail.position import Position
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
 from workbench.ui.render.document import AsideWhen, Document, Item
 from workbench.ui.render.lines import Segment as Piece
@@ -21,8 +23,8 @@ from workbench.ui.widgets.strips import joined
 
 _WHEEL = 3
 """Lines a step of the mouse wheel."""
-_LEAD = 4
-"""So many lines of headings above an item are shown with it."""
+_LIT = 4
+"""An item of so many lines is lit as a whole; of a longer one the first line only."""
 
 
 class Body(Widget, can_focus=True, inherit_bindings=False):
@@ -62,11 +64,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self.document = Document()
-        self.top = 0
-        """The first line in sight."""
-        self.cursor = 0
-        """The number of the item that the cursor stands on."""
+        self._position = Position()
         self._pointed = range(0)
         """Lines that were jumped to, until something moves."""
         self._when_aside: AsideWhen = "never"
@@ -93,20 +91,29 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return self.shares.height
 
     @property
-    def last_top(self) -> int:
-        """The furthest that can be scrolled to."""
-        return max(len(self.document.lines) - self.height, 0)
+    def document(self) -> Document:
+        """What is shown."""
+        return self._position.document
+
+    @property
+    def top(self) -> int:
+        """The first line in sight."""
+        return self._position.top
 
     @property
     def at_end(self) -> bool:
         """Whether the last line is in sight."""
-        return self.top >= self.last_top
+        return self.top >= self._position.last_top
+
+    @property
+    def cursor(self) -> int:
+        """The number of the item that the cursor stands on."""
+        return self._position.cursor
 
     @property
     def item(self) -> Item | None:
         """What the cursor stands on; None in a document without items."""
-        items = self.document.items
-        return items[min(self.cursor, len(items) - 1)] if items else None
+        return self._position.item
 
     # What is shown
 
@@ -115,27 +122,18 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     ) -> None:
         """Shows another document from line `top` on, or as near to that as its length allows, with the cursor on that
         item, and in sight unless the end was asked for (a `top` beyond it)."""
-        self.document = document
         self._when_aside = aside
         self._pointed = pointed
         self._shown_at = self.size
         self._strips.clear()
-        self.cursor = min(cursor, max(len(document.items) - 1, 0))
+        self._position.begin(document, self.height, top, cursor)
         self._aside.show(self.item, self.shares)
-        self.top = -1
-        self.go_to(top)
-        if document.items and top <= self.last_top:
-            self._show_item()
+        self.refresh()
+        self.post_message(self.Moved())
 
     def go_to(self, line: int) -> bool:
         """Scrolls so that `line` is the first in sight, or as near to that as possible; whether that moved anything."""
-        target = min(max(line, 0), self.last_top)
-        if target == self.top:
-            return False
-        self.top = target
-        self.refresh()
-        self.post_message(self.Moved())
-        return True
+        return self._move(lambda: self._position.go_to(line))
 
     def forget_pointed(self) -> None:
         """What was jumped to is no longer marked."""
@@ -146,73 +144,40 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     # The cursor
 
     def step(self, step: int) -> bool:
-        """To the next (1) or previous (-1) item; what is longer than the room, or stands outside of the items, is
-        scrolled through first. Whether that moved anything."""
-        item = self.item
-        if item is None:
-            return self.go_to(self.top + step)
-        hidden = item.end > self.top + self.height if step > 0 else item.start < self.top
-        wanted = self.cursor + step
-        if hidden or not 0 <= wanted < len(self.document.items):
-            return self.go_to(self.top + step)
-        return self.stand_on(wanted, from_below=step < 0)
+        """To the next (1) or previous (-1) item or line; whether that moved anything."""
+        return self._move(lambda: self._position.step(step))
 
     def page(self, step: int) -> bool:
         """Half a page on, or back: of the aside as long as there is more of it."""
         if self._aside.page(step):
             self._refresh_aside()
             return True
-        half = max(self.height // 2, 1) * step
-        item = self.item
-        if item is None:
-            return self.go_to(self.top + half)
-        if item.end - item.start > self.height:
-            return self.go_to(self.top + half)
-        wanted = self.document.item_at(item.start + half)
-        if wanted == self.cursor:
-            wanted = min(max(self.cursor + step, 0), len(self.document.items) - 1)
-        return self.stand_on(wanted) or self.go_to(self.top + half)
+        return self._move(lambda: self._position.page(step))
 
     def to_end(self, *, last: bool) -> bool:
         """To the first or the last line, and the item there."""
-        moved = False
-        if self.document.items:
-            moved = self.stand_on(len(self.document.items) - 1 if last else 0)
-        return self.go_to(self.last_top if last else 0) or moved
+        return self._move(lambda: self._position.to_end(last=last))
 
-    def stand_on(self, number: int, *, from_below: bool = False) -> bool:
+    def stand_on(self, number: int) -> bool:
         """Puts the cursor on an item, and shows it; whether it stood elsewhere."""
-        before = self.item
-        self.cursor = min(max(number, 0), max(len(self.document.items) - 1, 0))
+        return self._move(lambda: self._position.stand_on(number))
+
+    def _move(self, move: Callable[[], None]) -> bool:
+        """Moves, and paints what that changed: all lines only if they are others."""
+        top, before = self.top, self.item
+        move()
         item = self.item
-        if before is item or before is None or item is None:
+        if self.top == top and item is before:
             return False
         self._aside.show(item, self.shares)
-        if not self._show_item(from_below=from_below):
+        if self.top != top:
+            self.refresh()
+        elif before is not None and item is not None:
             for changed in (before, item):
                 self._refresh_lines(changed.start, changed.end)
             self._refresh_aside()
-            self.post_message(self.Moved())
+        self.post_message(self.Moved())
         return True
-
-    def _show_item(self, *, from_below: bool = False) -> bool:
-        """Scrolls as little as possible; whether it scrolled."""
-        item, height = self.item, self.height
-        if item is None:
-            return False
-        above = self.document.items[self.cursor - 1].end if self.cursor else 0
-        start = above if item.start - above <= _LEAD or not self.cursor else item.start
-        if item.end - start > height:
-            start = item.start
-        if start < self.top:
-            tall = from_below and item.end - item.start > height
-            return self.go_to(item.end - height if tall else start)
-        if item.end <= self.top + height:
-            return False
-        # Of a long one it is enough to see the upper part: who moves on scrolls through the rest.
-        if item.end - item.start > height // 2 and item.start - self.top <= height // 2:
-            return False
-        return self.go_to(min(item.end - height, item.start))
 
     def _refresh_lines(self, start: int, end: int) -> None:
         first, last = max(start - self.top, 0), min(end - self.top, self.height)
@@ -253,13 +218,16 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
             strip = self._painter.strip(lines[index] if index < len(lines) else (), width)
             self._strips[index] = strip
         item = self.item
-        if index in self._pointed or (item is not None and item.start <= index < item.end):
-            return self._under_cursor(strip, width)
+        if index in self._pointed:
+            return self._marked(strip, width, lit=True)
+        if item is not None and item.start <= index < item.end:
+            return self._marked(strip, width, lit=index == item.start or item.end - item.start <= _LIT)
         return strip
 
-    def _under_cursor(self, strip: Strip, width: int) -> Strip:
+    def _marked(self, strip: Strip, width: int, *, lit: bool) -> Strip:
+        """A line of what the cursor stands on."""
         look = "body--cursor" if self.has_focus else "body--cursor-blurred"
-        background = Style(bgcolor=self.get_component_rich_style(look).bgcolor)
+        background = Style(bgcolor=self.get_component_rich_style(look).bgcolor) if lit else Style()
         edge = Segment("▌", self.get_component_rich_style("body--edge"))
         rest = strip.crop(1, width)
         return Strip(Segment.apply_style([edge, *rest], post_style=background), width)

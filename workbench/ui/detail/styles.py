@@ -28,6 +28,8 @@ _RULES = {
     "diff-moved": "color: $diff-moved;",
     "mark-missing": "color: $diff-missing; background: $diff-missing-background; text-style: bold;",
     "mark-extra": "color: $diff-extra; background: $diff-extra-background; text-style: bold;",
+    "evidence-for": "color: $status-passed;",
+    "evidence-against": "color: $status-failed;",
     "tab": "color: $status-muted;",
     "tab-chosen": "color: $label-strong; text-style: bold underline;",
     **{face.variable: f"color: ${face.variable}; text-style: bold;" for face in FACES.values()},

@@ -181,8 +181,8 @@ def _aside(item: dict[str, Any], turn: int, width: int) -> Iterator[Line]:
     face = face_of(item)
     told = [
         ("why", "", words(item.get("rationale"))),
-        ("supports", "status-passed", words(item.get("supporting"))),
-        ("speaks against", "status-failed", words(item.get("contradicting"))),
+        ("supports", "evidence-for", words(item.get("supporting"))),
+        ("speaks against", "evidence-against", words(item.get("contradicting"))),
     ]
     yield (Segment(f"{face.glyph} {face.word}", face.variable),)
     for name, style, text in told:

@@ -1,0 +1,75 @@
+"""The cursor reaches every item and every line, in documents of any shape and windows of any height."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.ui.detail.position import Position
+from workbench.ui.render.document import Document
+from workbench.ui.render.lines import Segment
+
+SHAPES = st.lists(st.tuples(st.integers(0, 7), st.integers(1, 30)), min_size=1, max_size=12)
+"""For each item, how many lines of headings stand above it and how many it has itself."""
+
+
+def document(shape: list[tuple[int, int]], tail: int) -> Document:
+    made = Document()
+    for number, (lead, size) in enumerate(shape):
+        made.add([(Segment("heading"),)] * lead)
+        made.add_item(str(number), [(Segment(" line"),)] * size)
+    made.add([(Segment("end"),)] * tail)
+    return made
+
+
+@given(SHAPES, st.integers(0, 5), st.integers(6, 20))
+def test_steps_lead_through_all_items_and_lines_and_back(shape: list[tuple[int, int]], tail: int, height: int) -> None:
+    place, made = Position(), document(shape, tail)
+    place.begin(made, height, 0, 0)
+    seen, lines = {0}, set(range(place.top, place.top + height))
+    for direction, last in ((1, len(shape) - 1), (-1, 0)):
+        for _ in range(2 * len(made.lines) + 10):
+            before = (place.top, place.cursor)
+            place.step(direction)
+            if (place.top, place.cursor) == before:
+                break
+            item = place.item
+            assert item is not None
+            seen.add(place.cursor)
+            lines |= set(range(place.top, place.top + height))
+            in_sight = place.top < item.end and item.start < place.top + height
+            assert in_sight or abs(place.top - before[0]) == 1
+        assert place.cursor == last
+        assert place.top == (place.last_top if direction > 0 else 0)
+    assert seen == set(range(len(shape)))
+    assert lines >= set(range(len(made.lines)))
+
+
+@given(SHAPES, st.integers(3, 20), st.lists(st.sampled_from(["down", "up", "page_down", "page_up", "top", "bottom"])))
+def test_whatever_is_pressed_it_stays_in_the_document(
+    shape: list[tuple[int, int]], height: int, keys: list[str]
+) -> None:
+    place = Position()
+    place.begin(document(shape, 2), height, 5, 1)
+    for key in keys:
+        if key in ("top", "bottom"):
+            place.to_end(last=key == "bottom")
+        else:
+            (place.page if "page" in key else place.step)(1 if "down" in key else -1)
+        assert 0 <= place.top <= place.last_top
+        assert 0 <= place.cursor < len(shape)
+
+
+def test_the_end_that_was_asked_for_is_shown_even_without_the_cursor() -> None:
+    place, made = Position(), document([(0, 3), (0, 3)], 30)
+    place.begin(made, 10, len(made.lines), 0)
+    assert place.top == place.last_top
+
+
+def test_without_items_lines_are_scrolled() -> None:
+    place, made = Position(), Document(lines=[(Segment("x"),)] * 50)
+    place.begin(made, 10, 0, 0)
+    place.step(1)
+    assert (place.item, place.top) == (None, 1)
+    place.page(1)
+    assert place.top == 6
+    place.to_end(last=True)
+    assert place.top == 40
