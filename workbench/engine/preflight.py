@@ -44,6 +44,7 @@ LOOKED_AT = 1000
 """Cases that are looked at one by one: the look must not hold up a large run. The rest are taken to be like these."""
 _QUALITY = "per_turn_user_simulator_quality_v1"
 _NAMES_SHOWN = 4
+_SOURCES = ("*.py", "*/*.py")
 _CONVERSATION = EvalCase("", (), None, None, (), None, None)
 """Stands for the cases of a file that need not be looked at: they have a reference, and nothing else that matters."""
 
@@ -105,8 +106,17 @@ def _models_without_key(agent: AgentFolder, values: Mapping[str, str]) -> list[s
     try:
         gemini_access(DEFAULT_MODEL, values)
     except NotAvailableError:
-        return sorted(model for model in declared_tools(agent).models if model.startswith("gemini-"))
+        if _names_gemini(agent.folder):
+            return sorted(model for model in declared_tools(agent).models if model.startswith("gemini-"))
     return []
+
+
+def _names_gemini(folder: Path) -> bool:
+    """Whether a look at the sources is worth it: parsing them takes ten times as long as reading."""
+    try:
+        return any(b"gemini-" in file.read_bytes() for pattern in _SOURCES for file in folder.glob(pattern))
+    except OSError:
+        return False  # The agent's own import will say it better.
 
 
 def _looked(plan: Plan, entry: PlanEntry, case: EvalCase) -> Looked:
