@@ -4,8 +4,9 @@
 
 Each case is one turn under `final_response_match_v2` with five samples; each reply takes 200 ms; 100 calls may be under
 way at once. The workbench asks three of five at once and then what is still open; ADK asks all five, one after the
-other in a case, four cases at once (`adk eval`'s own numbers). "The client alone" makes the calls of the schedule with
-google-genai and nothing else: what is above it is the desk's. Each runs once before it is measured.
+other in a case, four cases at once (`adk eval`'s own numbers). "Bare HTTP" makes the calls of the first schedule
+without any client, "the client alone" with google-genai and nothing else: on a busy machine neither is near the ideal,
+and what is above them is the desk's. Each runs once before it is measured.
 """
 
 import argparse
@@ -130,6 +131,27 @@ async def client_alone(url: str, named: list[str]) -> Figures:
     return Figures(wall, cpu, len(asked), 1)
 
 
+async def http_alone(url: str, named: list[str]) -> Figures:
+    """The same calls with neither client nor desk: what server and machine take."""
+    import aiohttp
+
+    address = f"{url}/v1beta/models/{JudgeOptions().model}:generateContent"
+    asked = [prompt.question(text, text * 8, text * 8).prompt for text in named for _ in range(3)]
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def call(text: str) -> None:
+            body = {"contents": [{"role": "user", "parts": [{"text": text}]}]}
+            async with session.post(address, json=body) as response:
+                await response.json()
+
+        await asyncio.gather(*map(call, asked))
+        started, cpu = time.perf_counter(), time.process_time()
+        await asyncio.gather(*map(call, asked))
+        wall, cpu = time.perf_counter() - started, time.process_time() - cpu
+    return Figures(wall, cpu, len(asked), 1)
+
+
 async def adk(url: str, named: list[str], cases_at_once: int, samples_at_once: int) -> Figures:
     """ADK's own evaluator, a new one for each case, as its LocalEvalService does it."""
     os.environ |= {"GOOGLE_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": url}
@@ -182,6 +204,7 @@ async def measure(url: str, cases: int, rounds: int, folder: Path) -> None:
     rows = await in_turn(
         rounds,
         {
+            "bare HTTP": lambda n: http_alone(url, texts(cases, f"http{n}", 0)),
             "the client alone": lambda n: client_alone(url, texts(cases, f"client{n}", 0)),
             "workbench, all agree": lambda n: workbench(desk, url, texts(cases, f"a{n}", 0), 1),
             "workbench, a fourth split": lambda n: workbench(desk, url, texts(cases, f"b{n}", 4), 2),
