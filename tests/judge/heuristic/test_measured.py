@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from workbench.judge import heuristic
+from workbench.judge.base import JudgeIdentity, JudgeOptions, Question, Reply
 from workbench.judge.heuristic.__main__ import main
 from workbench.judge.heuristic.measure import Item, figures, measure
-from workbench.judge.heuristic.measured import MEASURED, held_out
+from workbench.judge.heuristic.measured import MEASURED, PROBES, unseen
+from workbench.metrics.judged.probe import items as items_of
+from workbench.metrics.judged.probe import run_probes
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +27,30 @@ def test_the_shipped_figures_are_what_the_rules_reach(items: list[Item]) -> None
     assert figures(items) == MEASURED
 
 
-def test_the_note_tells_the_share_on_held_out_items(items: list[Item]) -> None:
+class Alone:
+    """The rules as the judge of a criterion, without a desk."""
+
+    identity = JudgeIdentity("heuristic", "heuristic", heuristic.note())
+    options = JudgeOptions("heuristic", samples=1)
+
+    async def ask(self, question: Question, sample: int = 1) -> Reply:
+        return Reply((await heuristic.answer(question, self.options, sample)).text)
+
+
+async def test_the_shipped_figures_on_the_probes_are_what_the_rules_reach() -> None:
+    results = await run_probes(Alone())
+    found = {
+        kind: (sum(result.agrees for result in results if result.kind == kind), len(items_of(kind))) for kind in PROBES
+    }
+    assert found == PROBES
+    assert len(results) == sum(of for _, of in PROBES.values())
+
+
+def test_the_note_tells_the_share_on_items_that_the_rules_were_not_made_with(items: list[Item]) -> None:
     held = [item.right for item in items if item.half == "held_out"]
-    assert held_out() == (sum(held), len(held))
+    held += [True] * sum(right for right, _ in PROBES.values())
+    held += [False] * sum(of - right for right, of in PROBES.values())
+    assert unseen() == (sum(held), len(held))
     match = re.fullmatch(r"rules, not a language model; right on (\d\.\d\d) of (\d+) items", heuristic.note())
     assert match
     assert float(match[1]) == round(sum(held) / len(held), 2)
@@ -69,7 +93,7 @@ def test_the_page_has_the_figures() -> None:
     page = (Path(__file__).parents[3] / "docs" / "heuristic.md").read_text(encoding="utf-8")
     for kind, ((right, of), (right_held, of_held)) in MEASURED.items():
         tuned, held = f"{right / of:.2f} ({right} of {of})", f"{right_held / of_held:.2f} ({right_held} of {of_held})"
-        row = f"| `{kind}` | {tuned} | {held} |"
+        row = f"| `{kind}` | {tuned} | {held} | {PROBES[kind][0]} of {PROBES[kind][1]} |"
         assert row in page, row
     assert heuristic.note().partition("; ")[2] in page
 

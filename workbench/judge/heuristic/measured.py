@@ -16,14 +16,27 @@ MEASURED = {
 """Kind of question → ((right, of) on the items that the rules were made with, (right, of) on those held out)."""
 
 
-def held_out() -> tuple[int, int]:
-    """(right, of) over all held-out items."""
-    return sum(held[0] for _, held in MEASURED.values()), sum(held[1] for _, held in MEASURED.values())
+PROBES = {
+    "final_response_match": (10, 12),
+    "claims": (4, 11),
+    "rubrics": (4, 11),
+    "sentences": (7, 8),
+    "user_message": (7, 10),
+}
+"""The same for the items that models are probed with (`python -m workbench.metrics.judged.probe --model heuristic`).
+They were not written with rules in mind, and no rule was made with them; one with several sentences or rubrics is right
+if all are."""
+
+
+def unseen() -> tuple[int, int]:
+    """(right, of) over all items that the rules were not made with: those held out, and the probes."""
+    found = [held for _, held in MEASURED.values()] + list(PROBES.values())
+    return sum(right for right, _ in found), sum(of for _, of in found)
 
 
 def note() -> str:
-    """What is said of this judge wherever it is named: the share is that of the items held out."""
-    right, of = held_out()
+    """What is said of this judge wherever it is named: the share is that of items that the rules were not made with."""
+    right, of = unseen()
     return f"rules, not a language model; right on {right / of:.2f} of {of} items"
 
 
