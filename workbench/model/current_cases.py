@@ -60,6 +60,10 @@ class CurrentCases:
         """The case's JSON."""
         return read_json(self._text(number))
 
+    def text(self, number: int) -> bytes:
+        """The case's text, as it stands in the file."""
+        return self._text(number)
+
     def mentions(self, word: str) -> bool:
         """Whether a word stands anywhere in the file, as it is."""
         return word.encode() in self._file.data

@@ -118,6 +118,10 @@ class EvalsetDocument:
         assert self._content is not None  # it has cases
         return self._content.fault(index, breach)
 
+    def text(self, index: int) -> bytes:
+        """What the case at that position says, unread: enough to tell whether it has changed."""
+        return b"" if self._content is None else self._content.text(index)
+
     def mentions(self, *words: str) -> bool:
         """Whether one of the words stands anywhere in the file: quick, for who would look into each case otherwise."""
         return self._content is not None and any(map(self._content.mentions, words))

@@ -49,6 +49,10 @@ class OldCases:
         """The JSON that the case was made of."""
         return self._content if self.format == "old_test" else self._content[number]
 
+    def text(self, number: int) -> bytes:
+        """The JSON that the case was made of, as text."""
+        return json.dumps(self.raw(number)).encode()
+
     def mentions(self, word: str) -> bool:
         """Whether a word stands anywhere in the file."""
         return word in json.dumps(self._content, ensure_ascii=False)

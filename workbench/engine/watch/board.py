@@ -1,0 +1,143 @@
+"""What is stale, and what is to be done about it next. Changes nothing but itself: whoever drives it runs things."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from workbench.engine.watch.impact import DEPTHS, Depth
+from workbench.engine.watch.snapshot import Key
+from workbench.engine.watch.watcher import Saved
+
+
+@dataclass(frozen=True)
+class Job:
+    """Cases to be done in one go, in order, all to the same depth."""
+
+    depth: Depth
+    keys: tuple[Key, ...]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What doing the stale cases costs, from what the same cases cost before: `calls` to models and judges, of `known`
+    of `cases`."""
+
+    cases: int
+    calls: int
+    known: int
+    money: str = ""
+
+    def words(self, total: int) -> str:
+        """`7 of 40 stale, about 35 calls`."""
+        said = f"{self.cases:,} of {total:,} stale"
+        if self.known:
+            # Those that never ran cost what the others do.
+            calls = round(self.calls * self.cases / self.known)
+            said += f", about {calls:,} call{'' if calls == 1 else 's'}"
+        return f"{said}, about {self.money}" if self.money else said
+
+    @property
+    def all_calls(self) -> int:
+        """The calls of all cases, those without a figure taken for average."""
+        return round(self.calls * self.cases / self.known) if self.known else 0
+
+
+@dataclass
+class Board:
+    """`armed`: the cases that a save may run, None for all. `limit`: calls above which it waits for a key."""
+
+    armed: frozenset[Key] | None = None
+    limit: int | None = None
+    depths: dict[Key, Depth] = field(default_factory=dict)
+    """The stale cases and what each needs."""
+    reasons: dict[Key, str] = field(default_factory=dict)
+    blocked: frozenset[Key] = frozenset()
+    edited: set[Key] = field(default_factory=set)
+    under_way: dict[Key, Depth] = field(default_factory=dict)
+    waiting: Estimate | None = None
+    """What would have to be allowed first."""
+    last_depth: Depth | None = None
+    """How deep the last job went."""
+    _allowed: bool = False
+
+    def watches(self, key: Key) -> bool:
+        """Whether a save may run this case."""
+        return self.armed is None or key in self.armed
+
+    def take(self, saved: Saved) -> set[Key]:
+        """Takes in a save; gives the cases whose execution under way it made obsolete."""
+        obsolete = set()
+        for key in saved.impact.gone:
+            self.depths.pop(key, None)
+            self.reasons.pop(key, None)
+            if self.under_way.pop(key, None) is not None:
+                obsolete.add(key)
+        for key, depth in saved.impact.depths.items():
+            if self.under_way.get(key) is not None:
+                obsolete.add(key)
+                depth = _deeper(depth, self.under_way.pop(key))
+            self.depths[key] = _deeper(depth, self.depths.get(key))
+            self.reasons[key] = saved.impact.reasons[key]
+        self.blocked = saved.blocked
+        if saved.impact.depths:
+            self.edited = set(saved.impact.edited)
+            self._allowed = False
+        return obsolete
+
+    def allow(self) -> None:
+        """The user has seen the cost."""
+        self._allowed = True
+
+    def next_job(self, failing: Callable[[Key], bool], cost: Callable[[Collection[Key]], Estimate]) -> Job | None:
+        """What to do now; None if there is nothing, or something is under way, or (then `waiting` says so) it costs
+        too much to be done unasked. The cheapest first; failing and just edited cases before others."""
+        self.waiting = None
+        if self.under_way:
+            return None
+        for depth in DEPTHS:
+            keys = [key for key, found in self.depths.items() if found == depth and self.watches(key)]
+            keys = [key for key in keys if key not in self.blocked]
+            if not keys:
+                continue
+            if depth != "decide" and self.limit is not None and not self._allowed:
+                estimate = cost(keys)
+                if estimate.all_calls > self.limit:
+                    self.waiting = estimate
+                    continue
+            keys.sort(key=lambda key: key not in self.edited and not failing(key))
+            return Job(depth, tuple(keys))
+        return None
+
+    def started(self, keys: Iterable[Key], depth: Depth) -> None:
+        """These are under way. Stale they stay until they have their verdicts."""
+        self.under_way = dict.fromkeys(keys, depth)
+        self.last_depth = depth
+
+    def decided(self, key: Key, depth: Depth | None = None) -> bool:
+        """A case has a new verdict; whether it still counts. One that was made obsolete in the meantime does not."""
+        known = self.under_way.pop(key, depth)
+        if known is None:
+            return False
+        needed = self.depths.get(key)
+        if needed is None or DEPTHS.index(known) >= DEPTHS.index(needed):
+            self.depths.pop(key, None)
+            self.reasons.pop(key, None)
+            self.edited.discard(key)
+        return True
+
+    def ended(self) -> None:
+        """Nothing is under way any more: what was left undone is stale as before."""
+        self.under_way = {}
+
+    def drop(self, keys: Iterable[Key]) -> None:
+        """These need nothing: there is no transcript that could be scored again."""
+        for key in keys:
+            self.depths.pop(key, None)
+            self.reasons.pop(key, None)
+
+    def fresh(self, covered: Mapping[Key, Depth]) -> None:
+        """A run that the user started takes these along."""
+        self.under_way |= covered
+
+
+def _deeper(depth: Depth, other: Depth | None) -> Depth:
+    return depth if other is None else max(depth, other, key=DEPTHS.index)

@@ -1,0 +1,186 @@
+"""Changes of files as they settle: one batch for what belongs together.
+
+Folders are watched one by one, not as trees: `.git`, environments and caches are never looked at, however large. A
+batch is complete when nothing more comes for a few milliseconds; it waits longer while a file looks half written,
+while git works, or where so many files change that somebody switches a branch.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.engine.watch.filesystem import needs_polling
+from workbench.engine.watch.half_written import looks_unfinished
+
+STEP = 5
+"""Milliseconds without a change that end a batch: the latency of everything."""
+_DEBOUNCE = 100
+_TICK = 3000
+"""Milliseconds after which the watch looks whether the folders are still there, and whether the machine slept."""
+_UNFINISHED = 0.15
+_MANY = 20
+_QUIET = 0.2
+_LOCKED = 10.0
+_SLEPT = 2.0
+_POLL = 300
+_IGNORED_FOLDERS = frozenset({".git", ".workbench", "__pycache__", ".adk", ".mypy_cache", ".ruff_cache", ".venv"})
+_IGNORED_SUFFIXES = (".pyc", ".pyo", ".swp", ".swx", ".swo", "~", ".tmp", ".part", ".crdownload")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Files that changed together (absolute paths). `all_files`: nobody knows which, because the machine slept or a
+    folder was gone for a while."""
+
+    paths: frozenset[Path]
+    all_files: bool = False
+
+
+class Changes:
+    """`folders` says which folders are to be watched now; it is asked again after each batch. `root` is where the
+    project is."""
+
+    def __init__(self, root: Path, folders: Callable[[], Collection[Path]], *, poll: bool | None = None) -> None:
+        self._root = root
+        self._folders = folders
+        self._poll = True if poll or needs_polling(root) else None
+        self._queue: asyncio.Queue[Batch] = asyncio.Queue()
+        self._watched: frozenset[Path] = frozenset()
+        self._stop = asyncio.Event()
+        self._again = asyncio.Event()
+        self.polling = bool(self._poll)
+        self.armed = asyncio.Event()
+        """Set once changes are seen."""
+
+    def close(self) -> None:
+        """Ends `batches`."""
+        self._stop.set()
+
+    def look_again(self) -> None:
+        """The folders to be watched may be others now."""
+        if self._existing() != self._watched:
+            self._again.set()
+
+    async def batches(self) -> AsyncIterator[Batch]:
+        """The batches, until `close`."""
+        pump = asyncio.create_task(self._pump())
+        closing = asyncio.create_task(self._stop.wait())
+        try:
+            while not self._stop.is_set():
+                getting = asyncio.create_task(self._queue.get())
+                await asyncio.wait([getting, closing, pump], return_when=asyncio.FIRST_COMPLETED)
+                if not getting.done():
+                    getting.cancel()
+                    if pump.done():
+                        pump.result()
+                    return
+                batch = await self._settled(getting.result())
+                if batch.paths or batch.all_files:
+                    yield batch
+                self.look_again()
+        finally:
+            self._stop.set()
+            closing.cancel()
+            self._again.set()
+            await asyncio.gather(pump, closing, return_exceptions=True)
+
+    async def _settled(self, batch: Batch) -> Batch:
+        """The batch with what still comes and belongs to it."""
+        if any(map(looks_unfinished, batch.paths)):
+            batch = await self._more(batch, _UNFINISHED)
+        until = time.monotonic() + _LOCKED
+        while len(batch.paths) > _MANY or self._git_works():
+            size = len(batch.paths)
+            batch = await self._more(batch, _QUIET)
+            if (len(batch.paths) == size and not self._git_works()) or time.monotonic() > until:
+                break
+        return batch
+
+    async def _more(self, batch: Batch, seconds: float) -> Batch:
+        """Waits for so long without a change."""
+        with contextlib.suppress(TimeoutError):
+            while True:
+                found = await asyncio.wait_for(self._queue.get(), seconds)
+                batch = Batch(batch.paths | found.paths, batch.all_files or found.all_files)
+        return batch
+
+    def _git_works(self) -> bool:
+        return (self._root / ".git" / "index.lock").exists()
+
+    def _existing(self) -> frozenset[Path]:
+        return frozenset(folder for folder in self._folders() if folder.is_dir())
+
+    async def _pump(self) -> None:
+        """Keeps a watch on what there is to watch."""
+        lost = False
+        while not self._stop.is_set():
+            before, self._watched = self._watched, self._existing()
+            if not self._watched:
+                # Everything is gone: somebody moved or deleted the project. It may come back.
+                lost = True
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stop.wait(), 0.5)
+                continue
+            self._again.clear()
+            if lost:
+                self._queue.put_nowait(Batch(frozenset(), all_files=True))
+            elif before and (added := self._watched - before):
+                self._queue.put_nowait(Batch(frozenset(_files_in(added))))
+            lost = False
+            try:
+                lost = await self._watch()
+            except OSError:
+                # No more watches to be had from the system, or a folder went just now.
+                self.polling, self._poll = True, True
+                await asyncio.sleep(0)
+
+    async def _watch(self) -> bool:
+        """Watches until the folders are others; True if folders went, so that it is not known what happened there."""
+        from watchfiles import awatch
+
+        awake = time.time() - time.monotonic()
+        watching = awatch(
+            *self._watched,
+            watch_filter=lambda change, path: is_watched(Path(path)),
+            debounce=_DEBOUNCE,
+            step=STEP,
+            stop_event=self._again,
+            rust_timeout=_TICK,
+            yield_on_timeout=True,
+            force_polling=self._poll,
+            poll_delay_ms=_POLL,
+            recursive=False,
+        )
+        self.armed.set()
+        async for changes in watching:
+            slept = time.time() - time.monotonic() - awake > _SLEPT
+            awake = time.time() - time.monotonic()
+            paths = frozenset(Path(path) for _, path in changes)
+            if slept:
+                self._queue.put_nowait(Batch(paths, all_files=True))
+            elif paths:
+                self._queue.put_nowait(Batch(paths))
+            gone = {folder for folder in self._watched if not folder.is_dir()} if (not paths or slept) else set()
+            if gone or any(path in self._watched for path in paths):
+                return True
+        return False
+
+
+def is_watched(path: Path) -> bool:
+    """Whether anybody could care about this file: no temporary file of an editor, no byte-code, nothing of git's."""
+    name = path.name
+    if name.endswith(_IGNORED_SUFFIXES) or name.startswith((".#", "#")) or name == "4913":
+        return False
+    return _IGNORED_FOLDERS.isdisjoint(path.parts)
+
+
+def _files_in(folders: Collection[Path]) -> list[Path]:
+    """Files of folders that came: no event told of them."""
+    found: list[Path] = []
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            found += [path for path in folder.iterdir() if path.is_file() and is_watched(path)]
+    return found

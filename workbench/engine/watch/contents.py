@@ -1,0 +1,81 @@
+"""What files held, by hash: whether one really changed, and how it was when a verdict was made."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+_KEPT_FILE = 1 << 20
+_KEPT_ALL = 64 << 20
+ABSENT = ""
+
+Moment = Mapping[Path, str]
+"""The files as they were at one moment: path → hash, `ABSENT` for one that was not there."""
+
+
+class Contents:
+    """Knows the files it was told of. Contents are kept up to a megabyte each, so that two moments can be compared; of
+    all together the newest 64 megabytes."""
+
+    def __init__(self) -> None:
+        self._hashes: dict[Path, str] = {}
+        self._kept: dict[str, bytes] = {}
+        self._size = 0
+        self._moment: Moment | None = None
+
+    def take(self, paths: Iterable[Path]) -> set[Path]:
+        """Reads these files; gives those that are not what they were when they were read last. A file that is met for
+        the first time has changed."""
+        changed = set()
+        for path in paths:
+            now = self._read(path)
+            if now is not None and self._hashes.get(path) != now:
+                self._hashes[path] = now
+                self._moment = None
+                changed.add(path)
+        return changed
+
+    def known(self) -> set[Path]:
+        """All files that it was told of."""
+        return set(self._hashes)
+
+    def hash(self, path: Path) -> str | None:
+        """The hash of what the file held when it was read last; None if it never was."""
+        return self._hashes.get(path)
+
+    @property
+    def moment(self) -> Moment:
+        """The files as they are now."""
+        if self._moment is None:
+            self._moment = MappingProxyType(dict(self._hashes))
+        return self._moment
+
+    def text(self, digest: str) -> str | None:
+        """What a file of that hash held; "" for one that was not there, None if it is not kept or no text."""
+        if digest == ABSENT:
+            return ""
+        content = self._kept.get(digest)
+        if content is None or b"\0" in content:
+            return None
+        return content.decode("utf-8", "replace")
+
+    def _read(self, path: Path) -> str | None:
+        """None for what is no file."""
+        try:
+            content = path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return ABSENT
+        except OSError:
+            return None
+        digest = digest_of(content)
+        if len(content) <= _KEPT_FILE and digest not in self._kept:
+            self._kept[digest] = content
+            self._size += len(content)
+            while self._size > _KEPT_ALL:
+                self._size -= len(self._kept.pop(next(iter(self._kept))))
+        return digest
+
+
+def digest_of(content: bytes) -> str:
+    """The hash by which contents are known."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()

@@ -1,0 +1,58 @@
+"""Whether a file looks as if somebody were still writing it."""
+
+import ast
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+_PARSED_UP_TO = 1 << 20
+_OPENERS = {ord("{"): ord("}"), ord("["): ord("]")}
+
+
+@dataclass(frozen=True)
+class SyntaxFault:
+    """Why a Python source cannot be imported, and where."""
+
+    path: Path
+    line: int
+    message: str
+
+
+def looks_unfinished(path: Path) -> bool:
+    """Whether what stands there now may be half of what is to come: nothing at all, or what does not parse."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return True  # Deleted, or just about to be renamed into its place.
+    except OSError:
+        return False
+    if not content.strip():
+        return path.suffix in (".py", ".json") and path.name != "__init__.py"
+    if path.suffix == ".py":
+        return len(content) <= _PARSED_UP_TO and syntax_fault(path, content) is not None
+    if path.suffix == ".json":
+        return not _is_json(content)
+    return False
+
+
+def syntax_fault(path: Path, content: bytes) -> SyntaxFault | None:
+    """What is wrong with a Python source; None if it compiles."""
+    try:
+        ast.parse(content, str(path))
+    except SyntaxError as error:
+        return SyntaxFault(path, error.lineno or 0, error.msg)
+    except (ValueError, RecursionError, MemoryError) as error:
+        return SyntaxFault(path, 0, str(error) or type(error).__name__)
+    return None
+
+
+def _is_json(content: bytes) -> bool:
+    """For a large file only whether it is closed again: reading all of it takes longer than waiting."""
+    if len(content) > _PARSED_UP_TO:
+        text = content.strip().removeprefix(b"\xef\xbb\xbf")
+        return _OPENERS.get(text[0]) == text[-1]
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,148 @@
+"""Which cases a change of files can affect, and how deep: run the agent, score its transcript, or only decide anew.
+
+Nothing is read here but the sources of agents that were never run: everything follows from the two snapshots, the
+paths that changed, and the files that each agent was seen to read.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.engine.watch.criteria_change import changed_criteria
+from workbench.engine.watch.evalset_change import changed_cases
+from workbench.engine.watch.reading import may_read
+from workbench.engine.watch.snapshot import Key, Snapshot
+
+Depth: TypeAlias = Literal["decide", "score", "run"]
+"""`decide`: thresholds and match types, over stored scores and transcripts; `score`: judges and new criteria over
+stored transcripts; `run`: the agent."""
+DEPTHS: tuple[Depth, ...] = ("decide", "score", "run")
+
+
+@dataclass
+class Impact:
+    """`depths` are the cases that are affected, `reasons` why (a path from the root, and what of it), `edited` those
+    whose own text was changed. `gone` are no more. `screen_only` are files of the screen's own, `idle` those that
+    nothing depends on."""
+
+    depths: dict[Key, Depth] = field(default_factory=dict)
+    reasons: dict[Key, str] = field(default_factory=dict)
+    edited: set[Key] = field(default_factory=set)
+    gone: set[Key] = field(default_factory=set)
+    screen_only: set[Path] = field(default_factory=set)
+    idle: set[Path] = field(default_factory=set)
+
+    def add(self, key: Key, depth: Depth, reason: str) -> None:
+        """The case is affected; of several reasons the one that goes deepest holds."""
+        before = self.depths.get(key)
+        if before is None or DEPTHS.index(depth) > DEPTHS.index(before):
+            self.depths[key], self.reasons[key] = depth, reason
+
+    def of(self, depth: Depth) -> set[Key]:
+        """The cases for which this much has to be done, and no more."""
+        return {key for key, found in self.depths.items() if found == depth}
+
+
+def impact(
+    old: Snapshot,
+    new: Snapshot,
+    changed: Collection[Path],
+    footprints: Mapping[Path, Collection[Path]],
+    *,
+    screen_files: Collection[Path] = (),
+) -> Impact:
+    """What `changed` (absolute paths, made, changed or deleted) does to the cases of `new`. `footprints` are the files
+    that each agent (by its folder) was seen to read; an agent without one never ran. `screen_files` are the user's
+    settings and themes."""
+    found = Impact()
+    found.screen_only = {path for path in changed if path in screen_files}
+    before = {entry.relative: entry for entry in old.workspace.evalsets}
+    used = set(found.screen_only)
+    for entry in new.workspace.evalsets:
+        used |= _of_entry(found, before.get(entry.relative), entry, set(changed))
+    used |= _of_agents(found, old, new, set(changed) - used, footprints)
+    found.gone = old.cases() - new.cases()
+    found.idle = set(changed) - used
+    return found
+
+
+def _of_entry(found: Impact, before: EvalsetEntry | None, now: EvalsetEntry, changed: set[Path]) -> set[Path]:
+    """What follows from the evalset itself and its criteria."""
+    used: set[Path] = set()
+    if now.document.broken:
+        return {now.file} & changed
+    if before is None or before.document is not now.document:
+        used |= {now.file} & changed
+        for eval_id, depth in changed_cases(None if before is None else before.document, now.document):
+            key = Key(now.relative, eval_id)
+            found.edited.add(key)
+            found.add(key, depth, now.relative)
+    if before is not None:
+        if before.agent != now.agent:
+            for case in now.document.cases:
+                found.add(Key(now.relative, case.eval_id), "run", "it belongs to another agent now")
+        used |= _of_criteria(found, before, now) & changed
+    return used
+
+
+def _of_criteria(found: Impact, before: EvalsetEntry, now: EvalsetEntry) -> set[Path]:
+    """What follows from the config; the files that said what holds, and those that say it now."""
+    old, config = before.criteria.config, now.criteria.config
+    files = {path for path in (config.path, old.path) if path is not None}
+    if config is old or config.broken:
+        return files
+    why = "its criteria" if config.path is None else config.path.name
+    change = changed_criteria(old, config)
+    for case in now.document.cases if change.simulator or change.depth else ():
+        key = Key(now.relative, case.eval_id)
+        if change.simulator and _is_scenario(now, case.index):
+            found.add(key, "run", f"{why}: the simulated user")
+        if change.depth is not None:
+            found.add(key, change.depth, f"{why}: {few(change.names)}")
+    return files
+
+
+def _is_scenario(entry: EvalsetEntry, index: int) -> bool:
+    from workbench.model.evalset import case_or_none
+
+    if not entry.document.mentions("conversation_scenario", "conversationScenario"):
+        return False
+    case = case_or_none(entry.document, index)
+    return case is not None and case.scenario is not None
+
+
+def _of_agents(
+    found: Impact, old: Snapshot, new: Snapshot, changed: set[Path], footprints: Mapping[Path, Collection[Path]]
+) -> set[Path]:
+    """What follows from the files that agents read: the cases of those agents have to run."""
+    used: set[Path] = set()
+    entries: dict[Path, list[EvalsetEntry]] = {}
+    for entry in new.workspace.evalsets:
+        if entry.agent is not None and not entry.document.broken:
+            entries.setdefault(entry.agent.folder, []).append(entry)
+    for folder, mine in entries.items():
+        reads = may_read(folder, changed, footprints.get(folder), new.workspace)
+        why = [relative(path, new.workspace) for path in sorted(reads)]
+        environment = new.environments.get(folder)
+        earlier = old.environments.get(folder)
+        if environment is not None and earlier is not None and environment.fingerprint != earlier.fingerprint:
+            why.append(".env")
+        used |= reads | {path for path in changed if path.name == ".env" and folder.is_relative_to(path.parent)}
+        for entry in mine if why else ():
+            for case in entry.document.cases:
+                found.add(Key(entry.relative, case.eval_id), "run", few(why))
+    return used
+
+
+def relative(path: Path, workspace: Workspace) -> str:
+    """A path as the user knows it."""
+    return path.relative_to(workspace.root).as_posix() if path.is_relative_to(workspace.root) else str(path)
+
+
+def few(names: Iterable[str], most: int = 3) -> str:
+    """The first of them, and how many more."""
+    listed = list(names)
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more

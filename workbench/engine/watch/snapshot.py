@@ -1,0 +1,35 @@
+"""What the folder was at one moment, as far as cases depend on it."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from workbench.agents.environment import AgentEnvironment, agent_environment
+from workbench.agents.workspace import Workspace
+
+
+class Key(NamedTuple):
+    """A case whatever its repeat: the evalset's path relative to the root, and the case's id."""
+
+    file: str
+    eval_id: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A workspace with the environments of its agents (by their folders)."""
+
+    workspace: Workspace
+    environments: Mapping[Path, AgentEnvironment]
+
+    def cases(self) -> set[Key]:
+        """All cases of the workspace."""
+        return {Key(entry.relative, case.eval_id) for entry in self.workspace.evalsets for case in entry.document.cases}
+
+
+def take_snapshot(workspace: Workspace) -> Snapshot:
+    """Reads the environments; for a thread."""
+    agents = {entry.agent.folder: entry.agent for entry in workspace.evalsets if entry.agent is not None}
+    return Snapshot(workspace, {folder: agent_environment(folder, os.environ) for folder in agents})

@@ -1,0 +1,220 @@
+"""From files that change to what is to be done: the watch over one workspace."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from workbench import atomic
+from workbench.agents.targets import is_project
+from workbench.agents.walk import Walk
+from workbench.agents.workspace import Workspace
+from workbench.engine.watch.changes import Batch, Changes, is_watched
+from workbench.engine.watch.contents import ABSENT, Contents, Moment
+from workbench.engine.watch.half_written import SyntaxFault, syntax_fault
+from workbench.engine.watch.impact import Impact, impact
+from workbench.engine.watch.rereading import reread
+from workbench.engine.watch.snapshot import Key, Snapshot, take_snapshot
+
+Footprints = Callable[[], Mapping[Path, Collection[Path]]]
+_DEEPEST_KEPT = 20_000
+"""Files whose contents are read when the watch is armed."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a save (or several at once) means. `blocked` are cases whose agent cannot be imported now, `faults` why;
+    `trouble` why the folder cannot be read. `moment` are the files as they are now. `interpreters` says that the
+    packages or the environment that processes were started with are others."""
+
+    snapshot: Snapshot
+    changed: frozenset[Path]
+    impact: Impact = field(default_factory=Impact)
+    blocked: frozenset[Key] = frozenset()
+    faults: tuple[SyntaxFault, ...] = ()
+    trouble: str = ""
+    moment: Moment = field(default_factory=dict)
+    environments: bool = False
+
+
+class Watcher:
+    """Watches what the cases of a workspace depend on. `reopen` reads the workspace again, in a thread; `footprints`
+    are the files that agents were seen to read so far; `screen_files` the user's settings and themes."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        reopen: Callable[[], Workspace],
+        footprints: Footprints,
+        *,
+        screen_files: Iterable[Path] = (),
+        packages: Iterable[Path] = (),
+        poll: bool | None = None,
+    ) -> None:
+        self.contents = Contents()
+        self._snapshot = take_snapshot(workspace)
+        self._reopen = reopen
+        self._footprints = footprints
+        self._screen_files = frozenset(screen_files)
+        self._packages = frozenset(packages)
+        self._package_times = _times(self._packages)
+        self._walked: frozenset[Path] = _folders_of(workspace)
+        self._broken: dict[Path, SyntaxFault] = {}
+        self.changes = Changes(workspace.root, self._folders, poll=poll)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What the folder was when it was looked at last."""
+        return self._snapshot
+
+    def close(self) -> None:
+        """Ends `saves`."""
+        self.changes.close()
+
+    def learn(self) -> None:
+        """Takes in what runs have told since: more files to be watched. For a thread: it reads them."""
+        self.contents.take(self._dependencies() - self.contents.known())
+        self.changes.look_again()
+
+    async def saves(self) -> AsyncIterator[Saved]:
+        """What each save means, until `close`."""
+        await asyncio.to_thread(self.learn)
+        async for batch in self.changes.batches():
+            saved = await asyncio.to_thread(self.look, batch)
+            if saved is not None:
+                yield saved
+
+    def look(self, batch: Batch) -> Saved | None:
+        """What a batch of changes means; None if no file is other than it was. Reads files: for a thread."""
+        packages = self._packages_changed()
+        asked = self.contents.known() | batch.paths if batch.all_files else batch.paths
+        folders = {path for path in asked if path.is_dir()}
+        changed = self.contents.take(path for path in asked if path not in folders)
+        if batch.all_files or folders or any(self.contents.hash(path) == ABSENT for path in changed):
+            self._walked = _folders_of(self._snapshot.workspace)
+        own = {path for path in changed if atomic.last_written(path) == self.contents.hash(path) != ABSENT}
+        if not (changed or folders or packages):
+            return None
+        old = self._snapshot
+        try:
+            workspace = reread(old.workspace, [*changed, *folders], self._reopen)
+        except (OSError, ValueError) as error:
+            return Saved(old, frozenset(changed), trouble=str(error), moment=self.contents.moment)
+        new = self._snapshot = take_snapshot(workspace)
+        if workspace is not old.workspace:
+            self.contents.take(self._dependencies() - self.contents.known())
+        self._note_faults(changed)
+        before = _without(old, new, own)
+        footprints = self._footprints()
+        found = impact(before, new, changed - own, footprints, screen_files=self._screen_files)
+        if packages:
+            for key in new.cases():
+                found.add(key, "run", "installed packages")
+        broken = impact(new, new, set(self._broken), footprints) if self._broken else Impact()
+        return Saved(
+            new,
+            frozenset(changed),
+            found,
+            frozenset(broken.of("run")),
+            tuple(self._broken.values()) if found.depths or set(self._broken) & changed else (),
+            moment=self.contents.moment,
+            environments=packages or _environments_differ(old, new),
+        )
+
+    def watched(self) -> dict[str, list[tuple[Path, str]]]:
+        """What is watched and why, by agent: each file with its reason."""
+        listed: dict[str, list[tuple[Path, str]]] = {}
+        footprints = self._footprints()
+        for entry in self._snapshot.workspace.evalsets:
+            name = entry.agent.name if entry.agent is not None else "(belongs to no agent)"
+            mine = listed.setdefault(name, [])
+            mine.append((entry.file, "its evalset"))
+            if entry.criteria.config.path is not None:
+                mine.append((entry.criteria.config.path, "criteria"))
+            if entry.agent is None or len(mine) > 2:
+                continue
+            environment = self._snapshot.environments.get(entry.agent.folder)
+            if environment is not None and environment.file is not None:
+                mine.append((environment.file, "its environment"))
+            read = sorted(footprints.get(entry.agent.folder, ()))
+            mine += [(path, "it was seen to read it") for path in read]
+            mine.append((entry.agent.folder, "modules of its folder" if read else "its folder: it has not run yet"))
+        return {name: list(dict.fromkeys(files)) for name, files in listed.items()}
+
+    def _note_faults(self, changed: Iterable[Path]) -> None:
+        for path in changed:
+            self._broken.pop(path, None)
+            if path.suffix == ".py" and self.contents.hash(path) != ABSENT:
+                try:
+                    fault = syntax_fault(path, path.read_bytes())
+                except OSError:
+                    continue
+                if fault is not None:
+                    self._broken[path] = fault
+
+    def _dependencies(self) -> set[Path]:
+        """Every file that is known to matter."""
+        workspace = self._snapshot.workspace
+        files = {entry.file for entry in workspace.evalsets}
+        files |= {entry.criteria.config.path for entry in workspace.evalsets if entry.criteria.config.path}
+        files |= {item.file for item in self._snapshot.environments.values() if item.file is not None}
+        files |= {path for footprint in list(self._footprints().values()) for path in list(footprint)}
+        files |= self._screen_files
+        agents = {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
+        inside = (folder for folder in self._walked if any(folder.is_relative_to(agent) for agent in agents))
+        for folder in inside:
+            if len(files) > _DEEPEST_KEPT:
+                break
+            try:
+                files |= {path for path in folder.iterdir() if path.is_file() and is_watched(path)}
+            except OSError:
+                continue
+        return files
+
+    def _folders(self) -> frozenset[Path]:
+        known = {path.parent for path in self.contents.known()}
+        environments = set(self._snapshot.environments) | set(self._packages)
+        return self._walked | known | environments
+
+    def _packages_changed(self) -> bool:
+        before, self._package_times = self._package_times, _times(self._packages)
+        return before != self._package_times
+
+
+def _folders_of(workspace: Workspace) -> frozenset[Path]:
+    """The folders of the project, or where nothing marks one, of its agents and evalsets."""
+    if is_project(workspace.root):
+        bases = {workspace.root, workspace.target if workspace.target.is_dir() else workspace.target.parent}
+    else:
+        bases = {entry.file.parent for entry in workspace.evalsets}
+        bases |= {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
+    return frozenset(folder.path for base in bases if base.is_dir() for folder in Walk(base))
+
+
+def _times(folders: Iterable[Path]) -> dict[Path, int]:
+    found = {}
+    for folder in folders:
+        try:
+            found[folder] = folder.stat().st_mtime_ns
+        except OSError:
+            found[folder] = 0
+    return found
+
+
+def _without(old: Snapshot, new: Snapshot, own: Collection[Path]) -> Snapshot:
+    """`old` with the files that the workbench itself wrote as they are now: whoever wrote them knows."""
+    if not own:
+        return old
+    now = {entry.relative: entry for entry in new.workspace.evalsets}
+
+    def settled(relative: str) -> bool:
+        entry = now.get(relative)
+        return entry is not None and (entry.file in own or entry.criteria.config.path in own)
+
+    entries = tuple(now[entry.relative] if settled(entry.relative) else entry for entry in old.workspace.evalsets)
+    return replace(old, workspace=replace(old.workspace, evalsets=entries))
+
+
+def _environments_differ(old: Snapshot, new: Snapshot) -> bool:
+    shared = old.environments.keys() & new.environments.keys()
+    return any(old.environments[key].fingerprint != new.environments[key].fingerprint for key in shared)
