@@ -32,11 +32,14 @@ class Verdicts:
 
 
 class CaseScoring:
-    """Scores the case `ref` by the criteria of `config`. Each verdict is an event as soon as it exists."""
+    """Scores the case `ref` by the criteria of `config`. Each verdict is an event as soon as it exists. `kept` are
+    verdicts that hold as they are: their criteria are not asked again."""
 
-    def __init__(self, ref: CaseRef, config: CriteriaConfig, context: RunContext) -> None:
+    def __init__(self, ref: CaseRef, config: CriteriaConfig, context: RunContext, kept: Sequence[Scored] = ()) -> None:
+        names = {one.result.name for one in kept}
         self._ref = ref
-        self._config = config
+        self._kept = tuple(kept)
+        self._config = replace(config, criteria=tuple(item for item in config.criteria if item.name not in names))
         self._context = context
         self._conversation: Conversation | None = None
         self._cancelled: CaseError | None = None
@@ -61,7 +64,10 @@ class CaseScoring:
         conversation = Conversation(
             criteria, expected, actual, scenario, rubrics, config.custom_metrics, self._asking()
         )
-        scored = await self._score(conversation)
+        for one in self._kept:
+            self._context.emit(MetricScored(self._ref, one.result, one.turns))
+        asked = await self._score(conversation)
+        scored = [*self._kept, *asked]
         error = metric_error(scored)
         named = {one.result.name for one in scored}
         if self._cancelled is not None and any(item.name not in named for item in config.criteria):
@@ -70,7 +76,7 @@ class CaseScoring:
         if error is None:
             results = [one.result for one in scored]
             status = case_status(results, allow_not_evaluated=self._context.options.allow_not_evaluated)
-        return Verdicts(status, error, scored, judge_usage(scored))
+        return Verdicts(status, error, scored, judge_usage(asked))
 
     async def _score(self, conversation: Conversation) -> list[Scored]:
         """The verdicts, each shown as soon as it exists. Where the conversation holds secrets, an explanation that is

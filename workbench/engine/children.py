@@ -81,19 +81,27 @@ class Children:
             self.adk_agents.add(agent.folder)
         return agent.folder in self.adk_agents
 
+    async def restart(self) -> None:
+        """Ends the zygotes, so that the next run starts with what is installed and set now. Not while one is going on:
+        its agents are forks of them."""
+        await self._close_zygotes()
+
     async def close(self) -> None:
         """Ends all children, and waits until they are gone."""
+        await asyncio.gather(self.scorer.close(), self._close_zygotes())
+        if self.lifeline >= 0:
+            os.close(self.lifeline)
+            os.close(self._lifeline_end)
+            self.lifeline = -1
+
+    async def _close_zygotes(self) -> None:
         tasks, self._zygotes = list(self._zygotes.values()), {}
         for task in tasks:
             if not task.done():
                 task.cancel()
         started = await asyncio.gather(*tasks, return_exceptions=True)
         zygotes = [item[0] for item in started if isinstance(item, tuple)]
-        await asyncio.gather(self.scorer.close(), *(zygote.process.close() for zygote in zygotes))
-        if self.lifeline >= 0:
-            os.close(self.lifeline)
-            os.close(self._lifeline_end)
-            self.lifeline = -1
+        await asyncio.gather(*(zygote.process.close() for zygote in zygotes))
 
     async def _start(self, command: Command) -> tuple[Zygote, Ready]:
         try:

@@ -23,6 +23,7 @@ from workbench.engine.preflight import LOOKED_AT, Looked, notices
 from workbench.engine.transcripts import StoredCase, StoredRun
 from workbench.events import CaseRef, Noticed, PlannedCase
 from workbench.judge.environment import JudgeEnvironment
+from workbench.metrics.base import Scored
 from workbench.model.criteria import stored_config
 from workbench.model.evalset import EvalCase
 
@@ -37,10 +38,12 @@ CaseOf = Callable[[str, str], EvalCase | None]
 
 @dataclass(frozen=True)
 class RescoreEntry:
-    """One stored execution of a case, and the criteria it is scored by."""
+    """One stored execution of a case, and the criteria it is scored by. `kept` are verdicts that hold: nobody is asked
+    for them."""
 
     stored: StoredCase
     criteria: CriteriaChoice
+    kept: tuple[Scored, ...] = ()
 
     @property
     def ref(self) -> CaseRef:

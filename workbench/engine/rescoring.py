@@ -152,7 +152,7 @@ class Rescoring:
     async def _score(self, entry: RescoreEntry, context: RunContext) -> None:
         """One case from its stored steps to its verdict. Never raises."""
         ref, began = entry.ref, self._at()
-        scoring = self._scorings[ref] = CaseScoring(ref, entry.criteria.config, context)
+        scoring = self._scorings[ref] = CaseScoring(ref, entry.criteria.config, context, entry.kept)
         try:
             self._replay(entry, began)
             verdicts = await self._verdicts(entry, scoring)

@@ -1,0 +1,130 @@
+"""What a job of the board becomes: a plan to run, or a plan to score transcripts again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.engine.options import RunOptions
+from workbench.engine.plan import Plan, make_plan
+from workbench.engine.rescore_plan import RescoreEntry, RescorePlan, make_rescore_plan
+from workbench.engine.selection import Selection, Target
+from workbench.engine.transcripts import StoredCase, StoredRun
+from workbench.engine.watch.snapshot import Key
+from workbench.events import CaseRef, MetricResult
+from workbench.metrics.base import Scored, status_of
+from workbench.metrics.registry import asks
+from workbench.model.criteria import CriteriaConfig, stored_config
+from workbench.model.evalset import EvalCase, case_or_none
+
+
+def run_plan(workspace: Workspace, keys: Sequence[Key], options: RunOptions) -> Plan:
+    """A run of these cases, in this order.
+
+    Raises:
+        UsageFaultError: as `make_plan`.
+    """
+    meant: dict[str, list[str]] = {}
+    for key in keys:
+        meant.setdefault(key.file, []).append(key.eval_id)
+    entries = tuple(entry for entry in workspace.evalsets if entry.relative in meant)
+    partly = [
+        Target(entry.relative, entry.file, tuple(meant[entry.relative]))
+        for entry in entries
+        if len(meant[entry.relative]) < len(entry.document.cases)
+    ]
+    whole = Target(workspace.root.name, workspace.root)
+    selection = Selection((whole, *partly)) if entries else Selection((whole,))
+    plan = make_plan(replace(workspace, evalsets=entries), selection, options)
+    places = {key: place for place, key in enumerate(keys)}
+    order = sorted(
+        plan.entries, key=lambda entry: places.get(Key(entry.ref.evalset_file, entry.ref.eval_id), len(places))
+    )
+    return replace(plan, entries=tuple(order))
+
+
+def scoring_plan(
+    workspace: Workspace,
+    stored: Sequence[StoredCase],
+    verdicts: Mapping[CaseRef, Sequence[Scored]],
+    run_id: str,
+    options: RunOptions,
+) -> RescorePlan:
+    """These transcripts, scored by the files of now: criteria, references and rubrics. Of the `verdicts` that they
+    have, those hold whose criterion differs in nothing but its threshold; that is decided anew.
+
+    Raises:
+        UsageFaultError: as `make_rescore_plan`.
+    """
+    entries = {entry.relative: entry for entry in workspace.evalsets}
+    now = {file: _Cases(entry) for file, entry in entries.items()}
+    before = {case.ref: case for case in stored}
+    cases = {ref: _with_reference_of_now(case, now.get(ref.evalset_file)) for ref, case in before.items()}
+    run = StoredRun(run_id, cases=cases)
+    plan = make_rescore_plan(
+        run,
+        workspace.root,
+        lambda file: entries[file].criteria if file in entries else None,
+        lambda file, eval_id: None,
+        workspace.agents,
+        options,
+    )
+    changed = {ref for ref, case in cases.items() if case is not before[ref]}
+    settled = tuple(
+        entry if entry.ref in changed else replace(entry, kept=_kept(entry, verdicts.get(entry.ref, ())))
+        for entry in plan.entries
+    )
+    return replace(plan, entries=settled)
+
+
+def can_be_scored(case: StoredCase) -> bool:
+    """Whether there is a transcript."""
+    return case.why_incomplete() is None
+
+
+class _Cases:
+    """The cases of an evalset by id."""
+
+    def __init__(self, entry: EvalsetEntry) -> None:
+        self._document = entry.document
+        self._indexes = {case.eval_id: case.index for case in entry.document.cases}
+
+    def case(self, eval_id: str) -> EvalCase | None:
+        return case_or_none(self._document, self._indexes.get(eval_id))
+
+
+def _with_reference_of_now(case: StoredCase, cases: _Cases | None) -> StoredCase:
+    now = None if cases is None else cases.case(case.ref.eval_id)
+    if now is None or case.started is None:
+        return case
+    if (now.turns, now.rubrics) == (case.started.expected, case.started.rubrics):
+        return case
+    return replace(case, started=replace(case.started, expected=now.turns, rubrics=now.rubrics))
+
+
+def _kept(entry: RescoreEntry, verdicts: Sequence[Scored]) -> tuple[Scored, ...]:
+    started, config = entry.stored.started, entry.criteria.config
+    if started is None:
+        return ()
+    before = stored_config(started.criteria, started.custom_metrics, started.simulator)
+    then = {criterion.name: criterion.options for criterion in before.criteria}
+    thresholds = {
+        criterion.name: criterion.threshold
+        for criterion in config.criteria
+        if then.get(criterion.name) == criterion.options
+        and _asks(config, criterion.name)
+        and before.custom_metrics.get(criterion.name) == config.custom_metrics.get(criterion.name)
+    }
+    return tuple(_decided(one, thresholds[one.result.name]) for one in verdicts if one.result.name in thresholds)
+
+
+def _asks(config: CriteriaConfig, name: str) -> bool:
+    return asks(name, custom=name in config.custom_metrics)
+
+
+def _decided(scored: Scored, threshold: float) -> Scored:
+    def anew(result: MetricResult) -> MetricResult:
+        if result.status not in ("passed", "failed"):
+            return replace(result, threshold=threshold)
+        return replace(result, threshold=threshold, status=status_of(result.score, threshold))
+
+    return Scored(anew(scored.result), tuple(map(anew, scored.turns)))
