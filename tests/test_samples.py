@@ -22,6 +22,7 @@ REASONS = {
     "promised_too_soon": "9 days",
     "label_too_early": "send_label comes first",
     "will_not_wait": "stopping after the last turn",
+    "paid_or_not": "no_date",
 }
 CAUSES = {
     "unknown_order": "LookupError",

@@ -19,7 +19,8 @@ _PHRASES = (
     r"\b(?:enjoy (?:your|the)?.*|take care|good ?bye|bye|see you.*)",
     r"\b(?:please )?(?:let me know|feel free|don't hesitate|do not hesitate|just ask)\b.*",
     r"\b(?:is there )?anything else\b.*",
-    r"\bi hope (?:this|that) helps\b|\bgood luck\b|\bone moment\b|\bplease wait\b",
+    r"\bi hope (?:this|that) helps\b|\bgood luck\b|\bone moment\b|\bplease wait\b"
+    r"|\b(?:i|we|\w+) will (?:look|check|see|be with you|get back to you|take care of (?:it|that))\b",
     r"\bguten (?:tag|morgen|abend)|\bhallo\b|\bgrüezi\b|\bvielen dank\b|\bdanke(?: schön)?\b|\bgern(?:e)?\b"
     r"|\bes tut mir (?:sehr )?leid\b"
     r"|\bentschuldigung\b|\bauf wiedersehen\b|\bbitte (?:melden|sagen) sie\b.*|\b(?:einen )?schönen (?:tag|abend)\b.*",

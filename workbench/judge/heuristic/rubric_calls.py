@@ -8,7 +8,7 @@ from workbench.judge.heuristic.situation import Call, Situation
 from workbench.judge.heuristic.words import content_words, plain
 
 _BEFORE = re.compile(r"(.+?)\b(?:before|prior to|bevor|antes de|avant)\b(.+)")
-_AFTER = re.compile(r"(.+?)\b(?:only after|after|once)\b(.+)")
+_AFTER = re.compile(r"(.+?)\b(?:only after|after)\b(.+)")
 _CALLS = re.compile(
     r"\b(?:calls?|called|calling|invok\w+|uses?|used|using|runs?|makes? a call|ruft|aufgerufen|tools?|llama)\b"
     r"|\bappelle\b|呼び出|使"

@@ -265,7 +265,7 @@ def _count(text: str, what: str) -> int:
 
 
 def _number(word: str) -> int:
-    if not word:
+    if word in ("", "one"):
         return 1
     found = quantities(f"{word} things")
     return int(float(next(iter(found[0].bare)).removeprefix("n:")))

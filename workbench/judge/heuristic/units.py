@@ -62,7 +62,7 @@ MULTIPLIERS = {
 }
 
 _COUNTED = (
-    "zero;one eins;two zwei dos deux duas dois due два две;three drei tres trois três tre три;"
+    "zero;;two zwei dos deux duas dois due два две;three drei tres trois três tre три;"
     "four vier cuatro quatre quatro quattro четыре;five fünf cinco cinq cinque пять;six sechs шесть;"
     "seven sieben siete sept sete sette семь;eight acht ocho huit oito otto восемь;nine neun nueve neuf nove девять;"
     "ten zehn diez dez dieci десять;eleven elf onze;twelve zwölf doce douze doze dodici;thirteen;fourteen vierzehn;"
@@ -71,8 +71,25 @@ _COUNTED = (
 NUMBER_WORDS = {word: float(n) for n, words in enumerate(_COUNTED.split(";")) for word in words.split()}
 NUMBER_WORDS |= {"thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "ninety": 90.0, "dozen": 12.0}
 
-ARTICLES = {"a", "an", "one", "ein", "eine", "einen", "einem", "einer", "un", "una", "une", "um", "uma", "один", "одну"}
-"""One, where a unit follows."""
+ARTICLES = {
+    "a",
+    "an",
+    "one",
+    "eins",
+    "ein",
+    "eine",
+    "einen",
+    "einem",
+    "einer",
+    "un",
+    "una",
+    "une",
+    "um",
+    "uma",
+    "один",
+    "одну",
+}
+"""One, where a unit follows: "one hour", but not "one moment"."""
 
 HAN_DIGITS = {digit: n for n, digit in enumerate("〇一二三四五六七八九")} | {"两": 2, "兩": 2}
 HAN_TENS = {"十": 10, "百": 100, "千": 1000}
