@@ -74,3 +74,10 @@ def test_without_rubric_criteria_there_is_nothing() -> None:
     for turn in record.turns:
         turn.metrics.pop(RUBRICS, None)
     assert not build(Subject(record), View(60)).items
+
+
+def test_rubrics_that_nobody_asked_about_are_named(texts: Texts) -> None:
+    record = played(events([rubrics(1)]))
+    record.metrics[RUBRICS].details["unused"] = ["tone", 3]
+    lines = texts(build(Subject(record), View(90)).lines)
+    assert " not used      tone: no criterion uses them, because they have no type" in lines

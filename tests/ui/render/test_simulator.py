@@ -122,3 +122,16 @@ def test_a_question_that_brought_no_message_is_there_too(texts: Texts) -> None:
     last = opened.items[-1]
     assert last.key == "simulated/end"
     assert any("You are the user." in line for line in texts(opened.lines[last.start : last.end]))
+
+
+def test_a_long_setting_is_unfolded_by_itself(texts: Texts) -> None:
+    record = played(scenario_events())
+    assert record.scenario is not None
+    record.scenario = {**record.scenario, "conversation_plan": "Ask again. " * 100}
+    brief = build(Subject(record), View(60))
+    assert brief.items[0].key == "simulated/setting"
+    assert brief.items[brief.opening_item].key == "simulated/1"
+    assert any("more lines" in line for line in texts(brief.lines))
+    whole = build(Subject(record), View(60, opened=frozenset(["simulated/setting"])))
+    assert not any("more lines" in line for line in texts(whole.lines))
+    assert len(whole.lines) > len(brief.lines) + 5

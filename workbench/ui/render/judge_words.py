@@ -26,6 +26,9 @@ from workbench.ui.render.rows import View, label, part, remark, under
 from workbench.ui.render.status import badge, score_text
 from workbench.ui.status import FACES, HEURISTIC, SPLIT, VERDICTS, Face
 
+_SHORT = 0.05
+"""Less than so many seconds are no time worth telling."""
+
 
 def mark(face: Face) -> Segment:
     """`◐ split`."""
@@ -140,7 +143,7 @@ def reply_cost(found: list[dict[str, Any]]) -> list[str]:
     told: list[str] = []
     fresh = [reply for reply in found if reply.get("cached") is not True]
     seconds = sum(number(reply.get("seconds")) or 0.0 for reply in fresh)
-    if seconds:
+    if seconds >= _SHORT:
         told.append(f"{seconds:.1f} s")
     told += token_words(*(sum(count(reply.get(key)) for reply in found) for key in ("input_tokens", "output_tokens")))
     attempts = sum(count(reply.get("attempts")) for reply in fresh)
@@ -159,7 +162,7 @@ def tally_words(tally: dict[str, Any]) -> list[Line]:
     told = [f"{count(tally.get('calls')):,} asked"]
     if cached := count(tally.get("cached")):
         told.append(f"{cached:,} cached")
-    if seconds := number(tally.get("seconds")):
+    if (seconds := number(tally.get("seconds")) or 0.0) >= _SHORT:
         told.append(f"{seconds:.1f} s")
     told += token_words(count(tally.get("input_tokens")), count(tally.get("output_tokens")))
     return [(Segment(text, "muted"),) for text in told]

@@ -42,6 +42,7 @@ def build(subject: Subject, view: View) -> Document:
         document.gap()
         document.add(criterion_head(record, result, view))
         document.add(_over_the_case(result, view))
+        document.add(_unused(result, view))
         for index, _, turn in results(record, result.name):
             _add_turn(document, index, turn, view, verdicts)
     document.opening_item = next((place for place, verdict in enumerate(verdicts) if verdict != "yes"), 0)
@@ -64,6 +65,15 @@ def _over_the_case(result: MetricResult, view: View) -> Iterator[Line]:
         yield from part(
             "rubrics", [Segment(f"{met} of {len(scores)}", "strong"), Segment(f" met{rest}", "muted")], view
         )
+
+
+def _unused(result: MetricResult, view: View) -> Iterator[Line]:
+    """The rubrics of the case that nobody asked about."""
+    names = result.details.get("unused")
+    told = [one_line(name, limit=100) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    if told:
+        why = "no criterion uses them, because they have no type"
+        yield from part("not used", [Segment(f"{', '.join(told)}: ", "status-not-evaluated"), Segment(why)], view)
 
 
 def _add_turn(document: Document, index: int, result: MetricResult, view: View, verdicts: list[str]) -> None:

@@ -34,7 +34,7 @@ _CALLS_TOLD = {"rows", "match_type", "ignore_args", "other_match_types"}
 _WORDS_TOLD = {"expected_marks", "actual_marks", "matched", "missing", "extra", "precision", "recall", "f"}
 _JUDGED_TOLD = {
     "judge", "tally", "questions", "votes", "asked", "of", "split", "compared", "message",
-    "rubrics", "texts", "share", "of_sentences",
+    "rubrics", "unused", "texts", "share", "of_sentences",
     "explanation", "seconds", "attempts", "cached",
     "stop", "starting_prompt", "conversation_plan", "plan", "user_persona", "persona",
 }  # fmt: skip
@@ -139,7 +139,7 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
         words = details.get(key)
         if isinstance(words, list) and words and (view.full or key != "matched"):
             yield from wrap(_words(key, words, style, view), view.width)
-    rest = {key: value for key, value in details.items() if key not in _TOLD}
+    rest = {key: value for key, value in details.items() if key not in _TOLD and value not in ([], {})}
     if rest:
         yield from _rest(rest, view)
 

@@ -32,7 +32,7 @@ def build(subject: Subject, view: View) -> Document:
     if record is not None and USER_QUALITY in record.metrics:
         document.add(criterion_head(record, record.metrics[USER_QUALITY], view))
     if not view.aside:
-        document.add(hang([], _setting(scenario, max(view.width - 2, 20), full=view.full), 1))
+        _add_setting(document, scenario, view)
     _conversation(document, subject, view)
     return document
 
@@ -48,6 +48,19 @@ def _beside(scenario: dict[str, Any], width: int) -> Iterator[Line]:
     """The setting as it is told beside each message."""
     yield (Segment("what the user is to do", "heading"),)
     yield from _setting(scenario, width, full=True)
+
+
+def _add_setting(document: Document, scenario: dict[str, Any], view: View) -> None:
+    """The setting above the conversation: an item, so that the rest of a long one can be unfolded."""
+    key = "simulated/setting"
+    room = max(view.width - 2, 20)
+    brief = list(_setting(scenario, room, full=view.full))
+    folded = any(segment.style == "fold" for line in brief for segment in line)
+    lines = list(_setting(scenario, room, full=True)) if view.is_open(key) else brief
+    if folded:
+        document.add_item(key, hang([], lines, 1), opens=True)
+    else:
+        document.add(hang([], lines, 1))
 
 
 def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Line]:
@@ -103,7 +116,8 @@ def _conversation(document: Document, subject: Subject, view: View) -> None:
         document.add(_answer(turn, view))
         if not bad and result is not None and result.status == "failed":
             bad = index
-    document.opening_item = bad if record.finished else max(len(record.turns) - 1, 0)
+    wanted = bad if record.finished else len(record.turns) - 1
+    document.opening_item = document.item_named(f"simulated/{wanted}") or 0
     _end(document, record, setting, view)
 
 
