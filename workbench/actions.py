@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Where: TypeAlias = Literal["main", "options"]
+Where: TypeAlias = Literal["main", "options", "editor", "conflict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,9 @@ class Keymap:
 
 
 MOVE, PANES, MARK, RUN, FIND, COPY, GENERAL = "Move", "Panes", "Mark", "Run", "Find", "Copy", "General"
+EDIT = "Edit"
+EDITOR = "In the editor"
+CONFLICT = "Where somebody else changed the file"
 OPTIONS = "In the options of the run"
 DIGITS = tuple("123456789")
 
@@ -103,6 +106,10 @@ ACTIONS: tuple[Action, ...] = (
         footer=4,
     ),
     Action("sort", ("s",), "sort", "By file, status, score, time, and again by file.", FIND),
+    Action("edit", ("e",), "edit", "Edits the case, or the evalset's id, name and description.", EDIT),
+    Action("edit_outside", ("E",), "edit in $EDITOR", "Opens the case's JSON in your own editor.", EDIT),
+    Action("undo", ("u",), "undo", "Takes the last edit back, also one of an earlier session.", EDIT),
+    Action("redo", ("U",), "redo", "Makes the edit again that was taken back last.", EDIT),
     Action("copy_id", ("y",), "copy id", "Copies the id of the case, the path of the file or of the agent.", COPY),
     Action("copy", ("Y",), "copy", "Copies what is under the cursor: a case's JSON, or what the pane shows.", COPY),
     Action(
@@ -137,6 +144,19 @@ ACTIONS: tuple[Action, ...] = (
         "options",
     ),
     Action("option_reset", ("R",), "reset", "Takes back every change to the criteria.", OPTIONS, 6, "options"),
+    Action("edit_row", ("e",), "edit", "Edits the value under the cursor.", EDITOR, 1, "editor"),
+    Action("edit_add", ("+",), "add", "Adds a turn, a call, a text, a rubric …", EDITOR, 2, "editor"),
+    Action("edit_duplicate", ("d",), "duplicate", "Doubles the turn, call, message or rubric.", EDITOR, 3, "editor"),
+    Action("edit_remove", ("D",), "delete", "Deletes the turn, call, message or rubric.", EDITOR, 4, "editor"),
+    Action("edit_earlier", ("<", "K"), "earlier", "Moves it one place up in its list.", EDITOR, 0, "editor"),
+    Action("edit_later", (">", "J"), "later", "Moves it one place down in its list.", EDITOR, 0, "editor"),
+    Action("edit_undo", ("u",), "undo", "Takes the last edit back.", EDITOR, 5, "editor"),
+    Action("edit_redo", ("U",), "redo", "Makes the edit again that was taken back last.", EDITOR, 0, "editor"),
+    Action("edit_whole", ("E",), "in $EDITOR", "Opens the whole case in your own editor.", EDITOR, 6, "editor"),
+    Action("conflict_toggle", ("space",), "the other", "Takes the other version.", CONFLICT, 1, "conflict"),
+    Action("conflict_theirs", ("h", "left"), "theirs", "Takes their version.", CONFLICT, 2, "conflict"),
+    Action("conflict_mine", ("l", "right"), "mine", "Takes your version.", CONFLICT, 3, "conflict"),
+    Action("conflict_all", ("a",), "all so", "Takes the same side for every case.", CONFLICT, 4, "conflict"),
 )
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.actions import ACTIONS, COPY, DIGITS, FIND, GENERAL, MARK, RUN, Action, key_label
+from workbench.actions import ACTIONS, COPY, DIGITS, EDIT, FIND, GENERAL, MARK, RUN, Action, key_label
 from workbench.text import one_line, plain
 from workbench.ui import fuzzy
 from workbench.ui.cells import fit
@@ -18,7 +18,7 @@ from workbench.ui.tree.outline import Row
 from workbench.ui.widgets.pick_list import Item
 
 _CASES_FOUND = 50
-_PALETTE = (RUN, FIND, MARK, COPY, GENERAL)
+_PALETTE = (RUN, FIND, EDIT, MARK, COPY, GENERAL)
 """What the palette holds, in its order: not the keys that only move."""
 
 

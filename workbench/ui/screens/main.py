@@ -9,13 +9,14 @@ from workbench.ui.host import Host
 from workbench.ui.keys import bindings_of
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Build, RunThread
+from workbench.ui.screens.edit_actions import EditActions
 from workbench.ui.screens.general_actions import GeneralActions
 from workbench.ui.screens.run_actions import Targets
 from workbench.ui.screens.tree_actions import TreeActions
 from workbench.ui.session import Session
 
 
-class MainScreen(TreeActions, GeneralActions):
+class MainScreen(TreeActions, EditActions, GeneralActions):
     """`build` makes a run of cases, `rescoring` one that only scores them again (asking judges anew if told so), `runs`
     the thread it is executed in (given what wakes the screen)."""
 

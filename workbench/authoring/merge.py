@@ -1,0 +1,100 @@
+"""Two newer versions of an evalset file, ours and somebody else's, put together case by case."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from workbench.authoring.evalset_file import EvalsetFile
+from workbench.model.evalset_edit import EvalsetText, NewCase
+from workbench.model.json_edit import same
+
+Side: TypeAlias = Literal["theirs", "mine"]
+FRAME = ""
+"""Stands for what is around the cases; no case has this id that can be told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A case that differs from what it was in at least one version. `base`, `theirs` and `mine` are its JSON, None
+    where the version does not have it. `who` changed it: "both" differently, else only one of the two."""
+
+    eval_id: str
+    base: Any
+    theirs: Any
+    mine: Any
+
+    @property
+    def who(self) -> Literal["theirs", "mine", "both"]:
+        if same(self.theirs, self.base):
+            return "mine"
+        return "theirs" if same(self.mine, self.base) else "both"
+
+    @property
+    def proposed(self) -> Side:
+        """The side that is taken unless the user says otherwise: who changed it; of both, mine."""
+        return "theirs" if self.who == "theirs" else "mine"
+
+
+def differences(base: bytes, theirs: bytes, mine: bytes) -> list[Difference]:
+    """What differs, the frame first, then cases in the order of their file, then those only in mine.
+
+    Raises:
+        EditError: one of them is no sound file of today's schema.
+        ValueError: an id stands twice in one of them, so that its cases cannot be told apart.
+    """
+    versions = [EvalsetText(content) for content in (base, theirs, mine)]
+    numbers = [_numbers(version) for version in versions]
+    found = [Difference(FRAME, *(version.frame() for version in versions))]
+    for eval_id in dict.fromkeys([*versions[1].ids, *versions[2].ids, *versions[0].ids]):
+        places = [known.get(eval_id) for known in numbers]
+        raw = [None if place is None else version.raw(place) for version, place in zip(versions, places, strict=True)]
+        if len(set(raw)) > 1:
+            found.append(Difference(eval_id, *(None if one is None else json.loads(one) for one in raw)))
+    return [one for one in found if not (same(one.base, one.theirs) and same(one.base, one.mine))]
+
+
+def merged(theirs: bytes, found: list[Difference], chosen: Mapping[str, Side], mine: bytes) -> bytes:
+    """Their file with my version of what was chosen so; the rest stays byte for byte theirs.
+
+    Raises:
+        EditError: it cannot be changed safely.
+    """
+    content = theirs
+    for one in found:
+        if chosen.get(one.eval_id, one.proposed) == "mine" and not same(one.mine, one.theirs):
+            content = _take(content, one, mine)
+    return content
+
+
+def _take(content: bytes, one: Difference, mine: bytes) -> bytes:
+    text = EvalsetText(content)
+    if one.eval_id == FRAME:
+        keys = [key for key in {**one.theirs, **one.mine} if key != "eval_cases"]
+        return text.with_frame(
+            {key: one.mine.get(key) for key in keys if not same(one.mine.get(key), one.theirs.get(key))}
+        )
+    if one.theirs is None:
+        order: list[int | NewCase] = list(range(len(text.ids)))
+        order.insert(_place(text, one.eval_id, mine), NewCase(one.mine))
+        return text.with_order(order)
+    number = list(text.ids).index(one.eval_id)
+    if one.mine is None:
+        return EvalsetFile(content).without([number])
+    return text.with_case(number, one.mine)
+
+
+def _place(text: EvalsetText, eval_id: str, mine: bytes) -> int:
+    """Behind the nearest case that stands before it in my version and is in theirs as well."""
+    ids = list(EvalsetText(mine).ids)
+    for before in reversed(ids[: ids.index(eval_id)]):
+        if before in text.ids:
+            return list(text.ids).index(before) + 1
+    return 0
+
+
+def _numbers(text: EvalsetText) -> dict[str, int]:
+    numbers = {eval_id: number for number, eval_id in enumerate(text.ids)}
+    if len(numbers) < len(text.ids) or FRAME in numbers:
+        raise ValueError("two of its cases have the same id, so that they cannot be told apart")
+    return numbers

@@ -1,0 +1,1 @@
+"""Editing cases and evalsets on the screen."""

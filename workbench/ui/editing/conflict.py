@@ -1,0 +1,144 @@
+"""A file that somebody else changed while it was edited here: both versions, case by case, and which is to hold."""
+
+from collections.abc import Mapping, Sequence
+from difflib import unified_diff
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from workbench.actions import footer
+from workbench.authoring.merge import FRAME, Difference, Side
+from workbench.text import one_line, plain
+from workbench.ui.cells import fit
+from workbench.ui.editing.values import json_text
+from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.rows import Piece, RowView
+
+_LINES = 400
+"""Lines of a difference that are shown."""
+_WHO = {"theirs": "changed by them", "mine": "changed by you", "both": "changed by both"}
+
+
+class DifferenceList(RowView):
+    """Cases that differ, with the side that is taken."""
+
+    def __init__(self, found: Sequence[Difference]) -> None:
+        super().__init__()
+        self.found = found
+        self.chosen: dict[str, Side] = {one.eval_id: one.proposed for one in found}
+
+    @property
+    def one(self) -> Difference:
+        """The case under the cursor."""
+        return self.found[self.cursor]
+
+    def take(self, side: Side, *, everywhere: bool = False) -> None:
+        """Takes a side for the case under the cursor, or for all."""
+        for one in self.found if everywhere else [self.one]:
+            self.chosen[one.eval_id] = side
+        self.refresh()
+
+    def row_count(self) -> int:
+        return len(self.found)
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        one = self.found[position]
+        side = self.chosen[one.eval_id]
+        name = one_line(one.eval_id, limit=80) if one.eval_id != FRAME else "(around the cases)"
+        look = "accent" if one.who == "both" else "muted"
+        return [(fit(side, 8), "strong"), (name, "")], [(_WHO[one.who], look)]
+
+
+class ConflictScreen(ModalScreen[Mapping[str, Side] | None]):
+    """Ends with the side taken for each case, None if the user goes back without writing anything."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back"),
+        *bindings_of("conflict"),
+    ]
+
+    def __init__(self, file_name: str, found: Sequence[Difference], keys: Mapping[str, tuple[str, ...]]) -> None:
+        super().__init__()
+        self._title, self._keys = f"{one_line(file_name, limit=50)} was changed by somebody else meanwhile", keys
+        self._list = DifferenceList(found)
+        self._versions = Static("", markup=False)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog conflict") as dialog:
+            dialog.border_title = Content(self._title)
+            dialog.border_subtitle = Content("enter writes it so · esc back to the edit")
+            yield self._list
+            with VerticalScroll(classes="versions", can_focus=False):
+                yield self._versions
+            yield KeyLine(footer("conflict"), self._keys)
+
+    def on_mount(self) -> None:
+        self._list.when_moved = self._show
+        self._list.focus()
+        self._show()
+
+    def action_move_down(self) -> None:
+        self._list.move("down")
+
+    def action_move_up(self) -> None:
+        self._list.move("up")
+
+    def action_page_down(self) -> None:
+        self.query_one(".versions", VerticalScroll).scroll_page_down(animate=False)
+
+    def action_page_up(self) -> None:
+        self.query_one(".versions", VerticalScroll).scroll_page_up(animate=False)
+
+    def action_top(self) -> None:
+        self._list.move("top")
+
+    def action_bottom(self) -> None:
+        self._list.move("bottom")
+
+    def action_conflict_toggle(self) -> None:
+        self._list.take("mine" if self._list.chosen[self._list.one.eval_id] == "theirs" else "theirs")
+
+    def action_conflict_theirs(self) -> None:
+        self._list.take("theirs")
+
+    def action_conflict_mine(self) -> None:
+        self._list.take("mine")
+
+    def action_conflict_all(self) -> None:
+        self._list.take(self._list.chosen[self._list.one.eval_id], everywhere=True)
+
+    def on_row_view_picked(self) -> None:
+        self.action_conflict_toggle()
+
+    def action_enter(self) -> None:
+        self.dismiss(self._list.chosen)
+
+    def action_back(self) -> None:
+        self.dismiss(None)
+
+    def _show(self) -> None:
+        one = self._list.one
+        self._versions.update(_versions(one.theirs, one.mine))
+
+
+def _versions(theirs: Any, mine: Any) -> Content:
+    """Both versions as one text, what is theirs with `-`, what is mine with `+`."""
+    if theirs is None or mine is None:
+        who, value = ("mine", mine) if theirs is None else ("theirs", theirs)
+        return Content(f"only in {who}:\n\n{plain(json_text(value), limit=20_000)}")
+    lines = unified_diff(plain(json_text(theirs)).split("\n"), plain(json_text(mine)).split("\n"), lineterm="", n=3)
+    looks = {"-": "$status-failed", "+": "$status-passed", "@": "$status-muted"}
+    parts: list[tuple[str, str]] = [("- theirs\n", looks["-"]), ("+ mine\n", looks["+"])]
+    for number, line in enumerate(lines):
+        if number >= _LINES:
+            parts.append(("…", ""))
+            break
+        if number > 1:
+            parts.append((("⋯" if line[:1] == "@" else line) + "\n", looks.get(line[:1], "")))
+    return Content.assemble(*parts)

@@ -1,0 +1,137 @@
+"""What is being edited: a case, or what stands around the cases of a file. The file's content is that of the moment
+when the edit began; saving compares it with what is on the disk by then."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from workbench.authoring.case_rows import CaseRow, frame_rows, rows_of, value_at
+from workbench.authoring.evalset_file import EvalsetFile, id_of
+from workbench.authoring.saving import Saver
+
+
+@dataclass(frozen=True)
+class CaseDraft:
+    """A case of a file; `value` is its JSON."""
+
+    file: Path
+    evalset: EvalsetFile
+    number: int
+    value: Any
+
+    @property
+    def name(self) -> str:
+        """What it is called, raw."""
+        return id_of(self.value)
+
+    def rows(self) -> list[CaseRow]:
+        """What there is to edit."""
+        return rows_of(self.value)
+
+    def content(self, value: Any) -> bytes:
+        """The file with the case saying `value`; raises what `EvalsetFile.changed` does."""
+        return self.evalset.changed(self.number, value)
+
+    def saved(self, evalset: EvalsetFile, value: Any) -> "CaseDraft":
+        """The draft after `value` was saved."""
+        return replace(self, evalset=evalset, value=value)
+
+    def reopened(self, evalset: EvalsetFile) -> "CaseDraft | None":
+        """The same case in a newer content of the file; None if it is not there any more."""
+        if self.name not in evalset.ids:
+            return None
+        same = self.number < len(evalset.ids) and evalset.ids[self.number] == self.name
+        number = self.number if same else evalset.ids.index(self.name)
+        return CaseDraft(self.file, evalset, number, evalset.case(number))
+
+
+@dataclass(frozen=True)
+class FrameDraft:
+    """Id, name and description of an evalset; `value` is the file's JSON without its cases."""
+
+    file: Path
+    evalset: EvalsetFile
+    value: Any
+
+    @property
+    def name(self) -> str:
+        """What it is called, raw."""
+        return self.file.name
+
+    def rows(self) -> list[CaseRow]:
+        """What there is to edit."""
+        return frame_rows(self.value)
+
+    def content(self, value: Any) -> bytes:
+        """The file with `value` around its cases; raises what `EvalsetFile.with_frame` does."""
+        keys = [str(row.location[0]) for row in self.rows()]
+        changed = {key: value.get(key) for key in keys if value.get(key) != self.value.get(key)}
+        return self.evalset.with_frame(changed)
+
+    def saved(self, evalset: EvalsetFile, value: Any) -> "FrameDraft":
+        """The draft after `value` was saved."""
+        return replace(self, evalset=evalset, value=value)
+
+    def reopened(self, evalset: EvalsetFile) -> "FrameDraft | None":
+        """The same in a newer content of the file."""
+        return FrameDraft(self.file, evalset, evalset.frame())
+
+
+Draft = CaseDraft | FrameDraft
+
+
+def open_case(file: Path, number: int) -> CaseDraft:
+    """Reads a file and begins to edit a case in it; for a thread.
+
+    Raises:
+        OSError, EditError: it cannot be read, or changed safely.
+    """
+    evalset = EvalsetFile(file.read_bytes())
+    return CaseDraft(file, evalset, number, evalset.case(number))
+
+
+def open_frame(file: Path) -> FrameDraft:
+    """Reads a file and begins to edit what stands around its cases; for a thread.
+
+    Raises:
+        OSError, EditError: as `open_case`.
+    """
+    evalset = EvalsetFile(file.read_bytes())
+    return FrameDraft(file, evalset, evalset.frame())
+
+
+def save_draft(saver: Saver, draft: Draft, value: Any, label: str) -> Draft:
+    """Writes a draft with a new value, and gives the draft as it goes on; for a thread.
+
+    Raises:
+        RejectedError, EditError: nothing was written, for ADK would not read it.
+        ChangedOnDiskError, OSError: nothing was written; see `Saver.save`.
+    """
+    content = draft.content(value)
+    write(saver, label, {draft.file: (draft.evalset.content, content)})
+    return draft.saved(EvalsetFile(content), value)
+
+
+def write(saver: Saver, label: str, contents: Mapping[Path, tuple[bytes | None, bytes | None]]) -> None:
+    """`Saver.save`, but a file that nobody may write to is left alone even where its folder would let us replace it.
+
+    Raises:
+        ChangedOnDiskError, OSError: as `Saver.save`.
+    """
+    for file, (before, _) in contents.items():
+        if before is not None and file.exists() and not os.access(file, os.W_OK):
+            raise PermissionError(13, "the file is read-only", str(file))
+    saver.save(label, contents)
+
+
+def label_of(draft: Draft, row: CaseRow, verb: str = "") -> str:
+    """What an edit is called when it is undone: `late_parcel: user of turn 2`."""
+    turn = f" of turn {row.turn + 1}" if row.turn is not None and row.kind != "turn" else ""
+    return f"{draft.name}: {verb}{' ' if verb else ''}{row.name.strip()}{turn}"
+
+
+def unchanged(draft: Draft, row: CaseRow, value: Any) -> bool:
+    """Whether a row says that already."""
+    return not row.missing and type(value) is type(row.value) and value_at(draft.value, row.location) == value

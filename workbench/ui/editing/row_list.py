@@ -1,0 +1,67 @@
+"""The rows of a case, one line each."""
+
+import json
+from collections.abc import Sequence
+
+from workbench.authoring.case_rows import CaseRow
+from workbench.model.places import Location
+from workbench.text import one_line
+from workbench.ui.cells import fit
+from workbench.ui.widgets.rows import Piece, RowView
+
+_NAME_WIDTH = 11
+_LOOKS = {"call": "accent", "user": "strong"}
+
+
+class RowList(RowView):
+    """Shows rows with a cursor; headings of turns can be stood on, for a turn is moved and deleted by them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: Sequence[CaseRow] = ()
+
+    def show_rows(self, rows: Sequence[CaseRow], *, at: Location | None = None) -> None:
+        """Replaces the rows; the cursor goes to the row at a location or the first one inside it, else stays."""
+        self.rows = rows
+        self.rows_changed()
+        if at is not None:
+            inside = (number for number, row in enumerate(rows) if row.location[: len(at)] == at)
+            number = next(inside, None)
+            if number is not None:
+                self.move_to(number)
+        self.move_to(self.cursor)
+        self.show_cursor()
+        self.when_moved()
+
+    @property
+    def row(self) -> CaseRow | None:
+        """The row under the cursor."""
+        return self.rows[self.cursor] if self.rows else None
+
+    def next_turn(self, step: int) -> None:
+        """To the next (1) or previous (-1) heading."""
+        headings = [number for number, row in enumerate(self.rows) if row.form == "heading"]
+        ahead = [number for number in headings if (number - self.cursor) * step > 0]
+        if ahead:
+            self.move_to(min(ahead) if step > 0 else max(ahead))
+
+    def row_count(self) -> int:
+        return len(self.rows)
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        row = self.rows[position]
+        if row.form == "heading":
+            return [(row.name, "label"), (" " + "─" * max(width - len(row.name) - 2, 0), "muted")], []
+        indent = "  " if row.turn is not None else ""
+        name = fit(indent + row.name, _NAME_WIDTH + 2)
+        author = f"{one_line(row.author, limit=40)}  " if row.author and width > 40 and row.kind != "call" else ""
+        if row.missing or row.value is None:
+            return [(name, "label"), ("—", "muted")], []
+        return [(name, "label"), (author, "muted"), (in_short(row.value), _LOOKS.get(row.kind, ""))], []
+
+
+def in_short(value: object) -> str:
+    """A value on one line, safe."""
+    if isinstance(value, str):
+        return one_line(value) if value.strip() else "(empty)"
+    return one_line(json.dumps(value, ensure_ascii=False))

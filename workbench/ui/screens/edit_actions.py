@@ -1,0 +1,100 @@
+"""Editing what is under the cursor: in place, or in the user's editor."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from workbench.ui.screens.outside_actions import OutsideActions
+from workbench.ui.tree.outline import Row
+
+if TYPE_CHECKING:
+    from workbench.model.places import Location
+    from workbench.ui.editing.drafts import Draft
+
+
+class EditActions(OutsideActions):
+    """The editor, and what it hands back to the main screen."""
+
+    # In place
+
+    def action_edit(self) -> None:
+        row = self.tree_view.row
+        if row is None or row.evalset < 0:
+            self.say("put the cursor on a case or an evalset first")
+            return
+        self.run_worker(self.edit_row(row), group="edit", exclusive=True)
+
+    def action_edit_outside(self) -> None:
+        row = self.tree_view.row
+        if row is None or row.case < 0:
+            self.say("put the cursor on a case first")
+            return
+        self.run_worker(self._edit_outside_from_tree(row), group="edit", exclusive=True)
+
+    async def _edit_outside_from_tree(self, row: Row) -> None:
+        draft = await self._draft(row)
+        if draft is not None:
+            await self.edit_outside(draft)
+
+    async def edit_row(self, row: Row, *, at: "Location | None" = None, editing: bool = False) -> None:
+        """Opens the editor on a case, or on what stands around the cases of a file, until it is left."""
+        draft = await self._draft(row)
+        words = ""
+        while draft is not None:
+            from workbench.ui.editing.editor import EditorScreen
+
+            screen = EditorScreen(
+                draft,
+                self.session.saver,
+                self.keys,
+                saved=self.reopen,
+                settle=self.settle,
+                at=at,
+                editing=editing,
+                words=words,
+                over=lambda: self.right.region,
+            )
+            ending = await self.app.push_screen_wait(screen)
+            draft, editing, at, words = screen.draft, False, screen.place, ""
+            if ending is None:
+                return
+            if ending == "outside":
+                draft = await self.edit_outside(draft)
+            else:
+                words = await self.take_back(again=ending == "redo")
+                draft = await self._reopened(draft)
+
+    async def _draft(self, row: Row) -> "Draft | None":
+        from workbench.model.json_edit import EditError
+        from workbench.ui.editing.drafts import open_case, open_frame
+
+        entry = self.session.entry(row.evalset)
+        if entry.document.format != "current":
+            self.notify(
+                "it is in an old format: “migrate the evalset” in the palette makes one of today's schema of it",
+                timeout=8,
+                markup=False,
+            )
+            return None
+        try:
+            if row.case < 0:
+                return await asyncio.to_thread(open_frame, entry.file)
+            draft = await asyncio.to_thread(open_case, entry.file, row.case)
+        except (EditError, OSError, IndexError) as error:
+            self.tell(error)
+            return None
+        if draft.name != entry.document.cases[row.case].eval_id:
+            self.say("the file has changed on the disk: it was read again; once more, please", warning=True)
+            await self.reopen(entry.file)
+            return None
+        return draft
+
+    async def _reopened(self, draft: "Draft") -> "Draft | None":
+        """The draft in the file as it is now; None if it is not there any more."""
+        from workbench.authoring.evalset_file import EvalsetFile
+        from workbench.model.json_edit import EditError
+
+        try:
+            content = await asyncio.to_thread(draft.file.read_bytes)
+            return draft.reopened(await asyncio.to_thread(EvalsetFile, content))
+        except (EditError, OSError):
+            return None

@@ -1,0 +1,107 @@
+"""Undo and redo, and showing files as they are after an edit."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.text import one_line
+from workbench.ui.screens.folder_actions import FolderActions
+from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.widgets.pick_list import Item
+
+if TYPE_CHECKING:
+    from workbench.authoring.saving import ChangedOnDiskError
+    from workbench.ui.editing.drafts import Draft
+    from workbench.ui.editing.settling import Settled
+
+
+class UndoActions(FolderActions):
+    """Reads and writes in threads. Each edit is on the disk before the screen says so."""
+
+    # Back and again
+
+    def action_undo(self) -> None:
+        self.run_worker(self._say_taken_back(again=False), group="edit", exclusive=True)
+
+    def action_redo(self) -> None:
+        self.run_worker(self._say_taken_back(again=True), group="edit", exclusive=True)
+
+    async def _say_taken_back(self, *, again: bool) -> None:
+        self.say(await self.take_back(again=again))
+
+    async def take_back(self, *, again: bool) -> str:
+        """Takes the newest edit back, or makes it again; what was done, in safe words."""
+        from workbench.authoring.saving import ChangedOnDiskError, NothingToUndoError
+        from workbench.ui.editing.wording import in_words
+
+        saver = self.session.saver
+        try:
+            edit = await asyncio.to_thread(saver.redo if again else saver.undo)
+        except NothingToUndoError as error:
+            return str(error)
+        except (ChangedOnDiskError, OSError) as error:
+            return in_words(error)
+        await self.reopen(*(change.file for change in edit.changes))
+        files = ", ".join(sorted({change.file.name for change in edit.changes}))
+        return one_line(f"{'made again' if again else 'undone'}: {edit.label}  ({files})")
+
+    async def offer_interrupted(self) -> None:
+        """Asks what is to become of an edit that was cut short when the workbench was open last."""
+        from workbench.authoring.undo import FILE_NAME
+
+        if not (self.session.state_dir / FILE_NAME).is_file():
+            return
+        saver = self.session.saver
+        edit = await asyncio.to_thread(saver.interrupted)
+        if edit is None:
+            return
+        files = ", ".join(change.file.name for change in edit.changes)
+        items = [
+            Item("write it now", True, help=one_line(f"{edit.label}: {files}")),
+            Item("leave the files as they are", False, help="The edit is given up; it cannot be undone or made again."),
+        ]
+        title = one_line(f"an edit was cut short: {edit.label}", limit=70)
+        wanted = await self.app.push_screen_wait(PickScreen(title, searching(items)))
+        try:
+            if wanted:
+                await asyncio.to_thread(saver.resume)
+                await self.reopen(*(change.file for change in edit.changes))
+            elif wanted is False:
+                await asyncio.to_thread(saver.forget_interrupted)
+        except OSError as error:
+            self.tell(error)
+
+    # Files that have changed
+
+    async def reopen(self, *files: Path) -> None:
+        """Shows these files as they are on the disk now; the tree stays where it is. Where one of them is new, gone
+        or no evalset of ours, the folder is read again."""
+        from workbench.model.evalset import open_evalset
+
+        workspace = self.session.workspace
+        known = {entry.file for entry in workspace.evalsets} if workspace else set()
+        if workspace is None or not set(files) <= known or not all(file.is_file() for file in files):
+            await self.read_again()
+            return
+        opened = {file: await asyncio.to_thread(open_evalset, file) for file in files}
+        # It may have been read again meanwhile.
+        workspace = self.session.workspace
+        assert workspace is not None
+        entries = tuple(
+            replace(entry, document=opened[entry.file]) if entry.file in opened else entry
+            for entry in workspace.evalsets
+        )
+        self.load(replace(workspace, evalsets=entries))
+
+    async def settle(self, error: "ChangedOnDiskError", draft: "Draft", value: Any, label: str) -> "Settled | None":
+        """Asks which version of a file holds that somebody else changed; None if nothing was written."""
+        from workbench.ui.editing.settling import settle
+
+        return await settle(self.app, self.session.saver, self.keys, error, draft, value, label)
+
+    def tell(self, error: Exception) -> None:
+        """Says what went wrong with a file."""
+        from workbench.ui.editing.wording import in_words
+
+        self.notify(in_words(error), severity="error", timeout=10, markup=False)
