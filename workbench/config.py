@@ -4,6 +4,8 @@ theme = "paper"        # a name of themes/ or of the user's own
 mouse = false
 all_votes = true       # judges are asked for all samples, as by --all-votes
 max_judge_calls = 500  # in one run of the screen, as by --max-judge-calls
+[watch]
+calls = 100            # a save that would cost more calls waits for a key
 [keys]
 run = "R"              # see docs/keys.md
 [prices]               # see workbench.prices
@@ -24,7 +26,7 @@ from workbench.atomic import replace_content
 from workbench.prices import Prices, read_prices
 from workbench.text import one_line
 
-_KNOWN = ("theme", "mouse", "all_votes", "max_judge_calls", "keys", "prices")
+_KNOWN = ("theme", "mouse", "all_votes", "max_judge_calls", "watch", "keys", "prices")
 _THEME_LINE = re.compile(r"""^([ \t]*theme[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*'|[^#\s]*)""", re.MULTILINE)
 _FIRST_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
@@ -39,6 +41,7 @@ class Settings:
     mouse: bool = True
     all_votes: bool = False
     max_judge_calls: int | None = None
+    watch_calls: int | None = None
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     prices: Prices = field(default_factory=Prices)
     faults: tuple[str, ...] = ()
@@ -69,6 +72,7 @@ def read_settings(file: Path | None = None) -> Settings:
         mouse=_typed(data, "mouse", bool, True, faults),
         all_votes=_typed(data, "all_votes", bool, False, faults),
         max_judge_calls=_count(data, "max_judge_calls", faults),
+        watch_calls=_watch(_typed(data, "watch", dict, {}, faults), faults),
         keys=_keys(_typed(data, "keys", dict, {}, faults), faults),
         prices=read_prices(_typed(data, "prices", dict, {}, faults), faults),
         faults=tuple(one_line(f"{file.name}: {fault}") for fault in faults),
@@ -113,6 +117,11 @@ def _count(data: Mapping[str, Any], name: str, faults: list[str]) -> int | None:
         return value
     faults.append(f"{name} must be a whole number from 0 up")
     return None
+
+
+def _watch(data: Mapping[str, Any], faults: list[str]) -> int | None:
+    faults += [f"unknown setting watch.{name}; there is watch.calls" for name in data if name != "calls"]
+    return _count(data, "calls", faults)
 
 
 def _keys(data: Mapping[str, Any], faults: list[str]) -> dict[str, tuple[str, ...]]:

@@ -81,7 +81,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", ".", "--isolation", "none"], "--isolation"),
         (["run", ".", "--max-judge-calls", "-1"], "--max-judge-calls"),
         (["run", ".", "--log_level", "LOUD"], "--log-level"),
-        (["run", ".", "--watch"], "--watch is not in this version"),
+        (["run", ".", "--watch", "--json", "x.json"], "--watch has no end"),
         (["run", ".", "--eval_storage_uri", "gs://bucket"], "--eval_storage_uri is not supported"),
         (["run", ".", "--eval-storage-uri=gs://bucket"], "--eval_storage_uri is not supported"),
         (["run", ".", "--junit", "-"], "--junit writes a file"),

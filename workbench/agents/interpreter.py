@@ -53,6 +53,18 @@ def choose_interpreter(
     return Interpreter(Path(sys.executable), "the workbench's own interpreter", _passed_over(broken))
 
 
+def installed(interpreter: Path) -> tuple[int, ...]:
+    """Changes when the interpreter is replaced, or a package is installed or removed: modification times."""
+    folders = sorted(interpreter.parent.parent.glob("lib/python*/*-packages"))
+    found = []
+    for path in (interpreter, *folders):
+        try:
+            found.append(path.stat().st_mtime_ns)
+        except OSError:
+            found.append(0)
+    return tuple(found)
+
+
 def _runnable(explicit: Path, environ: Mapping[str, str]) -> Path:
     path = explicit.expanduser()
     if path.is_dir():

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.owners import OwnersFileError, read_owners
+from workbench.agents.workspace import Workspace
 from workbench.cli.following import follow, nothing_to_run
 from workbench.cli.outputs import write_refusal_file
 from workbench.cli.refusal import Refused
@@ -14,7 +15,7 @@ from workbench.engine.options import UsageFaultError
 from workbench.engine.plan import Plan, make_plan
 from workbench.engine.recorder import Publish
 from workbench.engine.run import Run
-from workbench.engine.selection import open_selection, parse_words
+from workbench.engine.selection import Selection, open_selection, parse_words
 from workbench.history.journal import Journal
 from workbench.history.state_dir import state_dir
 from workbench.model.evalset import BrokenFileError, read_initial_session
@@ -41,17 +42,33 @@ def run(request: RunRequest) -> int:
 
 
 def _plan(request: RunRequest) -> Plan:
-    folder = Path.cwd()
-    selection = parse_words(request.words, folder=folder, agent=request.agent, case_ids=request.cases)
+    selection = selection_of(request)
+    return make_plan(open_request(request, selection), selection, request.options)
+
+
+def selection_of(request: RunRequest) -> Selection:
+    """What the words of the command line mean.
+
+    Raises:
+        UsageFaultError: one of them names nothing.
+    """
+    return parse_words(request.words, folder=Path.cwd(), agent=request.agent, case_ids=request.cases)
+
+
+def open_request(request: RunRequest, selection: Selection) -> Workspace:
+    """The workspace that holds what is asked for.
+
+    Raises:
+        UsageFaultError: a path is gone, or a file that goes with it cannot be read.
+    """
     session = _initial_session(request.initial_session_file)
-    workspace = open_selection(
+    return open_selection(
         selection,
-        folder=folder,
+        folder=Path.cwd(),
         config=request.config,
         kept_owners=_kept_owners(request.state_dir),
         initial_session=session,
     )
-    return make_plan(workspace, selection, request.options)
 
 
 def _kept_owners(state: Path | None) -> dict[str, str] | None:

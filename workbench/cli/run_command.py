@@ -46,6 +46,7 @@ class RunRequest:
     plain: bool = False
     detailed: bool = False
     state_dir: Path | None = None
+    watch: bool = False
 
 
 _FILE = click.Path(path_type=Path)
@@ -94,27 +95,29 @@ _FILE = click.Path(path_type=Path)
 @click.option("--all-votes", is_flag=True, help="Ask judges for all samples, not only until the verdict is certain.")
 @click.option("--no-cache", is_flag=True, help="Ask judges again, also what they have answered before.")
 @click.option("--fresh", is_flag=True, hidden=True)
-@click.option("--watch", is_flag=True, hidden=True)
+@click.option("--watch", is_flag=True, help="Goes on after the run: a save runs the cases that it can affect.")
 @click.option("--eval-storage-uri", hidden=True)
 @click.option("--enable-features", multiple=True, hidden=True)
 @click.option("--disable-features", multiple=True, hidden=True)
 def run_command(**values: Any) -> int:
     """Runs what the command line asks for; the exit code."""
-    _refuse_what_is_not_here(values.pop("watch"), values.pop("eval_storage_uri"))
+    _refuse_storage(values.pop("eval_storage_uri"))
     values.pop("fresh")  # No run is resumed yet, so that each of them is.
     _set_environment(values.pop("log_level"), values.pop("enable_features"), values.pop("disable_features"))
     values["use_cache"] = not values.pop("no_cache")
     options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
     request = RunRequest(**values, options=options)
     _check(request)
+    if request.watch:
+        from workbench.cli.watch_run import watch
+
+        return watch(request)
     from workbench.cli.headless import run
 
     return run(request)
 
 
-def _refuse_what_is_not_here(watch: bool, storage: str | None) -> None:
-    if watch:
-        raise Refused("--watch is not in this version", hint="Without it, `run` runs once and ends")
+def _refuse_storage(storage: str | None) -> None:
     if storage is not None:
         raise Refused(
             "--eval_storage_uri is not supported: evalsets are read from files, and runs are kept on this machine",
@@ -143,6 +146,11 @@ def _check(request: RunRequest) -> None:
         )
     if "" in request.words:
         raise Refused("one of the targets is empty", hint="An unset variable on the command line looks like that")
+    if request.watch and (request.json is not None or request.junit is not None):
+        raise Refused(
+            "--watch has no end at which a report could be written",
+            hint="Without it, `run` writes --json and --junit; runs of a watch are kept, and `score last` reads them",
+        )
     check_output_files(request.json, request.junit)
     check_state_dir(request.state_dir)
     check_python(request.options.python)

@@ -9,6 +9,7 @@ from typing import Literal
 
 from workbench.agents.child_process import Command
 from workbench.agents.discovery import AgentFolder
+from workbench.agents.interpreter import installed
 from workbench.agents.worker import WORKER_DIR
 from workbench.engine.scoring import Scorer
 from workbench.engine.zygote import Ready, Zygote
@@ -44,6 +45,8 @@ class Children:
         self.footprints: dict[Path, set[Path]] = {}
         """Folder of an agent → the project's files that it was seen to read, in all runs so far."""
         self._zygotes: dict[tuple[Path, bool], asyncio.Task[tuple[Zygote, Ready]]] = {}
+        self._installed: dict[tuple[Path, bool], tuple[int, ...]] = {}
+        """What was installed when a zygote was started, as `installed` tells it."""
 
     async def __aenter__(self) -> "Children":
         return self
@@ -65,7 +68,15 @@ class Children:
             NoWorkerError: the interpreter does not start, or ends before it is ready.
         """
         task = self._zygotes.get((interpreter, warm))
+        now = installed(interpreter)
+        if task is not None and task.done() and not _is_lost(task) and self._installed[interpreter, warm] != now:
+            zygote, _ = task.result()
+            if zygote.idle:
+                # What it has imported is not what is installed any more.
+                await zygote.process.close()
+                task = None
         if task is None or (task.done() and _is_lost(task)):
+            self._installed[interpreter, warm] = now
             command = worker_command("zygote", interpreter, folder, warm=warm)
             task = self._zygotes[interpreter, warm] = asyncio.create_task(self._start(command))
         zygote, ready = await asyncio.shield(task)

@@ -43,6 +43,11 @@ class Zygote:
         self.process.ended.add_done_callback(lambda ended: self._ended(ended.result()))
 
     @property
+    def idle(self) -> bool:
+        """Whether no process that it has forked is alive."""
+        return not self._forks
+
+    @property
     def failure(self) -> str:
         """How it ended, with the last thing it printed."""
         how = self.process.ended.result() if self.process.ended.done() else "does not answer"

@@ -29,7 +29,7 @@ class Estimate:
     def words(self, total: int) -> str:
         """`7 of 40 stale, about 35 calls`."""
         said = f"{self.cases:,} of {total:,} stale"
-        if self.known:
+        if self.calls:
             # Those that never ran cost what the others do.
             calls = round(self.calls * self.cases / self.known)
             said += f", about {calls:,} call{'' if calls == 1 else 's'}"

@@ -29,6 +29,8 @@ class Contents:
         changed = set()
         for path in paths:
             now = self._read(path)
+            if now == ABSENT and path not in self._hashes:
+                continue  # Came and went: a draft of an editor.
             if now is not None and self._hashes.get(path) != now:
                 self._hashes[path] = now
                 self._moment = None

@@ -24,8 +24,8 @@ _DEEPEST_KEPT = 20_000
 @dataclass(frozen=True)
 class Saved:
     """What a save (or several at once) means. `blocked` are cases whose agent cannot be imported now, `faults` why;
-    `trouble` why the folder cannot be read. `moment` are the files as they are now. `interpreters` says that the
-    packages or the environment that processes were started with are others."""
+    `trouble` why the folder cannot be read. `moment` are the files as they are now. `environments`: an
+    agent's `.env` says something else."""
 
     snapshot: Snapshot
     changed: frozenset[Path]
@@ -48,7 +48,6 @@ class Watcher:
         footprints: Footprints,
         *,
         screen_files: Iterable[Path] = (),
-        packages: Iterable[Path] = (),
         poll: bool | None = None,
     ) -> None:
         self.contents = Contents()
@@ -56,8 +55,6 @@ class Watcher:
         self._reopen = reopen
         self._footprints = footprints
         self._screen_files = frozenset(screen_files)
-        self._packages = frozenset(packages)
-        self._package_times = _times(self._packages)
         self._walked: frozenset[Path] = _folders_of(workspace)
         self._broken: dict[Path, SyntaxFault] = {}
         self.changes = Changes(workspace.root, self._folders, poll=poll)
@@ -86,14 +83,13 @@ class Watcher:
 
     def look(self, batch: Batch) -> Saved | None:
         """What a batch of changes means; None if no file is other than it was. Reads files: for a thread."""
-        packages = self._packages_changed()
         asked = self.contents.known() | batch.paths if batch.all_files else batch.paths
         folders = {path for path in asked if path.is_dir()}
         changed = self.contents.take(path for path in asked if path not in folders)
         if batch.all_files or folders or any(self.contents.hash(path) == ABSENT for path in changed):
             self._walked = _folders_of(self._snapshot.workspace)
         own = {path for path in changed if atomic.last_written(path) == self.contents.hash(path) != ABSENT}
-        if not (changed or folders or packages):
+        if not (changed or folders):
             return None
         old = self._snapshot
         try:
@@ -107,9 +103,6 @@ class Watcher:
         before = _without(old, new, own)
         footprints = self._footprints()
         found = impact(before, new, changed - own, footprints, screen_files=self._screen_files)
-        if packages:
-            for key in new.cases():
-                found.add(key, "run", "installed packages")
         broken = impact(new, new, set(self._broken), footprints) if self._broken else Impact()
         return Saved(
             new,
@@ -118,7 +111,7 @@ class Watcher:
             frozenset(broken.of("run")),
             tuple(self._broken.values()) if found.depths or set(self._broken) & changed else (),
             moment=self.contents.moment,
-            environments=packages or _environments_differ(old, new),
+            environments=_environments_differ(old, new),
         )
 
     def watched(self) -> dict[str, list[tuple[Path, str]]]:
@@ -173,12 +166,7 @@ class Watcher:
 
     def _folders(self) -> frozenset[Path]:
         known = {path.parent for path in self.contents.known()}
-        environments = set(self._snapshot.environments) | set(self._packages)
-        return self._walked | known | environments
-
-    def _packages_changed(self) -> bool:
-        before, self._package_times = self._package_times, _times(self._packages)
-        return before != self._package_times
+        return self._walked | known | set(self._snapshot.environments)
 
 
 def _folders_of(workspace: Workspace) -> frozenset[Path]:
@@ -189,16 +177,6 @@ def _folders_of(workspace: Workspace) -> frozenset[Path]:
         bases = {entry.file.parent for entry in workspace.evalsets}
         bases |= {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
     return frozenset(folder.path for base in bases if base.is_dir() for folder in Walk(base))
-
-
-def _times(folders: Iterable[Path]) -> dict[Path, int]:
-    found = {}
-    for folder in folders:
-        try:
-            found[folder] = folder.stat().st_mtime_ns
-        except OSError:
-            found[folder] = 0
-    return found
 
 
 def _without(old: Snapshot, new: Snapshot, own: Collection[Path]) -> Snapshot:

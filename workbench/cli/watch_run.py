@@ -1,0 +1,247 @@
+"""`run --watch`: a run, and then after each save the cases that it can affect, in plain lines, until Ctrl-C."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from workbench import config
+from workbench.agents.workspace import Workspace
+from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
+from workbench.cli.following import Followed
+from workbench.cli.headless import open_request, selection_of
+from workbench.cli.lines import label, notice_line
+from workbench.cli.plain_progress import PlainProgress
+from workbench.cli.run_command import RunRequest
+from workbench.cli.streams import has_failed, write_line
+from workbench.engine.children import Children
+from workbench.engine.options import UsageFaultError
+from workbench.engine.plan import Plan, make_plan
+from workbench.engine.run import Run
+from workbench.engine.selection import Selection
+from workbench.engine.watch.board import Board, Job
+from workbench.engine.watch.impact import few
+from workbench.engine.watch.snapshot import Key
+from workbench.engine.watch.watcher import Saved, Watcher
+from workbench.events import CaseRef, Event, Noticed, RunFinished, RunStarted
+from workbench.history.journal import Journal
+from workbench.history.state_dir import judge_cache_dir, state_dir
+from workbench.store import CaseRecord, CaseState, Store
+from workbench.text import one_line
+from workbench.ui.watching import Watching
+
+_STATES: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated")
+
+
+def watch(request: RunRequest) -> int:
+    """Runs what is asked for, then watches; ends when it is interrupted.
+
+    Raises:
+        UsageFaultError: the request cannot be carried out; nothing ran.
+    """
+    selection = selection_of(request)
+    workspace = open_request(request, selection)
+    plan = make_plan(workspace, selection, request.options)
+    return asyncio.run(_Session(request, selection, workspace, plan).run())
+
+
+class _Session:
+    """One life of `run --watch`."""
+
+    def __init__(self, request: RunRequest, selection: Selection, workspace: Workspace, plan: Plan) -> None:
+        self._request = request
+        self._plan = plan
+        self._state = state_dir(plan.root, request.state_dir)
+        self._store = Store()
+        self._progress = PlainProgress(self._store, sys.stdout, sys.stderr)
+        self._settings = config.read_settings()
+        self._children = Children()
+        self._watcher = Watcher(
+            workspace,
+            lambda: open_request(request, selection),
+            lambda: self._children.footprints,
+        )
+        named = bool(selection.case_ids) or any(target.case_ids for target in selection.targets)
+        armed = frozenset(Key(entry.ref.evalset_file, entry.ref.eval_id) for entry in plan.entries) if named else None
+        board = Board(armed, self._settings.watch_calls)
+        self._watching = Watching(self._store, self._watcher, board, request.options, self._settings.prices)
+        self._run: asyncio.Task[None] | None = None
+        self._current: Followed | None = None
+        self._wanted = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._signals = 0
+        self._before: dict[CaseRef, CaseRecord] = {}
+        self._restart = False
+
+    async def run(self) -> int:
+        """Runs until it is interrupted; the exit code."""
+        for fault in self._settings.faults:
+            self._say(f"warning: {fault}")
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, self._interrupt)
+        watching = asyncio.create_task(self._watch())
+        async with self._children:
+            with self._progress, self._keys():
+                self._begin_first()
+                while not self._ended.is_set() and not has_failed(sys.stdout):
+                    await self._step()
+                self._watcher.close()
+                await asyncio.gather(watching, return_exceptions=True)
+                if self._run is not None:
+                    await asyncio.gather(self._run, return_exceptions=True)
+        return INTERRUPTED if self._signals else UNDECIDED
+
+    def _begin_first(self) -> None:
+        journal = Journal.open(self._state, self._plan.run_id)
+        run = Run(self._plan, self._request.options, self._apply, self._children, journal, self._cache(journal))
+        self._execute(run, journal)
+
+    async def _step(self) -> None:
+        """Waits until there may be something to start, and starts it."""
+        await self._wanted.wait()
+        self._wanted.clear()
+        if self._run is not None and self._run.done():
+            self._run, self._current = None, None
+            await asyncio.to_thread(self._watcher.learn)
+        if self._run is not None or self._ended.is_set():
+            return
+        if self._restart:
+            self._restart = False
+            await self._children.restart()
+        start = self._watching.next(busy=False)
+        waiting = self._watching.board.waiting
+        if start is not None:
+            self._say(start.words)
+            self._begin(start.job)
+        elif waiting is not None:
+            cases = len(self._watcher.snapshot.cases())
+            way = "enter runs them" if sys.stdin.isatty() else "a terminal is needed to allow that"
+            limit = self._watching.board.limit
+            self._say(f"{waiting.words(cases)}; the limit is {limit} (watch.calls in the settings): {way}")
+
+    def _begin(self, job: Job) -> None:
+        self._watching.started(job)
+        try:
+            run, journal = self._watching.build(
+                job, self._apply, self._children, lambda run_id: Journal.open(self._state, run_id), self._cache
+            )
+        except UsageFaultError as fault:
+            self._watching.board.ended()
+            self._watching.board.drop(job.keys)
+            self._say(notice_line(Noticed("error", str(fault), fault.hint)))
+            return
+        self._execute(run, journal)
+
+    def _execute(self, run: Followed, journal: Journal) -> None:
+        async def whole() -> None:
+            try:
+                await run.execute()
+            finally:
+                journal.close()
+                self._wanted.set()
+
+        self._current = run
+        self._run = asyncio.create_task(whole())
+
+    def _cache(self, journal: Journal) -> Path | None:
+        return None if journal.path is None else judge_cache_dir(self._state)
+
+    # What happens
+
+    async def _watch(self) -> None:
+        try:
+            async for saved in self._watcher.saves():
+                self._take(saved)
+        except Exception as error:
+            self._say(notice_line(Noticed("error", f"the watch failed: {error!r}")))
+            self._ended.set()
+            self._wanted.set()
+            raise
+
+    def _take(self, saved: Saved) -> None:
+        if saved.trouble:
+            self._say(notice_line(Noticed("error", f"cannot be read: {saved.trouble}", "The last verdicts stay")))
+            return
+        self._restart = self._restart or saved.environments
+        for fault in saved.faults:
+            place = f"{one_line(self._name(fault.path))}:{fault.line}"
+            self._say(notice_line(Noticed("error", f"{place}: {fault.message}", "The last verdicts stay, as stale")))
+        for entry in saved.snapshot.workspace.evalsets:
+            if entry.file in saved.changed and entry.document.broken:
+                first = next(fault for fault in entry.document.faults if fault.severity == "error")
+                self._say(notice_line(Noticed("error", first.sentence(entry.relative))))
+        obsolete = self._watching.take(saved)
+        if obsolete and self._current is not None:
+            self._current.stop()
+            for ref in obsolete:
+                self._current.cancel(ref, kill=True)
+        if saved.impact.depths:
+            self._say(f"saved {one_line(few(map(self._name, sorted(saved.changed))))}")
+        self._wanted.set()
+
+    def _apply(self, event: Event) -> None:
+        if isinstance(event, RunStarted):
+            refs = [planned.case for planned in event.cases if planned.case in self._store.records]
+            self._before = {ref: self._store.records[ref] for ref in refs}
+        admitted = self._watching.admit(event)
+        if admitted is None:
+            return
+        self._store.apply(admitted)
+        if isinstance(admitted, RunFinished):
+            self._tell(admitted)
+
+    def _tell(self, event: RunFinished) -> None:
+        """What came of a run, and what is different now: regressions first."""
+        counts = self._store.counts()
+        said = ", ".join(f"{counts[state]} {state}" for state in _STATES if counts[state])
+        changed = [
+            (record, before)
+            for record in self._store.current_records()
+            if (before := self._before.get(record.ref)) is not None
+            and record.finished
+            and before.finished
+            and record.state != before.state
+        ]
+        changed.sort(key=lambda pair: pair[0].state == "passed")
+        for record, before in changed:
+            write_line(sys.stdout, f"CHANGED {label(record.ref)} {before.state} -> {record.state}")
+        self._say(f"{said or 'nothing'} in {event.duration_seconds:.2f} s; watching, Ctrl-C ends")
+
+    def _name(self, path: Path) -> str:
+        root = self._plan.root
+        return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
+    def _say(self, line: str) -> None:
+        self._progress.message(line)
+
+    # Keys and signals
+
+    @contextlib.contextmanager
+    def _keys(self) -> Iterator[None]:
+        """While it is entered, enter allows what costs too much."""
+        loop = asyncio.get_running_loop()
+        listening = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
+        if listening:
+            loop.add_reader(sys.stdin.fileno(), self._pressed)
+        try:
+            yield
+        finally:
+            if listening:
+                loop.remove_reader(sys.stdin.fileno())
+
+    def _pressed(self) -> None:
+        if not sys.stdin.readline():
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+            return
+        self._watching.board.allow()
+        self._wanted.set()
+
+    def _interrupt(self) -> None:
+        self._signals += 1
+        self._ended.set()
+        self._wanted.set()
+        if self._current is not None:
+            self._current.stop()
+            self._current.cancel(None, kill=self._signals > 1)

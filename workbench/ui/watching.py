@@ -1,0 +1,219 @@
+"""The watch as both front ends drive it: saves come in, runs go out, and what is stale is known in between.
+
+No widget and no thread: the screen and the plain lines call the same methods and apply the same events.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.engine.options import RunOptions
+from workbench.engine.watch.board import Board, Estimate, Job
+from workbench.engine.watch.contents import Moment
+from workbench.engine.watch.impact import Depth
+from workbench.engine.watch.snapshot import Key
+from workbench.engine.watch.watcher import Saved, Watcher
+from workbench.events import CaseFinished, CaseRef, Event, RunFinished, RunStarted
+from workbench.metrics.base import Scored
+from workbench.prices import Prices, case_cost, money, total
+from workbench.store import CaseRecord, Store
+from workbench.ui.transcripts import stored_case
+
+if TYPE_CHECKING:
+    from workbench.engine.children import Children
+    from workbench.engine.recorder import Publish
+    from workbench.engine.rescoring import Rescoring
+    from workbench.engine.run import Run
+    from workbench.history.journal import Journal
+
+DEPTH_WORDS: dict[Depth, str] = {
+    "run": "running the agent",
+    "score": "scoring what it said",
+    "decide": "deciding on what is stored",
+}
+
+
+@dataclass(frozen=True)
+class Start:
+    """What to start now, and what to say of it."""
+
+    job: Job
+    words: str
+
+
+class Watching:
+    """`store` is what the front end reads; events of a watched run go through `admit` on their way there."""
+
+    def __init__(
+        self, store: Store, watcher: Watcher, board: Board, options: RunOptions, prices: Prices | None = None
+    ) -> None:
+        self.store = store
+        self.watcher = watcher
+        self.board = board
+        self.moments: dict[Key, Moment] = {}
+        """The files as they were when a case's newest verdict was asked for."""
+        self._options = options
+        self._prices = prices or Prices()
+        self._obsolete: set[CaseRef] = set()
+        self._stopped = False
+        self._moment: Moment = watcher.contents.moment
+        self._left: dict[Key, int] = {}
+        self._before: dict[CaseRef, CaseRecord] = {}
+        self.restored: set[CaseRef] = set()
+        """Executions whose earlier record holds again, because nothing came of the newer one. Whoever shows them
+        empties this."""
+
+    # Saves
+
+    def take(self, saved: Saved) -> list[CaseRef]:
+        """Takes in a save; gives the executions that it made obsolete: they are to be cancelled, and no new ones of
+        that run started."""
+        obsolete = self.board.take(saved)
+        active = [record.ref for record in self.store.current_records() if not record.finished]
+        refs = [ref for ref in active if _key(ref) in obsolete]
+        self._obsolete.update(refs)
+        self._stopped = self._stopped or bool(refs)
+        self._restore(refs)
+        return refs
+
+    def next(self, busy: bool) -> Start | None:
+        """What to start now; None if there is nothing to be started, or something is going on (`busy`)."""
+        if busy:
+            return None
+        self.board.ended()
+        self._skip_what_was_never_run()
+        job = self.board.next_job(self._failing, self.estimate)
+        if job is None:
+            return None
+        total_cases = len(self.watcher.snapshot.cases())
+        words = f"{self.estimate(job.keys).words(total_cases)}: {DEPTH_WORDS[job.depth]}"
+        if job.depth == "decide":
+            words = f"{len(job.keys):,} of {total_cases:,} stale: {DEPTH_WORDS[job.depth]}"
+        return Start(job, words)
+
+    def started(self, job: Job) -> None:
+        """The front end starts it."""
+        self._moment = self.watcher.contents.moment
+        self.board.started(job.keys, job.depth)
+
+    def estimate(self, keys: Collection[Key]) -> Estimate:
+        """What these cases cost when they ran last."""
+        records = self._records(keys)
+        known = {_key(record.ref) for record in records if record.finished}
+        calls = sum(record.usage.model_calls + record.usage.judge_calls for record in records)
+        costs = [case_cost(record.metrics.values(), record.simulated, self._prices) for record in records]
+        cost = total(costs) if costs else None
+        return Estimate(len(keys), calls, len(known), money(cost, self._prices.currency) if cost else "")
+
+    def build(
+        self,
+        job: Job,
+        publish: "Publish",
+        children: "Children",
+        open_journal: "Callable[[str], Journal]",
+        cache: "Callable[[Journal], Path | None]",
+    ) -> "tuple[Run | Rescoring, Journal]":
+        """The run of a job.
+
+        Raises:
+            UsageFaultError: a config is wrong, or nothing of it is there any more.
+        """
+        from workbench.engine.rescoring import Rescoring
+        from workbench.engine.run import Run
+        from workbench.engine.watch.jobs import run_plan, scoring_plan
+
+        workspace = self.watcher.snapshot.workspace
+        if job.depth == "run":
+            plan = run_plan(workspace, job.keys, self._options)
+            journal = open_journal(plan.run_id)
+            return Run(plan, self._options, publish, children, journal, cache(journal)), journal
+        records = self._records(job.keys)
+        stored = [stored_case(record) for record in records]
+        verdicts = {record.ref: list(_scored(record)) for record in records}
+        used = ", ".join(dict.fromkeys(record.run_id for record in records))
+        scoring = scoring_plan(workspace, stored, verdicts, used, self._options)
+        journal = open_journal(scoring.run_id)
+        return Rescoring(scoring, self._options, publish, children, journal, cache(journal)), journal
+
+    # Events
+
+    def admit(self, event: Event) -> Event | None:
+        """The event as the store is to have it: none of an execution that a save made obsolete, and a run that was cut
+        short for a newer one was not interrupted by anybody."""
+        if isinstance(event, RunStarted):
+            self._obsolete.clear()
+            self._stopped = False
+            self._left = {}
+            refs = [planned.case for planned in event.cases if planned.case in self.store.records]
+            self._before = {ref: record for ref in refs if (record := self.store.records[ref]).finished}
+            for planned in event.cases:
+                key = _key(planned.case)
+                self._left[key] = self._left.get(key, 0) + 1
+            if not self.board.under_way:
+                # A run that the user started: it makes its cases as fresh as one of ours.
+                self._moment = self.watcher.contents.moment
+                depth: Depth = "score" if event.scored_from else "run"
+                self.board.fresh(dict.fromkeys(self._left, depth))
+        elif isinstance(event, RunFinished):
+            self.board.ended()
+            self._restore([record.ref for record in self.store.current_records() if not record.finished])
+            return replace(event, interrupted=event.interrupted and not self._stopped)
+        elif isinstance(event, CaseFinished):
+            return self._finished(event)
+        ref = getattr(event, "case", None)
+        return None if ref in self._obsolete else event
+
+    def _finished(self, event: CaseFinished) -> Event | None:
+        if event.case in self._obsolete:
+            return None
+        key = _key(event.case)
+        self._left[key] = self._left.get(key, 1) - 1
+        cancelled = event.error is not None and event.error.kind == "cancelled"
+        if self._left[key] == 0 and not cancelled and self.board.decided(key):
+            self.moments[key] = self._moment
+        return event
+
+    def _restore(self, refs: Iterable[CaseRef]) -> None:
+        """The last verdicts stay where no newer ones came."""
+        for ref in refs:
+            if ref in self._before:
+                self.store.records[ref] = self._before[ref]
+                self.restored.add(ref)
+
+    # Which cases
+
+    def stale(self) -> set[Key]:
+        """The cases whose last verdict was made with other files."""
+        return set(self.board.depths)
+
+    def _skip_what_was_never_run(self) -> None:
+        """A transcript that is not there cannot be scored again: such a case has no verdict that could be stale."""
+        scored = [key for key, depth in self.board.depths.items() if depth != "run"]
+        known = {_key(record.ref) for record in self._records(scored) if stored_case(record).why_incomplete() is None}
+        self.board.drop(key for key in scored if key not in known)
+
+    def _failing(self, key: Key) -> bool:
+        return any(record.state in ("failed", "error") for record in self._records([key]))
+
+    def _records(self, keys: Iterable[Key]) -> list[CaseRecord]:
+        if self._index_of != len(self.store.records):
+            self._index = {}
+            for ref in self.store.records:
+                self._index.setdefault(_key(ref), []).append(ref)
+            self._index_of = len(self.store.records)
+        return [self.store.records[ref] for key in keys for ref in self._index.get(key, ())]
+
+    _index_of = -1
+    _index: dict[Key, list[CaseRef]]
+
+
+def _key(ref: CaseRef) -> Key:
+    return Key(ref.evalset_file, ref.eval_id)
+
+
+def _scored(record: CaseRecord) -> Sequence[Scored]:
+    return [
+        Scored(result, tuple(turn.metrics[name] for turn in record.turns if name in turn.metrics))
+        for name, result in record.metrics.items()
+    ]
