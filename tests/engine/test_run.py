@@ -3,12 +3,14 @@
 import asyncio
 import itertools
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.engine.project import Outcome, Project, evalset, execute, turn
+from workbench.agents import channel
 from workbench.engine.children import Children
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import Plan
@@ -357,26 +359,25 @@ async def test_a_hundred_at_once(project: Project, children: Children) -> None:
     assert outcome.store.counts() == {"passed": 100}
 
 
-async def test_the_loop_stays_free(project: Project, children: Children) -> None:
-    """Fifteen megabytes of answer, and no tick of the loop is late by much."""
+async def test_a_large_answer_is_read_beside_the_loop(project: Project, children: Children) -> None:
+    """Fifteen megabytes of answer: they are decoded in a thread, so that the event loop need not."""
     project.agent(
         "def root_agent(message, session):\n"
         "    yield {'tool_call': {'name': 'find', 'args': {'ids': list(range(1_500_000))}}}\n"
         "    yield 'word ' * 100\n"
     )
     project.cases("large", tool_trajectory_avg_score=1.0)
-    latest = 0.0
+    decoded_in: dict[int, set[str]] = {}
+    real = channel._decode
 
-    async def tick() -> None:
-        nonlocal latest
-        loop = asyncio.get_running_loop()
-        while True:
-            before = loop.time()
-            await asyncio.sleep(0.01)
-            latest = max(latest, loop.time() - before)
+    def decode(payload: bytes) -> Any:
+        decoded_in.setdefault(len(payload) // 2**20, set()).add(threading.current_thread().name)
+        return real(payload)
 
-    ticking = asyncio.create_task(tick())
-    outcome = await execute(project.plan(), children)
-    ticking.cancel()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(channel, "_decode", decode)
+        outcome = await execute(project.plan(), children)
     assert outcome.states == {"large": "failed"}
-    assert latest < 1.0
+    assert max(decoded_in) >= 10
+    large = set().union(*(names for size, names in decoded_in.items() if size >= 1))
+    assert threading.main_thread().name not in large

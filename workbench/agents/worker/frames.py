@@ -76,7 +76,9 @@ def send(sock: socket.socket, message: Any, fds: Sequence[int] = ()) -> None:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
         sent = sock.sendmsg([data], rights)
         data = data[sent:]
-    sock.sendall(data)
+    if data:
+        # Not for nothing: even an empty send fails once the other side has taken the message and gone.
+        sock.sendall(data)
 
 
 class Channel:
