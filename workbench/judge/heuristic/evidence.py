@@ -14,13 +14,12 @@ from workbench.judge.heuristic.quantities import Known, Quantity, quantities, wi
 from workbench.judge.heuristic.sentences import sentences
 from workbench.judge.heuristic.words import content_words, plain
 
-_LEAF = re.compile(
-    r"\s*(?P<key>\"(?:[^\"\\]|\\.)*\")\s*:\s*(?P<value>.*?),?\s*$|\s*(?P<item>\"(?:[^\"\\]|\\.)*\"|[^\s,\[\]{}]+),?\s*$"
-)
+_LEAF = re.compile(r"(?P<key>\"(?:[^\"\\]|\\.)*\")\s*:\s*(?P<value>\S.*)|(?P<item>\"(?:[^\"\\]|\\.)*\"|[^\s,\[\]{}]+)")
 _DENIED_VALUES = frozenset(("false", "null", '"no"', '"none"', '"false"', '"aucun"', '"nein"', '"keine"', '"いいえ"'))
 _AFFIRMED_VALUES = frozenset(("true", '"yes"', '"true"', '"ja"', '"はい"'))
 _TOGETHER = 12
 """Passages that are looked at as one: a record, a paragraph or two."""
+_OPENINGS = frozenset(("{", "[", "{}", "[]"))
 _SHORT = 20
 """So short is a value that is a number; its key may be its unit: `"days": 9`."""
 _CANDIDATES = 40
@@ -111,14 +110,14 @@ def _passages(text: str) -> Iterable[Passage]:
             yield _passage(sentence, sentence)
         return
     for line in text.splitlines():
-        match = _LEAF.match(line)
-        if match is None or line.strip() in ("{", "}", "[", "]", "},", "],", "{},", "[],"):
+        line = line.strip().removesuffix(",")
+        match = _LEAF.fullmatch(line)
+        if match is None:
             continue
         key = _decoded(match["key"]) if match["key"] else ""
         value = match["value"] if match["key"] else match["item"]
-        if value in ("{", "["):
-            continue
-        yield from _leaf(line.strip().rstrip(","), key, value)
+        if value not in _OPENINGS:
+            yield from _leaf(line, key, value)
 
 
 def _leaf(quote: str, key: str, value: str) -> Iterable[Passage]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from workbench.judge.heuristic.units import (
@@ -82,6 +83,12 @@ _EDGE = r"(?![a-zà-ÿа-я])"
 
 def quantities(text: str) -> list[Quantity]:
     """All of a text, in no particular order; takes time in proportion to its length."""
+    return list(_quantities(text))
+
+
+@lru_cache(maxsize=16)
+def _quantities(text: str) -> tuple[Quantity, ...]:
+    """Kept for a little while: the rules look at the same few texts again and again."""
     text = plain(text)
     found: list[Quantity] = []
 
@@ -97,7 +104,7 @@ def quantities(text: str) -> list[Quantity]:
 
     for pattern, reader in _READERS:
         text = pattern.sub(take(reader), text)
-    return found
+    return tuple(found)
 
 
 def without_quantities(text: str) -> str:
@@ -185,7 +192,7 @@ def _measured(match: re.Match[str]) -> Quantity | None:
     else:
         word = match["word"]
         values = [NUMBER_WORDS.get(word, 1.0)]
-    at = next((n for n in range(len(UNITS)) if match[f"u{n}"]), None)
+    at = next(n for n in range(len(UNITS)) if match[f"u{n}"]) if match["unit"] else None
     if match["half"] and at is not None:
         values = [value + 0.5 for value in values]
     factor = MULTIPLIERS.get((match["multiplier"] or "").strip(), 1.0)
@@ -287,7 +294,7 @@ _READERS: list[tuple[re.Pattern[str], _Found]] = [
             rf"(?:(?<![\d])(?P<num>(?:(?<![^\s(:])-)?{_NUM})|(?P<han>{_HAN})(?={_HAN_COUNTERS})"
             rf"|(?<![^\W\d_])(?P<word>(?:{_COUNT}){_EDGE}|(?:{_ONE})(?=\s(?:{_ANY_UNIT}){_EDGE})))"
             rf"(?P<multiplier>\s?(?:{_MULTIPLIER}))?"
-            rf"(?:[\s-]?(?:{_UNIT}){_EDGE}(?P<half> and a half\b)?)?"
+            rf"(?:[\s-]?(?P<unit>{_UNIT}){_EDGE}(?P<half> and a half\b)?)?"
         ),
         _measured,
     ),
