@@ -3,6 +3,7 @@
 import inspect
 import json
 import random
+import sys
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from workbench.judge.answering import Answerer, JudgeCallError
 from workbench.judge.base import JudgeOptions, Question, QuestionKind
 from workbench.judge.heuristic import VERSION, Heuristic
+from workbench.judge.heuristic.judge import reply
 from workbench.metrics.judged.prompts import claims as claims_prompt
 from workbench.metrics.judged.prompts import final_response_match, rubrics, sentences, user_message
 from workbench.metrics.judged.rubric_reply import read_votes
@@ -40,9 +42,9 @@ async def ask(question: Question) -> Any:
 
 
 async def test_an_answer_is_compared_with_the_reference() -> None:
-    reply = await ask(final_response_match.question("How much?", "It is 12,50 €.", "12.50 EUR"))
-    assert reply["verdict"] == "valid"
-    assert set(reply) == set(final_response_match.SCHEMA["required"])
+    said = await ask(final_response_match.question("How much?", "It is 12,50 €.", "12.50 EUR"))
+    assert said["verdict"] == "valid"
+    assert set(said) == set(final_response_match.SCHEMA["required"])
 
 
 async def test_rubrics_are_read_by_the_criterion_and_what_no_rule_knows_is_unclear() -> None:
@@ -64,8 +66,8 @@ async def test_a_conversation_is_judged_by_all_its_answers_and_calls() -> None:
         {"user": "Hi", "events": [], "answer": {"author": "desk", "text": "Hello!"}},
         {"user": "Refund A-7", "events": events, "answer": {"author": "desk", "text": "Done."}},
     ]
-    reply = await ask(rubrics.question({**TURN, "rubrics": asked, "answer": None, "steps": [], "conversation": turns}))
-    assert [entry["verdict"] for entry in reply["verdicts"]] == ["yes", "no"]
+    said = await ask(rubrics.question({**TURN, "rubrics": asked, "answer": None, "steps": [], "conversation": turns}))
+    assert [entry["verdict"] for entry in said["verdicts"]] == ["yes", "no"]
 
 
 async def test_sentences_and_claims_follow_one_another() -> None:
@@ -173,10 +175,8 @@ async def test_sentences_stand_in_the_text_in_its_order(text: str) -> None:
             at = text.index(line.strip(), at)
 
 
-async def work(question: Question) -> int:
-    """Lines of this package's Python that run for a question: what grows with the work, and no clock."""
-    import sys
-
+def work(question: Question) -> int:
+    """Lines of Python that run for a question: what grows with the work, and no clock."""
     lines = 0
 
     def count(frame: Any, event: str, _: Any) -> Any:
@@ -186,7 +186,7 @@ async def work(question: Question) -> int:
 
     sys.settrace(count)
     try:
-        await Heuristic().answer(question, OPTIONS, 1)
+        reply(question)
     finally:
         sys.settrace(None)
     return lines
@@ -202,7 +202,7 @@ def long_text(sentences_in_it: int) -> str:
 
 
 @pytest.mark.parametrize("kind", ["final_response_match", "claims", "sentences", "user_message"])
-async def test_twice_the_text_is_about_twice_the_work(kind: str) -> None:
+def test_twice_the_text_is_about_twice_the_work(kind: str) -> None:
     def question(size: int) -> Question:
         text = long_text(size)
         if kind == "final_response_match":
@@ -214,7 +214,7 @@ async def test_twice_the_text_is_about_twice_the_work(kind: str) -> None:
             return sentences.question(text)
         return user_message.question({"conversation_plan": text}, [], text, "</finished>")
 
-    small, large = await work(question(120)), await work(question(480))
+    small, large = work(question(120)), work(question(480))
     assert large < 5 * small, (small, large)
 
 

@@ -1,5 +1,6 @@
 """The judge itself: each kind of question to its rules, and their findings as the JSON text that is expected."""
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -28,11 +29,17 @@ class Heuristic:
 
 
 async def answer(question: Question, options: JudgeOptions, sample: int) -> Answer:
-    """The reply to a question of any kind, in the JSON that its prompt asks for.
+    """The reply to a question of any kind, in the JSON that its prompt asks for. It is made in a thread, so that a
+    long text keeps nobody else waiting.
 
     Raises:
         JudgeCallError: it is asked to play a user, which rules cannot, or the question's data is not as documented.
     """
+    return Answer(await asyncio.to_thread(reply, question), model_version=VERSION)
+
+
+def reply(question: Question) -> str:
+    """As `answer`, at once."""
     rule = _RULES.get(question.kind)
     if rule is None:
         message = (
@@ -41,11 +48,10 @@ async def answer(question: Question, options: JudgeOptions, sample: int) -> Answ
         )
         raise JudgeCallError("unreadable", message)
     try:
-        reply = rule(question.data)
+        return json.dumps(rule(question.data), ensure_ascii=False)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         message = f"heuristic cannot read the data of a {question.kind!r} question: {type(error).__name__}: {error}"
         raise JudgeCallError("unreadable", message) from error
-    return Answer(json.dumps(reply, ensure_ascii=False), model_version=VERSION)
 
 
 def _match(data: Mapping[str, Any]) -> dict[str, Any]:

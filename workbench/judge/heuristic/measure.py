@@ -5,15 +5,14 @@ changed with a look at how it fares on those. An answer of `unclear`, and a list
 not right.
 """
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
 
-from workbench.judge.base import JudgeOptions, Question, QuestionKind
-from workbench.judge.heuristic.judge import answer
+from workbench.judge.base import Question, QuestionKind
+from workbench.judge.heuristic.judge import reply
 
 Half = Literal["tuned", "held_out"]
 
@@ -109,8 +108,8 @@ def _claims(kind: QuestionKind, items: list[dict[str, Any]]) -> Iterator[Item]:
 
 def _rubrics(kind: QuestionKind, items: list[dict[str, Any]]) -> Iterator[Item]:
     for number, item in enumerate(items):
-        reply = _ask(kind, data_of_rubrics(item))["verdicts"][0]
-        yield Item(kind, _half(number // 2), f"{item['rubric']} / {item['answer']}", item["verdict"], reply["verdict"])
+        given = _ask(kind, data_of_rubrics(item))["verdicts"][0]["verdict"]
+        yield Item(kind, _half(number // 2), f"{item['rubric']} / {item['answer']}", item["verdict"], given)
 
 
 def _sentences(kind: QuestionKind, items: list[dict[str, Any]]) -> Iterator[Item]:
@@ -130,8 +129,7 @@ def _half(number: int) -> Half:
 
 
 def _ask(kind: QuestionKind, data: Mapping[str, Any]) -> Any:
-    reply = asyncio.run(answer(Question(kind, "", None, data), JudgeOptions(model="heuristic"), 1))
-    return json.loads(reply.text or "")
+    return json.loads(reply(Question(kind, "", None, data)))
 
 
 def _read(kind: str) -> list[dict[str, Any]]:
