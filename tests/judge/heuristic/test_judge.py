@@ -30,6 +30,17 @@ TURN: dict[str, Any] = {
     "grounding": [],
     "conversation": None,
 }
+FIGURES = {
+    "rubrics": [{"id": "figures", "text": "Every figure in the answer comes from a tool result."}],
+    "answer": "5",
+}
+
+
+def _deep() -> Any:
+    value: Any = 1
+    for _ in range(200_000):
+        value = [value]
+    return value
 
 
 async def ask(question: Question) -> Any:
@@ -112,10 +123,18 @@ async def test_data_that_is_not_as_documented_is_a_fault_and_no_verdict() -> Non
         ("claims", {"sentences": ["It costs 5 €."], "context": [3]}),
         ("sentences", {"text": None}),
         ("user_message", {"history": ["x"]}),
+        ("rubrics", {**TURN, **FIGURES, "steps": [{"call": {"name": "deep", "args": _deep()}, "response": None}]}),
     ]
     for kind, data in broken:
         with pytest.raises(JudgeCallError, match="cannot read the data"):
             await Heuristic().answer(Question(kind, "", None, data), OPTIONS, 1)
+
+
+async def test_half_a_character_is_no_obstacle() -> None:
+    assert (await ask(Question("sentences", "", None, {"text": "So \ud800 it is. Yes."})))["sentences"] == [
+        "So \ud800 it is.",
+        "Yes.",
+    ]
 
 
 async def test_the_prompt_is_never_read() -> None:

@@ -49,7 +49,7 @@ def reply(question: Question) -> str:
         raise JudgeCallError("unreadable", message)
     try:
         return json.dumps(rule(question.data), ensure_ascii=False)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         message = f"heuristic cannot read the data of a {question.kind!r} question: {type(error).__name__}: {error}"
         raise JudgeCallError("unreadable", message) from error
 
