@@ -24,7 +24,7 @@ from workbench.engine.judge_calls import (
 )
 from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions
-from workbench.engine.plan import Plan, PlanEntry
+from workbench.engine.plan import AgentSetting, Plan, PlanEntry
 from workbench.engine.scenario_case import Obstacle, defaults_apply, obstacle, who_plays, without_rules
 from workbench.events import Noticed
 from workbench.judge.availability import FUNCTION, shown_or_none, who_judges
@@ -94,12 +94,20 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
 def _agents_without_key(plan: Plan, environments: Mapping[str, JudgeEnvironment]) -> Iterator[Noticed]:
     """Agents whose own Gemini models cannot be asked. Their sources are read only where that is so."""
     for name, setting in plan.agents.items():
-        values = environments[name].values
-        for model in _models_without_key(setting.agent, values):
-            try:
-                gemini_access(model, values)
-            except NotAvailableError as error:
-                yield Noticed("warning", f"{name}: its own model {error}", without_rules(error.hint))
+        yield from _without_key(setting, environments[name].values)
+
+
+def without_key(setting: AgentSetting) -> Iterator[Noticed]:
+    """Which of an agent's own Gemini models cannot be asked, and the line that would change that."""
+    yield from _without_key(setting, JudgeEnvironment(**judge_environment(setting)).values)
+
+
+def _without_key(setting: AgentSetting, values: Mapping[str, str]) -> Iterator[Noticed]:
+    for model in _models_without_key(setting.agent, values):
+        try:
+            gemini_access(model, values)
+        except NotAvailableError as error:
+            yield Noticed("warning", f"{setting.agent.name}: its own model {error}", without_rules(error.hint))
 
 
 def _models_without_key(agent: AgentFolder, values: Mapping[str, str]) -> list[str]:
@@ -235,7 +243,8 @@ class _Sight:
                 criterion, self._judge(criterion).samples, turns, item.rubrics, all_votes=self._options.all_votes
             )
             for criterion in _asking(item)
-            if isinstance(self._who(item.agent, criterion), JudgeIdentity)
+            # Rules are no call.
+            if isinstance(who := self._who(item.agent, criterion), JudgeIdentity) and who.kind != "heuristic"
         ]
         return total([*spans, simulator_calls(simulator) if scenario and self._played else Span()])
 

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.events import Event, Noticed, RunStarted
 from workbench.ui.draft import Draft
 from workbench.ui.run_thread import Build, Publish, Runnable
 
 if TYPE_CHECKING:
+    from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import Workspace
+    from workbench.engine.chat import Chat, ChatEvent
     from workbench.engine.children import Children
     from workbench.engine.selection import Selection
     from workbench.history.journal import Journal
@@ -84,6 +86,23 @@ class Engine:
             return Rescoring(plan, options, publish, self._children, journal, cache)
 
         return build
+
+    def chat(
+        self, agent: "AgentFolder", root: Path, session_input: dict[str, Any]
+    ) -> "Callable[[Callable[[ChatEvent], None]], Chat]":
+        """A conversation with an agent, beside runs."""
+
+        def make(publish: "Callable[[ChatEvent], None]") -> "Chat":
+            from workbench.engine.chat import Chat
+            from workbench.engine.children import Children
+            from workbench.engine.options import RunOptions
+            from workbench.engine.plan import agent_setting
+
+            if self._children is None:
+                self._children = Children()
+            return Chat(agent_setting(agent, root, RunOptions()), session_input, self._children, publish)
+
+        return make
 
     async def close(self) -> None:
         """Ends the children."""

@@ -62,10 +62,25 @@ class RunThread:
         self._closing: asyncio.Future[float]
         self._run: Runnable | None = None
         self._task: asyncio.Task[None] | None = None
+        self._others: set[asyncio.Task[None]] = set()
 
     def start(self, build: Build) -> None:
         """Builds a run and executes it, both in the thread. What `build` raises becomes `Refused`."""
         self._call(lambda: self._begin(build))
+
+    def also(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Has something done in the thread, beside what runs; if it fails, the next run will say why."""
+
+        async def quietly() -> None:
+            with contextlib.suppress(Exception):
+                await work()
+
+        def begin() -> None:
+            task = self._loop.create_task(quietly())
+            self._others.add(task)
+            task.add_done_callback(self._others.discard)
+
+        self._call(begin)
 
     def cancel(self, refs: list[CaseRef] | None, *, kill: bool = False) -> None:
         """Cancels (or kills) these cases; None: no new case starts, and all that run are cancelled."""
@@ -81,6 +96,10 @@ class RunThread:
                     self._run.cancel(ref, kill=kill)
 
         self._call(now)
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Calls a function in the thread, soon."""
+        self._call(function)
 
     def take(self) -> list[News]:
         """All news since the last call, oldest first."""
@@ -112,12 +131,16 @@ class RunThread:
         self._closing = self._loop.create_future()
         self._ready.set()
         timeout = await self._closing
+        for task in self._others:
+            task.cancel()
         if self._run is not None:
             self._run.stop()
             self._run.cancel(None, kill=True)
         if self._task is not None:
             await asyncio.wait([self._task], timeout=timeout)
             self._task.cancel()
+        if self._others:
+            await asyncio.wait(self._others, timeout=timeout)
         if self._at_end is not None:
             # What does not end in time dies with us: it holds the other end of a pipe.
             with contextlib.suppress(TimeoutError):

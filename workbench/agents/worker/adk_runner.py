@@ -90,6 +90,12 @@ class AdkConversation(Conversation):
         details = self._recorder.app_details(turn.invocation_id, turn.authors)
         return FinishedTurn(turn.invocation(details, durations), turn.note)
 
+    async def state(self) -> Any:
+        """As the session service has it, with what belongs to the user and the app."""
+        session = self._session
+        names = {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}
+        return dict((await self._runner.session_service.get_session(**names)).state)
+
     @property
     def usage(self) -> Usage:
         """The recorder counts agents used as tools too; the events also count what an app's plugin answered itself."""

@@ -122,7 +122,7 @@ class Case:
             if not self._channel.fill(wait=False):
                 return
             if not self._channel.pending:
-                await _readable(self._channel)
+                await readable(self._channel)
 
     async def _tear_down(self) -> List[str]:
         """Closes what the conversation holds; what went wrong with that, in words."""
@@ -157,7 +157,8 @@ class Case:
             self._sending = False
 
 
-async def _readable(channel: Channel) -> None:
+async def readable(channel: Channel) -> None:
+    """Returns when there is something to read."""
     loop = asyncio.get_running_loop()
     arrived = asyncio.Event()
     loop.add_reader(channel.fileno(), arrived.set)
@@ -167,9 +168,18 @@ async def _readable(channel: Channel) -> None:
         loop.remove_reader(channel.fileno())
 
 
+def case_of(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded, *, shared: bool) -> Case:
+    """The case of a spec, or the conversation with somebody who types."""
+    if spec.get("chat"):
+        from .chat import Chat
+
+        return Chat(sock, spec, loaded, shared=shared)
+    return Case(sock, spec, loaded, shared=shared)
+
+
 def run_forked(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded) -> None:
     """Runs a case in a process that is its own."""
-    case = Case(sock, spec, loaded, shared=False)
+    case = case_of(sock, spec, loaded, shared=False)
 
     def on_terminate(number: int, frame: Any) -> None:
         case.stopped(stack_of_this_process(frame))

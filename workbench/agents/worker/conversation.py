@@ -37,6 +37,10 @@ class Conversation(abc.ABC):
         Raises whatever the agent raises.
         """
 
+    @abc.abstractmethod
+    async def state(self) -> Any:
+        """What the session remembers now: the agent's own objects, not to be changed."""
+
     @property
     @abc.abstractmethod
     def usage(self) -> Usage:

@@ -62,6 +62,9 @@ class PythonConversation(Conversation):
         self._session = Session(session_input or {}, loaded.name)
         self._usage = Usage()
 
+    async def state(self) -> Any:
+        return self._session.state
+
     @property
     def usage(self) -> Usage:
         return self._usage

@@ -11,7 +11,7 @@ import os
 import socket
 from typing import Any, Dict, Set
 
-from .case import Case, refuse
+from .case import Case, case_of, refuse
 from .frames import Channel
 from .loading import Loaded
 from .output import use_output
@@ -86,7 +86,7 @@ class SharedCases:
             self._tell_exited(number)
             return
         self._channel.send({"op": "started", "id": number, "pid": os.getpid()})
-        case = Case(sock, command["case"], self._loaded, shared=True)
+        case = case_of(sock, command["case"], self._loaded, shared=True)
         task = asyncio.get_running_loop().create_task(_run(case, stdout, stderr))
         self._running[number], self._cases[number] = task, case
         task.add_done_callback(lambda _: self._ended(number))
