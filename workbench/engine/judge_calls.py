@@ -58,8 +58,7 @@ def criterion_calls(
     criterion: Criterion, samples: int, turns: Span, rubrics: Sequence[dict[str, Any]], *, all_votes: bool
 ) -> Span:
     """How often judges are asked for one criterion of one case with so many `turns`, up to `samples` times a question;
-    `rubrics` are all that stand in
-    the case and its turns."""
+    `rubrics` are all that stand in the case and its turns."""
     info = known()[criterion.name]
     if info.needs_service:
         return turns

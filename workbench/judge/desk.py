@@ -10,7 +10,7 @@ from typing import Any
 from workbench.agents.functions import Functions
 from workbench.judge.answering import Answer, Rating
 from workbench.judge.attempts import Outcome, Road, ask_until_answered
-from workbench.judge.availability import who_judges
+from workbench.judge.availability import HEURISTIC, who_judges
 from workbench.judge.base import JudgeFault, JudgeIdentity, JudgeOptions, Question, Reply
 from workbench.judge.cache import Cache
 from workbench.judge.environment import JudgeEnvironment
@@ -153,7 +153,8 @@ class DeskJudge:
 
         async def fresh() -> Reply:
             await self._answerer.ready()
-            outcome = await ask_until_answered(attempt, _is_nothing, self._road, bench.begin)
+            begin = _costs_nothing if self._identity.kind == HEURISTIC else bench.begin
+            outcome = await ask_until_answered(attempt, _is_nothing, self._road, begin)
             bench.spent(outcome.value, outcome.seconds)
             return _reply(outcome)
 
@@ -208,6 +209,10 @@ class DeskService:
             return rated
         bench.tally.cached += 1
         return {**rated, "seconds": 0.0, "cached": True}
+
+
+def _costs_nothing() -> None:
+    """Rules are no call: they are asked without limit, and what judges cost does not count them."""
 
 
 def _sendable(question: Question) -> Question:
