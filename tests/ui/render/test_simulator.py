@@ -117,7 +117,7 @@ def test_a_question_that_brought_no_message_is_there_too(texts: Texts) -> None:
     record = replace(record, simulated=[*left, failed], error=error, state="error")
     lines = lines_of(record, texts)
     assert any("the simulated user said nothing" in line for line in lines)
-    assert "▸ question" in lines[-1] or any("▸ question" in line for line in lines[-3:])
+    assert any("▸ question" in line for line in lines[-5:])
     opened = build(Subject(record), View(76, opened=frozenset(["simulated/end"])))
     last = opened.items[-1]
     assert last.key == "simulated/end"
@@ -135,3 +135,8 @@ def test_a_long_setting_is_unfolded_by_itself(texts: Texts) -> None:
     whole = build(Subject(record), View(60, opened=frozenset(["simulated/setting"])))
     assert not any("more lines" in line for line in texts(whole.lines))
     assert len(whole.lines) > len(brief.lines) + 5
+
+
+def test_who_speaks_for_the_user_is_named_with_what_answered(texts: Texts) -> None:
+    lines = lines_of(played(scenario_events()), texts, 120)
+    assert any("▸ question · gemini-2.5-flash · answered by gemini-2.5-flash-SCRIPTED" in line for line in lines)

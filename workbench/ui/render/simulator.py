@@ -8,8 +8,18 @@ from workbench.events import MetricResult
 from workbench.store import CaseRecord, Turn
 from workbench.text import one_line, plain
 from workbench.ui.render.document import Aside, Document, Subject, Target
-from workbench.ui.render.judge_words import cost_words, criterion_head, mark, verdict_mark, vote_words
-from workbench.ui.render.judged import USER_QUALITY, count, is_split, mapping, objects, question_key, said, words
+from workbench.ui.render.judge_words import cost_words, criterion_head, mark, verdict_mark, vote_words, who
+from workbench.ui.render.judged import (
+    USER_QUALITY,
+    count,
+    is_split,
+    mapping,
+    objects,
+    question_key,
+    said,
+    versions,
+    words,
+)
 from workbench.ui.render.lines import Line, Segment, flow, fold, hang, joined, rule, wrap
 from workbench.ui.render.replies import question_lines
 from workbench.ui.render.rows import View, label, part, remark, under
@@ -177,11 +187,11 @@ def _message(
 
 def _asked(question: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
     """Who spoke for the user, and what that took; the question and its replies once they are asked for."""
-    model = one_line(words(mapping(question.get("judge")).get("model")), limit=100)
     if opened:
         yield from question_lines(question, True, view)
     else:
-        told: list[Line] = [(Segment("▸ question", "fold"),), (Segment(model, "muted"),), *cost_words([question])]
+        speaker = who(mapping(question.get("judge")), versions([question]))
+        told: list[Line] = [(Segment("▸ question", "fold"),), *speaker, *cost_words([question])]
         yield from hang([], flow(told, max(view.width - 9, 10)), 8)
 
 
