@@ -37,6 +37,14 @@ CONTRACT = {
     "jump": "'",
     "maximise": "z",
     "hide_tree": "b",
+    "edit": "e",
+    "edit_outside": "E",
+    "new_case": "+",
+    "duplicate": "d",
+    "delete": "D",
+    "move_cases": "m",
+    "undo": "u",
+    "redo": "U",
 }
 
 

@@ -1,15 +1,16 @@
 """What an evalset file becomes by an edit of its cases, checked before it is written."""
 
+import copy
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from workbench.authoring.spelling import is_camel, key_in
+from workbench.authoring.case_edit import Fresh, free_name, fresh_id
+from workbench.authoring.spelling import is_camel, key_in, put
 from workbench.model.breaches import Breach
 from workbench.model.evalset_edit import EvalsetText, NewCase, Order
 from workbench.model.places import json_path
-
-ID_KEYS = ("evalId", "eval_id")
 
 
 class RejectedError(ValueError):
@@ -67,9 +68,31 @@ class EvalsetFile:
         order[place:place] = [NewCase(case) for case in cases]
         return self._text.with_order(order)
 
+    def with_copies(self, numbers: Collection[int], fresh: Fresh = fresh_id) -> tuple[bytes, list[str]]:
+        """With each of those cases once more right after it, under a free name and with turns of their own; and those
+        names.
+
+        Raises:
+            EditError: as `changed`.
+        """
+        taken = set(self.ids)
+        names: list[str] = []
+        order: list[int | NewCase] = []
+        for number, eval_id in enumerate(self.ids):
+            order.append(number)
+            if number in numbers:
+                names.append(free_name(eval_id or "case", taken))
+                taken.add(names[-1])
+                order.append(NewCase(copied(self.case(number), names[-1], fresh)))
+        return self._text.with_order(order), names
+
     def without(self, numbers: Collection[int]) -> bytes:
         """Without those cases."""
         order: Order = [number for number in range(len(self.ids)) if number not in set(numbers)]
+        return self._text.with_order(order)
+
+    def reordered(self, order: Order) -> bytes:
+        """With these cases in this order."""
         return self._text.with_order(order)
 
     def frame(self) -> dict[str, Any]:
@@ -111,6 +134,35 @@ class EvalsetFile:
             raise RejectedError(new)
 
 
+def copied(case: Any, eval_id: str, fresh: Fresh = fresh_id) -> Any:
+    """A case under another name, its turns with ids of their own where they had some."""
+    twin = copy.deepcopy(case)
+    if not isinstance(twin, dict):
+        return twin
+    put(twin, "eval_id", eval_id, camel=is_camel(twin))
+    turns = twin.get("conversation")
+    for turn in turns if isinstance(turns, list) else ():
+        if isinstance(turn, dict) and key_in(turn, "invocation_id") is not None:
+            put(turn, "invocation_id", fresh(), camel=False)
+    return twin
+
+
+def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> tuple[bytes, bytes]:
+    """What two files become where those cases of the one go to the end of the other.
+
+    Raises:
+        RejectedError: one of them is in the other already; nothing is lost.
+        EditError: as `EvalsetFile.changed`.
+    """
+    cases = [source.case(number) for number in numbers]
+    taken = set(target.ids) & {id_of(case) for case in cases}
+    if taken:
+        names = ", ".join(sorted(taken)[:3])
+        raise RejectedError([Breach((), f"a case with the id {names} is there already: rename one of them first")])
+    order: list[int | NewCase] = [*range(len(target.ids)), *map(NewCase, cases)]
+    return source.without(numbers), target.reordered(order)
+
+
 def id_of(case: Any) -> str:
     """The id of a case, "" if it has none."""
     key = key_in(case, "eval_id") if isinstance(case, dict) else None
@@ -125,6 +177,18 @@ def errors_of(case: Any) -> list[Breach]:
 
     _, breaches = validate_case(json.dumps(case).encode("ascii"))
     return [breach for breach in breaches if breach.severity == "error"]
+
+
+_ADK_NAME = re.compile(r"[a-zA-Z0-9_]+")
+
+
+def name_fault(eval_set_id: str) -> str:
+    """What ADK's own saver would not take in the id of an evalset; "" if it takes it."""
+    if not eval_set_id:
+        return "an evalset needs a name"
+    if not _ADK_NAME.fullmatch(eval_set_id):
+        return "letters, digits and _ only: ADK saves no evalset of another name"
+    return ""
 
 
 def new_evalset(eval_set_id: str) -> bytes:

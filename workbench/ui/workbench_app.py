@@ -25,7 +25,8 @@ MakeBuild = Callable[[Targets, int], Build]
 
 
 class WorkbenchApp(App[int], inherit_bindings=False):
-    """`theme` is the one to start with; `faults` are sentences to show once. `build` replaces the engine in tests."""
+    """`theme` is the one to start with; `faults` are sentences to show once. `build` replaces the engine in
+    tests. `watch`: the watch is armed once the folder is read."""
 
     CSS_PATH = "workbench.tcss"
     TITLE = "agent-workbench"
@@ -41,20 +42,22 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         *,
         faults: Sequence[str] = (),
         build: MakeBuild | None = None,
+        watch: bool = False,
     ) -> None:
         super().__init__()
         self.session = session
         self.animation_level = "none"
         self._settings, self._themes, self._faults = settings, themes, faults
-        self._engine = Engine(all_votes=settings.all_votes, max_judge_calls=settings.max_judge_calls)
+        self._engine = Engine(all_votes=settings.all_votes, max_judge_calls=settings.max_judge_calls, settings=settings)
         self._keys = keymap(settings.keys)
         self._kept = theme.name
+        self._watch = watch
         self._end_signals: Callable[[], None] = lambda: None
         self.register_theme(theme)
         self.theme = theme.name
         self._read = {theme.name}
         host = Host(themes.names, self.preview_theme, self.keep_theme, self._write, self._keys.faults)
-        self.main = MainScreen(session, self._keys.keys, build or self._build, host, self._run_thread, self._rescore)
+        self.main = MainScreen(session, self._keys.keys, build or self._build, host, self._run_thread, self._rescore, self._engine)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults(self.current_theme)
@@ -80,7 +83,10 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self.run_worker(self._read_first(), group="read")
 
     async def _read_first(self) -> None:
-        await self.main.read_again()
+        if await self.main.read_again():
+            if self._watch:
+                self.main.arm()
+            await self.main.offer_interrupted()
 
     def _told_to_end(self, number: int) -> None:
         self.runs.close(timeout=1.0)

@@ -69,11 +69,7 @@ class EditActions(OutsideActions):
 
         entry = self.session.entry(row.evalset)
         if entry.document.format != "current":
-            self.notify(
-                "it is in an old format: “migrate the evalset” in the palette makes one of today's schema of it",
-                timeout=8,
-                markup=False,
-            )
+            self.say_old_format()
             return None
         try:
             if row.case < 0:

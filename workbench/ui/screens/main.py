@@ -1,7 +1,7 @@
 """The main screen: the shell with all its keys."""
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 
@@ -9,16 +9,22 @@ from workbench.ui.host import Host
 from workbench.ui.keys import bindings_of
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Build, RunThread
-from workbench.ui.screens.edit_actions import EditActions
+from workbench.ui.screens.file_actions import FileActions
 from workbench.ui.screens.general_actions import GeneralActions
 from workbench.ui.screens.run_actions import Targets
 from workbench.ui.screens.tree_actions import TreeActions
+from workbench.ui.screens.watch_actions import WatchActions
 from workbench.ui.session import Session
 
+if TYPE_CHECKING:
+    from workbench.engine.watch.board import Job
+    from workbench.ui.engine_run import Engine
+    from workbench.ui.watching import Watching
 
-class MainScreen(TreeActions, EditActions, GeneralActions):
-    """`build` makes a run of cases, `rescoring` one that only scores them again (asking judges anew if told so), `runs`
-    the thread it is executed in (given what wakes the screen)."""
+
+class MainScreen(TreeActions, FileActions, WatchActions, GeneralActions):
+    """`build` makes a run of cases, `rescoring` one that only scores them again (asking judges anew if told so), `engine`
+    what the watch needs of it, `runs` the thread it is executed in (given what wakes the screen)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("main")]
 
@@ -30,10 +36,12 @@ class MainScreen(TreeActions, EditActions, GeneralActions):
         host: Host,
         runs: Callable[[Callable[[], None]], RunThread] = RunThread,
         rescoring: Callable[[Targets, bool], Build] | None = None,
+        engine: "Engine | None" = None,
     ) -> None:
         super().__init__(session, keys)
         self._build = build
         self._rescoring = rescoring
+        self._engine = engine
         self.host = host
         self.pace = Pace()
         self.runs = runs(self._wake)
@@ -44,6 +52,22 @@ class MainScreen(TreeActions, EditActions, GeneralActions):
     def build_rescoring(self, targets: Targets, *, fresh: bool) -> Build:
         assert self._rescoring is not None
         return self._rescoring(targets, fresh)
+
+    def make_watching(self, marked: set[tuple[int, int]]) -> "Watching":
+        assert self._engine is not None
+        return self._engine.watch(self.session, marked)
+
+    def build_watched(self, watching: "Watching", job: "Job") -> Build:
+        assert self._engine is not None
+        return self._engine.watched(watching, job, self.session.state_dir)
+
+    def warm_up(self) -> None:
+        if self._engine is not None and self.session.workspace is not None:
+            self.runs.also(self._engine.warm(self.session.workspace))
+
+    def renew(self) -> None:
+        if self._engine is not None:
+            self._engine.renew()
 
     def _wake(self) -> None:
         """From the run's thread: posting a message is what may be done from there."""

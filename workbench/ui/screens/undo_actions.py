@@ -1,6 +1,7 @@
 """Undo and redo, and showing files as they are after an edit."""
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,3 +106,15 @@ class UndoActions(FolderActions):
         from workbench.ui.editing.wording import in_words
 
         self.notify(in_words(error), severity="error", timeout=10, markup=False)
+
+    def say_old_format(self) -> None:
+        """Why a file of an old format is not changed, and the way out."""
+        words = "it is in an old format: “migrate the evalset” in the palette makes one of today's schema of it"
+        self.notify(words, timeout=8, markup=False)
+
+    def entries_of(self, pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
+        """Cases by their evalset."""
+        found: dict[int, list[int]] = {}
+        for evalset, case in sorted(pairs):
+            found.setdefault(evalset, []).append(case)
+        return found

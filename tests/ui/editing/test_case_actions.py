@@ -1,0 +1,172 @@
+"""Whole cases and files under a pilot: new, duplicate, delete, move, rename; marked ones at once; undo."""
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
+from workbench.model.evalset import open_evalset
+from workbench.ui.editing.editor import EditorScreen
+from workbench.ui.editing.name import NameScreen
+from workbench.ui.screens.pick import PickScreen
+
+
+def files_of(screen: Screen) -> list[Path]:
+    return [entry.file for entry in screen.workspace.evalsets]
+
+
+def ids_in(file: Path) -> list[str]:
+    return [case.eval_id for case in open_evalset(file).cases]
+
+
+def notices(screen: Screen) -> str:
+    return " ".join(str(notice.message) for notice in screen.app._notifications)
+
+
+async def test_a_case_is_duplicated_and_deleted_and_both_are_undone(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        file = files_of(screen)[0]
+        before = file.read_bytes()
+        await pilot.press("j", "j", "j", "d")
+        await screen.until(pilot, lambda: screen.row == "on_time_2")
+        assert ids_in(file)[:2] == ["on_time", "on_time_2"]
+        turns = [case["conversation"][0] for case in json.loads(file.read_bytes())["eval_cases"]]
+        assert turns[0]["invocation_id"] != turns[1]["invocation_id"]
+        assert open_evalset(file).check() == ()
+        await pilot.press("D")
+        await screen.until(pilot, lambda: "done: delete on_time_2" in screen.text)
+        assert screen.row == "late_parcel"
+        assert file.read_bytes() == before
+        await pilot.press("u")
+        await screen.until(pilot, lambda: "undone: delete on_time_2" in screen.text)
+        assert "on_time_2" in ids_in(file)
+        await pilot.press("u")
+        await screen.until(pilot, lambda: "undone: duplicate as on_time_2" in screen.text)
+        assert file.read_bytes() == before
+
+
+async def test_several_are_deleted_only_after_a_question_and_come_back_at_once(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        first, second = files_of(screen)[:2]
+        before = first.read_bytes(), second.read_bytes()
+        await pilot.press("j", "j", "j", "space", "j", "j", "j", "j", "space", "D")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+        assert "delete 2 cases?" in screen.text
+        await pilot.press("down", "enter")
+        await pilot.pause()
+        assert (first.read_bytes(), second.read_bytes()) == before
+        await pilot.press("D")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "done: delete" in screen.text)
+        assert "on_time" not in ids_in(first)
+        assert len(ids_in(second)) == 1
+        await pilot.press("u")
+        await screen.until(pilot, lambda: "undone: delete" in screen.text)
+        assert (first.read_bytes(), second.read_bytes()) == before
+
+
+async def test_a_new_case_is_named_and_typed_into(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        file = files_of(screen)[0]
+        await pilot.press("j", "j", "j", "+")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, NameScreen))
+        await pilot.press(*"late_parcel", "enter")
+        await screen.until(pilot, lambda: "late_parcel is in this file already" in screen.text)
+        await pilot.press("_", "2", "enter")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, EditorScreen) and "ctrl+o" in screen.text)
+        await pilot.press(*"Hello", "ctrl+o")
+        await screen.until(pilot, lambda: "saved:" in screen.text)
+        assert ids_in(file)[:3] == ["on_time", "late_parcel_2", "late_parcel"]
+        case = open_evalset(file).case(1)
+        assert case.turns is not None
+        assert case.turns[0]["user_content"]["parts"] == [{"text": "Hello"}]
+        assert case.session_input == {"app_name": "x", "user_id": "u", "state": {}}
+
+
+async def test_a_case_moves_to_another_evalset(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        first, second = files_of(screen)[:2]
+        before = first.read_bytes(), second.read_bytes()
+        await pilot.press("j", "j", "j", "m")
+        await screen.until(pilot, lambda: "move 1 case to" in screen.text)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "done: move on_time" in screen.text)
+        assert "on_time" not in ids_in(first)
+        assert ids_in(second)[-1] == "on_time"
+        assert screen.row == "on_time"
+        await pilot.press("u")
+        await screen.until(pilot, lambda: "undone: move on_time" in screen.text)
+        assert (first.read_bytes(), second.read_bytes()) == before
+
+
+async def test_a_case_does_not_move_where_its_id_is_taken(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace({"desk": {"one": ["same"], "two": ["same"]}}))
+    async with screen.open((120, 40)) as pilot:
+        await pilot.press("j", "j", "j", "m")
+        await screen.until(pilot, lambda: "move 1 case to" in screen.text)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "is there already" in notices(screen))
+        assert [ids_in(file) for file in files_of(screen)] == [["same"], ["same"]]
+
+
+async def test_a_case_is_renamed_and_keeps_the_cursor(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        await pilot.press("j", "j", "j")
+        await screen.main.run_action("rename")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, NameScreen))
+        await pilot.press(*"punctual", "enter")
+        await screen.until(pilot, lambda: screen.row == "punctual")
+        assert ids_in(files_of(screen)[0])[0] == "punctual"
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EACCES, "you may not write there"),
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EROFS, "the file system is read-only"),
+    ],
+)
+async def test_what_cannot_be_written_is_said_and_harms_nothing(
+    open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch, number: int, words: str
+) -> None:
+    screen = open_screen()
+
+    def fail(file: Path, content: bytes) -> None:
+        raise OSError(number, os.strerror(number), str(file))
+
+    monkeypatch.setattr("workbench.authoring.saving.replace_content", fail)
+    async with screen.open((120, 40)) as pilot:
+        file = files_of(screen)[0]
+        before = file.read_bytes()
+        await pilot.press("j", "j", "j", "D")
+        await screen.until(pilot, lambda: words in notices(screen))
+        assert file.read_bytes() == before
+        assert screen.row == "on_time"
+        await pilot.press("u")
+        await screen.until(pilot, lambda: "there is nothing to undo" in screen.text)
+
+
+async def test_a_file_that_changed_on_the_disk_is_read_again_before_its_cases_are_touched(
+    open_screen: OpenScreen,
+) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        file = files_of(screen)[0]
+        theirs = file.read_bytes().replace(b"late_parcel", b"very_late")
+        file.write_bytes(theirs)
+        await pilot.press("j", "j", "j", "D")
+        await screen.until(pilot, lambda: "has changed on the disk" in screen.text)
+        assert file.read_bytes() == theirs
+        assert "very_late" in screen.text

@@ -1,0 +1,49 @@
+"""A question with a name for an answer."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from workbench.text import one_line
+from workbench.ui.widgets.plain_input import PlainInput
+
+
+class NameScreen(ModalScreen[str | None]):
+    """Ends with a name for which `fault` has nothing to say, None if it was left. `question` is safe text; `proposed`
+    stands in the field at first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave")]
+
+    def __init__(self, question: str, fault: Callable[[str], str], proposed: str = "", ways: str = "") -> None:
+        super().__init__()
+        self._question, self._fault, self._proposed = question, fault, proposed
+        self._ways = ways or "enter takes it, esc leaves"
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -small") as dialog:
+            dialog.border_title = Content(self._question)
+            yield PlainInput(self._proposed)
+            yield Static(self._ways, classes="help", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(PlainInput).select_all()
+
+    def on_input_changed(self) -> None:
+        self.query_one(".help", Static).update(Content(self._ways))
+
+    def on_input_submitted(self) -> None:
+        name = self.query_one(PlainInput).value.strip()
+        fault = self._fault(name)
+        if fault:
+            self.query_one(".help", Static).update(Content(one_line(fault)))
+        else:
+            self.dismiss(name)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
