@@ -35,9 +35,9 @@ def test_help_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_of("--help") == 0
     text = capsys.readouterr().out
     assert text.startswith("Usage: agent-workbench [PATH]")
-    for part in ("--theme", "--no-mouse", "--version", "run (eval)", "check", "migrate", "./run", "config.toml"):
+    for part in ("--theme", "--no-mouse", "--version", "--watch", "run (eval)", "check", "migrate", "./run", "config.toml"):
         assert part in text
-    for later in ("--watch", "compare"):
+    for later in ("compare",):
         assert later not in text, "what is not there is not listed"
 
 
@@ -65,7 +65,6 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         ([".", "."], "opens one path"),
         (["--no-mouse", "run"], "the command comes first"),
         (["--theem", "x"], "--theme"),
-        (["--watch"], "--watch is not in this version"),
         (["."], "needs a terminal"),
         ([], "needs a terminal"),
         (["run"], "nothing is named to run"),

@@ -105,7 +105,7 @@ def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -
 @click.option("--theme", metavar="NAME", help="Colours; the palette of the workbench (key :) shows them all.")
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, for its own selecting and copying.")
 @click.option("--state-dir", type=click.Path(path_type=Path), metavar="DIR", help="Where runs are kept.")
-@click.option("--watch", is_flag=True, hidden=True)
+@click.option("--watch", is_flag=True, help="With the watch armed: a save runs the cases that it can affect.")
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 def workbench_command(
     words: tuple[str, ...], theme: str | None, no_mouse: bool, state_dir: Path | None, watch: bool
@@ -113,8 +113,6 @@ def workbench_command(
     """Opens the screen."""
     path = _path_to_open(words)
     check_state_dir(state_dir)
-    if watch:
-        raise Refused("--watch is not in this version", hint="In the workbench, r runs a case again")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Refused(
             "the workbench needs a terminal",
@@ -122,7 +120,7 @@ def workbench_command(
         )
     from workbench.ui.app import open_screen
 
-    return open_screen(path, theme=theme, mouse=not no_mouse, state_dir=state_dir)
+    return open_screen(path, theme=theme, mouse=not no_mouse, watch=watch, state_dir=state_dir)
 
 
 def _path_to_open(words: tuple[str, ...]) -> Path:

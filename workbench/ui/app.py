@@ -23,7 +23,7 @@ def open_screen(
     not open (and why is on stderr), 128 + the signal that ended it.
 
     `theme` None: the one of the settings, else the default. `mouse` False, here or in the settings, leaves the mouse
-    to the terminal. `watch` is not in this version and says so. `state_dir` None: `.workbench` in the root.
+    to the terminal. `watch` arms the watch. `state_dir` None: `.workbench` in the root.
     """
     terminal.prepare()
     gc.disable()  # Until the first frame: importing makes much that stays and little to collect.
@@ -43,10 +43,8 @@ def open_screen(
         chosen = themes.read(DEFAULT)
     if not path.exists():
         return _refuse(f"{path} does not exist")
-    if watch:
-        faults.append("watching is not in this version: r runs again")
     app = WorkbenchApp(
-        Session(path, state_dir=state_dir, prices=settings.prices), settings, themes, chosen, faults=faults
+        Session(path, state_dir=state_dir, prices=settings.prices), settings, themes, chosen, faults=faults, watch=watch
     )
     with terminal.restored():
         try:

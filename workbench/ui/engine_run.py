@@ -1,6 +1,6 @@
 """The engine as the screen uses it: what is marked becomes a plan, a journal and a run."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,21 +12,29 @@ from workbench.ui.run_thread import Build, Publish, Runnable
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import Workspace
+    from workbench.config import Settings
     from workbench.engine.chat import Chat, ChatEvent
     from workbench.engine.children import Children
     from workbench.engine.selection import Selection
+    from workbench.engine.watch.board import Job
     from workbench.history.journal import Journal
     from workbench.store import CaseRecord
+    from workbench.ui.session import Session
+    from workbench.ui.watching import Watching
 
 
 class Engine:
     """Keeps the engine's children warm between runs. `build` only remembers; all the work happens where its result is
     called, in the run's thread. `all_votes` and `max_judge_calls` are those of the user's settings."""
 
-    def __init__(self, *, all_votes: bool = False, max_judge_calls: int | None = None) -> None:
+    def __init__(
+        self, *, all_votes: bool = False, max_judge_calls: int | None = None, settings: "Settings | None" = None
+    ) -> None:
         self._all_votes = all_votes
         self._max_judge_calls = max_judge_calls
+        self._settings = settings
         self._children: Children | None = None
+        self._renew = False
 
     def build(
         self, workspace: "Workspace", targets: Iterable[tuple[int, int]], runs: int, draft: Draft, state_dir: Path
@@ -104,6 +112,86 @@ class Engine:
 
         return make
 
+    def watch(self, session: "Session", marked: set[tuple[int, int]]) -> "Watching":
+        """A watch over the workspace of a session, for the marked cases or (none) all. Reads files: for a thread."""
+        from workbench.engine.options import RunOptions
+        from workbench.engine.watch.board import Board
+        from workbench.engine.watch.snapshot import Key
+        from workbench.engine.watch.watcher import Watcher
+        from workbench.ui.watching import Watching
+
+        workspace = session.workspace
+        assert workspace is not None
+        armed = frozenset(
+            Key(entry.relative, entry.document.cases[case].eval_id)
+            for evalset, case in marked
+            for entry in [workspace.evalsets[evalset]]
+        )
+        files = [self._settings.file] if self._settings is not None else []
+        watcher = Watcher(workspace, session.read, self.footprints, screen_files=files)
+        limit = None if self._settings is None else self._settings.watch_calls
+        options = RunOptions(all_votes=self._all_votes, max_judge_calls=self._max_judge_calls)
+        return Watching(session.store, watcher, Board(armed or None, limit), options, session.prices)
+
+    def footprints(self) -> "dict[Path, frozenset[Path]]":
+        """The files that agents were seen to read; from any thread."""
+        children = self._children
+        if children is None:
+            return {}
+        return {folder: frozenset(files) for folder, files in list(children.footprints.items())}
+
+    def watched(self, watching: "Watching", job: "Job", state_dir: Path) -> Build:
+        """A job of the watch."""
+
+        def build(publish: Publish) -> Runnable:
+            from workbench.engine.children import Children
+            from workbench.history.journal import Journal
+            from workbench.history.state_dir import judge_cache_dir
+
+            if self._children is None:
+                self._children = Children()
+
+            def cache(journal: Journal) -> Path | None:
+                return None if journal.path is None else judge_cache_dir(state_dir)
+
+            run, journal = watching.build(
+                job, publish, self._children, lambda run_id: Journal.open(state_dir, run_id), cache
+            )
+            return self._afresh(_Journaled(run, journal))
+
+        return build
+
+    def warm(self, workspace: "Workspace") -> "Callable[[], Awaitable[None]]":
+        """Starts what runs of this workspace will need; to be called in the run's thread."""
+
+        async def start() -> None:
+            from workbench.engine.children import Children
+            from workbench.engine.options import RunOptions
+            from workbench.engine.plan import agent_setting
+
+            if self._children is None:
+                self._children = Children()
+            agents = {entry.agent.folder: entry.agent for entry in workspace.evalsets if entry.agent is not None}
+            self._children.scorer.warm(
+                {criterion.name for entry in workspace.evalsets for criterion in entry.criteria.config.criteria}
+            )
+            for agent in agents.values():
+                setting = agent_setting(agent, workspace.root, RunOptions())
+                warm = self._children.uses_adk(agent)
+                await self._children.zygote(setting.interpreter.path, workspace.root, warm=warm)
+
+        return start
+
+    def renew(self) -> None:
+        """Before the next watched run, the children are started anew: an agent's environment is another one."""
+        self._renew = True
+
+    def _afresh(self, run: "_Journaled") -> Runnable:
+        if self._renew and self._children is not None:
+            self._renew = False
+            run.before = self._children.restart
+        return run
+
     async def close(self) -> None:
         """Ends the children."""
         if self._children is not None:
@@ -116,9 +204,12 @@ class _Journaled:
     def __init__(self, run: Runnable, journal: "Journal") -> None:
         self._run, self._journal = run, journal
         self.cancel, self.stop = run.cancel, run.stop
+        self.before: Callable[[], Awaitable[None]] | None = None
 
     async def execute(self) -> None:
         try:
+            if self.before is not None:
+                await self.before()
             await self._run.execute()
         finally:
             self._journal.close()

@@ -82,8 +82,9 @@ class RunThread:
 
         self._call(begin)
 
-    def cancel(self, refs: list[CaseRef] | None, *, kill: bool = False) -> None:
-        """Cancels (or kills) these cases; None: no new case starts, and all that run are cancelled."""
+    def cancel(self, refs: list[CaseRef] | None, *, kill: bool = False, stop: bool = False) -> None:
+        """Cancels (or kills) these cases, with `stop` no others start either; None: no new case starts, and all that
+        run are cancelled."""
 
         def now() -> None:
             if self._run is None:
@@ -92,6 +93,8 @@ class RunThread:
                 self._run.stop()
                 self._run.cancel(None, kill=kill)
             else:
+                if stop:
+                    self._run.stop()
                 for ref in refs:
                     self._run.cancel(ref, kill=kill)
 

@@ -9,6 +9,7 @@ from workbench.events import CaseRef, RunFinished, RunStarted
 from workbench.prices import Prices
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line
+from workbench.ui.changed import ChangedVerdicts
 from workbench.ui.draft import Draft
 from workbench.ui.judge_count import JudgeCount, waiting_words
 from workbench.ui.tree.outline import Row
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry, Workspace
     from workbench.authoring.saving import Saver
     from workbench.model.evalset import EvalCase
+    from workbench.ui.watching import Watching
 
 Signature = tuple[tuple[str, int, int], ...]
 
@@ -49,6 +51,12 @@ class Session:
         """Evalsets (relative) for which the user would not name an agent: not asked again."""
         self.asked_to_cancel: set[CaseRef] = set()
         self.asked_to_quit = False
+        self.prices = prices
+        self.changed = ChangedVerdicts(self.store)
+        self.watching: Watching | None = None
+        """The watch, while it is armed."""
+        self.last_watch = ""
+        """What the last save led to, in words."""
         self._state_dir = state_dir
         self._clock = clock
         self._began = 0.0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.engine.options import RunOptions
 from workbench.engine.watch.board import Board, Estimate, Job
 from workbench.engine.watch.contents import Moment
-from workbench.engine.watch.impact import Depth
+from workbench.engine.watch.impact import Depth, relative
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
 from workbench.events import CaseFinished, CaseRef, Event, RunFinished, RunStarted
@@ -51,7 +51,7 @@ class Watching:
         self.store = store
         self.watcher = watcher
         self.board = board
-        self.moments: dict[Key, Moment] = {}
+        self.moments: dict[CaseRef, Moment] = {}
         """The files as they were when a case's newest verdict was asked for."""
         self._options = options
         self._prices = prices or Prices()
@@ -171,7 +171,7 @@ class Watching:
         self._left[key] = self._left.get(key, 1) - 1
         cancelled = event.error is not None and event.error.kind == "cancelled"
         if self._left[key] == 0 and not cancelled and self.board.decided(key):
-            self.moments[key] = self._moment
+            self.moments[event.case] = self._moment
         return event
 
     def _restore(self, refs: Iterable[CaseRef]) -> None:
@@ -186,6 +186,13 @@ class Watching:
     def stale(self) -> set[Key]:
         """The cases whose last verdict was made with other files."""
         return set(self.board.depths)
+
+    def depends_on(self, ref: CaseRef) -> dict[Path, str]:
+        """The files that a case's verdict depends on as far as that is known, with their names."""
+        workspace = self.watcher.snapshot.workspace
+        entry = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
+        files = self.watcher.files_of(entry) if entry is not None else []
+        return {path: relative(path, workspace) for path in files}
 
     def _skip_what_was_never_run(self) -> None:
         """A transcript that is not there cannot be scored again: such a case has no verdict that could be stale."""

@@ -57,7 +57,9 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self.theme = theme.name
         self._read = {theme.name}
         host = Host(themes.names, self.preview_theme, self.keep_theme, self._write, self._keys.faults)
-        self.main = MainScreen(session, self._keys.keys, build or self._build, host, self._run_thread, self._rescore, self._engine)
+        self.main = MainScreen(
+            session, self._keys.keys, build or self._build, host, self._run_thread, self._rescore, self._engine
+        )
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults(self.current_theme)

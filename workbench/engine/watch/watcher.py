@@ -8,7 +8,7 @@ from pathlib import Path
 from workbench import atomic
 from workbench.agents.targets import is_project
 from workbench.agents.walk import Walk
-from workbench.agents.workspace import Workspace
+from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.watch.changes import Batch, Changes, is_watched
 from workbench.engine.watch.contents import ABSENT, Contents, Moment
 from workbench.engine.watch.half_written import SyntaxFault, syntax_fault
@@ -133,6 +133,20 @@ class Watcher:
             mine += [(path, "it was seen to read it") for path in read]
             mine.append((entry.agent.folder, "modules of its folder" if read else "its folder: it has not run yet"))
         return {name: list(dict.fromkeys(files)) for name, files in listed.items()}
+
+    def files_of(self, entry: EvalsetEntry) -> list[Path]:
+        """The files that the verdicts of an evalset depend on, as far as that is known."""
+        files = {entry.file, entry.criteria.config.path}
+        if entry.agent is not None:
+            environment = self._snapshot.environments.get(entry.agent.folder)
+            files.add(environment.file if environment is not None else None)
+            files |= set(self._footprints().get(entry.agent.folder, ()))
+            files |= {
+                path
+                for path in self.contents.known()
+                if path.suffix in (".py", ".yaml") and path.is_relative_to(entry.agent.folder)
+            }
+        return sorted(path for path in files if path is not None)
 
     def _note_faults(self, changed: Iterable[Path]) -> None:
         for path in changed:

@@ -13,6 +13,7 @@ from workbench.agents.workspace import EvalsetEntry
 from workbench.model.evalset import EvalCase
 from workbench.store import CaseRecord
 from workbench.ui.cells import cell_len
+from workbench.ui.changed import Change
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.head import Head
 from workbench.ui.detail.reading import Reading
@@ -61,10 +62,16 @@ class CaseDetail(Widget):
         """The panes of the case, in the order of their digits."""
         return self._reading.titles
 
-    def show(self, record: CaseRecord | None, entry: EvalsetEntry | None, case: EvalCase | None) -> None:
+    def show(
+        self,
+        record: CaseRecord | None,
+        entry: EvalsetEntry | None,
+        case: EvalCase | None,
+        change: Change | None = None,
+    ) -> None:
         """Shows another subject from its first problem on; the same case again (run anew, say) is only brought up to
         date."""
-        if self._reading.take(Subject(record, entry, case)):
+        if self._reading.take(Subject(record, entry, case, change)):
             self._touched = False
             self._open()
         else:

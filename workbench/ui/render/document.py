@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from workbench.agents.workspace import EvalsetEntry
 from workbench.model.evalset import EvalCase
 from workbench.store import CaseRecord
+from workbench.ui.changed import Change
 from workbench.ui.render.lines import Line
 
 
@@ -19,6 +20,8 @@ class Subject:
     record: CaseRecord | None = None
     entry: EvalsetEntry | None = None
     case: EvalCase | None = None
+    change: Change | None = None
+    """What it was before its newest verdict, where that was another one."""
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -56,6 +59,7 @@ class Subject:
             scored,
             printed,
             record.error is None,
+            None if self.change is None else id(self.change.before),
         )
 
 

@@ -7,7 +7,7 @@ so a digit means the same before, during and after a run, and in all cases of an
 from collections.abc import Callable
 from typing import NamedTuple
 
-from workbench.ui.render import claims, diff, judge_pane, log, rubrics, score_pane, simulator
+from workbench.ui.render import change, claims, diff, judge_pane, log, rubrics, score_pane, simulator
 from workbench.ui.render.document import AsideWhen, Document, Subject
 from workbench.ui.render.rows import View
 
@@ -38,6 +38,7 @@ PANES: tuple[Pane, ...] = (
     Pane("Judge", judge_pane.build, applies=judge_pane.applies),
     Pane("Simulator", simulator.build, by_turns=True, applies=simulator.applies, aside="beside"),
     Pane("Log", log.build),
+    Pane("Change", change.build, by_turns=True, applies=change.applies),
 )
 
 

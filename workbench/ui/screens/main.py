@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class MainScreen(TreeActions, FileActions, WatchActions, GeneralActions):
-    """`build` makes a run of cases, `rescoring` one that only scores them again (asking judges anew if told so), `engine`
-    what the watch needs of it, `runs` the thread it is executed in (given what wakes the screen)."""
+    """`build` makes a run of cases, `rescoring` one that only scores them again (asking judges anew if told so), `runs`
+    the thread it is executed in (given what wakes the screen), `engine` what the watch needs of it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("main")]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from textual.message import Message
 from textual.timer import Timer
 
-from workbench.events import CaseRef, Noticed, RunFinished, RunStarted
+from workbench.events import CaseRef, Event, Noticed, RunFinished, RunStarted
 from workbench.text import one_line, plain
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Build, Ended, News, Refused, RunThread
@@ -161,10 +161,18 @@ class RunActions(FolderActions):
         changed, verdicts.changed = verdicts.changed, set()
         lines = self.tree_view.verdicts_changed(changed) + self.refresh_row(touched)
         lines += _LINES_OF_BAR * self.show_facts()
+        self.after_news(any(isinstance(item, Ended) for item in news))
         if any(isinstance(item, RunFinished) for item in news):
             self.tree_view.arrange_again()
         self._show_notices(notices)
         self.pace.painted(time.monotonic(), lines)
+
+    def admit(self, event: Event) -> Event | None:
+        """The event as the store is to have it; None: not at all."""
+        return event
+
+    def after_news(self, ended: bool) -> None:
+        """News were taken in; `ended`: with them a run ended."""
 
     def _apply(self, item: News, touched: set[CaseRef], notices: list[Noticed]) -> None:
         session = self.session
@@ -175,10 +183,14 @@ class RunActions(FolderActions):
             case Ended():
                 session.starting = False
                 if session.running:
-                    session.store.apply(RunFinished(session.elapsed(), interrupted=True))
+                    finished = RunFinished(session.elapsed(), interrupted=True)
+                    session.store.apply(self.admit(finished) or finished)
                 self._ticker.pause()
             case _:
-                session.store.apply(item)
+                event = self.admit(item)
+                if event is None:
+                    return
+                session.store.apply(event)
                 if isinstance(item, RunStarted):
                     session.starting = False
                     self._ticker.resume()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from workbench.agents.workspace import Workspace
     from workbench.store import CaseRecord
+    from workbench.ui.changed import Change
 
 
 class Shell(Screen[None]):
@@ -94,7 +95,12 @@ class Shell(Screen[None]):
         else:
             self._shown_record = self.session.record(row)
             case = self.session.case(row.evalset, row.case) if row.case >= 0 else None
-            self.right.show_case(self._shown_record, self.session.entry(row.evalset), case)
+            change = self.change_of(self._shown_record)
+            self.right.show_case(self._shown_record, self.session.entry(row.evalset), case, change)
+
+    def change_of(self, record: "CaseRecord | None") -> "Change | None":
+        """What the case was before its newest verdict; None if that was no other."""
+        return None
 
     def refresh_row(self, touched: "set[Any]") -> int:
         """Brings the right side up to date if one of the touched executions is shown; returns how many lines that may
@@ -128,8 +134,30 @@ class Shell(Screen[None]):
                 judges=session.judges.words,
                 heuristic=session.judges.heuristic,
                 waiting=session.waiting(),
+                watching=session.watching is not None,
+                watch=self._watch_words(),
             )
         )
+
+    def _watch_words(self) -> tuple[str, str]:
+        """What the bar says of the watch, in full and in short."""
+        watching = self.session.watching
+        if watching is None:
+            return "watch off", "watch off"
+        stale = len(watching.board.depths)
+        if watching.board.waiting is not None and self.session.workspace is not None:
+            total = sum(len(entry.document.cases) for entry in self.session.workspace.evalsets)
+            return f"{watching.board.waiting.words(total)}: w runs them", f"{stale:,} stale: w runs"
+        words = ["watch on"]
+        if watching.board.armed is not None:
+            words = [f"watch on for {len(watching.board.armed):,}"]
+        if watching.watcher.changes.polling:
+            words.append("polling")
+        if self.session.last_watch:
+            words.append(self.session.last_watch)
+        if stale:
+            words.append(f"{stale:,} stale")
+        return ", ".join(words), f"watch on{f', {stale:,} stale' if stale else ''}"
 
     def _resting(self) -> str:
         workspace = self.session.workspace

@@ -50,6 +50,10 @@ def _matching(
         cases = [case for case in cases if verdicts.state(evalset, case) in query.statuses]
     if query.marked:
         cases = [case for case in cases if (evalset, case) in marked]
+    if query.stale:
+        cases = [case for case in cases if (evalset, case) in verdicts.stale]
+    if query.changed:
+        cases = [case for case in cases if (evalset, case) in verdicts.turned]
     if query.metrics:
         cases = [case for case in cases if query.metrics_hold(verdicts.records(evalset, case))]
     head = " ".join((entry.agent.name if entry.agent else "", entry.relative, entry.document.eval_set_id)).lower()

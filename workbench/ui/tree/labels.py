@@ -88,6 +88,13 @@ class Labels:
         state: Status = view.state if view else "not_run"
         style = style_of(state)
         left = [("    ", ""), (FACES[state].glyph + " ", style), (label(summary.eval_id) or "(no id)", "")]
+        pair = (row.evalset, row.case)
+        if pair in self._verdicts.turned:
+            left.append(
+                (" ↓" if self._verdicts.turned[pair] else " ↑", "failed" if self._verdicts.turned[pair] else "passed")
+            )
+        if pair in self._verdicts.stale:
+            left.append((" ~stale" if width >= 34 else " ~", "not-evaluated"))
         if view is None:
             return left, []
         if len(view.refs) > 1:

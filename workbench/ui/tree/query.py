@@ -21,6 +21,9 @@ STATUS_NAMES: dict[str, frozenset[Status]] = {
     "notrun": frozenset({"not_run"}),
 }
 MARKED = "marked"
+STALE = "stale"
+CHANGED = "changed"
+_FLAGS = (MARKED, STALE, CHANGED)
 _METRIC = re.compile(r"([A-Za-z_]\w*)(<=|>=|<|>|=)(-?\d*\.?\d+)")
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -57,12 +60,14 @@ class Query:
     statuses: frozenset[Status] = frozenset()
     metrics: tuple[MetricTest, ...] = ()
     marked: bool = False
+    stale: bool = False
+    changed: bool = False
     faults: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
         """Whether everything gets through."""
-        return not (self.words or self.statuses or self.metrics or self.marked)
+        return not (self.words or self.statuses or self.metrics or self.marked or self.stale or self.changed)
 
     def metrics_hold(self, records: Iterable[CaseRecord]) -> bool:
         """Whether one of the records satisfies each of the metric tests."""
@@ -76,22 +81,31 @@ def parse_query(text: str) -> Query:
     statuses: set[Status] = set()
     metrics: list[MetricTest] = []
     faults: list[str] = []
-    marked = False
+    flags: set[str] = set()
     for token in text.lower().split():
         if found := _METRIC.fullmatch(token):
             metrics.append(MetricTest(found[1], found[2], float(found[3])))
         elif not token.startswith(":"):
             words.append(token)
-        elif token[1:] == MARKED:
-            marked = True
+        elif token[1:] in _FLAGS:
+            flags.add(token[1:])
         elif names := [name for name in STATUS_NAMES if token[1:] and name.startswith(token[1:])]:
             statuses |= STATUS_NAMES[names[0]]
-        elif len(token) > 1 and not MARKED.startswith(token[1:]):
+        elif len(token) > 1 and not any(flag.startswith(token[1:]) for flag in _FLAGS):
             faults.append(_unknown(token[1:]))
-    return Query(text, tuple(words), frozenset(statuses), tuple(metrics), marked, tuple(faults))
+    return Query(
+        text,
+        tuple(words),
+        frozenset(statuses),
+        tuple(metrics),
+        MARKED in flags,
+        STALE in flags,
+        CHANGED in flags,
+        tuple(faults),
+    )
 
 
 def _unknown(name: str) -> str:
-    known = [*STATUS_NAMES, MARKED]
+    known = [*STATUS_NAMES, *_FLAGS]
     near = difflib.get_close_matches(name, known, n=1)
     return f"no :{name}; " + (f"did you mean :{near[0]}?" if near else "known are " + " ".join(f":{n}" for n in known))

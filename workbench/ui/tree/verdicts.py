@@ -37,6 +37,10 @@ class Verdicts:
         self.views: dict[tuple[int, int], View] = {}
         self.counts: list[Counter[Status]] = []
         self.changed: set[tuple[int, int]] = set()
+        self.stale: set[tuple[int, int]] = set()
+        """Cases whose newest verdict was made with other files."""
+        self.turned: dict[tuple[int, int], bool] = {}
+        """Cases whose verdict is another one than before → whether it is worse."""
         self._entries: Sequence[EvalsetEntry] = ()
         self._files: dict[str, int] = {}
         self._numbers: dict[int, dict[str, int]] = {}
@@ -67,6 +71,22 @@ class Verdicts:
                 }
                 for file, eval_id in left:
                     self._review(file, eval_id)
+
+    def place(self, file: str, eval_id: str) -> tuple[int, int] | None:
+        """Where a case stands; None if it is not there."""
+        evalset = self._files.get(file)
+        number = None if evalset is None else self.number(evalset, eval_id)
+        return None if evalset is None or number is None else (evalset, number)
+
+    def flag(self, stale: set[tuple[int, int]], turned: dict[tuple[int, int], bool]) -> None:
+        """Takes in which cases are stale, and which have another verdict than before."""
+        differ = {pair for pair in self.turned.keys() | turned.keys() if self.turned.get(pair) != turned.get(pair)}
+        self.changed |= (self.stale ^ stale) | differ
+        self.stale, self.turned = stale, turned
+
+    def look_again(self, ref: CaseRef) -> None:
+        """The store has another record of this execution."""
+        self._review(ref.evalset_file, ref.eval_id)
 
     def state(self, evalset: int, case: int) -> Status:
         view = self.views.get((evalset, case))

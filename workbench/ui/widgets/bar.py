@@ -35,6 +35,8 @@ class Facts:
     changed: bool = False
     """Whether the criteria of the run to come are not those of the files."""
     watching: bool = False
+    watch: tuple[str, str] = ("watch off", "watch off")
+    """What is to be said of the watch, in full and in short."""
 
 
 def clock(seconds: float) -> str:
@@ -46,10 +48,14 @@ def clock(seconds: float) -> str:
 
 def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     """The left and the right side of the bar as (text, theme variable), shorter forms where `width` is small."""
-    urgent = [(" criteria changed ", "accent")] if facts.changed else []
-    right = [*urgent, (f"watch {'on' if facts.watching else 'off'} ", "status-muted")]
+    urgent: list[Part] = [(" criteria changed ", "accent")] if facts.changed else []
+    color = "status-running" if facts.watching else "status-muted"
+    full: list[Part] = [*urgent, (f"{facts.watch[0]} ", color)]
+    right: list[Part] = [*urgent, (f"{facts.watch[1]} ", color)]
     middle: list[Part] = []
     for words, meter, judges, tail in (
+        (True, 20, 2, full),
+        (True, 0, 2, full),
         (True, 20, 2, right),
         (True, 0, 2, right),
         (True, 0, 2, urgent),

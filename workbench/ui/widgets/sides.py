@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.model.evalset import EvalCase
     from workbench.store import CaseRecord
+    from workbench.ui.changed import Change
     from workbench.ui.detail.pane import CaseDetail
 
 
@@ -130,10 +131,16 @@ class Right(Vertical):
             self.mount(self._detail)
         return self._detail
 
-    def show_case(self, record: "CaseRecord | None", entry: "EvalsetEntry", case: "EvalCase | None") -> None:
+    def show_case(
+        self,
+        record: "CaseRecord | None",
+        entry: "EvalsetEntry",
+        case: "EvalCase | None",
+        change: "Change | None" = None,
+    ) -> None:
         """Shows a case, or with `case` None its file."""
         self._show_detail(True)
-        self.detail.show(record, entry, case)
+        self.detail.show(record, entry, case, change)
 
     def show_page(self, title: str, lines: Sequence[Line]) -> None:
         """Shows a page."""

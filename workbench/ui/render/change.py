@@ -1,0 +1,139 @@
+"""The pane "Change": a case before and after the verdict that made it another one, and how the files differ."""
+
+import difflib
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.store import CaseRecord, Turn
+from workbench.ui.changed import FileChange
+from workbench.ui.render.document import Document, Subject
+from workbench.ui.render.lines import Line, Segment, beside, column_width, fold, hang, rule, safe, wrap
+from workbench.ui.render.rows import View, remark
+from workbench.ui.status import FACES
+
+_LINES_OF_FILE = 60
+_CONTEXT = 2
+_LONGEST = 200_000
+
+
+def applies(subject: Subject, criteria: frozenset[str]) -> bool:
+    """Whether the case had another verdict before."""
+    return subject.change is not None and subject.record is not None
+
+
+def build(subject: Subject, view: View) -> Document:
+    """The whole pane."""
+    document = Document()
+    change, record = subject.change, subject.record
+    if change is None or record is None:
+        return document
+    before = change.before
+    document.add(_both(view, "", _state(before), _state(record), differs=before.state != record.state))
+    document.gap()
+    names = dict.fromkeys([*before.metrics, *record.metrics])
+    for name in names:
+        one, other = _score(before, name), _score(record, name)
+        document.add(_both(view, name, one, other, differs=one != other))
+    for number in range(max(len(before.turns), len(record.turns))):
+        document.gap()
+        document.turns.append(len(document.lines))
+        document.add([rule((Segment(f"turn {number + 1}", "heading"),), (), view.width)])
+        turns = [record.turns[number] if number < len(record.turns) else None for record in (before, record)]
+        for word, reader in (("calls", _calls), ("answer", _answer)):
+            one, other = (reader(turn) for turn in turns)
+            document.add(_both(view, word, one, other, differs=one != other))
+    document.gap()
+    document.add(_files(change.files, view))
+    return document
+
+
+def _both(view: View, word: str, before: list[Segment], after: list[Segment], *, differs: bool) -> Iterator[Line]:
+    """Before and after of one thing: side by side where there is room, else the one under the other; once if they are
+    the same."""
+    if word:
+        yield (Segment(f" {word}", "label"),)
+    if not differs:
+        yield from hang([Segment("   = ", "diff-same")], wrap(after, max(view.width - 5, 10)), 5)
+    elif view.side_by_side(*(segment.text for segment in (*before, *after))):
+        width = column_width(view.width - 3)
+        lines = beside(
+            list(hang([Segment("− ", "diff-missing")], wrap(before, width - 2), 2)),
+            list(hang([Segment("+ ", "diff-extra")], wrap(after, width - 2), 2)),
+            width,
+        )
+        yield from hang([], lines, 3)
+    else:
+        yield from hang([Segment("   − ", "diff-missing")], wrap(before, max(view.width - 5, 10)), 5)
+        yield from hang([Segment("   + ", "diff-extra")], wrap(after, max(view.width - 5, 10)), 5)
+
+
+def _state(record: CaseRecord) -> list[Segment]:
+    face = FACES[record.state]
+    said = [Segment(f"{face.glyph} {face.word}", face.variable)]
+    if record.error is not None:
+        said.append(safe(f"  {record.error.message}"[:1000], "status-error"))
+    return said
+
+
+def _score(record: CaseRecord, name: str) -> list[Segment]:
+    result = record.metrics.get(name)
+    if result is None:
+        return [Segment("not judged", "muted")]
+    face = FACES[result.status]
+    score = "" if result.score is None else f" {result.score:g}"
+    threshold = "" if result.threshold is None else f" (from {result.threshold:g})"
+    return [Segment(f"{face.glyph} {face.word}", face.variable), Segment(f"{score}{threshold}")]
+
+
+def _calls(turn: Turn | None) -> list[Segment]:
+    from workbench.ui.render.json_text import compact
+
+    data = (turn.actual or {}).get("intermediate_data") if turn is not None else None
+    events = data.get("invocation_events") if isinstance(data, dict) else None
+    found = []
+    for event in events if isinstance(events, list) else ():
+        for part in _parts(event.get("content") if isinstance(event, dict) else None):
+            call = part.get("function_call")
+            if isinstance(call, dict):
+                found.append(f"{call.get('name')} {compact(call.get('args'))}")
+    return [safe("\n".join(found))] if found else [Segment("none", "muted")]
+
+
+def _answer(turn: Turn | None) -> list[Segment]:
+    texts = [part.get("text") for part in _parts((turn.actual or {}).get("final_response") if turn else None)]
+    text = "\n".join(text for text in texts if isinstance(text, str))
+    return [safe(text)] if text else [Segment("nothing", "muted")]
+
+
+def _parts(content: Any) -> list[dict[str, Any]]:
+    parts = content.get("parts") if isinstance(content, dict) else None
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _files(files: tuple[FileChange, ...] | None, view: View) -> Iterator[Line]:
+    yield rule((Segment("files between the two verdicts", "heading"),), (), view.width)
+    if files is None:
+        yield from remark("Not known: nobody watched them. w arms the watch, which keeps what files held.", view)
+    elif not files:
+        yield from remark("None of the files that this case depends on is another one: the agent itself varies.", view)
+    for change in files or ():
+        yield (safe(f" {change.name}", "strong"),)
+        yield from _difference(change, view)
+
+
+def _difference(change: FileChange, view: View) -> Iterator[Line]:
+    if change.before is None or change.after is None:
+        yield from remark("Too large to be kept, or no text.", view)
+        return
+    if len(change.before) + len(change.after) > _LONGEST:
+        yield from remark("Too long to be compared here.", view)
+        return
+    lines = list(difflib.unified_diff(change.before.splitlines(), change.after.splitlines(), lineterm="", n=_CONTEXT))[
+        2:
+    ]
+    most = len(lines) if view.full else _LINES_OF_FILE
+    for line in lines[:most]:
+        style = {"+": "diff-extra", "-": "diff-missing", "@": "muted"}.get(line[:1], "")
+        yield from hang([Segment(" ")], wrap([safe(line, style)], max(view.width - 2, 10)), 2)
+    if len(lines) > most:
+        yield fold(f"   … {len(lines) - most:,} more lines", view.width)
