@@ -1,0 +1,333 @@
+"""What an agent did becomes what is expected of it: any part of it, and nothing else."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ui.transcripts import execute
+from workbench.authoring.accept import Comparison, NotComparableError, accept
+from workbench.metrics.json_difference import differences
+from workbench.model.evalset_edit import EvalsetText
+from workbench.model.invocation import tool_calls
+from workbench.model.validation import validate_case
+
+Json = dict[str, Any]
+
+
+def text(words: str, role: str = "model") -> Json:
+    return {"role": role, "parts": [{"text": words}]}
+
+
+def call_event(name: str, args: Json | None, eval_id: str, author: str = "desk") -> Json:
+    call = {"id": eval_id, "name": name} | ({} if args is None else {"args": args})
+    return {"author": author, "content": {"role": "model", "parts": [{"function_call": call}]}}
+
+
+def response_event(name: str, response: Json, eval_id: str, author: str = "desk") -> Json:
+    part = {"function_response": {"id": eval_id, "name": name, "response": response}}
+    return {"author": author, "content": {"role": "user", "parts": [part]}}
+
+
+def said_event(author: str, words: str) -> Json:
+    return {"author": author, "content": text(words)}
+
+
+def actual_turn(*events: Json, answer: str = "Done.") -> Json:
+    turn = {"user_content": text("Hello", "user"), "intermediate_data": {"invocation_events": list(events)}}
+    return turn | ({"final_response": text(answer)} if answer else {})
+
+
+def authored(calls: list[Json], answer: str = "Done.", said: list[Any] | None = None) -> Json:
+    data = {"tool_uses": calls, "intermediate_responses": said or []}
+    turn = {"invocation_id": "e-1", "user_content": text("Hello", "user"), "intermediate_data": data}
+    return {"eval_id": "late_parcel", "conversation": [{**turn, "final_response": text(answer)}]}
+
+
+def recorded(*events: Json, answer: str = "Done.") -> Json:
+    return {"eval_id": "late_parcel", "conversation": [actual_turn(*events, answer=answer)]}
+
+
+def camel(case: Any) -> Any:
+    """The case in the other spelling; arguments and responses are the user's."""
+    from pydantic.alias_generators import to_camel
+
+    if isinstance(case, list):
+        return [camel(item) for item in case]
+    if not isinstance(case, dict):
+        return case
+    return {to_camel(key): item if key in ("args", "response") else camel(item) for key, item in case.items()}
+
+
+def calls_of(case: Json) -> list[tuple[str, Any]]:
+    return [(call.name, call.args) for call in tool_calls(validated(case)["conversation"][0])]
+
+
+def validated(case: Json) -> Json:
+    value, breaches = validate_case(json.dumps(case).encode())
+    assert value is not None, breaches
+    return value
+
+
+REFUND = {"name": "refund", "args": {"order": "A1", "amount": 12}}
+LOOK = {"name": "look", "args": {"order": "A1"}}
+_BOTH = {"tool_uses": [LOOK], "invocation_events": [said_event("a", "b")]}
+BOTH_SHAPES = {"eval_id": "x", "conversation": [{"user_content": text("Hello", "user"), "intermediate_data": _BOTH}]}
+
+
+def test_one_argument_is_set_and_nothing_else() -> None:
+    case = authored([LOOK, REFUND], answer="Here is your money.")
+    actual = actual_turn(
+        call_event("look", {"order": "A1"}, "1"), call_event("refund", {"order": "A1", "amount": 12.5}, "2")
+    )
+    found = Comparison(case, [actual]).hunks
+    assert [(hunk.what, hunk.old, hunk.new) for hunk in found] == [
+        ("refund: change amount", 12, 12.5),
+        ("change the answer", "Here is your money.", "Done."),
+    ]
+    changed = accept(case, [actual], found[:1])
+    wanted = copy.deepcopy(case)
+    wanted["conversation"][0]["intermediate_data"]["tool_uses"][1]["args"]["amount"] = 12.5
+    assert json.dumps(changed) == json.dumps(wanted)
+
+
+def test_an_argument_added_and_one_taken_out() -> None:
+    case = authored([{"name": "refund", "args": {"order": "A1", "note": "x"}}])
+    actual = actual_turn(call_event("refund", {"order": "A1", "urgent": True}, "1"))
+    comparison = Comparison(case, [actual])
+    assert [hunk.what for hunk in comparison.hunks] == ["refund: take out note", "refund: add urgent"]
+    assert calls_of(comparison.accepted(comparison.hunks[:1])) == [("refund", {"order": "A1"})]
+    assert calls_of(comparison.accepted(comparison.hunks)) == [("refund", {"order": "A1", "urgent": True})]
+
+
+def test_no_arguments_are_not_an_empty_object() -> None:
+    comparison = Comparison(authored([{"name": "look"}]), [actual_turn(call_event("look", {}, "1"))])
+    assert [hunk.kind for hunk in comparison.hunks] == ["arguments"]
+    assert calls_of(comparison.accepted(comparison.hunks)) == [("look", {})]
+
+
+def test_calls_are_added_in_their_place_and_taken_out() -> None:
+    case = authored([LOOK, {"name": "greet", "args": {}}])
+    events = [call_event(name, {"order": "A1"}, name) for name in ("check", "look", "refund")]
+    comparison = Comparison(case, [actual_turn(*events)])
+    by_kind = {(hunk.kind, hunk.what): hunk for hunk in comparison.hunks}
+    assert list(by_kind) == [
+        ("call added", "expect the call check"),
+        ("call removed", "do not expect the call greet"),
+        ("call added", "expect the call refund"),
+    ]
+    last = by_kind["call added", "expect the call refund"]
+    assert [name for name, _ in calls_of(comparison.accepted([last]))] == ["look", "refund", "greet"]
+    assert [name for name, _ in calls_of(comparison.accepted(comparison.hunks))] == ["check", "look", "refund"]
+
+
+def test_the_order_alone() -> None:
+    case = authored([LOOK, REFUND])
+    events = [call_event("refund", {"order": "A1", "amount": 12}, "1"), call_event("look", {"order": "A1"}, "2")]
+    comparison = Comparison(case, [actual_turn(*events)])
+    assert [hunk.kind for hunk in comparison.hunks] == ["order"]
+    assert comparison.accepted(comparison.hunks)["conversation"][0]["intermediate_data"]["tool_uses"] == [REFUND, LOOK]
+
+
+def test_a_recorded_case_keeps_its_shape_its_authors_and_its_answers() -> None:
+    case = recorded(
+        call_event("look", {"order": "A1"}, "one", "boss"),
+        response_event("look", {"late": False}, "one", "boss"),
+        call_event("greet", {}, "two"),
+        response_event("greet", {"ok": True}, "two"),
+    )
+    actual = actual_turn(
+        call_event("look", {"order": "A1"}, "adk-1", "desk"),
+        response_event("look", {"late": True}, "adk-1"),
+        call_event("refund", {"amount": 12.5}, "one", "till"),
+        response_event("refund", {"paid": True}, "one", "till"),
+    )
+    comparison = Comparison(case, [actual])
+    assert [hunk.kind for hunk in comparison.hunks] == ["result", "call removed", "call added"]
+    events = comparison.accepted(comparison.hunks)["conversation"][0]["intermediate_data"]["invocation_events"]
+    assert events == [
+        call_event("look", {"order": "A1"}, "one", "boss"),
+        response_event("look", {"late": True}, "one", "boss"),
+        # The id that the transcript has is taken.
+        call_event("refund", {"amount": 12.5}, "one_2", "till"),
+        response_event("refund", {"paid": True}, "one_2", "till"),
+    ]
+
+
+def test_texts_on_the_way() -> None:
+    case = authored([], said=[["desk", [{"text": "One moment"}]], ["till", [{"text": "Paid"}]]])
+    actual = actual_turn(said_event("desk", "Wait, please"), said_event("boss", "Fine"))
+    comparison = Comparison(case, [actual])
+    kinds = {hunk.kind: hunk for hunk in comparison.hunks}
+    assert set(kinds) == {"text", "text removed", "text added"}
+    changed = comparison.accepted([kinds["text"], kinds["text added"]])
+    said = changed["conversation"][0]["intermediate_data"]["intermediate_responses"]
+    assert [(author, parts[0]["text"]) for author, parts in said] == [
+        ("desk", "Wait, please"),
+        ("boss", "Fine"),
+        ("till", "Paid"),
+    ]
+
+
+def test_an_answer_that_was_not_expected_and_one_that_did_not_come() -> None:
+    case = authored([])
+    del case["conversation"][0]["final_response"]
+    comparison = Comparison(case, [actual_turn()])
+    assert comparison.accepted(comparison.hunks)["conversation"][0]["final_response"] == text("Done.")
+    comparison = Comparison(authored([]), [actual_turn(answer="")])
+    assert [hunk.what for hunk in comparison.hunks] == ["expect no answer"]
+    assert "final_response" not in comparison.accepted(comparison.hunks)["conversation"][0]
+
+
+@pytest.mark.parametrize(
+    ("case", "turns", "words"),
+    [
+        ({"eval_id": "x", "conversationScenario": {"startingPrompt": "a", "conversationPlan": "b"}}, [], "scenario"),
+        ({"eval_id": "x", "conversation": []}, [], "no turns"),
+        (authored([]), [None], "did not come to the end"),
+        (authored([]), [{"user_content": text("Bye", "user")}], "another one since"),
+        (BOTH_SHAPES, [actual_turn()], "both shapes"),
+    ],
+)
+def test_why_not(case: Json, turns: list[Any], words: str) -> None:
+    with pytest.raises(NotComparableError, match=words):
+        Comparison(case, turns)
+
+
+def test_a_turn_that_was_not_reached_leaves_the_others() -> None:
+    case = authored([], answer="Other.")
+    case["conversation"].append(copy.deepcopy(case["conversation"][0]))
+    comparison = Comparison(case, [actual_turn(), None])
+    assert [hunk.turn for hunk in comparison.hunks] == [0]
+    assert comparison.notes == ("turn 2: the agent did not come to the end of it in the last run",)
+
+
+def test_the_file_changes_where_the_hunk_is() -> None:
+    case = camel(authored([LOOK, REFUND]))
+    content = json.dumps({"evalSetId": "s", "eval_cases": [case, case]}, indent=3).replace(": 12", ": 1.2e1").encode()
+    document = EvalsetText(content)
+    actual = actual_turn(
+        call_event("look", {"order": "A1"}, "1"), call_event("refund", {"order": "B", "amount": 12}, "2")
+    )
+    comparison = Comparison(document.case(1), [actual])
+    changed = document.with_case(1, comparison.accepted(comparison.hunks))
+    before, after = content.decode().split("\n"), changed.decode().split("\n")
+    differ = [(one, other) for one, other in zip(before, after, strict=True) if one != other]
+    assert [(one.strip(), other.strip()) for one, other in differ] == [('"order": "A1",', '"order": "B",')]
+
+
+# Whatever case and whatever transcript
+
+names = st.sampled_from(["look", "refund", "greet"])
+values = st.sampled_from([1, 12.5, "A1", True, None, {"deep": [1, "é"]}])
+arguments = st.none() | st.dictionaries(st.sampled_from(["order", "amount", "note"]), values, max_size=3)
+words = st.sampled_from(["One moment", "お待ちください", "Fine"])
+authors = st.sampled_from(["desk", "till"])
+
+
+@st.composite
+def event_lists(draw: st.DrawFn) -> list[Json]:
+    found: list[Json] = []
+    for number in range(draw(st.integers(0, 4))):
+        if draw(st.booleans()) and draw(st.booleans()):
+            found.append(said_event(draw(authors), draw(words)))
+            continue
+        name, author, eval_id = draw(names), draw(authors), f"id{number}"
+        event = call_event(name, draw(arguments), eval_id, author)
+        if draw(st.booleans()):
+            event["content"]["parts"].insert(0, {"text": draw(words)})
+        found.append(event)
+        if draw(st.booleans()):
+            found.append(response_event(name, {"result": draw(values)}, eval_id, author))
+    return found
+
+
+@st.composite
+def own_turns(draw: st.DrawFn) -> Json:
+    if draw(st.booleans()):
+        return actual_turn(*draw(event_lists()), answer=draw(words))
+    calls = draw(st.lists(st.builds(lambda name, args: {"name": name, "args": args}, names, arguments), max_size=4))
+    said = draw(st.lists(st.builds(lambda who, what: [who, [{"text": what}]], authors, words), max_size=3))
+    turn: Json = authored(calls, draw(words), said)["conversation"][0]
+    return turn
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Json, list[Json]]:
+    own = draw(st.lists(own_turns(), min_size=1, max_size=2))
+    case = {"eval_id": "x", "conversation": own}
+    actual = [actual_turn(*draw(event_lists()), answer=draw(words)) for _ in own]
+    return (camel(case) if draw(st.booleans()) else case), actual
+
+
+@settings(max_examples=100)
+@given(pairs())
+def test_all_accepted_is_what_the_agent_did(pair: tuple[Json, list[Json]]) -> None:
+    case, actual = pair
+    before = json.dumps([case, actual])
+    comparison = Comparison(case, actual)
+    changed = comparison.accepted(comparison.hunks)
+    assert json.dumps([case, actual]) == before
+    assert Comparison(changed, actual).hunks == ()
+    turns = validated(changed)["conversation"]
+    record = execute(turns, actual)
+    scores = {name: result.score for name, result in record.metrics.items()}
+    assert scores["tool_trajectory_avg_score"] == 1.0
+    # ROUGE knows words of Latin letters and digits only.
+    if all(turn["final_response"]["parts"][0]["text"].isascii() for turn in actual):
+        assert scores["response_match_score"] == 1.0
+    assert [len(tool_calls(turn)) for turn in turns] == [len(tool_calls(turn)) for turn in actual]
+
+
+@settings(max_examples=100)
+@given(pairs(), st.data())
+def test_any_subset_in_any_order(pair: tuple[Json, list[Json]], data: st.DataObject) -> None:
+    case, actual = pair
+    comparison = Comparison(case, actual)
+    assert comparison.accepted([]) == case
+    if not comparison.hunks:
+        return
+    chosen = data.draw(st.lists(st.sampled_from(comparison.hunks), unique=True))
+    changed = comparison.accepted(chosen)
+    assert json.dumps(changed) == json.dumps(comparison.accepted(reversed(chosen)))
+    turns = {hunk.turn for hunk in chosen}
+    for number, turn in enumerate(case["conversation"]):
+        if number not in turns:
+            assert changed["conversation"][number] == turn
+    for turn in validated(changed)["conversation"]:
+        _answers_follow_calls(turn)
+
+
+@settings(max_examples=100)
+@given(pairs())
+def test_an_argument_changes_its_place_only(pair: tuple[Json, list[Json]]) -> None:
+    case, actual = pair
+    comparison = Comparison(case, actual)
+    for hunk in comparison.hunks:
+        if hunk.kind == "argument":
+            ((path, old, new),) = differences(_known(case), _known(comparison.accepted([hunk])), "")
+            assert path.endswith(f".args.{hunk.argument}")
+            assert (old, new) == (_known(hunk.old), _known(hunk.new))
+
+
+def _known(value: Any) -> Any:
+    """The value with lists as texts: a difference in a list is one of the whole list."""
+    if isinstance(value, dict):
+        return {key: _known(item) for key, item in value.items()}
+    if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+        return repr(value)
+    return [_known(item) for item in value] if isinstance(value, list) else value
+
+
+def _answers_follow_calls(turn: Json) -> None:
+    seen: set[str] = set()
+    for event in (turn.get("intermediate_data") or {}).get("invocation_events") or ():
+        for part in event["content"]["parts"]:
+            if "function_call" in part:
+                assert part["function_call"]["id"] not in seen
+                seen.add(part["function_call"]["id"])
+            elif "function_response" in part:
+                assert part["function_response"]["id"] in seen

@@ -1,0 +1,285 @@
+"""One turn of a case beside the same turn of a transcript: where they differ, and the turn with some of it accepted."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from workbench.authoring.case_edit import free_name
+from workbench.authoring.spelling import drop, get, put
+from workbench.authoring.step_places import Places
+from workbench.authoring.turn_steps import Said, Shape, Step, new_step, new_text, set_text, steps_of, with_steps
+from workbench.metrics.alignment import heaviest_pairs, lcs_pairs
+from workbench.metrics.call_rows import call_rows
+from workbench.metrics.json_difference import ABSENT, frozen
+from workbench.model.invocation import content_text
+
+HunkKind: TypeAlias = Literal[
+    "argument",
+    "arguments",
+    "call added",
+    "call removed",
+    "order",
+    "result",
+    "text",
+    "text added",
+    "text removed",
+    "answer",
+]
+Pair: TypeAlias = tuple[int | None, int | None]
+"""Positions of the same thing in the reference and in the transcript; None where one of them has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """One smallest difference. `turn` counts from 0, `own` and `theirs` are positions among the calls or texts of the
+    reference and of the transcript. `what` says in words what accepting it does, `old` and `new` are the JSON values
+    (`ABSENT` for none); all of them raw."""
+
+    turn: int
+    kind: HunkKind
+    own: int | None = None
+    theirs: int | None = None
+    argument: str = ""
+    what: str = field(default="", compare=False)
+    old: Any = field(default=ABSENT, compare=False)
+    new: Any = field(default=ABSENT, compare=False)
+
+
+class TurnComparison:
+    """`turn` is JSON in the file's spelling, and is what `accept` changes; `actual` is an invocation in snake_case."""
+
+    def __init__(
+        self, number: int, turn: dict[str, Any], actual: Mapping[str, Any] | None, *, camel: bool, otherwise: Shape
+    ) -> None:
+        self._number, self._turn, self._actual, self._camel = number, turn, actual, camel
+        self._own, self._theirs = steps_of(turn, otherwise), steps_of(actual)
+
+    # What differs
+
+    def hunks(self) -> Iterator[Hunk]:
+        """In the order of a conversation: calls, what came back, what was said, the answer."""
+        for own, theirs in self._call_pairs:
+            yield from self._of_calls(own, theirs)
+        if self._out_of_order:
+            names = [[step.name for step in side.calls] for side in (self._own, self._theirs)]
+            yield self._hunk(
+                "order", what="put the calls into the order in which they were made", old=names[0], new=names[1]
+            )
+        for own, theirs in self._text_pairs:
+            yield from self._of_texts(own, theirs)
+        old, new = (content_text(_content(side, "final_response")) for side in (self._turn, self._actual))
+        if old != new:
+            what = "change the answer" if old and new else "expect this answer" if new else "expect no answer"
+            yield self._hunk("answer", what=what, old=old or ABSENT, new=new or ABSENT)
+
+    def _hunk(self, kind: HunkKind, *, what: str, old: Any = ABSENT, new: Any = ABSENT, **where: Any) -> Hunk:
+        return Hunk(self._number, kind, what=what, old=old, new=new, **where)
+
+    def _of_calls(self, own: int | None, theirs: int | None) -> Iterator[Hunk]:
+        if own is None:
+            assert theirs is not None  # a pair has one at least
+            call = self._theirs.calls[theirs]
+            yield self._hunk("call added", what=f"expect the call {call.name}", new=_args(call), theirs=theirs)
+        elif theirs is None:
+            call = self._own.calls[own]
+            yield self._hunk("call removed", what=f"do not expect the call {call.name}", old=_args(call), own=own)
+        else:
+            yield from self._of_arguments(own, theirs)
+            yield from self._of_results(own, theirs)
+
+    def _of_arguments(self, own: int, theirs: int) -> Iterator[Hunk]:
+        call = self._own.calls[own]
+        old, new = _args(call), _args(self._theirs.calls[theirs])
+        where = {"own": own, "theirs": theirs}
+        if not isinstance(old, dict) or not isinstance(new, dict):
+            if frozen(old) != frozen(new):
+                yield self._hunk("arguments", what=f"{call.name}: all arguments", old=old, new=new, **where)
+            return
+        for name in [*old, *(name for name in new if name not in old)]:
+            one, other = old.get(name, ABSENT), new.get(name, ABSENT)
+            if frozen(one) != frozen(other):
+                verb = "add" if one is ABSENT else "take out" if other is ABSENT else "change"
+                what = f"{call.name}: {verb} {name}"
+                yield self._hunk("argument", what=what, old=one, new=other, argument=name, **where)
+
+    def _of_results(self, own: int, theirs: int) -> Iterator[Hunk]:
+        """What a tool gave back is no expectation, but where the reference has it, it belongs to the call."""
+        one = self._own.answers.get(self._own.calls[own])
+        other = self._theirs.answers.get(self._theirs.calls[theirs])
+        if one is None or other is None:
+            return
+        old, new = get(one.value, "response"), get(other.value, "response")
+        if frozen(old) != frozen(new):
+            yield self._hunk("result", what=f"{one.name}: what came back", old=old, new=new, own=own, theirs=theirs)
+
+    def _of_texts(self, own: int | None, theirs: int | None) -> Iterator[Hunk]:
+        one = None if own is None else self._own.said[own]
+        other = None if theirs is None else self._theirs.said[theirs]
+        where = {"own": own, "theirs": theirs}
+        if one is None:
+            assert other is not None  # a pair has one at least
+            yield self._hunk(
+                "text added", what=f"expect {other.author or 'the agent'} to say this", new=other.text, **where
+            )
+        elif other is None:
+            yield self._hunk(
+                "text removed", what=f"do not expect {one.author or 'the agent'} to say this", old=one.text, **where
+            )
+        elif one.text != other.text:
+            yield self._hunk(
+                "text", what=f"change what {one.author or 'the agent'} says", old=one.text, new=other.text, **where
+            )
+
+    @cached_property
+    def _call_pairs(self) -> list[Pair]:
+        sides = [[step.as_call() for step in side.calls] for side in (self._own, self._theirs)]
+        return [(row["expected_index"], row["actual_index"]) for row in call_rows(*sides, ignore_args=False)]
+
+    @cached_property
+    def _text_pairs(self) -> list[Pair]:
+        own, theirs = self._own.said, self._theirs.said
+        equal = lcs_pairs([(one.author, one.text) for one in own], [(one.author, one.text) for one in theirs])
+        pairs: list[Pair] = []
+        above, left = 0, 0
+
+        def alike(row: int, column: int) -> float:
+            return 1.0 if own[row].author == theirs[column].author else 0.0
+
+        for below, right in [*equal, (len(own), len(theirs))]:
+            rows, columns = list(range(above, below)), list(range(left, right))
+            found = heaviest_pairs(rows, columns, alike)
+            pairs += found
+            pairs += [(row, None) for row in rows if row not in {pair[0] for pair in found}]
+            pairs += [(None, column) for column in columns if column not in {pair[1] for pair in found}]
+            if below < len(own):
+                pairs.append((below, right))
+            above, left = below + 1, right + 1
+        return pairs
+
+    @property
+    def _out_of_order(self) -> bool:
+        order = [theirs for own, theirs in sorted(self._common)]
+        return order != sorted(order)
+
+    @property
+    def _common(self) -> list[tuple[int, int]]:
+        return [(own, theirs) for own, theirs in self._call_pairs if own is not None and theirs is not None]
+
+    # Accepting
+
+    def accept(self, wanted: Collection[Hunk]) -> None:
+        """Changes the turn so that these of its hunks are none any more."""
+        mine = [hunk for hunk in self.hunks() if hunk in wanted]
+        places = self._places()
+        for hunk in mine:
+            match hunk.kind:
+                case "argument" | "arguments" | "result":
+                    self._set(hunk)
+                case "text":
+                    self._say(hunk, places)
+                case "call removed":
+                    self._remove(hunk, places)
+                case "text removed":
+                    assert hunk.own is not None
+                    places.removed.update(self._own.said[hunk.own].steps)
+                case "answer":
+                    self._answer()
+        if any(hunk.kind == "order" for hunk in mine):
+            places.reorder(self._common)
+        for hunk in mine:
+            self._add(hunk, places)
+        if places.changed:
+            with_steps(self._turn, self._own, places.every, camel=self._camel)
+
+    def _places(self) -> Places:
+        partners: dict[Step, Step] = {}
+        for own, theirs in self._common:
+            partners[self._theirs.calls[theirs]] = self._own.calls[own]
+        for one, other in self._text_pairs:
+            if one is not None and other is not None:
+                partners[self._theirs.said[other].steps[-1]] = self._own.said[one].steps[-1]
+        return Places(self._own, self._theirs, partners)
+
+    def _set(self, hunk: Hunk) -> None:
+        assert hunk.own is not None
+        call = self._own.calls[hunk.own]
+        if hunk.kind == "result":
+            call, name = self._own.answers[call], "response"
+        elif hunk.kind == "argument":
+            args = get(call.value, "args")
+            if hunk.new is ABSENT:
+                del args[hunk.argument]
+            else:
+                args[hunk.argument] = hunk.new
+            return
+        else:
+            name = "args"
+        if hunk.new is ABSENT:
+            drop(call.value, name)
+        else:
+            put(call.value, name, hunk.new, camel=self._camel)
+
+    def _say(self, hunk: Hunk, places: Places) -> None:
+        assert hunk.own is not None
+        said = self._own.said[hunk.own]
+        if self._own.shape == "authored":
+            said.steps[0].value[1] = set_text(said.steps[0].value[1], hunk.new)
+            return
+        kept = set_text([step.part for step in said.steps], hunk.new)
+        places.removed.update(step for step in said.steps if not any(step.part is part for part in kept))
+
+    def _remove(self, hunk: Hunk, places: Places) -> None:
+        assert hunk.own is not None
+        call = self._own.calls[hunk.own]
+        places.removed.add(call)
+        if call in self._own.answers:
+            places.removed.add(self._own.answers[call])
+
+    def _add(self, hunk: Hunk, places: Places) -> None:
+        if hunk.theirs is None or hunk.kind not in ("call added", "text added"):
+            return
+        if hunk.kind == "text added":
+            said: Said = self._theirs.said[hunk.theirs]
+            places.add_text(said.steps[-1], new_text(said, self._own.shape))
+            return
+        call = self._theirs.calls[hunk.theirs]
+        recorded = self._own.shape == "recorded"
+        response = self._theirs.answers.get(call) if recorded or self._own.responses else None
+        named = recorded or response is not None or any(step.id for step in self._own.calls)
+        eval_id = free_name(call.id, places.ids) if named and call.id else None
+        steps = [
+            new_step(step, self._own.shape, camel=self._camel, eval_id=eval_id)
+            for step in (call, response)
+            if step is not None
+        ]
+        places.add_call(call, *steps)
+
+    def _answer(self) -> None:
+        actual = _content(self._actual, "final_response")
+        text = content_text(actual)
+        if not text:
+            drop(self._turn, "final_response")
+            return
+        content = _content(self._turn, "final_response")
+        parts = [part for part in (actual or {}).get("parts") or () if part.get("text")]
+        if content is None:
+            content = {"role": "model"}
+            put(self._turn, "final_response", content, camel=self._camel)
+        own = get(content, "parts") or []
+        if len(parts) == 1:
+            wanted = set_text(own, text)
+        else:
+            said = [{key: part[key] for key in ("text", "thought") if part.get(key)} for part in parts]
+            wanted = [*said, *(part for part in own if not get(part, "text"))]
+        put(content, "parts", wanted, camel=self._camel)
+
+
+def _args(call: Step) -> Any:
+    args = get(call.value, "args")
+    return ABSENT if args is None else args
+
+
+def _content(value: Any, name: str) -> dict[str, Any] | None:
+    found = get(value, name)
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,122 @@
+"""Where steps of a transcript come to stand among those of a reference."""
+
+from collections.abc import Mapping, Sequence
+
+from workbench.authoring.turn_steps import Step, Steps
+
+
+class Places:
+    """The steps of the reference on their way to new ones. `partners` are theirs → own, for what both have."""
+
+    def __init__(self, own: Steps, theirs: Steps, partners: Mapping[Step, Step]) -> None:
+        self._own, self._theirs = own, theirs
+        self._partners = dict(partners)
+        self._every = list(own.every)
+        self._answers = dict(own.answers)
+        self.removed: set[Step] = set()
+
+    @property
+    def every(self) -> list[Step]:
+        """The steps as they are to be."""
+        return [step for step in self._every if step not in self.removed]
+
+    @property
+    def changed(self) -> bool:
+        """Whether the list has other steps than before, or another order."""
+        return self.every != self._own.every
+
+    @property
+    def ids(self) -> set[str]:
+        """The ids of calls that are taken."""
+        return {step.id for step in self.every if step.kind in ("call", "response") and step.id}
+
+    def reorder(self, common: Sequence[tuple[int, int]]) -> None:
+        """Puts the calls that both have (positions own, theirs) into the order of the transcript, their responses with
+        them. A call of the reference alone stays behind the one it stood behind."""
+        place = dict(common)
+        self._every = self.every
+        keys: dict[Step, tuple[int, int]] = {}
+        behind = -1
+        for number, call in enumerate(self._own.calls):
+            behind = place.get(number, behind)
+            keys[call] = (behind, number)
+        calls = [step for step in self._every if step.kind == "call"]
+        calls_now = sorted(calls, key=keys.__getitem__)
+        self._refill(calls, calls_now)
+        answered = [self._answers[call] for call in calls_now if call in self._answers]
+        answered = [step for step in answered if step in set(self._every)]
+        self._refill([step for step in self._every if step in set(answered)], answered)
+        for call in calls_now:
+            response = self._answers.get(call)
+            if response in self._every and self._every.index(response) < self._every.index(call):
+                self._every.remove(response)
+                self._every.insert(self._every.index(call) + 1, response)
+
+    def add_call(self, theirs: Step, call: Step, response: Step | None = None) -> None:
+        """Adds a call behind the last one before it in the transcript that the reference has, and its response."""
+        at = 0
+        before = self._before(theirs, "call")
+        if before is not None:
+            at = self._every.index(before) + 1
+            while at < len(self._every) and self._every[at].kind == "response":
+                at += 1
+        elif any(step.kind == "call" for step in self._every):
+            at = next(place for place, step in enumerate(self._every) if step.kind == "call")
+        else:
+            anything = self._before(theirs, None)
+            at = self._end(0 if anything is None else self._every.index(anything) + 1)
+        self._every.insert(at, call)
+        self._partners[theirs] = call
+        if response is not None:
+            self._every.insert(at + 1, response)
+            self._answers[call] = response
+
+    def add_text(self, theirs: Step, text: Step) -> None:
+        """Adds a text behind what came before it in the transcript, between its neighbours among the texts."""
+        before, after = self._before(theirs, "text"), self._after(theirs)
+        lowest = 0 if before is None else self._every.index(before) + 1
+        highest = len(self._every) if after is None else self._start(self._every.index(after))
+        anything = self._before(theirs, None)
+        at = 0 if anything is None else self._every.index(anything) + 1
+        if anything in self._answers and self._answers[anything] in self._every:
+            at = max(at, self._every.index(self._answers[anything]) + 1)
+        at = self._end(min(max(at, lowest), max(lowest, highest)))
+        if at > highest >= lowest:
+            at = highest
+        self._every.insert(at, text)
+        self._partners[theirs] = text
+
+    def _before(self, theirs: Step, kind: str | None) -> Step | None:
+        found = None
+        for step in self._theirs.every:
+            if step is theirs:
+                return found
+            if kind in (None, step.kind) and step in self._partners:
+                found = self._partners[step]
+        return found
+
+    def _after(self, theirs: Step) -> Step | None:
+        place = self._theirs.every.index(theirs)
+        found = (self._partners.get(step) for step in self._theirs.every[place + 1 :] if step.kind == "text")
+        return next((step for step in found if step is not None), None)
+
+    def _end(self, at: int) -> int:
+        """`at`, or the end of the event in which that would be."""
+        while 0 < at < len(self._every) and self._same_event(at):
+            at += 1
+        return at
+
+    def _start(self, at: int) -> int:
+        while 0 < at < len(self._every) and self._same_event(at):
+            at -= 1
+        return at
+
+    def _same_event(self, at: int) -> bool:
+        event = self._every[at].event
+        return event is not None and self._every[at - 1].event is event
+
+    def _refill(self, before: Sequence[Step], after: Sequence[Step]) -> None:
+        """Puts the steps `after` where those of `before` stand, one after the other."""
+        slots = [self._every.index(step) for step in before]
+        for slot, step in zip(slots, after, strict=True):
+            self._every[slot] = step
