@@ -14,6 +14,7 @@ from pathlib import Path
 
 from workbench.engine.watch.filesystem import needs_polling
 from workbench.engine.watch.half_written import looks_unfinished
+from workbench.engine.watch.polling import forced, look, poll
 
 STEP = 5
 """Milliseconds without a change that end a batch: the latency of everything."""
@@ -25,7 +26,6 @@ _MANY = 20
 _QUIET = 0.2
 _LOCKED = 10.0
 _SLEPT = 2.0
-_POLL = 300
 _IGNORED_FOLDERS = frozenset({".git", ".workbench", "__pycache__", ".adk", ".mypy_cache", ".ruff_cache", ".venv"})
 _IGNORED_SUFFIXES = (".pyc", ".pyo", ".swp", ".swx", ".swo", "~", ".tmp", ".part", ".crdownload")
 
@@ -43,15 +43,14 @@ class Changes:
     """`folders` says which folders are to be watched now; it is asked again after each batch. `root` is where the
     project is."""
 
-    def __init__(self, root: Path, folders: Callable[[], Collection[Path]], *, poll: bool | None = None) -> None:
+    def __init__(self, root: Path, folders: Callable[[], Collection[Path]], *, polling: bool = False) -> None:
         self._root = root
         self._folders = folders
-        self._poll = True if poll or needs_polling(root) else None
         self._queue: asyncio.Queue[Batch] = asyncio.Queue()
         self._watched: frozenset[Path] = frozenset()
         self._stop = asyncio.Event()
         self._again = asyncio.Event()
-        self.polling = bool(self._poll)
+        self.polling = polling or forced() or needs_polling(root)
         self.armed = asyncio.Event()
         """Set once changes are seen."""
 
@@ -134,7 +133,7 @@ class Changes:
                 lost = await self._watch()
             except OSError:
                 # No more watches to be had from the system, or a folder went just now.
-                self.polling, self._poll = True, True
+                self.polling = True
                 await asyncio.sleep(0)
 
     async def _watch(self) -> bool:
@@ -142,23 +141,9 @@ class Changes:
         from watchfiles import awatch
 
         awake = time.time() - time.monotonic()
-        watching = awatch(
-            *self._watched,
-            watch_filter=lambda change, path: is_watched(Path(path)),
-            debounce=_DEBOUNCE,
-            step=STEP,
-            stop_event=self._again,
-            rust_timeout=_TICK,
-            yield_on_timeout=True,
-            force_polling=self._poll,
-            poll_delay_ms=_POLL,
-            recursive=False,
-        )
-        self.armed.set()
-        async for changes in watching:
+        async for paths in self._paths():
             slept = time.time() - time.monotonic() - awake > _SLEPT
             awake = time.time() - time.monotonic()
-            paths = frozenset(Path(path) for _, path in changes)
             if slept:
                 self._queue.put_nowait(Batch(paths, all_files=True))
             elif paths:
@@ -167,6 +152,30 @@ class Changes:
             if gone or any(path in self._watched for path in paths):
                 return True
         return False
+
+    async def _paths(self) -> AsyncIterator[frozenset[Path]]:
+        """What changed in the folders, and nothing now and then, until they are to be others."""
+        if self.polling:
+            looked = await asyncio.to_thread(look, self._watched)
+            self.armed.set()
+            async for found in poll(self._watched, self._again, looked):
+                yield frozenset(filter(is_watched, found))
+            return
+        from watchfiles import awatch
+
+        watching = awatch(
+            *self._watched,
+            watch_filter=lambda change, path: is_watched(Path(path)),
+            debounce=_DEBOUNCE,
+            step=STEP,
+            stop_event=self._again,
+            rust_timeout=_TICK,
+            yield_on_timeout=True,
+            recursive=False,
+        )
+        self.armed.set()
+        async for changes in watching:
+            yield frozenset(Path(path) for _, path in changes)
 
 
 def is_watched(path: Path) -> bool:

@@ -48,7 +48,6 @@ class Watcher:
         footprints: Footprints,
         *,
         screen_files: Iterable[Path] = (),
-        poll: bool | None = None,
     ) -> None:
         self.contents = Contents()
         self._snapshot = take_snapshot(workspace)
@@ -57,7 +56,7 @@ class Watcher:
         self._screen_files = frozenset(screen_files)
         self._walked: frozenset[Path] = _folders_of(workspace)
         self._broken: dict[Path, SyntaxFault] = {}
-        self.changes = Changes(workspace.root, self._folders, poll=poll)
+        self.changes = Changes(workspace.root, self._folders)
 
     @property
     def snapshot(self) -> Snapshot:

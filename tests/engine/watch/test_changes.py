@@ -1,0 +1,210 @@
+"""Changes as they settle, with the real watcher of files."""
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from workbench.engine.watch.changes import Batch, Changes, is_watched
+from workbench.engine.watch.filesystem import needs_polling
+from workbench.engine.watch.half_written import looks_unfinished
+
+WITHIN = 20.0
+
+
+class Seen:
+    """The batches, as they come."""
+
+    def __init__(self) -> None:
+        self.batches: asyncio.Queue[Batch] = asyncio.Queue()
+
+    async def next(self) -> Batch:
+        return await asyncio.wait_for(self.batches.get(), WITHIN)
+
+    async def until(self, path: Path) -> list[Batch]:
+        """All batches up to the one that holds this path."""
+        found = []
+        while not found or path not in found[-1].paths:
+            found.append(await self.next())
+        return found
+
+
+@asynccontextmanager
+async def watching(root: Path, folders: Callable[[], list[Path]] | None = None) -> AsyncIterator[Seen]:
+    seen = Seen()
+    changes = Changes(root, folders or (lambda: [root, *(path for path in root.iterdir() if path.is_dir())]))
+
+    async def read() -> None:
+        async for batch in changes.batches():
+            seen.batches.put_nowait(batch)
+
+    task = asyncio.create_task(read())
+    await asyncio.wait_for(changes.armed.wait(), WITHIN)
+    try:
+        yield seen
+    finally:
+        changes.close()
+        await asyncio.wait_for(task, WITHIN)
+
+
+async def test_a_save_is_one_batch(tmp_path: Path) -> None:
+    path = tmp_path / "agent.py"
+    async with watching(tmp_path) as seen:
+        path.write_text("x = 1\n")
+        assert (await seen.next()).paths == {path}
+
+
+async def test_a_save_by_renaming_is_one_of_the_file(tmp_path: Path) -> None:
+    path, draft = tmp_path / "agent.py", tmp_path / "agent.py.tmp"
+    path.write_text("x = 1\n")
+    async with watching(tmp_path) as seen:
+        draft.write_text("x = 2\n")
+        draft.replace(path)
+        assert (await seen.until(path))[-1].paths == {path}
+
+
+async def test_half_a_file_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "agent.py"
+    async with watching(tmp_path) as seen:
+        with path.open("w") as file:
+            file.write("def root_agent(message,")
+            file.flush()
+            await asyncio.sleep(0.05)  # What a slow editor does between two writes.
+            file.write(" session):\n    return message\n")
+        assert (await seen.next()).paths == {path}
+        assert not looks_unfinished(path)
+        assert seen.batches.empty()
+
+
+async def test_what_stays_broken_is_told_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "agent.py"
+    async with watching(tmp_path) as seen:
+        path.write_text("def root_agent(\n")
+        assert (await seen.next()).paths == {path}
+
+
+async def test_a_thousand_files_are_one_batch(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    lock = tmp_path / ".git" / "index.lock"
+    async with watching(tmp_path, lambda: [tmp_path]) as seen:
+        lock.touch()
+        for number in range(1000):
+            (tmp_path / f"module_{number}.py").write_text("x = 1\n")
+            if number % 100 == 0:
+                await asyncio.sleep(0.01)
+        lock.unlink()
+        assert len((await seen.next()).paths) == 1000
+        assert seen.batches.empty()
+
+
+async def test_git_switch_is_one_batch(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            env=environment,
+        )
+
+    git("init", "-q")
+    for number in range(300):
+        (tmp_path / f"module_{number}.py").write_text("x = 1\n")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    git("switch", "-qc", "other")
+    for number in range(300):
+        (tmp_path / f"module_{number}.py").write_text("x = 2\n")
+    git("commit", "-qam", "two")
+    async with watching(tmp_path, lambda: [tmp_path]) as seen:
+        await asyncio.to_thread(git, "switch", "-q", "-")
+        batch = await seen.next()
+        assert len(batch.paths) == 300
+        assert seen.batches.empty()
+
+
+async def test_a_new_folder_is_watched_with_what_it_holds(tmp_path: Path) -> None:
+    async with watching(tmp_path) as seen:
+        folder = tmp_path / "prompts"
+        folder.mkdir()
+        first = folder / "first.txt"
+        first.write_text("hello")
+        await seen.until(first)
+        second = folder / "second.txt"
+        second.write_text("hello")
+        await seen.until(second)
+
+
+async def test_a_folder_that_was_gone_and_is_back(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    path = root / "agent.py"
+    path.write_text("x = 1\n")
+    async with watching(root, lambda: [root]) as seen:
+        path.unlink()
+        root.rmdir()
+        await seen.next()
+        root.mkdir()
+        path.write_text("x = 2\n")
+        while True:
+            batch = await seen.next()
+            if batch.all_files or path in batch.paths:
+                break
+        path.write_text("x = 3\n")
+        await seen.until(path)
+
+
+async def test_polling_sees_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WATCHFILES_FORCE_POLLING", "1")
+    path = tmp_path / "agent.py"
+    path.write_text("x = 1\n")
+    async with watching(tmp_path) as seen:
+        path.write_text("x = 22\n")
+        assert path in (await seen.next()).paths
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".git/index",
+        ".workbench/runs/a",
+        "desk/__pycache__/agent.pyc",
+        "desk/.agent.py.swp",
+        "desk/agent.py~",
+        "4913",
+        "desk/.#agent.py",
+        "desk/#agent.py#",
+    ],
+)
+def test_what_nobody_cares_about(name: str) -> None:
+    assert not is_watched(Path("/project") / name)
+
+
+def test_half_written(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    for text, unfinished in (("", True), ('{"a": ', True), ("{}", False), ("[1, 2", True)):
+        path.write_text(text)
+        assert looks_unfinished(path) is unfinished, text
+    path.write_text(json.dumps({"a": "b" * (2 << 20)}))
+    assert not looks_unfinished(path)
+    path.write_text(path.read_text()[:-10])
+    assert looks_unfinished(path)
+    assert looks_unfinished(tmp_path / "not there.py")
+
+
+def test_file_systems_of_the_network_are_polled(tmp_path: Path) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n23 22 0:40 / /home rw shared:1 - nfs4 server:/home rw\n"
+        "24 23 0:41 / /home/me/fast rw - ext4 /dev/sdb1 rw\nbroken line\n"
+    )
+    assert needs_polling(Path("/home/me/project"), mounts)
+    assert not needs_polling(Path("/home/me/fast/project"), mounts)
+    assert not needs_polling(Path("/srv"), mounts)
+    assert not needs_polling(Path("/srv"), tmp_path / "none")

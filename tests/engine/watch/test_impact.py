@@ -1,0 +1,191 @@
+"""Which cases a change can affect, and how deep."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.watch.conftest import ALONE, Shop, turn
+from workbench.engine.watch.snapshot import Key
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["README.md", "desk/README.md", "docs/guide.md", "pyproject.toml", "notes.txt", "desk/tests/test_agent.py"],
+)
+@pytest.mark.parametrize("footprints", [True, False], ids=["seen", "never ran"])
+def test_what_nothing_reads_runs_nothing(shop: Shop, name: str, footprints: bool) -> None:
+    found = shop.changes(lambda: shop.write(name, "new\n"), name, footprints=footprints)
+    assert found.depths == {}
+    assert found.idle == {shop.root / name}
+
+
+def test_a_module_of_two_agents_is_run_by_exactly_these(shop: Shop) -> None:
+    name = "shared/words.py"
+    found = shop.changes(lambda: shop.write(name, "def reply(message):\n    return ''\n"), name)
+    assert found.of("run") == set(found.depths) == shop.keys(["desk", "router"])
+    assert set(found.reasons.values()) == {name}
+
+
+def test_before_the_first_run_the_sources_tell_who_imports_a_module(shop: Shop) -> None:
+    found = shop.changes(lambda: shop.write("shared/words.py", "\n"), "shared/words.py", footprints=False)
+    assert set(found.depths) == shop.keys(["desk", "router"])
+
+
+def test_a_module_of_its_own_folder_is_the_agents_alone(shop: Shop) -> None:
+    found = shop.changes(lambda: shop.write("desk/agent.py", ALONE), "desk/agent.py")
+    assert found.of("run") == set(found.depths) == shop.keys(["desk"])
+
+
+def test_a_new_module_in_its_folder_counts_too(shop: Shop) -> None:
+    found = shop.changes(lambda: shop.write("desk/tools.py", "x = 1\n"), "desk/tools.py")
+    assert set(found.depths) == shop.keys(["desk"])
+
+
+def test_data_counts_if_it_was_read(shop: Shop) -> None:
+    for name in ("desk/prompt.txt", "desk/other.txt", "data/prices.csv"):
+        shop.write(name, "old\n")
+    shop.footprints[shop.root / "desk"] |= {shop.root / "desk/prompt.txt", shop.root / "data/prices.csv"}
+    read = shop.changes(lambda: shop.write("desk/prompt.txt", "new\n"), "desk/prompt.txt")
+    assert set(read.depths) == shop.keys(["desk"])
+    outside = shop.changes(lambda: shop.write("data/prices.csv", "new\n"), "data/prices.csv")
+    assert set(outside.depths) == shop.keys(["desk"])
+    not_read = shop.changes(lambda: shop.write("desk/other.txt", "new\n"), "desk/other.txt")
+    assert not_read.depths == {}
+
+
+def test_what_was_read_and_is_deleted_counts(shop: Shop) -> None:
+    found = shop.changes((shop.root / "shared/words.py").unlink, "shared/words.py")
+    assert set(found.depths) == shop.keys(["desk", "router"])
+
+
+def test_the_environment_is_that_of_the_agents_below_it(shop: Shop) -> None:
+    found = shop.changes(lambda: shop.write("desk/.env", "GREETING=hello\n"), "desk/.env")
+    assert found.of("run") == set(found.depths) == shop.keys(["desk"])
+    same = shop.changes(lambda: shop.write("desk/.env", "# a word\nGREETING=hello\n"), "desk/.env")
+    assert same.depths == {}
+    everybody = shop.changes(lambda: shop.write(".env", "GREETING=good day\n"), ".env")
+    assert set(everybody.depths) == shop.keys(["router", "greeter"]), "the desk has one of its own"
+
+
+def test_only_cases_that_differ_run(shop: Shop) -> None:
+    found = shop.changes(
+        lambda: shop.cases("desk", one=turn("one"), two=turn("something else"), three=turn("three")),
+        "desk/talk.evalset.json",
+    )
+    assert found.of("run") == set(found.depths) == found.edited == shop.keys(["desk"], "two", "three")
+    assert found.gone == set()
+
+
+def test_another_reference_is_scored_and_not_run(shop: Shop) -> None:
+    found = shop.changes(
+        lambda: shop.cases("desk", one=turn("one", "another answer"), two=turn("two")), "desk/talk.evalset.json"
+    )
+    assert found.depths == {Key("desk/talk.evalset.json", "one"): "score"}
+
+
+def test_layout_and_order_are_no_change(shop: Shop) -> None:
+    found = shop.changes(lambda: shop.cases("desk", two=turn("two"), one=turn("one")), "desk/talk.evalset.json")
+    assert found.depths == {}
+    path = shop.root / "desk/talk.evalset.json"
+    spaced = shop.changes(lambda: path.write_text(path.read_text().replace(": ", " :  ")), "desk/talk.evalset.json")
+    assert spaced.depths == {}
+
+
+def test_a_case_that_is_gone_is_told(shop: Shop) -> None:
+    found = shop.changes(lambda: shop.cases("desk", one=turn("one")), "desk/talk.evalset.json")
+    assert (found.depths, found.gone) == ({}, shop.keys(["desk"], "two"))
+
+
+def test_a_broken_evalset_runs_nothing(shop: Shop) -> None:
+    found = shop.changes(lambda: shop.write("desk/talk.evalset.json", '{"eval_set_id": '), "desk/talk.evalset.json")
+    assert found.depths == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "depth"),
+    [
+        ({"response_match_score": 0.8}, {"response_match_score": 0.5}, "decide"),
+        (
+            {"tool_trajectory_avg_score": {"threshold": 1.0}},
+            {"tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "IN_ORDER"}},
+            "decide",
+        ),
+        ({"final_response_match_v2": 0.8}, {"final_response_match_v2": 0.5}, "decide"),
+        ({"response_match_score": 0.8, "safety_v1": 0.8}, {"response_match_score": 0.8}, "decide"),
+        ({"response_match_score": 0.8}, {"response_match_score": 0.8, "final_response_match_v2": 0.5}, "score"),
+        (
+            {"final_response_match_v2": {"threshold": 0.5}},
+            {"final_response_match_v2": {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic"}}},
+            "score",
+        ),
+        ({"response_match_score": 0.8}, {"response_match_score": {"threshold": 0.8}}, None),
+    ],
+)
+def test_a_config_never_runs_the_agent(
+    shop: Shop, before: dict[str, object], after: dict[str, object], depth: str | None
+) -> None:
+    shop.criteria("desk", **before)
+    found = shop.changes(lambda: shop.criteria("desk", **after), "desk/test_config.json")
+    assert found.depths == ({} if depth is None else dict.fromkeys(shop.keys(["desk"]), depth))
+
+
+def test_a_config_above_concerns_those_without_one_of_their_own(shop: Shop) -> None:
+    shop.criteria("desk", response_match_score=0.8)
+    found = shop.changes(
+        lambda: shop.write("test_config.json", {"criteria": {"response_match_score": 0.1}}), "test_config.json"
+    )
+    assert set(found.depths) == shop.keys(["router", "greeter"])
+
+
+def test_a_broken_config_decides_nothing(shop: Shop) -> None:
+    shop.criteria("desk", response_match_score=0.8)
+    found = shop.changes(lambda: shop.write("desk/test_config.json", '{"criteria": '), "desk/test_config.json")
+    assert found.depths == {}
+
+
+def test_another_simulated_user_runs_the_scenarios(shop: Shop) -> None:
+    scenario = {"starting_prompt": "hello", "conversation_plan": "Ask for a parcel."}
+    listed = [
+        {"eval_id": "fixed", "conversation": [turn("one")]},
+        {"eval_id": "simulated", "conversation_scenario": scenario},
+    ]
+    shop.write("desk/talk.evalset.json", {"eval_set_id": "talk", "eval_cases": listed})
+    shop.criteria("desk", response_match_score=0.8)
+    content = {"criteria": {"response_match_score": 0.8}, "user_simulator_config": {"max_allowed_invocations": 3}}
+    found = shop.changes(lambda: shop.write("desk/test_config.json", content), "desk/test_config.json")
+    assert found.depths == {Key("desk/talk.evalset.json", "simulated"): "run"}
+
+
+def test_settings_and_themes_concern_the_screen_only(shop: Shop) -> None:
+    from workbench.engine.watch.impact import impact
+
+    settings = shop.write("desk/config.toml", 'theme = "paper"\n')
+    before = shop.look()
+    settings.write_text('theme = "night"\n')
+    found = impact(before, shop.look(), [settings], shop.footprints, screen_files=[settings])
+    assert (found.depths, found.screen_only, found.idle) == ({}, {settings}, set())
+
+
+def test_the_deepest_reason_holds(shop: Shop) -> None:
+    def work() -> None:
+        shop.criteria("desk", response_match_score=0.1)
+        shop.write("desk/agent.py", ALONE)
+
+    found = shop.changes(work, "desk/test_config.json", "desk/agent.py")
+    assert found.depths == dict.fromkeys(shop.keys(["desk"]), "run")
+    assert set(found.reasons.values()) == {"desk/agent.py"}
+
+
+def test_an_agent_that_is_another_one_runs(shop: Shop, tmp_path: Path) -> None:
+    shop.write(
+        "talks/any.evalset.json",
+        {
+            "eval_set_id": "any",
+            "eval_cases": [
+                {"eval_id": "one", "conversation": [turn("one")], "session_input": {"app_name": "desk", "user_id": "u"}}
+            ],
+        },
+    )
+    path = tmp_path / "talks/any.evalset.json"
+    found = shop.changes(lambda: path.write_text(path.read_text().replace("desk", "router")), "talks/any.evalset.json")
+    assert found.depths == {Key("talks/any.evalset.json", "one"): "run"}
