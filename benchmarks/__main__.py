@@ -6,7 +6,7 @@ ADK and the workbench run in turn inside each; only ratios of one run mean somet
 import subprocess
 import sys
 
-MODULES = ("start", "run_adk", "screen", "open_large", "rouge", "judge")
+MODULES = ("start", "run_adk", "screen", "open_large", "edit_large", "rouge", "judge")
 
 
 def main() -> int:

@@ -2,9 +2,12 @@
 
 import base64
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+_PIECE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,10 @@ def change_of(file: Path, before: bytes | None, after: bytes | None) -> FileChan
     out: an edit of a file of 50 MB is as small as what was typed."""
     old, new = before or b"", after or b""
     start = _common(old, new)
-    end = _common(old[start:][::-1], new[start:][::-1]) if start < min(len(old), len(new)) else 0
-    return FileChange(
-        file, start, old[start : len(old) - end], new[start : len(new) - end], digest(before), digest(after)
-    )
+    end = _common_end(old, new, min(len(old), len(new)) - start)
+    with ThreadPoolExecutor(2) as pool:  # hashing leaves the interpreter to others
+        digests = list(pool.map(digest, (before, after)))
+    return FileChange(file, start, old[start : len(old) - end], new[start : len(new) - end], *digests)
 
 
 def digest(content: bytes | None) -> str:
@@ -70,7 +73,28 @@ def digest(content: bytes | None) -> str:
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """How many bytes both begin with, found by halving: comparing slices is fast."""
+    """How many bytes both begin with: comparing slices is fast, and short ones stay in the processor's cache."""
+    most = min(len(one), len(other))
+    same = 0
+    while same < most and one[same : same + _PIECE] == other[same : same + _PIECE]:
+        same += _PIECE
+    return min(same, most) if same >= most else same + _halved(one[same : same + _PIECE], other[same : same + _PIECE])
+
+
+def _common_end(one: bytes, other: bytes, most: int) -> int:
+    """How many bytes both end with, at most so many."""
+    same = 0
+    while same < most:
+        size = min(_PIECE, most - same)
+        left, right = (text[len(text) - same - size : len(text) - same] for text in (one, other))
+        if left != right:
+            return same + _halved(left[::-1], right[::-1])
+        same += size
+    return same
+
+
+def _halved(one: bytes, other: bytes) -> int:
+    """How many bytes both begin with, found by halving."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

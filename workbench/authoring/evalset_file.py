@@ -9,6 +9,7 @@ from typing import Any
 from workbench.authoring.case_edit import Fresh, free_name, fresh_id
 from workbench.authoring.spelling import is_camel, key_in, put
 from workbench.model.breaches import Breach
+from workbench.model.case_index import CaseIndex
 from workbench.model.evalset_edit import EvalsetText, NewCase, Order
 from workbench.model.places import json_path
 
@@ -30,9 +31,10 @@ class EvalsetFile:
         EditError: nothing can be changed in it safely; the message says why.
     """
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, index: CaseIndex | None = None, text: EvalsetText | None = None) -> None:
+        """`index` or `text` are those of the same content, where they are known already."""
         self.content = content
-        self._text = EvalsetText(content)
+        self._text = text or EvalsetText(content, index)
 
     @property
     def ids(self) -> Sequence[str]:
@@ -50,9 +52,17 @@ class EvalsetFile:
             RejectedError: ADK would reject it for something that was in order before, or its id is taken or empty.
             EditError: it is nested too deep.
         """
-        before = self.case(number)
-        self._check(wanted, before, skip=number)
-        return self._text.with_case(number, wanted)
+        return self.after(number, wanted).content
+
+    def after(self, number: int, wanted: Any) -> "EvalsetFile":
+        """The same as the file that it becomes.
+
+        Raises:
+            RejectedError, EditError: as `changed`.
+        """
+        self._check(wanted, self.case(number), skip=number)
+        content, text = self._text.after(number, wanted)
+        return EvalsetFile(content, text=text)
 
     def added(self, place: int, cases: Sequence[dict[str, Any]]) -> bytes:
         """With new cases before position `place`.

@@ -16,7 +16,7 @@ FRAME = ""
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A case that differs from what it was in at least one version. `base`, `theirs` and `mine` are its JSON, None
+    """A case in which the two versions differ. `base`, `theirs` and `mine` are its JSON, None
     where the version does not have it. `who` changed it: "both" differently, else only one of the two."""
 
     eval_id: str
@@ -37,7 +37,7 @@ class Difference:
 
 
 def differences(base: bytes, theirs: bytes, mine: bytes) -> list[Difference]:
-    """What differs, the frame first, then cases in the order of their file, then those only in mine.
+    """What differs between theirs and mine: the frame, then cases in the order of their file, then those only in mine.
 
     Raises:
         EditError: one of them is no sound file of today's schema.
@@ -51,7 +51,7 @@ def differences(base: bytes, theirs: bytes, mine: bytes) -> list[Difference]:
         raw = [None if place is None else version.raw(place) for version, place in zip(versions, places, strict=True)]
         if len(set(raw)) > 1:
             found.append(Difference(eval_id, *(None if one is None else json.loads(one) for one in raw)))
-    return [one for one in found if not (same(one.base, one.theirs) and same(one.base, one.mine))]
+    return [one for one in found if not same(one.theirs, one.mine)]
 
 
 def merged(theirs: bytes, found: list[Difference], chosen: Mapping[str, Side], mine: bytes) -> bytes:

@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from workbench.atomic import replace_content
-from workbench.authoring.edit import Edit, FileChange, change_of, digest
+from workbench.authoring.edit import Edit, change_of, digest
 from workbench.authoring.undo import UndoJournal
+
+Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]
+"""File → what it holds and what it is to hold; None is no file."""
 
 
 class ChangedOnDiskError(Exception):
@@ -43,7 +47,7 @@ class Saver:
         """Whether edits can still be undone after a restart."""
         return self._journal.lasting
 
-    def save(self, label: str, contents: Mapping[Path, tuple[bytes | None, bytes | None]]) -> Edit:
+    def save(self, label: str, contents: Contents) -> Edit:
         """Makes an edit of one file or several: each goes from the content it had when the edit was begun to a new one;
         None is no file. Validating the new content is the caller's part.
 
@@ -55,10 +59,13 @@ class Saver:
         edit = Edit(label, tuple(change for change in changes if change.before != change.after))
         if not edit.changes:
             return edit
-        read = _read_for(edit)
+        for change in edit.changes:
+            theirs = _content(change.file)
+            if theirs != contents[change.file][0]:
+                raise ChangedOnDiskError(change.file, theirs)
         self._journal.edit(edit)
         try:
-            _write(edit, read)
+            _write({change.file: contents[change.file] for change in edit.changes})
         except BaseException:
             self._journal.drop()
             raise
@@ -75,7 +82,7 @@ class Saver:
             raise NothingToUndoError("there is nothing to undo")
         edit = self._journal.done[-1]
         back = edit.reversed()
-        _write(back, _read_for(back))
+        _write(_read_for(back))
         self._journal.undo()
         return edit
 
@@ -89,7 +96,7 @@ class Saver:
         if not self._journal.undone:
             raise NothingToUndoError("there is nothing to redo")
         edit = self._journal.undone[-1]
-        _write(edit, _read_for(edit))
+        _write(_read_for(edit))
         self._journal.redo()
         return edit
 
@@ -117,7 +124,7 @@ class Saver:
         if edit is not None:
             left = tuple(change for change in edit.changes if digest(_content(change.file)) == change.before)
             rest = Edit(edit.label, left)
-            _write(rest, _read_for(rest))
+            _write(_read_for(rest))
         return edit
 
     def forget_interrupted(self) -> None:
@@ -126,27 +133,27 @@ class Saver:
             self._journal.drop()
 
 
-def _read_for(edit: Edit) -> dict[Path, bytes | None]:
-    """What the files hold, which is what the edit was made for."""
-    read: dict[Path, bytes | None] = {}
+def _read_for(edit: Edit) -> Contents:
+    """What the files hold, which is what the edit was made for, and what they are to hold."""
+    read: dict[Path, tuple[bytes | None, bytes | None]] = {}
     for change in edit.changes:
         content = _content(change.file)
         if digest(content) != change.before:
             raise ChangedOnDiskError(change.file, content)
-        read[change.file] = content
+        read[change.file] = (content, change.apply(content))
     return read
 
 
-def _write(edit: Edit, read: Mapping[Path, bytes | None]) -> None:
+def _write(contents: Contents) -> None:
     """Writes all files, or none: where one cannot be written, those before it get their old content back."""
-    written: list[FileChange] = []
+    written: list[Path] = []
     try:
-        for change in edit.changes:
-            _put(change.file, change.apply(read[change.file]))
-            written.append(change)
+        for file, (_, after) in contents.items():
+            _put(file, after)
+            written.append(file)
     except BaseException:
-        for change in written:
-            _put(change.file, read[change.file])
+        for file in written:
+            _put(file, contents[file][0])
         raise
 
 

@@ -64,6 +64,20 @@ class CaseIndex:
         self.ends.append(end)
         self.ids.append(eval_id)
 
+    def with_piece(self, number: int, length: int, eval_id: str) -> "CaseIndex":
+        """The index of the same file where the case at a position takes `length` bytes and has that id."""
+        shift = length - (self.ends[number] - self.starts[number])
+        starts = self.starts[: number + 1] + array("q", [start + shift for start in self.starts[number + 1 :]])
+        ends = self.ends[:number] + array("q", [end + shift for end in self.ends[number:]])
+        ids = [*self.ids[:number], eval_id, *self.ids[number + 1 :]]
+        return CaseIndex(ids, starts, ends, self.odd, self.frame, self.frame_cut)
+
+    def fits(self, data: bytes) -> bool:
+        """Whether `data` is a file with a plain list of cases where this index says."""
+        cut, rest = self.frame_cut, len(self.frame) - self.frame_cut
+        around = data[:cut] + data[len(data) - rest :] if rest > 0 else b""
+        return bool(self.frame) and around == self.frame and data[cut - 1 : cut] == b"["
+
 
 def index_cases(data: bytes) -> CaseIndex | None:
     """The cases of a file of today's schema; None where it is not one JSON object with one `eval_cases` list, or not
@@ -166,7 +180,7 @@ class _Indexer:
             from_json(b"[[%b]]" % self._data[position:end])
         except ValueError:
             self.found.odd.append(len(self.found.ids))
-        self._note(position, end, _id_of(value))
+        self._note(position, end, id_in(value))
         return end
 
     def _note(self, start: int, end: int, eval_id: str) -> None:
@@ -182,7 +196,8 @@ class _Indexer:
         self._seam_end, self._seam_open = end - start, seam.start(1) - start
 
 
-def _id_of(case: Any) -> str:
+def id_in(case: Any) -> str:
+    """The id of a case; "" where it is no object with one."""
     value = case.get("evalId", case.get("eval_id")) if isinstance(case, dict) else None
     return value if isinstance(value, str) else ""
 

@@ -56,6 +56,11 @@ class CurrentCases:
         rejected = any(fault.severity == "error" for fault in faults)
         return (None if rejected else value), faults
 
+    def index_of(self, content: bytes) -> CaseIndex | None:
+        """Where the cases are in `content`, if that is what this was read from, byte for byte."""
+        data = content[3:] if self._file.has_bom else content
+        return self._index if data == self._file.data and self._index.fits(data) else None
+
     def raw(self, number: int) -> Any:
         """The case's JSON."""
         return read_json(self._text(number))

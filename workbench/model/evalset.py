@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.model.breaches import Breach
+from workbench.model.case_index import CaseIndex
 from workbench.model.case_rules import normal, normal_invocation, normal_session
+from workbench.model.current_cases import CurrentCases
 from workbench.model.evalset_schema import SessionInput
 from workbench.model.faults import Fault
 from workbench.model.locating import fault_of, faults_of
@@ -121,6 +123,11 @@ class EvalsetDocument:
     def text(self, index: int) -> bytes:
         """What the case at that position says, unread: enough to tell whether it has changed."""
         return b"" if self._content is None else self._content.text(index)
+
+    def index_of(self, content: bytes) -> CaseIndex | None:
+        """Where the cases are in `content`, if that is what this was opened from and of today's schema: then they need
+        not be found again."""
+        return self._content.index_of(content) if isinstance(self._content, CurrentCases) else None
 
     def mentions(self, *words: str) -> bool:
         """Whether one of the words stands anywhere in the file: quick, for who would look into each case otherwise."""

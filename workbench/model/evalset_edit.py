@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from workbench.model.case_index import CaseIndex, index_cases
+from workbench.model.case_index import CaseIndex, id_in, index_cases
 from workbench.model.json_edit import EditError, apply_splices, rearrange, revise
 from workbench.model.json_layout import Layout, layout_of, line_indent
 from workbench.model.json_nodes import Child, Node
@@ -14,6 +14,7 @@ from workbench.model.scanner import scan
 from workbench.model.text_file import TextFile
 
 _BOM = b"\xef\xbb\xbf"
+_NOT_UTF8 = "the file is not UTF-8: save it as UTF-8 first"
 _HEAD = 64 * 1024
 """Bytes of the file that are looked at for its layout."""
 
@@ -36,16 +37,14 @@ class EvalsetText:
         EditError: it is not a sound file of today's schema, so that nothing can be changed in it safely.
     """
 
-    def __init__(self, content: bytes) -> None:
-        file = TextFile(content)
-        if file.encoding == "broken":
-            raise EditError("the file is not UTF-8: save it as UTF-8 first")
-        index = index_cases(file.data)
-        if index is None:
-            raise EditError(_why_not(file))
-        self._bom = _BOM if file.has_bom else b""
-        self._data = file.data
-        self._index: CaseIndex = index
+    def __init__(self, content: bytes, index: CaseIndex | None = None) -> None:
+        """`index` is that of the same content, where it is known: the cases of a large file need not be found again."""
+        self._bom = _BOM if content.startswith(_BOM) else b""
+        self._data = content[len(self._bom) :]
+        found = index or index_cases(self._data)
+        if found is None:
+            raise EditError(_why_not(TextFile(content)))
+        self._index: CaseIndex = found
 
     @property
     def ids(self) -> Sequence[str]:
@@ -71,12 +70,28 @@ class EvalsetText:
         Raises:
             EditError: it is nested too deep, or no JSON.
         """
-        start, end = self._index.starts[number], self._index.ends[number]
+        return self._joined(number, self._changed_piece(number, wanted))
+
+    def after(self, number: int, wanted: dict[str, Any]) -> tuple[bytes, "EvalsetText"]:
+        """`with_case`, and the same ready for the next edit; `wanted` keeps or changes its id.
+
+        Raises:
+            EditError: as `with_case`.
+        """
+        piece = self._changed_piece(number, wanted)
+        content = self._joined(number, piece)
+        return content, EvalsetText(content, self._index.with_piece(number, len(piece), id_in(wanted)))
+
+    def _changed_piece(self, number: int, wanted: dict[str, Any]) -> bytes:
         # With the white space before it, a case that is spread over lines is laid out as it stands.
-        lead = self._lead(start)
+        lead = self._lead(self._index.starts[number])
         text = lead + self._piece(number)
-        changed = apply_splices(text, revise(text, wanted))[len(lead) :]
-        return self._bom + self._data[:start] + _bytes(changed) + self._data[end:]
+        return _bytes(apply_splices(text, revise(text, wanted))[len(lead) :])
+
+    def _joined(self, number: int, piece: bytes) -> bytes:
+        start, end = self._index.starts[number], self._index.ends[number]
+        data = memoryview(self._data)
+        return b"".join((self._bom, data[:start], piece, data[end:]))
 
     def with_order(self, order: Order) -> bytes:
         """The file with these cases, in this order. A case that moves takes its text along, one that goes its comma and
@@ -115,7 +130,10 @@ class EvalsetText:
 
     def _piece(self, number: int) -> str:
         start, end = self._index.starts[number], self._index.ends[number]
-        return self._data[start:end].decode("utf-8", "surrogatepass")
+        try:
+            return self._data[start:end].decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            raise EditError(_NOT_UTF8) from None
 
     def _lead(self, start: int) -> str:
         before = self._data[max(start - _HEAD, 0) : start].decode("latin-1")
@@ -202,6 +220,8 @@ def _bytes(text: str) -> bytes:
 
 
 def _why_not(file: TextFile) -> str:
+    if file.encoding == "broken":
+        return _NOT_UTF8
     scanned = scan(file.text(), keep=False)
     if any(flaw.severity == "error" for flaw in scanned.flaws):
         return "the JSON is not in order, so nothing is changed in it: mend it in an editor first"

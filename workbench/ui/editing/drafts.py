@@ -10,6 +10,7 @@ from typing import Any
 from workbench.authoring.case_rows import CaseRow, frame_rows, rows_of, value_at
 from workbench.authoring.evalset_file import EvalsetFile, id_of
 from workbench.authoring.saving import Saver
+from workbench.model.evalset import EvalsetDocument
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,9 @@ class CaseDraft:
         """What there is to edit."""
         return rows_of(self.value)
 
-    def content(self, value: Any) -> bytes:
+    def after(self, value: Any) -> EvalsetFile:
         """The file with the case saying `value`; raises what `EvalsetFile.changed` does."""
-        return self.evalset.changed(self.number, value)
+        return self.evalset.after(self.number, value)
 
     def saved(self, evalset: EvalsetFile, value: Any) -> "CaseDraft":
         """The draft after `value` was saved."""
@@ -64,11 +65,11 @@ class FrameDraft:
         """What there is to edit."""
         return frame_rows(self.value)
 
-    def content(self, value: Any) -> bytes:
+    def after(self, value: Any) -> EvalsetFile:
         """The file with `value` around its cases; raises what `EvalsetFile.with_frame` does."""
         keys = [str(row.location[0]) for row in self.rows()]
         changed = {key: value.get(key) for key in keys if value.get(key) != self.value.get(key)}
-        return self.evalset.with_frame(changed)
+        return EvalsetFile(self.evalset.with_frame(changed))
 
     def saved(self, evalset: EvalsetFile, value: Any) -> "FrameDraft":
         """The draft after `value` was saved."""
@@ -82,13 +83,15 @@ class FrameDraft:
 Draft = CaseDraft | FrameDraft
 
 
-def open_case(file: Path, number: int) -> CaseDraft:
-    """Reads a file and begins to edit a case in it; for a thread.
+def open_case(file: Path, number: int, document: EvalsetDocument | None = None) -> CaseDraft:
+    """Reads a file and begins to edit a case in it; for a thread. Where it still is what `document` was opened from,
+    its cases need not be found again.
 
     Raises:
         OSError, EditError: it cannot be read, or changed safely.
     """
-    evalset = EvalsetFile(file.read_bytes())
+    content = file.read_bytes()
+    evalset = EvalsetFile(content, document.index_of(content) if document is not None else None)
     return CaseDraft(file, evalset, number, evalset.case(number))
 
 
@@ -109,9 +112,9 @@ def save_draft(saver: Saver, draft: Draft, value: Any, label: str) -> Draft:
         RejectedError, EditError: nothing was written, for ADK would not read it.
         ChangedOnDiskError, OSError: nothing was written; see `Saver.save`.
     """
-    content = draft.content(value)
-    write(saver, label, {draft.file: (draft.evalset.content, content)})
-    return draft.saved(EvalsetFile(content), value)
+    after = draft.after(value)
+    write(saver, label, {draft.file: (draft.evalset.content, after.content)})
+    return draft.saved(after, value)
 
 
 def write(saver: Saver, label: str, contents: Mapping[Path, tuple[bytes | None, bytes | None]]) -> None:

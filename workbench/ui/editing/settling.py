@@ -38,7 +38,7 @@ async def settle(
     Raises:
         OSError: it cannot be written.
     """
-    mine = await asyncio.to_thread(draft.content, value)
+    mine = (await asyncio.to_thread(draft.after, value)).content
     theirs = error.theirs
     while True:
         content = await _chosen(app, keys, draft, theirs, mine)
@@ -74,6 +74,8 @@ async def _chosen(
     except ValueError as why:
         title = f"{draft.file.name} was changed meanwhile: {why}"
         return await _whole(app, title, theirs, mine, "theirs: leave the file as it is now")
+    if not found:
+        return theirs
     chosen = await app.push_screen_wait(ConflictScreen(draft.file.name, found, keys))
     if chosen is None:
         return None

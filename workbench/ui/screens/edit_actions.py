@@ -74,7 +74,7 @@ class EditActions(OutsideActions):
         try:
             if row.case < 0:
                 return await asyncio.to_thread(open_frame, entry.file)
-            draft = await asyncio.to_thread(open_case, entry.file, row.case)
+            draft = await asyncio.to_thread(open_case, entry.file, row.case, entry.document)
         except (EditError, OSError, IndexError) as error:
             self.tell(error)
             return None

@@ -1,0 +1,90 @@
+"""Editing one value in a 54 MB evalset, against reading and writing the file plainly.
+
+    python -m benchmarks.edit_large [--rounds 5]
+
+Both in turn, in one process, on the same disk. "Plainly" is what a program does that may not lose a file: read it,
+write it into a new file, fsync, rename. The edit is what the editor does from `e` to the message that it is saved, in
+a workbench that has the file open: read it, compare it with what was opened, validate the changed case, compare with
+what is on the disk by then, keep the edit for undo, write. Goal: at most 3 times plainly. The second figure also lists
+the 20 000 cases anew, as for a file that nobody has opened yet.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.open_large import _cases
+from workbench.authoring.case_edit import with_value
+from workbench.authoring.case_rows import rows_of
+from workbench.authoring.saving import Saver
+from workbench.model.evalset import EvalsetDocument, open_evalset
+from workbench.ui.editing.drafts import open_case, save_draft
+
+GOAL = 3.0
+_IN_THE_MIDDLE = 10_000
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "large.evalset.json")
+        content = {"eval_set_id": "large", "eval_cases": list(_cases())}
+        file.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
+        saver = Saver(Path(folder, ".workbench"))
+        edit(file, saver, -1)  # validators are built on first use
+        plain_seconds, edit_seconds, fresh_seconds = [], [], []
+        for number in range(rounds):
+            plain_seconds.append(_seconds(lambda: plainly(file)))
+            document = open_evalset(file)
+            edit_seconds.append(_seconds(lambda n=number, seen=document: edit(file, saver, n, seen)))  # type: ignore[misc]
+            fresh_seconds.append(_seconds(lambda n=number: edit(file, saver, -2 - n)))  # type: ignore[misc]
+        size = file.stat().st_size / 1e6
+    ratio = statistics.median(edit_seconds) / statistics.median(plain_seconds)
+    print(f"{size:.0f} MB: read and written plainly {statistics.median(plain_seconds) * 1000:.0f} ms")
+    print(
+        f"  one value edited and saved       {statistics.median(edit_seconds) * 1000:4.0f} ms, ratio {ratio:.2f}",
+        end="  ",
+    )
+    print(f"(goal: at most {GOAL:g}) {'ok' if ratio <= GOAL else 'MISSED'}")
+    fresh = statistics.median(fresh_seconds)
+    print(
+        f"  the same, its cases listed anew  {fresh * 1000:4.0f} ms, ratio {fresh / statistics.median(plain_seconds):.2f}"
+    )
+    return 0 if ratio <= GOAL else 1
+
+
+def plainly(file: Path) -> None:
+    """Reads the file and writes it so that it cannot be lost."""
+    content = file.read_bytes()
+    new = file.with_suffix(".new")
+    with new.open("wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+    new.replace(file)
+
+
+def edit(file: Path, saver: Saver, number: int, document: EvalsetDocument | None = None) -> None:
+    """What the editor does from `e` to the message that it is saved."""
+    draft = open_case(file, _IN_THE_MIDDLE, document)
+    row = next(row for row in rows_of(draft.value) if row.kind == "user")
+    value = with_value(draft.value, row.location, f"edited {number}")
+    save_draft(saver, draft, value, "edit")
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    sys.exit(main())
