@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Where: TypeAlias = Literal["main", "options", "editor", "conflict"]
+Where: TypeAlias = Literal["main", "options", "editor", "conflict", "chat", "review", "criteria"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,11 @@ class Keymap:
 MOVE, PANES, MARK, RUN, FIND, COPY, GENERAL = "Move", "Panes", "Mark", "Run", "Find", "Copy", "General"
 EDIT = "Edit"
 EDITOR = "In the editor"
+CHAT = "In a conversation, outside the message"
+REVIEW = "Before a conversation is kept"
 CONFLICT = "Where somebody else changed the file"
 OPTIONS = "In the options of the run"
+CRITERIA = "In the form of the criteria"
 DIGITS = tuple("123456789")
 
 ACTIONS: tuple[Action, ...] = (
@@ -134,6 +137,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("new_evalset", (), "new evalset", "Makes an empty evalset beside the current one.", EDIT),
     Action("new_test_file", (), "new test file", "Makes an empty test file beside the current evalset.", EDIT),
     Action("migrate", (), "migrate the evalset", "Makes a file of today's schema of one in an old format.", EDIT),
+    Action("talk", ("T",), "talk", "Talks to the agent; what was said can be kept as a case.", EDIT),
+    Action("keep_run", (), "keep as case", "Makes a case of what the agent did in the last run of this one.", EDIT),
+    Action("keep_session", (), "case from a session", "Makes a case of a session that ADK saved as JSON.", EDIT),
+    Action("criteria", ("c",), "criteria", "The criteria that hold for the evalset, in a form.", EDIT),
     Action("undo", ("u",), "undo", "Takes the last edit back, also one of an earlier session.", EDIT),
     Action("redo", ("U",), "redo", "Makes the edit again that was taken back last.", EDIT),
     Action("copy_id", ("y",), "copy id", "Copies the id of the case, the path of the file or of the agent.", COPY),
@@ -179,10 +186,41 @@ ACTIONS: tuple[Action, ...] = (
     Action("edit_undo", ("u",), "undo", "Takes the last edit back.", EDITOR, 5, "editor"),
     Action("edit_redo", ("U",), "redo", "Makes the edit again that was taken back last.", EDITOR, 0, "editor"),
     Action("edit_whole", ("E",), "in $EDITOR", "Opens the whole case in your own editor.", EDITOR, 6, "editor"),
+    Action("chat_write", ("enter",), "write", "Back to the message.", CHAT, 1, "chat"),
+    Action("chat_keep", ("+",), "keep as case", "Makes a case of it, after a look at what goes in.", CHAT, 2, "chat"),
+    Action("chat_anew", ("r",), "anew", "Begins a new conversation, in a new process.", CHAT, 3, "chat"),
+    Action("chat_initial", ("e",), "initial state", "What the session begins with, as JSON.", CHAT, 4, "chat"),
+    Action("chat_stop", ("x",), "stop", "Stops the turn; once more kills the agent.", CHAT, 5, "chat"),
+    Action("chat_full", ("z",), "in full", "Shows all of long texts; once more: their beginnings.", CHAT, 6, "chat"),
+    Action("review_toggle", ("space",), "in, out", "Takes it into the case, or leaves it out.", REVIEW, 1, "review"),
+    Action("review_change", ("e",), "change", "Another id, another file, the other shape.", REVIEW, 2, "review"),
+    Action("review_all", ("a",), "all turns", "Takes all turns in; once more: none.", REVIEW, 3, "review"),
+    Action("review_write", ("s",), "write", "Writes the case into the file.", REVIEW, 4, "review"),
     Action("conflict_toggle", ("space",), "the other", "Takes the other version.", CONFLICT, 1, "conflict"),
     Action("conflict_theirs", ("h", "left"), "theirs", "Takes their version.", CONFLICT, 2, "conflict"),
     Action("conflict_mine", ("l", "right"), "mine", "Takes your version.", CONFLICT, 3, "conflict"),
     Action("conflict_all", ("a",), "all so", "Takes the same side for every case.", CONFLICT, 4, "conflict"),
+    Action("criteria_edit", ("e",), "edit", "Edits the value under the cursor.", CRITERIA, 1, "criteria"),
+    Action("criteria_more", ("+", "="), "+0.05", "Raises the threshold by 0.05.", CRITERIA, 2, "criteria"),
+    Action("criteria_less", ("-",), "-0.05", "Lowers the threshold by 0.05.", CRITERIA, 3, "criteria"),
+    Action("criteria_more_fine", ("]",), "+0.01", "Raises the threshold by 0.01.", CRITERIA, 0, "criteria"),
+    Action("criteria_less_fine", ("[",), "-0.01", "Lowers the threshold by 0.01.", CRITERIA, 0, "criteria"),
+    Action("criteria_next", ("space",), "next choice", "The next of the choices, yes or no.", CRITERIA, 0, "criteria"),
+    Action("criteria_add", ("a",), "add", "Adds a criterion, a preset or a rubric.", CRITERIA, 4, "criteria"),
+    Action(
+        "criteria_remove",
+        ("D",),
+        "delete",
+        "Takes out the criterion, the rubric or the value: then its default holds.",
+        CRITERIA,
+        5,
+        "criteria",
+    ),
+    Action("criteria_earlier", ("<", "K"), "earlier", "Moves the rubric one place up.", CRITERIA, 0, "criteria"),
+    Action("criteria_later", (">", "J"), "later", "Moves the rubric one place down.", CRITERIA, 0, "criteria"),
+    Action("criteria_save", ("s",), "save", "Writes the file, and nothing else in it.", CRITERIA, 6, "criteria"),
+    Action("criteria_undo", ("u",), "undo", "Takes the last change in the form back.", CRITERIA, 7, "criteria"),
+    Action("criteria_reset", ("R",), "reset", "Takes back every change since the last save.", CRITERIA, 0, "criteria"),
 )
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 

@@ -1,5 +1,5 @@
-"""A live conversation with an agent: what is typed goes to its process, as the messages of a case do, and what the agent
-does comes back as it happens. A turn that fails or is stopped ends nothing but itself."""
+"""A live conversation with an agent: what is typed goes to its process, as the messages of a case do, and what the
+agent does comes back as it happens. A turn that fails or is stopped ends nothing but itself."""
 
 import asyncio
 import traceback
@@ -92,8 +92,8 @@ class TypedMessages:
 
 
 class Chat:
-    """One conversation. `session_input` is that of a case; `publish` gets each event in the event loop's thread, clean of
-    secrets, and must not raise. All methods are for that thread."""
+    """One conversation. `session_input` is that of a case; `publish` gets each event in the event loop's thread, clean
+    of secrets, and must not raise. All methods are for that thread."""
 
     def __init__(
         self, setting: AgentSetting, session_input: dict[str, Any], children: Children, publish: Publish
@@ -105,6 +105,7 @@ class Chat:
         self._ref = CaseRef(setting.agent.name, "", "", "chat")
         self._messages = TypedMessages()
         self._run: _ChatRun | None = None
+        self._ended = False
         self._over: CaseError | None = None
         self._coming: asyncio.Future[Seat] | None = None
         self._recorder: Recorder
@@ -138,7 +139,7 @@ class Chat:
 
     def end(self, error: CaseError | None = None, *, kill: bool = False) -> None:
         """Ends the conversation; `error` says why, where that was not simply wished."""
-        self._over = error
+        self._ended, self._over = True, error
         if self._run is not None:
             self._run.cancel(error or _WISHED, kill=kill)
         elif self._coming is not None:
@@ -147,6 +148,8 @@ class Chat:
     async def _converse(self, host: AgentHost) -> CaseError | None:
         for notice in (*agent_notices([self._setting]), *await asyncio.to_thread(_keys_missing, self._setting)):
             self._put(notice)
+        if self._ended:
+            return self._over
         self._coming = asyncio.ensure_future(host.seat())
         try:
             seat = await self._coming

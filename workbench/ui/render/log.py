@@ -28,7 +28,7 @@ def build(subject: Subject, view: View) -> Document:
         text = record.output.get(stream)
         if text:
             document.gap()
-            document.add(_output(stream, text, view))
+            document.add(output_lines(stream, text, view))
     if not any(record.output.values()) and record.finished:
         document.gap()
         document.add(remark("The agent printed nothing.", view))
@@ -36,11 +36,12 @@ def build(subject: Subject, view: View) -> Document:
         document.gap()
         document.turns.append(len(document.lines))
         document.add([rule((Segment(f"turn {number}", "heading"),), (), view.width)])
-        _add_turn(document, number - 1, turn, view)
+        add_turn(document, number - 1, turn, view)
     return document
 
 
-def _output(stream: str, text: str, view: View) -> Iterator[Line]:
+def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
+    """What was printed, under a heading."""
     yield rule((Segment(f"what the agent printed to {stream}", "heading"),), (), view.width)
     lines = text.rstrip("\n").split("\n")
     if not view.full and len(lines) > BRIEF_OUTPUT:
@@ -50,8 +51,8 @@ def _output(stream: str, text: str, view: View) -> Iterator[Line]:
     yield from hang([], wrap([Segment(plain("\n".join(lines), limit=400_000))], view.width - 2), 1)
 
 
-def _add_turn(document: Document, index: int, turn: Turn, view: View) -> None:
-    """The steps of a turn, each a place that a judge's evidence can point at."""
+def add_turn(document: Document, index: int, turn: Turn, view: View) -> None:
+    """The steps of a turn (`index` counts from 0), each a place that a judge's evidence can point at."""
     if turn.note:
         document.add(_entry("note", [safe(turn.note, "status-error")], view))
     for step in _steps(turn):

@@ -1,7 +1,7 @@
 """The main screen: the shell with all its keys."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import BindingType
 
@@ -9,7 +9,8 @@ from workbench.ui.host import Host
 from workbench.ui.keys import bindings_of
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Build, RunThread
-from workbench.ui.screens.file_actions import FileActions
+from workbench.ui.screens.chat_actions import ChatActions
+from workbench.ui.screens.criteria_actions import CriteriaActions
 from workbench.ui.screens.general_actions import GeneralActions
 from workbench.ui.screens.run_actions import Targets
 from workbench.ui.screens.tree_actions import TreeActions
@@ -17,14 +18,16 @@ from workbench.ui.screens.watch_actions import WatchActions
 from workbench.ui.session import Session
 
 if TYPE_CHECKING:
+    from workbench.agents.discovery import AgentFolder
     from workbench.engine.watch.board import Job
+    from workbench.ui.chat.link import MakeChat
     from workbench.ui.engine_run import Engine
     from workbench.ui.watching import Watching
 
 
-class MainScreen(TreeActions, FileActions, WatchActions, GeneralActions):
+class MainScreen(TreeActions, ChatActions, WatchActions, GeneralActions):
     """`build` makes a run of cases, `rescoring` one that only scores them again (asking judges anew if told so), `runs`
-    the thread it is executed in (given what wakes the screen), `engine` what the watch needs of it."""
+    the thread it is executed in (given what wakes the screen), `engine` what the watch and conversations need of it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("main")]
 
@@ -60,6 +63,11 @@ class MainScreen(TreeActions, FileActions, WatchActions, GeneralActions):
     def build_watched(self, watching: "Watching", job: "Job") -> Build:
         assert self._engine is not None
         return self._engine.watched(watching, job, self.session.state_dir)
+
+    def make_chat(self, agent: "AgentFolder", session_input: dict[str, Any]) -> "MakeChat":
+        assert self._engine is not None
+        assert self.session.workspace is not None
+        return self._engine.chat(agent, self.session.workspace.root, session_input)
 
     def warm_up(self) -> None:
         if self._engine is not None and self.session.workspace is not None:

@@ -1,0 +1,40 @@
+"""What took place, as something that can be kept: from a conversation, or from an executed case."""
+
+from typing import Any
+
+from workbench.authoring.capture import Captured
+from workbench.model.evalset import EvalCase
+from workbench.store import CaseRecord
+from workbench.text import one_line
+from workbench.ui.chat.talk import Talk
+
+
+def captured_from_talk(talk: Talk, app_name: str, user_id: str) -> Captured:
+    """The answered turns of a conversation; those without an answer are in the notes."""
+    notes = [
+        f"turn {number} has no answer and is left out ({one_line(item.error.message, limit=80)}): what it changed in "
+        "the session is not in the case"
+        for number, item in enumerate(talk.turns, 1)
+        if item.error is not None
+    ]
+    turns = tuple(turn.actual for turn in talk.finished if turn.actual is not None)
+    return Captured(app_name, user_id, turns, talk.initial, tuple(notes))
+
+
+def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: str) -> Captured:
+    """What the agent did in an executed case, with the session that the case gives it."""
+    session: dict[str, Any] = (case.session_input if case is not None else None) or {}
+    finished = [turn.actual for turn in record.turns if turn.actual is not None]
+    notes = [f"{len(record.turns) - len(finished)} turn(s) without an answer are left out"]
+    if len(finished) == len(record.turns):
+        notes = []
+    if case is None:
+        notes.append("the case is not in its file any more: the state its session began with is not known")
+    state = session.get("state")
+    return Captured(
+        str(session.get("app_name") or app_name),
+        str(session.get("user_id") or "user"),
+        tuple(finished),
+        state if isinstance(state, dict) else {},
+        tuple(notes),
+    )

@@ -1,0 +1,89 @@
+"""What the three pages of a conversation show, as lines."""
+
+from collections.abc import Callable
+
+from workbench.text import plain
+from workbench.ui.chat.talk import Talk
+from workbench.ui.render.document import Document
+from workbench.ui.render.error import error_lines
+from workbench.ui.render.json_text import pretty_lines
+from workbench.ui.render.lines import Line, Segment, hang, rule, safe, wrap
+from workbench.ui.render.log import add_turn, output_lines
+from workbench.ui.render.rows import View, remark
+
+
+def conversation(talk: Talk, view: View) -> Document:
+    """What was said and done, the newest at the end."""
+    document = Document()
+    for notice in talk.notices:
+        document.add(hang([Segment(" ! ", "status-not-evaluated")], wrap([safe(notice.message)], view.width - 4), 3))
+        if notice.hint:
+            document.add(hang([Segment(" → ", "hint")], wrap([safe(notice.hint)], view.width - 4), 3))
+        document.gap()
+    if talk.initial:
+        document.add([rule((Segment("the session begins with", "heading"),), (), view.width)])
+        document.add(hang([], pretty_lines(talk.initial, view.width - 2), 1))
+        document.gap()
+    for number, item in enumerate(talk.turns):
+        document.turns.append(len(document.lines))
+        end: Line = (Segment("…", "label"),) if item.going else ()
+        document.add([rule((Segment(f"turn {number + 1}", "heading"),), end, view.width)])
+        add_turn(document, number, item.turn, view)
+        if item.error is not None:
+            document.add(error_lines(item.error, view, traceback=True))
+        document.gap()
+    document.add(_ending(talk, view))
+    return document
+
+
+def state(talk: Talk, view: View) -> Document:
+    """What the session remembers, and before that, what it began with."""
+    document = Document()
+    told = talk.state
+    document.add([rule((Segment("the session's state now", "heading"),), (), view.width)])
+    if told is None:
+        document.add(remark("Not known yet.", view))
+    elif told.why:
+        document.add(remark(plain(told.why), view))
+    elif told.state == {}:
+        document.add(remark("Empty.", view))
+    else:
+        document.add(hang([], pretty_lines(told.state, view.width - 2), 1))
+    document.gap()
+    document.add([rule((Segment("before the first message", "heading"),), (), view.width)])
+    if talk.initial:
+        document.add(hang([], pretty_lines(talk.initial, view.width - 2), 1))
+    else:
+        document.add(remark("Empty. e gives it something to begin with.", view))
+    return document
+
+
+def output(talk: Talk, view: View) -> Document:
+    """What the agent printed."""
+    document = Document()
+    for stream, text in talk.output.items():
+        if text:
+            document.add(output_lines(stream, text, view))
+            document.gap()
+    if not document.lines:
+        document.add(remark("The agent printed nothing so far.", view))
+    return document
+
+
+PAGES: tuple[tuple[str, Callable[[Talk, View], Document]], ...] = (
+    ("Conversation", conversation),
+    ("State", state),
+    ("Output", output),
+)
+
+
+def _ending(talk: Talk, view: View) -> list[Line]:
+    if talk.doing == "starting":
+        return list(remark("The agent is being started …", view))
+    if talk.over:
+        words = "The conversation is over: r begins a new one." if talk.turns else "r tries again."
+        told = [] if talk.error is None else list(error_lines(talk.error, view, traceback=True))
+        return [*told, *remark(words, view)]
+    if not talk.turns and not talk.unsent:
+        return list(remark("Nothing has been said yet: type a message below.", view))
+    return []

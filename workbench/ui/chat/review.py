@@ -1,0 +1,378 @@
+"""What of a conversation goes into a case, and where the case goes: looked at before it is written."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from workbench.actions import footer
+from workbench.authoring.capture import Captured, Choice, case_of, free_id
+from workbench.model.invocation import content_text, tool_calls
+from workbench.text import one_line
+from workbench.ui.cells import fit
+from workbench.ui.detail.body import Body
+from workbench.ui.editing.key_help import key_items
+from workbench.ui.editing.name import NameScreen
+from workbench.ui.editing.row_list import in_short
+from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.render.document import Document
+from workbench.ui.render.json_text import pretty_lines
+from workbench.ui.render.lines import hang
+from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.pick_list import Item
+from workbench.ui.widgets.rows import Piece, RowView
+
+_NAME_WIDTH = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A file that the case can go into. `place` is its path as it is shown; `taken` are the ids in it; `recorded` and
+    `camel` say how its cases are written. A file that is not `there` is made."""
+
+    file: Path
+    place: str
+    there: bool = True
+    taken: frozenset[str] = frozenset()
+    recorded: bool | None = None
+    camel: bool = False
+
+    @property
+    def one_session(self) -> bool:
+        """Whether it is a test file, which is meant for one session."""
+        return self.file.name.endswith(".test.json")
+
+
+NewFile = Callable[[str], Awaitable["Destination | None"]]
+"""Asks for the name of a new file that ends so; None if it was left."""
+Write = Callable[[dict[str, Any], Destination], Awaitable[str]]
+"""Writes the case; says in safe words why that failed, "" if it did not."""
+Kind = Literal["id", "file", "shape", "state", "tools", "said", "turn", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    kind: Kind
+    turn: int = -1
+    text: str = ""
+
+
+class ReviewList(RowView):
+    """The parts of the case, one a line."""
+
+    def __init__(self, captured: Captured) -> None:
+        super().__init__()
+        self._captured = captured
+        self._choice: Choice
+        self._place = ""
+        kinds: tuple[Kind, ...] = ("id", "file", "shape", "state", "tools", "said")
+        rows = [_Row(kind) for kind in kinds] + [_Row("turn", number) for number in range(len(captured.turns))]
+        self._rows = [*rows, *(_Row("note", text=one_line(note)) for note in captured.notes)]
+
+    def show_choice(self, choice: Choice, place: str) -> None:
+        """Shows another choice."""
+        self._choice, self._place = choice, place
+        self.rows_changed()
+        self.when_moved()
+
+    @property
+    def row(self) -> _Row:
+        """What the cursor is on."""
+        return self._rows[self.cursor]
+
+    def row_count(self) -> int:
+        return len(self._rows)
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        row, choice, captured = self._rows[position], self._choice, self._captured
+        match row.kind:
+            case "id":
+                return [_named("id"), (one_line(choice.eval_id, limit=200), "strong")], []
+            case "file":
+                return [_named("into"), (self._place, "")], []
+            case "shape":
+                recorded = "invocation_events: each step, as ADK records it"
+                return [
+                    _named("steps"),
+                    (recorded if choice.recorded else "tool_uses: calls, as people write them", ""),
+                ], []
+            case "state":
+                told = in_short(captured.state) if captured.state else "empty"
+                return [_box(choice.state), _named("initial state", 4), (told, "" if choice.state else "muted")], []
+            case "tools":
+                number = captured.calls(choice.turns)
+                return [_box(choice.tools), _named("tool calls", 4), (str(number), "" if choice.tools else "muted")], []
+            case "said":
+                number, on = captured.said_before(choice.turns), choice.said_before
+                return [_box(on), _named("said on the way", 4), (str(number), "" if on else "muted")], []
+            case "turn":
+                return self._turn(row.turn)
+            case _:
+                return [(f"! {row.text}", "not-evaluated")], []
+
+    def _turn(self, number: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        on, turn = number in self._choice.turns, self._captured.turns[number]
+        names = [one_line(call.name, limit=40) for call in tool_calls(turn)] if self._choice.tools else []
+        pieces = [
+            _box(on),
+            _named(f"turn {number + 1}", 4),
+            (one_line(content_text(turn.get("user_content")), limit=200), "" if on else "muted"),
+        ]
+        if names:
+            pieces.append((f" → {', '.join(names)}", "accent" if on else "muted"))
+        answer = one_line(content_text(turn.get("final_response")), limit=200)
+        return [*pieces, (f" → {answer}" if answer else " → no answer", "muted")], []
+
+
+def _named(name: str, taken: int = 0) -> Piece:
+    return fit(name, _NAME_WIDTH - taken), "label"
+
+
+def _box(on: bool) -> Piece:
+    return ("[x] ", "passed") if on else ("[ ] ", "muted")
+
+
+class ReviewScreen(ModalScreen[bool]):
+    """Ends with True once the case is written. `wanted` is the id it is to have, if that is free; `destinations` hold
+    at least one, the first of them is proposed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back", "keys"),
+        *bindings_of("review"),
+    ]
+
+    def __init__(
+        self,
+        captured: Captured,
+        destinations: Sequence[Destination],
+        wanted: str,
+        keys: Mapping[str, tuple[str, ...]],
+        *,
+        new_file: NewFile,
+        write: Write,
+        now: float,
+    ) -> None:
+        super().__init__()
+        self._captured, self._destinations, self._wanted, self._keys = captured, list(destinations), wanted, keys
+        self._new_file, self._write, self._now = new_file, write, now
+        self._into = self._destinations[0]
+        self._choice = Choice("", frozenset(range(len(captured.turns))))
+        self._named = False
+        """Whether the user has given the id: then another file does not change it."""
+        self._shaped = False
+        self._busy = False
+        self._list = ReviewList(captured)
+        self._preview = Body()
+        self._help = Static("", classes="help -tall", markup=False)
+        self._go_into(self._into)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -review") as dialog:
+            dialog.border_title = Content("keep as a case: what goes in")
+            yield self._list
+            with Vertical(classes="preview"):
+                yield self._preview
+            yield self._help
+            yield KeyLine(footer("review"), self._keys)
+
+    def on_mount(self) -> None:
+        self._list.when_moved = self._explain
+        self._refresh()
+        self._list.focus()
+
+    # Keys
+
+    def action_move_down(self) -> None:
+        self._list.move("down")
+
+    def action_move_up(self) -> None:
+        self._list.move("up")
+
+    def action_page_down(self) -> None:
+        self._list.move("page_down")
+
+    def action_page_up(self) -> None:
+        self._list.move("page_up")
+
+    def action_top(self) -> None:
+        self._list.move("top")
+
+    def action_bottom(self) -> None:
+        self._list.move("bottom")
+
+    def action_back(self) -> None:
+        if not self._busy:
+            self.dismiss(False)
+
+    def action_enter(self) -> None:
+        if self._list.row.kind in ("id", "file"):
+            self.action_review_change()
+        else:
+            self.action_review_toggle()
+
+    def on_row_view_picked(self) -> None:
+        self.action_enter()
+
+    def action_review_toggle(self) -> None:
+        choice, row = self._choice, self._list.row
+        match row.kind:
+            case "turn":
+                self._choice = replace(choice, turns=choice.turns ^ {row.turn})
+            case "tools":
+                self._choice = replace(choice, tools=not choice.tools)
+            case "said":
+                self._choice = replace(choice, said_before=not choice.said_before)
+            case "state":
+                self._choice = replace(choice, state=not choice.state)
+            case "shape":
+                self._shaped = True
+                self._choice = replace(choice, recorded=not choice.recorded)
+            case "id" | "file":
+                self._say("e changes it")
+                return
+        self._refresh()
+
+    def action_review_all(self) -> None:
+        every = frozenset(range(len(self._captured.turns)))
+        self._choice = replace(self._choice, turns=frozenset() if self._choice.turns == every else every)
+        self._refresh()
+
+    def action_review_change(self) -> None:
+        if self._list.row.kind == "id":
+            self.app.push_screen(NameScreen("the id of the case", self._id_fault, self._choice.eval_id), self._take_id)
+        elif self._list.row.kind == "file":
+            self.run_worker(self._choose_file(), exclusive=True)
+        else:
+            self.action_review_toggle()
+
+    def action_review_write(self) -> None:
+        if not self._choice.turns:
+            self._say("a case needs a turn: space takes one in", warning=True)
+        elif fault := self._id_fault(self._choice.eval_id):
+            self._say(fault, warning=True)
+        elif not self._busy:
+            self._busy = True
+            self.run_worker(self._put(), exclusive=True)
+
+    def action_keys(self) -> None:
+        screen = PickScreen("keys before a conversation is kept", searching(key_items("review", self._keys)))
+        self.app.push_screen(screen, self._do)
+
+    def _do(self, action: str | None) -> None:
+        if action is not None:
+            self.call_later(self.run_action, action)
+
+    # What they lead to
+
+    async def _put(self) -> None:
+        case = case_of(self._captured, self._choice, now=self._now, camel=self._into.camel)
+        try:
+            fault = await self._write(case, self._into)
+        finally:
+            self._busy = False
+        if fault:
+            self._say(fault, warning=True)
+        else:
+            self.dismiss(True)
+
+    async def _choose_file(self) -> None:
+        items = [Item(one.place, one, hint=_hint(one)) for one in self._destinations]
+        items += [
+            Item("a new evalset …", ".evalset.json", help="for regressions: many cases"),
+            Item("a new test file …", ".test.json", help="for one session, run while developing"),
+        ]
+        wanted = await self.app.push_screen_wait(PickScreen("into which file?", searching(items), current=self._into))
+        if isinstance(wanted, str):
+            wanted = await self._new_file(wanted)
+            if wanted is not None:
+                self._destinations = [one for one in self._destinations if one.there] + [wanted]
+        if wanted is not None:
+            self._go_into(wanted)
+            self._refresh()
+
+    def _go_into(self, destination: Destination) -> None:
+        self._into = destination
+        if not self._named:
+            self._choice = replace(self._choice, eval_id=free_id(self._wanted, destination.taken))
+        if not self._shaped:
+            self._choice = replace(self._choice, recorded=bool(destination.recorded))
+
+    def _take_id(self, name: str | None) -> None:
+        if name is not None:
+            self._named = True
+            self._choice = replace(self._choice, eval_id=name)
+            self._refresh()
+
+    def _id_fault(self, name: str) -> str:
+        if not name.strip():
+            return "a case needs an id"
+        return (
+            f"a case with the id {one_line(name, limit=60)} is in this file already" if name in self._into.taken else ""
+        )
+
+    # What is shown
+
+    def _refresh(self) -> None:
+        new = "" if self._into.there else "  (new)"
+        self._list.show_choice(self._choice, f"{self._into.place}{new}")
+
+    def on_body_resized(self) -> None:
+        self._explain()
+
+    def _explain(self) -> None:
+        row = self._list.row
+        case = case_of(self._captured, self._choice, now=self._now, camel=self._into.camel, fresh=lambda: "a new id")
+        shown: Any = {key: value for key, value in case.items() if key != "conversation"}
+        if row.kind == "turn":
+            place = sorted(self._choice.turns).index(row.turn) if row.turn in self._choice.turns else -1
+            shown = case["conversation"][place] if place >= 0 else "left out"
+        elif row.kind in ("shape", "tools", "said"):
+            name = "intermediateData" if self._into.camel else "intermediate_data"
+            shown = [turn[name] for turn in case["conversation"]]
+        width = self._preview.shares.width
+        if width > 2:
+            self._preview.show(Document(list(hang([], pretty_lines(shown, width - 2), 1))), 0)
+        self._say(self._words(row))
+
+    def _words(self, row: _Row) -> str:
+        match row.kind:
+            case "id":
+                return "e gives it another id. s writes the case."
+            case "file":
+                lonely = self._into.one_session and self._into.taken
+                return "a test file is meant for one session, and holds one" if lonely else "e chooses another file"
+            case "shape":
+                file = {True: "this file records events", False: "this file has tool_uses"}.get(
+                    self._into.recorded is True
+                )
+                return f"{file}. space takes the other shape." if self._into.recorded is not None else "either is read"
+            case "state":
+                return "what the session is given before the first message"
+            case "tools":
+                return "without them, a criterion over tool calls expects that none is called"
+            case "said":
+                return "what agents said before the answer of the turn"
+            case "turn":
+                gap = self._choice.turns and max(self._choice.turns) >= len(self._choice.turns)
+                return "later turns may rest on one that is left out" if gap else "space leaves the turn out"
+            case _:
+                return "this cannot be in a case"
+
+    def _say(self, text: str, *, warning: bool = False) -> None:
+        self._help.set_class(warning, "-warning")
+        self._help.update(Content(text))
+
+
+def _hint(destination: Destination) -> str:
+    if not destination.there:
+        return "new"
+    number = len(destination.taken)
+    return f"{number:,} case{'' if number == 1 else 's'}"

@@ -1,0 +1,86 @@
+"""A question with an object for an answer: the state a session is to begin with."""
+
+import json
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static, TextArea
+from textual.widgets.text_area import Edit, EditResult
+
+from workbench.text import one_line
+from workbench.ui.editing.values import UnreadableError, typed
+
+_WAYS = "an object, as JSON. ctrl+o takes it, esc leaves it as it was"
+
+
+class _JsonField(TextArea):
+    def __init__(self) -> None:
+        super().__init__(soft_wrap=True, show_line_numbers=True, tab_behavior="indent", compact=True)
+        self.cursor_blink = False
+        self.indent_width = 2
+
+    def edit(self, edit: Edit) -> EditResult:
+        edit.text = typed(edit.text)
+        return super().edit(edit)
+
+
+class StateScreen(ModalScreen[dict[str, Any] | None]):
+    """Ends with the object, None if it was left."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+o", "take", priority=True),
+        Binding("escape", "leave", priority=True),
+    ]
+
+    def __init__(self, title: str, value: dict[str, Any]) -> None:
+        super().__init__()
+        self._title, self._value = title, value
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -state") as dialog:
+            dialog.border_title = Content(self._title)
+            yield _JsonField()
+            yield Static(_WAYS, classes="help", markup=False)
+
+    def on_mount(self) -> None:
+        field = self.query_one(_JsonField)
+        field.load_text(json.dumps(self._value, indent=2, ensure_ascii=False) if self._value else "{\n  \n}")
+        field.move_cursor(field.document.end if self._value else (1, 2))
+        field.focus()
+
+    def action_take(self) -> None:
+        field = self.query_one(_JsonField)
+        try:
+            self.dismiss(read_object(field.text))
+        except UnreadableError as error:
+            field.move_cursor((error.line - 1, error.column - 1))
+            told = f"line {error.line}, column {error.column}: {error}"
+            self.query_one(".help", Static).update(Content(one_line(told)))
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """The object that the text says; nothing at all is an empty one.
+
+    Raises:
+        UnreadableError: it is no JSON, or no object.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_number) if text.strip() else {}
+    except json.JSONDecodeError as error:
+        raise UnreadableError(error.lineno, error.colno, error.msg) from None
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError(1, 1, str(error)) from None
+    if not isinstance(value, dict):
+        raise UnreadableError(1, 1, "the state is an object: it begins with { and ends with }")
+    return value
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,272 @@
+"""Talking to an agent, and cases made of conversations: of that one, of a run, of a session that ADK saved."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.text import one_line
+from workbench.ui.run_thread import RunThread
+from workbench.ui.screens.file_actions import FileActions
+from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.tree.labels import label
+from workbench.ui.widgets.pick_list import Item
+
+if TYPE_CHECKING:
+    from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import EvalsetEntry
+    from workbench.authoring.capture import Captured
+    from workbench.authoring.saving import Saver
+    from workbench.ui.chat.link import ChatLink, MakeChat
+    from workbench.ui.chat.review import Destination
+    from workbench.ui.chat.talk import Talk
+
+_USER = "user"
+_LOOKED_AT = 20
+"""Cases of a file that are asked for the shape it uses."""
+_LARGEST_SESSION = 256 * 2**20
+
+
+class ChatActions(FileActions):
+    """A conversation is kept only when it is asked for; until then it is the screen's."""
+
+    runs: RunThread
+
+    def make_chat(self, agent: "AgentFolder", session_input: dict[str, Any]) -> "MakeChat":
+        """How a conversation with an agent is made: the engine's part."""
+        raise NotImplementedError
+
+    def action_talk(self) -> None:
+        if self.session.workspace is None:
+            self.say("still reading")
+        elif not self.session.workspace.agents:
+            self.say("there is no agent here to talk to")
+        else:
+            self.run_worker(self._talk(), group="talk", exclusive=True)
+
+    def action_keep_run(self) -> None:
+        row = self.tree_view.row
+        record = self.session.record(row) if row is not None and row.case >= 0 else None
+        if row is None or record is None or not record.finished:
+            self.say("put the cursor on a case that has run first")
+            return
+        from workbench.ui.chat.kept import captured_from_record
+
+        entry = self.session.entry(row.evalset)
+        case = self.session.case(row.evalset, row.case)
+        captured = captured_from_record(record, case, _app_name(entry.agent, entry))
+        if not captured.turns:
+            self.say("no turn of it has an answer, so there is nothing to keep")
+            return
+        wanted = f"{record.ref.eval_id}_as_run"
+        self.run_worker(self._review(captured, entry.agent, wanted, entry.file), group="talk", exclusive=True)
+
+    def action_keep_session(self) -> None:
+        if self.session.workspace is None:
+            self.say("still reading")
+            return
+        self.run_worker(self._keep_session(), group="talk", exclusive=True)
+
+    # Talking
+
+    async def _talk(self) -> None:
+        agent = await self._whom()
+        if agent is None:
+            return
+        from workbench.ui.chat.screen import ChatScreen
+
+        def connect(state: dict[str, Any], wake: Callable[[], None]) -> "ChatLink":
+            from workbench.ui.chat.link import ChatLink
+
+            given = {"app_name": agent.folder.name, "user_id": _USER, "state": state}
+            return ChatLink(self.runs, self.make_chat(agent, given), wake)
+
+        screen = ChatScreen(agent.name, connect, self.keys)
+        while True:
+            talk = await self.app.push_screen_wait(screen)
+            if talk is None:
+                return
+            if await self._review(_captured(talk, agent), agent, "from_chat", self._file_under_cursor(agent)):
+                screen.leave()
+                return
+            screen = ChatScreen(agent.name, connect, self.keys, before=screen)
+
+    async def _whom(self) -> "AgentFolder | None":
+        """The agent under the cursor; where there are several, the user's choice."""
+        workspace, row = self.session.workspace, self.tree_view.row
+        assert workspace is not None
+        if row is not None and row.evalset >= 0 and (owner := self.session.entry(row.evalset).agent) is not None:
+            return owner
+        agents = list(workspace.agents)
+        if row is not None and row.kind == "agent":
+            name = self.tree_view.model.groups[row.agent]
+            agents = [agent for agent in agents if agent.name == name] or agents
+        if len(agents) == 1:
+            return agents[0]
+        items = [Item(label(agent.name), agent, hint=self._below(str(agent.folder))) for agent in agents]
+        chosen: AgentFolder | None = await self.app.push_screen_wait(PickScreen("talk to whom?", searching(items)))
+        return chosen
+
+    # Keeping
+
+    async def _keep_session(self) -> None:
+        from workbench.authoring.capture import NoSessionError, case_from_session
+        from workbench.ui.editing.name import NameScreen
+
+        assert self.session.workspace is not None
+        base = self.session.workspace.root
+        name = await self.app.push_screen_wait(
+            NameScreen("a session that ADK saved as JSON: its file", lambda name: _file_fault(base, name))
+        )
+        if name is None:
+            return
+        file = _path(base, name)
+        try:
+            captured = case_from_session(await asyncio.to_thread(_read_json, file))
+        except NoSessionError as error:
+            self.notify(one_line(f"{file.name} is no session of ADK's: {error}"), severity="error", markup=False)
+            return
+        except (OSError, ValueError, RecursionError) as error:
+            why = (error.strerror if isinstance(error, OSError) else "") or str(error)
+            self.notify(one_line(f"{file.name} cannot be read: {why}"), severity="error", markup=False)
+            return
+        agents = self.session.workspace.agents
+        agent = next((one for one in agents if one.folder.name == captured.app_name), None) or await self._whom()
+        if agent is not None:
+            wanted = file.name.removesuffix(".json").removesuffix(".session")
+            await self._review(captured, agent, wanted, self._file_under_cursor(agent))
+
+    async def _review(
+        self, captured: "Captured", agent: "AgentFolder | None", wanted: str, first: Path | None = None
+    ) -> bool:
+        """Shows what would be kept, until it is written or given up."""
+        from workbench.ui.chat.review import Destination, ReviewScreen
+
+        destinations = await asyncio.to_thread(self._destinations, agent, first)
+        if not destinations:
+            folder = agent.folder if agent is not None else self._folder()
+            file = folder / "chats.evalset.json"
+            destinations = [Destination(file, self._below(str(file)), there=False)]
+
+        async def write(case: dict[str, Any], into: "Destination") -> str:
+            fault = await asyncio.to_thread(_write, self.session.saver, case, into)
+            if not fault:
+                await self.reopen(into.file)
+                self.go_to_case(into.file, _id_of(case))
+            return fault
+
+        async def new_file(suffix: str) -> "Destination | None":
+            return await self._new_destination(agent, suffix)
+
+        screen = ReviewScreen(
+            captured, destinations, wanted, self.keys, new_file=new_file, write=write, now=time.time()
+        )
+        written = await self.app.push_screen_wait(screen)
+        if written:
+            self.go_left()
+            self.say("written: r runs it, e edits it, u takes it back")
+        return bool(written)
+
+    def _destinations(self, agent: "AgentFolder | None", first: Path | None) -> "list[Destination]":
+        """The files of an agent that can take a case, `first` before the others."""
+        assert self.session.workspace is not None
+        entries = [
+            entry
+            for entry in self.session.workspace.evalsets
+            if entry.agent == agent and entry.document.format == "current" and not entry.document.broken
+        ]
+        entries.sort(key=lambda entry: (entry.file != first, entry.document.kind == "test"))
+        return [_destination(entry) for entry in entries]
+
+    async def _new_destination(self, agent: "AgentFolder | None", suffix: str) -> "Destination | None":
+        from workbench.authoring.evalset_file import name_fault
+        from workbench.ui.chat.review import Destination
+        from workbench.ui.editing.name import NameScreen
+
+        folder = agent.folder if agent is not None else self._folder()
+
+        def fault(name: str) -> str:
+            taken = (folder / f"{name}{suffix}").exists()
+            return name_fault(name) or (f"{name}{suffix} is there already" if taken else "")
+
+        question = f"a new file in {label(folder.name)}, without {suffix}: its name"
+        name = await self.app.push_screen_wait(NameScreen(question, fault))
+        if name is None:
+            return None
+        file = folder / f"{name}{suffix}"
+        return Destination(file, self._below(str(file)), there=False)
+
+    def _file_under_cursor(self, agent: "AgentFolder") -> Path | None:
+        row = self.tree_view.row
+        entry = self.session.entry(row.evalset) if row is not None and row.evalset >= 0 else None
+        return entry.file if entry is not None and entry.agent == agent else None
+
+
+def _captured(talk: "Talk", agent: "AgentFolder") -> "Captured":
+    from workbench.ui.chat.kept import captured_from_talk
+
+    return captured_from_talk(talk, agent.folder.name, _USER)
+
+
+def _app_name(agent: "AgentFolder | None", entry: "EvalsetEntry") -> str:
+    return agent.folder.name if agent is not None else entry.file.parent.name
+
+
+def _destination(entry: "EvalsetEntry") -> "Destination":
+    from workbench.authoring.capture import uses_events
+    from workbench.authoring.spelling import is_camel
+    from workbench.model.evalset import case_or_none
+    from workbench.ui.chat.review import Destination
+
+    cases = [case_or_none(entry.document, number) for number in range(min(len(entry.document.cases), _LOOKED_AT))]
+    raw = [case.raw for case in cases if case is not None]
+    return Destination(
+        entry.file,
+        label(entry.relative),
+        taken=frozenset(case.eval_id for case in entry.document.cases),
+        recorded=uses_events(raw),
+        camel=bool(raw) and is_camel(raw[0]),
+    )
+
+
+def _write(saver: "Saver", case: dict[str, Any], into: "Destination") -> str:
+    """Writes a case behind those of a file; why that failed, in safe words."""
+    from workbench.authoring.evalset_file import EvalsetFile, new_evalset
+    from workbench.authoring.saving import ChangedOnDiskError
+    from workbench.model.json_edit import EditError
+    from workbench.ui.editing.drafts import write
+    from workbench.ui.editing.wording import in_words
+
+    try:
+        before = into.file.read_bytes() if into.there else None
+        name = into.file.name.removesuffix(".evalset.json").removesuffix(".test.json")
+        evalset = EvalsetFile(new_evalset(name) if before is None else before)
+        content = evalset.added(len(evalset.ids), [case])
+        write(saver, f"keep {_id_of(case)}", {into.file: (before, content)})
+    except (ChangedOnDiskError, EditError, OSError, ValueError) as error:
+        return in_words(error)
+    return ""
+
+
+def _id_of(case: dict[str, Any]) -> str:
+    from workbench.authoring.evalset_file import id_of
+
+    return id_of(case)
+
+
+def _path(base: Path, name: str) -> Path:
+    return base / Path(name).expanduser()
+
+
+def _file_fault(base: Path, name: str) -> str:
+    if not name:
+        return "a file, please: from the root of the project, or with its whole path"
+    return "" if _path(base, name).is_file() else f"there is no file {name}"
+
+
+def _read_json(file: Path) -> Any:
+    if file.stat().st_size > _LARGEST_SESSION:
+        raise ValueError("it is larger than 256 MiB")
+    return json.loads(file.read_bytes())
