@@ -71,6 +71,15 @@ def read_config(path: Path) -> CriteriaConfig:
         file = TextFile.read(path)
     except OSError as error:
         return CriteriaConfig(path, (), faults=(unreadable(path, error),))
+    return _parsed(path, file)
+
+
+def parse_config(path: Path, content: bytes) -> CriteriaConfig:
+    """The config that `path` would be with this content, which need not be on the disk yet."""
+    return _parsed(path, TextFile(content))
+
+
+def _parsed(path: Path, file: TextFile) -> CriteriaConfig:
     text = file.text()
     places = Places(text)
     scanned = scan(text, places=places)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.ui.watching import Watching
 
 
-class MainScreen(TreeActions, ChatActions, WatchActions, GeneralActions):
+class MainScreen(TreeActions, ChatActions, CriteriaActions, WatchActions, GeneralActions):
     """`build` makes a run of cases, `rescoring` one that only scores them again (asking judges anew if told so), `runs`
     the thread it is executed in (given what wakes the screen), `engine` what the watch and conversations need of it."""
 

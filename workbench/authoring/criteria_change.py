@@ -1,0 +1,225 @@
+"""Changes of a criteria config as values: content in, content out. The file's own spelling of keys stays."""
+
+import copy
+import itertools
+import json
+import math
+from typing import Any
+
+from workbench.authoring.criteria_form import FormRow
+from workbench.authoring.spelling import get, is_camel, put
+from workbench.metrics.options import read_flag, read_match_type
+from workbench.metrics.registry import known
+from workbench.model.config_rules import number_of
+from workbench.model.places import Location
+
+Content = dict[str, Any]
+_FIRST_THRESHOLD = {"tool_trajectory_avg_score": 1.0, "response_evaluation_score": 3.5}
+_USUAL_THRESHOLD = 0.8
+_RUBRIC_TYPES = {
+    "rubric_based_final_response_quality_v1": "FINAL_RESPONSE_QUALITY",
+    "rubric_based_tool_use_quality_v1": "TOOL_USE_QUALITY",
+    "rubric_based_multi_turn_trajectory_quality_v1": "TRAJECTORY_QUALITY",
+}
+
+
+class ValueRefusedError(ValueError):
+    """What was typed is no value for the field; the message says what is."""
+
+
+def read_typed(row: FormRow, text: str) -> Any:
+    """The value that was typed into a field that is not JSON.
+
+    Raises:
+        ValueRefusedError: it is none for this field.
+    """
+    if row.kind in ("threshold", "number"):
+        return _number(row, text.strip())
+    if row.kind == "word" and not text.strip():
+        raise ValueRefusedError("it is empty: D takes the field out, and its default holds")
+    return text
+
+
+def _number(row: FormRow, text: str) -> float | int:
+    number = number_of(text)
+    if number is None or not math.isfinite(number):
+        raise ValueRefusedError(f"“{text}” is no number" + (": write a point, not a comma" if "," in text else ""))
+    if row.kind == "threshold":
+        return number
+    if number != int(number):
+        raise ValueRefusedError(f"{text} is no whole number")
+    if number < 1 and row.field.name in ("num_samples", "parallelism_limit"):
+        raise ValueRefusedError(f"{row.field.name} must be 1 or more")
+    return int(number)
+
+
+def stepped(row: FormRow, step: float) -> float | int:
+    """The number of a row moved by a step, on the grid of that step and never below 0; other numbers by 1."""
+    now = number_of(row.value if row.given else row.field.default)
+    if now is None or not math.isfinite(now):
+        now = _USUAL_THRESHOLD if row.kind == "threshold" else 1
+    if row.kind != "threshold":
+        return max(1, int(now) + (1 if step > 0 else -1))
+    grid = abs(step)
+    places = round(now / grid, 6)
+    return max(0.0, round((math.floor(places) + 1 if step > 0 else math.ceil(places) - 1) * grid, 4))
+
+
+def next_choice(row: FormRow) -> Any:
+    """The next of a row's choices: true or false for a flag."""
+    now = row.value if row.given else row.field.default
+    try:
+        shown = str(read_flag(now)).lower() if row.kind == "flag" else str(now)
+        shown = read_match_type(now) if row.field.name == "match_type" else shown
+    except ValueError:
+        shown = ""
+    choices = row.field.choices
+    chosen = choices[(choices.index(shown) + 1) % len(choices)] if shown in choices else choices[0]
+    return chosen == "true" if row.kind == "flag" else chosen
+
+
+def with_value(content: Content, location: Location, value: Any) -> Content:
+    """The content with a value put at a place; what must stand around it is made."""
+    changed = copy.deepcopy(content)
+    if len(location) > 2 and location[0] == "criteria":
+        criterion = changed["criteria"][location[1]]
+        if not isinstance(criterion, dict):
+            changed["criteria"][location[1]] = {"threshold": criterion}
+    holder: Any = changed
+    for step, below in itertools.pairwise(location):
+        if isinstance(holder, dict) and not isinstance(holder.get(str(step)), dict | list):
+            holder[step] = [] if isinstance(below, int) else {}
+        holder = holder[step]
+    holder[location[-1]] = value
+    return changed
+
+
+def without(content: Content, unit: Location) -> Content:
+    """The content without what stands at a place, and without the objects that held nothing else."""
+    changed = copy.deepcopy(content)
+    holders: list[Any] = [changed]
+    try:
+        for step in unit[:-1]:
+            holders.append(holders[-1][step])
+        del holders[-1][unit[-1]]
+    except (KeyError, IndexError, TypeError):
+        return content
+    for depth in range(len(unit) - 1, 0, -1):
+        if holders[depth] or unit[:depth] == ("criteria",) or isinstance(unit[depth - 1], int):
+            break
+        del holders[depth - 1][unit[depth - 1]]
+    return changed
+
+
+def moved(content: Content, unit: Location, by: int) -> tuple[Content, Location]:
+    """A rubric or criterion moved by one place in its list; where it is then."""
+    changed = copy.deepcopy(content)
+    holder: Any = changed
+    for step in unit[:-1]:
+        holder = holder[step]
+    last = unit[-1]
+    if isinstance(holder, list) and isinstance(last, int):
+        place = last + by
+        if not 0 <= place < len(holder):
+            return content, unit
+        holder.insert(place, holder.pop(last))
+        return changed, (*unit[:-1], place)
+    keys = list(holder)
+    place = keys.index(last) + by
+    if not 0 <= place < len(keys):
+        return content, unit
+    keys.insert(place, keys.pop(keys.index(last)))
+    items = {key: holder[key] for key in keys}
+    holder.clear()
+    holder.update(items)
+    return changed, unit
+
+
+def with_criterion(content: Content, name: str, value: Any = None) -> Content:
+    """The content with a criterion more, at the end; `value` None for the usual one. One that is there stays."""
+    changed = copy.deepcopy(content)
+    criteria = changed.setdefault("criteria", {})
+    if name not in criteria:
+        criteria[name] = first_threshold(name) if value is None else copy.deepcopy(value)
+    return changed
+
+
+def first_threshold(name: str) -> float:
+    """The threshold that a criterion begins with."""
+    return _FIRST_THRESHOLD.get(name, _USUAL_THRESHOLD)
+
+
+def with_rubric(content: Content, criterion: str, after: int | None = None, text: str = "") -> tuple[Content, Location]:
+    """The content with one more rubric of a criterion, after the one at `after` or at the end; where it is."""
+    value = content["criteria"][criterion]
+    changed = copy.deepcopy(content)
+    if not isinstance(value, dict):
+        changed["criteria"][criterion] = {"threshold": value}
+    options = changed["criteria"][criterion]
+    rubrics = options.setdefault("rubrics", [])
+    camel = is_camel(rubrics)
+    rubric: Content = {}
+    put(rubric, "rubric_id", _free_id(rubrics), camel=camel)
+    put(rubric, "rubric_content", {"textProperty" if camel else "text_property": text}, camel=camel)
+    if criterion in _RUBRIC_TYPES:
+        rubric["type"] = _RUBRIC_TYPES[criterion]
+    place = len(rubrics) if after is None else after + 1
+    rubrics.insert(place, rubric)
+    return changed, ("criteria", criterion, "rubrics", place)
+
+
+def _free_id(rubrics: list[Any]) -> str:
+    taken = {get(rubric, "rubric_id") for rubric in rubrics}
+    number = len(rubrics) + 1
+    while f"rubric_{number}" in taken:
+        number += 1
+    return f"rubric_{number}"
+
+
+def settled(before: Any, content: Content) -> Content:
+    """The content as it is to be written: what was a number, and says no more than one again, is one."""
+    old = before.get("criteria") if isinstance(before, dict) else None
+    criteria = content.get("criteria")
+    if not isinstance(old, dict) or not isinstance(criteria, dict):
+        return content
+    plain = {
+        name: value["threshold"]
+        if isinstance(value, dict) and set(value) == {"threshold"} and name in old and not isinstance(old[name], dict)
+        else value
+        for name, value in criteria.items()
+    }
+    return {**content, "criteria": plain}
+
+
+def changed_names(before: Any, after: Any) -> list[str]:
+    """What differs, for the label of an edit: criteria by their name, then other keys of the file."""
+    old, new = (value if isinstance(value, dict) else {} for value in (before, after))
+    one, other = (value if isinstance(value, dict) else {} for value in (old.get("criteria"), new.get("criteria")))
+    names = [name for name in {**one, **other} if _canonical(one.get(name)) != _canonical(other.get(name))]
+    names += [
+        key for key in {**old, **new} if key != "criteria" and _canonical(old.get(key)) != _canonical(new.get(key))
+    ]
+    return names or (["the order of the criteria"] if list(one) != list(other) else [])
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value)
+
+
+def merged(base: Content, theirs: Content, mine: Content) -> Content:
+    """Theirs, with what is changed in mine: whole criteria, and whole keys of the file."""
+    both = copy.deepcopy(theirs)
+    for name in changed_names(base, mine):
+        part = "criteria" if name in {**base.get("criteria", {}), **mine.get("criteria", {})} else ""
+        source, target = (mine[part], both.setdefault(part, {})) if part else (mine, both)
+        if name in source:
+            target[name] = copy.deepcopy(source[name])
+        else:
+            target.pop(name, None)
+    return both
+
+
+def has_rubrics(criterion: str) -> bool:
+    """Whether a criterion takes rubrics."""
+    info = known().get(criterion)
+    return info is not None and "rubrics" in info.option_names

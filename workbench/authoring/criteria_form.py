@@ -1,0 +1,279 @@
+"""A criteria config as the rows of a form: each criterion with every field of its model, the simulated user, and what
+else stands in the file. Rows are read from the config's JSON as it is, in either spelling of its keys."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from pydantic.alias_generators import to_camel
+
+from workbench.authoring.spelling import get, is_camel, key_in
+from workbench.judge.base import DEFAULT_MODEL, DEFAULT_SAMPLES
+from workbench.judge.options import JudgeModelOptions
+from workbench.metrics.criteria_known import INTERMEDIATE, CriterionInfo
+from workbench.metrics.options import MATCH_TYPES
+from workbench.metrics.registry import known
+from workbench.model.breaches import snake
+from workbench.model.criteria_schema import SIMULATORS, EvalConfig
+from workbench.model.places import Location
+from workbench.simulation.config import DEFAULT_TURN_LIMIT
+
+Kind: TypeAlias = Literal[
+    "threshold", "number", "flag", "choice", "word", "text", "json", "rubrics", "rubric", "heading", "kept"
+]
+"""How a value is edited: by steps or as a number, between yes and no, among `choices`, on one line, over several, as
+JSON. `rubrics`, `rubric` and `heading` stand above others; what is `kept` is shown only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a model: `default` says in words what holds where the file says nothing."""
+
+    name: str
+    kind: Kind
+    help: str
+    default: str = ""
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FormRow:
+    """`location` is where the value stands in the config, or would stand (not `given`); `unit` is what goes or moves
+    with the row: the criterion, the rubric, the value itself. `criterion` is "" outside of criteria. Texts are raw: not
+    yet safe for a terminal."""
+
+    location: Location
+    field: Field
+    value: Any
+    given: bool
+    unit: Location
+    depth: int = 0
+    criterion: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        return self.field.kind
+
+
+_FLAG = ("false", "true")
+_JUDGE: Mapping[str, Field] = {
+    field.name: field
+    for field in (
+        Field(
+            "judge_model",
+            "word",
+            "Who judges: gemini-…, provider/model (LiteLLM), python:package.module:function, or heuristic (rules).",
+            DEFAULT_MODEL,
+        ),
+        Field("judge_model_config", "json", "google-genai's settings of a call, such as temperature and seed.", "none"),
+        Field(
+            "num_samples",
+            "number",
+            "How often each question is asked; the majority holds. Fewer are asked where fewer decide.",
+            str(DEFAULT_SAMPLES),
+        ),
+        Field("parallelism_limit", "number", "How many questions of this criterion at once.", "no limit of its own"),
+    )
+}
+_OWN: Mapping[str, Field] = {
+    field.name: field
+    for field in (
+        Field("match_type", "choice", "", MATCH_TYPES[0], MATCH_TYPES),
+        Field("ignore_args", "flag", "", "false", _FLAG),
+        Field("evaluate_intermediate_nl_responses", "flag", "", "false", _FLAG),
+        Field(INTERMEDIATE.name, "flag", INTERMEDIATE.help, "false", _FLAG),
+        Field("stop_signal", "word", "", "</finished>"),
+    )
+}
+_RUBRIC: tuple[tuple[tuple[str, ...], Field], ...] = (
+    (("rubric_content", "text_property"), Field("text", "text", "What must hold, as a sentence to say yes or no to.")),
+    (("rubric_id",), Field("id", "word", "Names the rubric in results; each has an id of its own.")),
+    (
+        ("type",),
+        Field(
+            "type",
+            "word",
+            "Which criterion reads it; here every rubric counts, whatever its type: it matters in cases.",
+            "none",
+        ),
+    ),
+    (("description",), Field("description", "text", "For people; no judge sees it.", "none")),
+)
+_SIMULATOR: Mapping[str, Field] = {
+    field.name: field
+    for field in (
+        Field("type", "choice", "Whether the simulated user writes or speaks.", "llm_backed", tuple(SIMULATORS)),
+        Field("model", "word", "Who plays the user: named as judges are.", DEFAULT_MODEL),
+        Field(
+            "model_configuration",
+            "json",
+            "google-genai's settings of its calls.",
+            "thinking, 10,240 tokens for it",
+        ),
+        Field(
+            "max_allowed_invocations",
+            "number",
+            "How many turns at most, the starting prompt counted; -1: as many as it likes.",
+            str(DEFAULT_TURN_LIMIT),
+        ),
+        Field(
+            "custom_instructions",
+            "text",
+            "A Jinja template in place of ours; it must use {{ stop_signal }}, {{ conversation_plan }} and "
+            "{{ conversation_history }}.",
+            "the workbench's own",
+        ),
+        Field(
+            "include_function_calls",
+            "flag",
+            "The simulated user sees what the agent called, and what came back.",
+            "false",
+            _FLAG,
+        ),
+        Field("audio_model", "word", "Which model speaks.", "none"),
+        Field("audio_model_configuration", "json", "google-genai's settings of its calls.", "none"),
+        Field("include_text_with_audio", "flag", "The text is sent with the sound.", "false", _FLAG),
+    )
+}
+THRESHOLD = Field("threshold", "threshold", "")
+SIMULATOR = "user_simulator_config"
+
+
+def rows_of(content: Any) -> list[FormRow]:
+    """The rows of a config's content, in the order of the file; the simulated user after the criteria."""
+    return list(_rows(content)) if isinstance(content, dict) else [_kept((), "the file", content)]
+
+
+def _rows(content: dict[str, Any]) -> Iterator[FormRow]:
+    criteria = content.get("criteria", {})
+    custom = get(content, "custom_metrics")
+    if not isinstance(criteria, dict):
+        yield FormRow(("criteria",), Field("criteria", "json", "An object: names and values."), criteria, True, ())
+        criteria = {}
+    for name, value in criteria.items():
+        yield from _criterion(name, value, custom=isinstance(custom, dict) and name in custom)
+    yield from _simulator(content)
+    for key, value in content.items():
+        if key != "criteria" and key not in _spellings(SIMULATOR):
+            yield _kept((key,), key, value)
+
+
+def _criterion(name: str, value: Any, *, custom: bool) -> Iterator[FormRow]:
+    place: Location = ("criteria", name)
+    here: Location = (*place, "threshold") if isinstance(value, dict) else place
+    threshold = value.get("threshold") if isinstance(value, dict) else value
+    yield FormRow(here, THRESHOLD, threshold, True, place, 0, name)
+    options = value if isinstance(value, dict) else {}
+    # Options of a metric of one's own are between it and its function: nobody else knows what they mean.
+    info = None if custom else known().get(name)
+    shown = {"threshold"}
+    for row in _fields(place, info, options) if info else ():
+        shown.add(str(row.location[2]))
+        yield row
+    for key, item in options.items():
+        if key not in shown:
+            yield _kept((*place, key), key, item, 1, name)
+
+
+def _fields(place: Location, info: CriterionInfo, options: dict[str, Any]) -> Iterator[FormRow]:
+    camel = is_camel(options)
+    for option in info.options:
+        key = _key(options, option.name, camel)
+        if option.name == "judge_model_options":
+            yield from _judge((*place, key), info, options.get(key, {}), camel)
+        elif option.name == "rubrics":
+            yield from _rubrics((*place, key), info.name, options.get(key, []), key in options)
+        else:
+            field = _OWN[option.name]
+            told = Field(field.name, field.kind, option.help, field.default, field.choices)
+            yield _row((*place, key), told, options, 1, info.name)
+    extra = _key(options, INTERMEDIATE.name, camel)
+    if extra in options and INTERMEDIATE.name not in info.option_names:
+        idle = Field(INTERMEDIATE.name, "flag", "It has no effect on this criterion.", "false", _FLAG)
+        yield _row((*place, extra), idle, options, 1, info.name)
+
+
+def _judge(place: Location, info: CriterionInfo, options: Any, camel: bool) -> Iterator[FormRow]:
+    if not isinstance(options, dict):
+        yield FormRow(place, Field("judge_model_options", "json", "An object."), options, True, place, 1, info.name)
+        return
+    camel = is_camel(options) or camel
+    for name in JudgeModelOptions.__annotations__:
+        key = _key(options, name, camel)
+        # Each text is asked about once there, whatever stands here.
+        if info.name == "hallucinations_v1" and name == "num_samples" and key not in options:
+            continue
+        yield _row((*place, key), _JUDGE[name], options, 1, info.name)
+    for key, item in options.items():
+        if snake(key) not in _JUDGE:
+            yield _kept((*place, key), f"judge: {key}", item, 1, info.name)
+
+
+def _rubrics(place: Location, criterion: str, rubrics: Any, given: bool) -> Iterator[FormRow]:
+    field = Field("rubrics", "rubrics", "They apply to every case, besides those of cases and turns.")
+    if not isinstance(rubrics, list):
+        yield FormRow(place, Field("rubrics", "json", "A list of rubrics."), rubrics, True, place, 1, criterion)
+        return
+    yield FormRow(place, field, len(rubrics), given, place, 1, criterion)
+    for number, rubric in enumerate(rubrics):
+        yield from _rubric((*place, number), criterion, rubric)
+
+
+def _rubric(place: Location, criterion: str, rubric: Any) -> Iterator[FormRow]:
+    content = get(rubric, "rubric_content")
+    if not isinstance(rubric, dict) or not (content is None or isinstance(content, dict)):
+        yield FormRow(place, Field("rubric", "json", "An object."), rubric, True, place, 2, criterion)
+        return
+    camel = is_camel(rubric)
+    for number, (steps, field) in enumerate(_RUBRIC):
+        holder: Any = rubric
+        location = place
+        for step in steps:
+            key = _key(holder if isinstance(holder, dict) else {}, step, camel)
+            location = (*location, key)
+            given = isinstance(holder, dict) and key in holder
+            holder = holder.get(key) if isinstance(holder, dict) else None
+        yield FormRow(location, field, holder, given, place, 2 if number == 0 else 3, criterion)
+    names = {name for (name, *_), _ in _RUBRIC}
+    for key, item in rubric.items():
+        if snake(key) not in names:
+            yield _kept((*place, key), key, item, 3, criterion)
+
+
+def _simulator(content: dict[str, Any]) -> Iterator[FormRow]:
+    place = _key(content, SIMULATOR, "customMetrics" in content)
+    options = content.get(place)
+    help_ = "Who talks to the agent in cases with a scenario, and how."
+    yield FormRow((place,), Field("simulated user", "heading", help_), None, place in content, (place,))
+    if options is not None and not isinstance(options, dict):
+        yield FormRow((place,), Field(SIMULATOR, "json", "An object."), options, True, (place,), 1)
+        return
+    options = options or {}
+    camel = is_camel(options) or place != SIMULATOR
+    kind = options.get("type")
+    model = SIMULATORS.get(kind if isinstance(kind, str) else "llm_backed", SIMULATORS["llm_backed"])
+    for name in model.__annotations__:
+        yield _row((place, _key(options, name, camel)), _SIMULATOR[name], options, 1)
+    for key, item in options.items():
+        if snake(key) not in model.__annotations__:
+            yield _kept((place, key), key, item, 1)
+
+
+def _row(place: Location, field: Field, holder: dict[str, Any], depth: int, criterion: str = "") -> FormRow:
+    key = place[-1]
+    return FormRow(place, field, holder.get(str(key)), key in holder, place, depth, criterion)
+
+
+def _kept(place: Location, name: str, value: Any, depth: int = 0, criterion: str = "") -> FormRow:
+    known_key = snake(name) in EvalConfig.__annotations__
+    what = "Kept as it stands; $EDITOR changes it." if known_key else "Kept as it stands: the form does not know it."
+    return FormRow(place, Field(name, "kept", what), value, True, place, depth, criterion)
+
+
+def _key(holder: Mapping[str, Any], name: str, camel: bool) -> str:
+    """The key as it stands there, or as it would be written."""
+    return key_in(dict(holder), name) or (to_camel(name) if camel else name)
+
+
+def _spellings(name: str) -> tuple[str, str]:
+    return name, to_camel(name)

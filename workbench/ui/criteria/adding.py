@@ -1,0 +1,42 @@
+"""What can be added to a config: presets for a purpose, single criteria, a rubric where the cursor is."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.authoring.criteria_change import Content, has_rubrics
+from workbench.authoring.criteria_form import FormRow
+from workbench.authoring.criteria_presets import PRESETS, Preset, guide, proposed
+from workbench.metrics.registry import known
+from workbench.text import one_line
+from workbench.ui.widgets.pick_list import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One of them: a preset, a criterion by name, or a rubric (of `criterion`)."""
+
+    preset: Preset | None = None
+    criterion: str = ""
+    rubric: bool = False
+
+
+def items_for(content: Content, row: FormRow | None) -> list[Item]:
+    """The list to pick from, with what each answers, costs and needs."""
+    criteria: Any = content.get("criteria")
+    there = set(criteria) if isinstance(criteria, dict) else set()
+    found = []
+    if row is not None and has_rubrics(row.criterion):
+        what = f"a rubric of {row.criterion}"
+        found.append(Item(what, Chosen(criterion=row.criterion, rubric=True), help="One sentence to say yes or no to."))
+    found.append(Item("for a purpose", heading=True))
+    for preset in PRESETS:
+        names = ", ".join(preset.criteria)
+        help_ = f"{preset.help}\n{names}\nCosts: {preset.cost}"
+        found.append(Item(preset.name, Chosen(preset), kind="preset", help=help_))
+    found.append(Item("one criterion", heading=True))
+    found += [
+        Item(one_line(info.title), Chosen(criterion=info.name), proposed(info.name), f"{info.name}\n{guide(info)}")
+        for info in known().values()
+        if not info.informational and info.name not in there
+    ]
+    return found

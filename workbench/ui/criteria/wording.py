@@ -1,0 +1,92 @@
+"""What the form says about the row under the cursor: its meaning, its whole value, and what the last run would be."""
+
+from collections.abc import Sequence
+
+from workbench.authoring.criteria_form import FormRow
+from workbench.authoring.criteria_presets import cost, needs
+from workbench.authoring.what_if import Flip, Outlook
+from workbench.metrics.registry import known
+from workbench.text import one_line, plain
+from workbench.ui.editing.values import json_text
+
+_NAMED = 12
+"""Cases named in a line."""
+_SHOWN = 4_000
+
+
+def about(row: FormRow) -> str:
+    """What a row is for, and its whole value where that is long."""
+    if row.kind == "threshold":
+        return _about_criterion(row)
+    lines = [row.field.help] if row.field.help else []
+    if row.field.default and row.kind != "heading":
+        lines.append(f"Not given: {row.field.default}." if not row.given else f"Default: {row.field.default}.")
+    text = ""
+    if row.given and isinstance(row.value, str) and row.kind in ("text", "word", "json"):
+        text = row.value
+    elif row.given and row.kind in ("json", "kept"):
+        text = json_text(row.value)
+    # What is long stands first: that is what the cursor was put there for.
+    shown = [plain(text, limit=_SHOWN)] if text else []
+    return "\n".join([*shown, *lines])
+
+
+def _about_criterion(row: FormRow) -> str:
+    info = known().get(row.criterion)
+    if info is None:
+        return "A metric of your own: only its threshold can be set here, the rest is kept as it stands."
+    return f"{info.measures} Scores {info.range}; costs {cost(info)}; needs {needs(info)}."
+
+
+def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:
+    """What the last run says to a criterion as it stands in the form."""
+    if outlook is None:
+        return ["last run: being worked out …"]
+    if not outlook.cases:
+        return ["last run: there is none, so no case can be told that would flip"]
+    one = outlook.criteria.get(name)
+    if one is None or not one.scored:
+        return ["last run: it was not scored by this criterion; a run will tell"]
+    lines = [f"last run: {one.after} of {cases(one.scored)} would pass (passed then: {one.before})"]
+    lines += _flips(one.flips)
+    if one.redo:
+        lines.append(f"{cases(one.redo)} scored with other options: S scores again")
+    if one.ways:
+        lines.append("would pass: " + " · ".join(f"{way} {count}" for way, count in one.ways.items()))
+    return lines
+
+
+def outlook_of_all(outlook: Outlook | None) -> str:
+    """The verdicts of whole cases, on one line."""
+    if outlook is None or not outlook.cases:
+        return ""
+    if not outlook.flips and not outlook.unknown:
+        return f"no case of the last {outlook.cases:,} would flip"
+    up = sum(flip.after == "passed" for flip in outlook.flips)
+    down = sum(flip.after == "failed" for flip in outlook.flips)
+    words = [f"{up} to pass" if up else "", f"{down} to fail" if down else ""]
+    rest = len(outlook.flips) - up - down
+    words += [f"{rest} otherwise" if rest else "", f"{outlook.unknown} only a run can tell" if outlook.unknown else ""]
+    return f"cases: {', '.join(word for word in words if word)} of {outlook.cases:,}"
+
+
+def _flips(flips: Sequence[Flip]) -> list[str]:
+    if not flips:
+        return ["none would flip"]
+    lines = []
+    for after, words in (("failed", "to fail"), ("passed", "to pass")):
+        found = [flip for flip in flips if flip.after == after]
+        if found:
+            named = ", ".join(_named(flip) for flip in found[:_NAMED])
+            more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+            lines.append(f"{words}: {len(found)}: {named}{more}")
+    return lines
+
+
+def _named(flip: Flip) -> str:
+    return one_line(flip.name, limit=40) + ("" if flip.score is None else f" ({flip.score:.2f})")
+
+
+def cases(number: int) -> str:
+    """`1 case`, `2,000 cases`."""
+    return f"{number:,} case{'' if number == 1 else 's'}"

@@ -1,0 +1,100 @@
+"""The criteria that hold for what is under the cursor, in a form."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from workbench.text import one_line
+from workbench.ui.draft import configs
+from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.screens.undo_actions import UndoActions
+from workbench.ui.widgets.pick_list import Item
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry
+    from workbench.authoring.config_file import ConfigDraft
+
+
+class CriteriaActions(UndoActions):
+    """Opens the form, and shows the folder as it is after each save."""
+
+    def action_criteria(self) -> None:
+        self.run_worker(self._edit_criteria(), group="edit", exclusive=True)
+
+    async def _edit_criteria(self) -> None:
+        entry = await self._whose_criteria()
+        draft = None if entry is None else await self._config_of(entry)
+        if entry is None or draft is None:
+            return
+        from workbench.authoring.what_if import WhatIf
+        from workbench.ui.criteria.form import CriteriaScreen
+
+        files = {one.relative for one in self._with_same_config(entry)}
+        records = [record for ref, record in self.session.store.records.items() if ref.evalset_file in files]
+        screen = CriteriaScreen(
+            draft,
+            self.session.saver,
+            WhatIf(records),
+            self.keys,
+            why=self._why(entry, draft),
+            saved=self.read_again,
+        )
+        await self.app.push_screen_wait(screen)
+
+    async def _whose_criteria(self) -> "EvalsetEntry | None":
+        """The evalset under the cursor; above evalsets, one of those whose configs hold below it."""
+        row = self.tree_view.row
+        if row is not None and row.evalset >= 0:
+            return self.session.entry(row.evalset)
+        numbers = sorted({evalset for evalset, _ in self.tree_view.model.targets()})
+        entries = [self.session.entry(number) for number in numbers]
+        if not entries:
+            self.say("put the cursor on an evalset first")
+            return None
+        chosen = configs(entry.criteria for entry in entries)
+        if len(chosen) == 1 and chosen[0].config.path is not None:
+            return entries[0]
+        first = [next(entry for entry in entries if entry.criteria.config.path == one.config.path) for one in chosen]
+        items = [
+            Item(
+                self._below(str(entry.criteria.config.path or "no config: the defaults")),
+                entry,
+                help=one_line(f"{entry.relative}: {entry.criteria.reason}"),
+            )
+            for entry in first
+        ]
+        found: EvalsetEntry | None = await self.app.push_screen_wait(PickScreen("which criteria?", searching(items)))
+        return found
+
+    async def _config_of(self, entry: "EvalsetEntry") -> "ConfigDraft | None":
+        from workbench.authoring.config_file import NEW_CONFIG, new_draft, open_config
+        from workbench.model.json_edit import EditError
+
+        path = entry.criteria.config.path
+        new = entry.file.parent / NEW_CONFIG
+        try:
+            if path is None and not await asyncio.to_thread(new.exists):
+                return new_draft(new)
+            return await asyncio.to_thread(open_config, path or new)
+        except (EditError, OSError) as error:
+            self.tell(error)
+            return None
+
+    def _with_same_config(self, entry: "EvalsetEntry") -> "list[EvalsetEntry]":
+        """The evalsets for which the file holds, or a new one beside the evalset would."""
+        workspace = self.session.workspace
+        path = entry.criteria.config.path
+        return [
+            one
+            for one in (workspace.evalsets if workspace else ())
+            if one.criteria.config.path == path and (path is not None or one.file.parent == entry.file.parent)
+        ]
+
+    def _why(self, entry: "EvalsetEntry", draft: "ConfigDraft") -> str:
+        count = len(self._with_same_config(entry))
+        holds = f"{count} evalset{'' if count == 1 else 's'}"
+        if draft.before is None:
+            return one_line(
+                f"No config holds for {entry.relative}: the defaults do. s writes {self._below(str(draft.file))}, "
+                f"which holds for {holds}"
+            )
+        return one_line(f"{self._below(str(draft.file))}: {entry.criteria.reason}; holds for {holds}")
