@@ -5,6 +5,7 @@ A conversation is kept as ADK invocations with snake_case keys, one a turn. The 
 """
 
 import copy
+import re
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,11 +15,13 @@ from pydantic.alias_generators import to_camel
 
 from workbench.authoring.spelling import get
 from workbench.model.breaches import snake
-from workbench.model.invocation import intermediate_texts, tool_calls
+from workbench.model.invocation import content_text, intermediate_texts, tool_calls
 
 Json = dict[str, Any]
 
 _USER = "user"
+_LONGEST_ID = 40
+"""Characters of an id that is made of what was said."""
 _KEPT_OF_EVENT = ("author", "content", "grounding_metadata")
 """What ADK's own record of a step has; what it cost and which model it was change from run to run."""
 _FUNCTIONS = ("function_call", "function_response")
@@ -93,6 +96,17 @@ def uses_events(cases: Iterable[Any]) -> bool | None:
             if get(data, "tool_uses") is not None or get(data, "intermediate_responses") is not None:
                 return False
     return None
+
+
+def id_from(captured: Captured, otherwise: str) -> str:
+    """An id made of the first words of the user, `otherwise` if there are none."""
+    words = re.findall(r"\w+", content_text(captured.turns[0].get("user_content")).lower()) if captured.turns else []
+    name = ""
+    for word in words:
+        if len(name) + len(word) > _LONGEST_ID:
+            break
+        name = f"{name}_{word}" if name else word
+    return name or (words[0][:_LONGEST_ID] if words else otherwise)
 
 
 def free_id(wanted: str, taken: Collection[str]) -> str:

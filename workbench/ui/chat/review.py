@@ -30,7 +30,7 @@ from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.pick_list import Item
 from workbench.ui.widgets.rows import Piece, RowView
 
-_NAME_WIDTH = 18
+_NAME_WIDTH = 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +99,8 @@ class ReviewList(RowView):
             case "file":
                 return [_named("into"), (self._place, "")], []
             case "shape":
-                recorded = "invocation_events: each step, as ADK records it"
-                return [
-                    _named("steps"),
-                    (recorded if choice.recorded else "tool_uses: calls, as people write them", ""),
-                ], []
+                recorded, authored = "invocation_events, as ADK records them", "tool_uses, as people write them"
+                return [_named("steps"), (recorded if choice.recorded else authored, "")], []
             case "state":
                 told = in_short(captured.state) if captured.state else "empty"
                 return [_box(choice.state), _named("initial state", 4), (told, "" if choice.state else "muted")], []
@@ -345,15 +342,14 @@ class ReviewScreen(ModalScreen[bool]):
     def _words(self, row: _Row) -> str:
         match row.kind:
             case "id":
-                return "e gives it another id. s writes the case."
+                return "e gives it another id; s writes the case"
             case "file":
                 lonely = self._into.one_session and self._into.taken
                 return "a test file is meant for one session, and holds one" if lonely else "e chooses another file"
             case "shape":
-                file = {True: "this file records events", False: "this file has tool_uses"}.get(
-                    self._into.recorded is True
-                )
-                return f"{file}. space takes the other shape." if self._into.recorded is not None else "either is read"
+                if self._into.recorded is None:
+                    return "the file has neither so far, and both are read; space takes the other one"
+                return f"the file has {'events' if self._into.recorded else 'tool_uses'}; space takes the other shape"
             case "state":
                 return "what the session is given before the first message"
             case "tools":
@@ -364,7 +360,7 @@ class ReviewScreen(ModalScreen[bool]):
                 gap = self._choice.turns and max(self._choice.turns) >= len(self._choice.turns)
                 return "later turns may rest on one that is left out" if gap else "space leaves the turn out"
             case _:
-                return "this cannot be in a case"
+                return row.text
 
     def _say(self, text: str, *, warning: bool = False) -> None:
         self._help.set_class(warning, "-warning")

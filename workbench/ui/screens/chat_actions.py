@@ -75,6 +75,7 @@ class ChatActions(FileActions):
         agent = await self._whom()
         if agent is None:
             return
+        from workbench.authoring.capture import id_from
         from workbench.ui.chat.screen import ChatScreen
 
         def connect(state: dict[str, Any], wake: Callable[[], None]) -> "ChatLink":
@@ -88,7 +89,8 @@ class ChatActions(FileActions):
             talk = await self.app.push_screen_wait(screen)
             if talk is None:
                 return
-            if await self._review(_captured(talk, agent), agent, "from_chat", self._file_under_cursor(agent)):
+            captured = _captured(talk, agent)
+            if await self._review(captured, agent, id_from(captured, "chat"), self._file_under_cursor(agent)):
                 screen.leave()
                 return
             screen = ChatScreen(agent.name, connect, self.keys, before=screen)
