@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 MetricStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
+Sources: TypeAlias = dict[str, dict[str, Any]]
+"""Agent → path of a file of its, relative to the root → digest (BLAKE2b, 16 bytes) of its content without secrets."""
 CaseStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated"]
 ErrorKind: TypeAlias = Literal[
     "agent_raised",  # the agent's or a tool's own exception
@@ -112,6 +114,12 @@ class RunStarted:
     scored_from: str = ""
     """The run whose transcripts are scored again (several, joined by ", ", where the screen has them of several); ""
     where the agents ran."""
+    versions: dict[str, Any] = field(default_factory=dict)
+    """Package → version, as far as known; {} in runs of earlier versions, like all that follows."""
+    models: dict[str, Any] = field(default_factory=dict)
+    """Agent → the names of models that stand in its sources."""
+    sources: Sources = field(default_factory=dict)
+    """The agents' files when the run began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +230,10 @@ class JudgeWaits:
 class RunFinished:
     duration_seconds: float
     interrupted: bool = False
+    git: dict[str, Any] = field(default_factory=dict)
+    """`{"commit": hash, "dirty": whether files of it were changed}` of the root, {} where that is not known."""
+    sources: Sources = field(default_factory=dict)
+    """Further files that the agents were seen to read."""
 
 
 Event: TypeAlias = (

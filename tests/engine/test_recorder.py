@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pytest
 
@@ -44,6 +44,8 @@ class Writer:
         self.lines.extend(lines)
         self.syncs.append(sync)
         self.threads.add(threading.get_ident())
+
+    def keep(self, contents: Mapping[str, bytes]) -> None: ...
 
     def close(self) -> None:
         self.closed = True

@@ -2,7 +2,7 @@
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -205,6 +205,8 @@ async def test_a_disk_that_is_full_stops_it(ran: Any, children: Children) -> Non
 
         def write(self, lines: Iterable[str], *, sync: bool) -> None:
             raise OSError(28, "No space left on device")
+
+        def keep(self, contents: Mapping[str, bytes]) -> None: ...
 
         def close(self) -> None: ...
 

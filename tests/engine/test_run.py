@@ -324,6 +324,8 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Projec
                 raise OSError(28, "No space left on device")
             self.lines.extend(lines)
 
+        def keep(self, contents: Any) -> None: ...
+
         def close(self) -> None:
             self.lines.append("closed")
 

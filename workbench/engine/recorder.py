@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeAlias
 
@@ -31,6 +31,10 @@ class EventWriter(Protocol):
     def write(self, lines: Iterable[str], *, sync: bool) -> None:
         """Appends events as ASCII JSON; with `sync` they are on the disk itself afterwards. Called from one thread at
         a time, never from the event loop's. Raises OSError."""
+        ...
+
+    def keep(self, contents: Mapping[str, bytes]) -> None:
+        """Keeps the contents of files by their digests; what cannot be kept is left out. From any thread."""
         ...
 
     def close(self) -> None:

@@ -16,10 +16,11 @@ from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import Plan, PlanEntry
 from workbench.engine.preflight import preflight
+from workbench.engine.provenance import Commit, Kept, read_sources, versions
 from workbench.engine.recorder import EventWriter, Publish, Recorder
 from workbench.engine.run_context import RunContext
 from workbench.engine.secrets import Secrets
-from workbench.events import CaseError, CaseFinished, CaseRef, Noticed, PlannedCase, RunFinished, RunStarted
+from workbench.events import CaseError, CaseFinished, CaseRef, Noticed, PlannedCase, RunFinished, RunStarted, Sources
 
 _FILES_A_CASE = 8
 _FILES_BESIDES = 256
@@ -60,12 +61,16 @@ class Run:
         self._tasks: set[asyncio.Task[None]] = set()
         self._began = 0.0
         self._recorder: Recorder
+        self._secrets: Secrets
+        self._kept = Kept({}, {}, {})
+        self._commit: Commit | None = None
 
     async def execute(self) -> None:
         """Runs until everything is decided, or as far as `stop` and `cancel` let it. Children of the run are gone when
         it returns; cancelling the task that awaits it kills them."""
-        environments = [setting.environment.values for setting in self._plan.agents.values()]
-        secrets, ahead = await asyncio.gather(asyncio.to_thread(Secrets, environments), self._look_ahead())
+        self._commit = None if self._writer is None else Commit(self._plan.root)
+        _, ahead = await asyncio.gather(asyncio.to_thread(self._read_what_determines), self._look_ahead())
+        secrets = self._secrets
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
         self._began = time.monotonic()
         _allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
@@ -124,11 +129,39 @@ class Run:
         except Exception:
             return [Noticed("error", "the look at what is going to run failed", traceback.format_exc())]
 
+    def _read_what_determines(self) -> None:
+        """The secrets, and without them the agents' files as they are before the first case; for a thread."""
+        self._secrets = Secrets([setting.environment.values for setting in self._plan.agents.values()])
+        self._kept = self._keep_sources(known=None)
+
+    def _keep_sources(self, known: Sources | None) -> Kept:
+        """Keeps the agents' files that are not `known` yet. No fault of it may end a run."""
+        if self._writer is None:
+            return Kept({}, {}, {})
+        try:
+            kept = read_sources(self._plan.agents, self._children.footprints, self._secrets.clean_text, known)
+            self._writer.keep(kept.contents)
+        except Exception:
+            return Kept({}, {}, {})
+        return kept
+
     def _announce(self, ahead: list[Noticed]) -> None:
         plan = self._plan
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         cases = tuple(PlannedCase(entry.ref, plan.config_file(entry), entry.criteria_source) for entry in plan.entries)
-        self._recorder.put(RunStarted(plan.run_id, str(plan.root), started, cases))
+        kept = self._kept
+        found = {} if self._writer is None else versions(plan.agents.values())
+        self._recorder.put(
+            RunStarted(
+                plan.run_id,
+                str(plan.root),
+                started,
+                cases,
+                versions=found,
+                models=dict(kept.models),
+                sources=kept.sources,
+            )
+        )
         if self._writer is not None and self._writer.notice is not None:
             self._recorder.put(self._writer.notice)
         for notice in (*plan.notices, *ahead):
@@ -203,7 +236,11 @@ class Run:
         try:
             await asyncio.gather(*(host.close() for host in self._hosts.values()))
         finally:
-            self._recorder.put(RunFinished(self._at(), self._interrupted))
+            took, git, sources = self._at(), {}, {}
+            if self._commit is not None:
+                git = await self._commit.get()
+                sources = (await asyncio.to_thread(self._keep_sources, self._kept.sources)).sources
+            self._recorder.put(RunFinished(took, self._interrupted, git, {a: f for a, f in sources.items() if f}))
             await self._recorder.close()
 
 

@@ -8,11 +8,9 @@ every other one an event in its JSON form. A process that dies leaves at worst h
 import contextlib
 import json
 import os
-import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from workbench.events import (
     AgentActed,
@@ -28,14 +26,14 @@ from workbench.events import (
     TurnStarted,
     from_json,
 )
+from workbench.history.checked import HEAD, checked_line, read_checked
+from workbench.history.objects import keep_objects
 from workbench.history.state_dir import make_state_dir, runs_dir
+from workbench.history.summary import Gathering
+from workbench.history.summary_files import write_summary
 
 SCHEMA = "agent-workbench/journal/1"
 FILE_NAME = "events.jsonl"
-_HEAD = b'{"crc32": "'
-_MIDDLE = b'", "data": '
-_TAIL = b"}"
-_CHECKSUM = 8
 
 
 class Journal:
@@ -47,6 +45,7 @@ class Journal:
         self.notice = notice
         self._descriptor = descriptor
         self._size = 0
+        self._gathering = Gathering()
 
     @classmethod
     def open(cls, state: Path, run_id: str) -> "Journal":
@@ -82,7 +81,8 @@ class Journal:
         """
         if self._descriptor is None:
             return
-        data = b"".join(map(_line, lines))
+        lines = tuple(lines)
+        data = b"".join(map(checked_line, lines))
         view = memoryview(data)
         try:
             while view:
@@ -95,11 +95,21 @@ class Journal:
                 os.ftruncate(self._descriptor, self._size)
             raise
         self._size += len(data)
+        for line in lines:
+            self._gathering.take_line(line)
+
+    def keep(self, contents: Mapping[str, bytes]) -> None:
+        """Keeps contents of files by their digests in the state folder; none where nothing can be written."""
+        if self.path is not None:
+            keep_objects(self.path.parents[2], contents)
 
     def close(self) -> None:
+        """No more will come: the summary of what came is written."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+            if self.path is not None and self._gathering.summary.run_id:
+                write_summary(self.path.parent, self._gathering.summary, self._size)
 
 
 def read_journal(path: Path) -> Iterator[Event]:
@@ -144,16 +154,16 @@ def _announced(path: Path) -> Iterator[Event]:
 
 def _read_line(path: Path, number: int, line: bytes) -> Event:
     try:
-        return from_json(_data(line))
+        return from_json(read_checked(line))
     except (ValueError, RecursionError) as error:
         return Noticed("warning", f"{path}:{number}: this line of the journal is left out: {error}")
 
 
 def _check_header(path: Path, line: bytes) -> None:
     try:
-        header = _data(line)
+        header = read_checked(line)
     except ValueError as error:
-        if line.startswith(_HEAD):
+        if line.startswith(HEAD):
             return  # A damaged first line says nothing that the rest does not.
         raise ValueError(f"{path} is no journal of agent-workbench: {error}") from None
     if header.get("schema") != SCHEMA:
@@ -170,28 +180,6 @@ def _announcement(path: Path) -> RunStarted:
                 refs[event.case] = None
     cases = tuple(PlannedCase(ref, None, "not known: the journal is damaged") for ref in refs)
     return RunStarted(path.parent.name, "", "", cases)
-
-
-def _line(data: str) -> bytes:
-    encoded = data.encode("ascii")
-    return b"".join((_HEAD, b"%08x" % zlib.crc32(encoded), _MIDDLE, encoded, _TAIL, b"\n"))
-
-
-def _data(line: bytes) -> dict[str, Any]:
-    """What a line holds. Raises ValueError if it is not what was written."""
-    if not line.endswith(b"\n"):
-        raise ValueError("it is cut off")
-    body = line[:-1]
-    start = len(_HEAD) + _CHECKSUM + len(_MIDDLE)
-    if not (body.startswith(_HEAD) and body[start - len(_MIDDLE) : start] == _MIDDLE and body.endswith(_TAIL)):
-        raise ValueError("it has not the form of a line")
-    encoded = body[start : -len(_TAIL)]
-    if b"%08x" % zlib.crc32(encoded) != body[len(_HEAD) : len(_HEAD) + _CHECKSUM]:
-        raise ValueError("its checksum differs")
-    data = json.loads(encoded)
-    if not isinstance(data, dict):
-        raise ValueError("it is no object")
-    return data
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,0 +1,58 @@
+"""Contents of files by their digest: `STATE/objects/ab/cdef…`, each kept once however many runs used it."""
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+_DIGEST = re.compile(r"[0-9a-f]{8,128}")
+
+
+def objects_dir(state: Path) -> Path:
+    """The folder of the contents, in the state folder."""
+    return state / "objects"
+
+
+def keep_objects(state: Path, contents: Mapping[str, bytes]) -> None:
+    """Keeps what is not there yet, readable by its owner only. What cannot be written is left out: a run that lacks it
+    is compared without it."""
+    for digest, content in contents.items():
+        path = _path(state, digest)
+        if path is None or path.exists():
+            continue
+        with contextlib.suppress(OSError):
+            objects_dir(state).mkdir(mode=0o700, exist_ok=True)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+            draft.replace(path)
+
+
+def read_object(state: Path, digest: str) -> bytes | None:
+    """The content of this digest; None where it is not kept."""
+    path = _path(state, digest)
+    try:
+        return None if path is None else path.read_bytes()
+    except OSError:
+        return None
+
+
+def drop_objects(state: Path, used: Collection[str]) -> int:
+    """Deletes what no run uses any more; how many."""
+    dropped = 0
+    for path in objects_dir(state).glob("*/*"):
+        if path.parent.name + path.name not in used:
+            with contextlib.suppress(OSError):
+                path.unlink()
+                dropped += 1
+    return dropped
+
+
+def _path(state: Path, digest: str) -> Path | None:
+    # A journal may be damaged or made by somebody: no digest leads out of the folder.
+    if not _DIGEST.fullmatch(digest):
+        return None
+    return objects_dir(state) / digest[:2] / digest[2:]

@@ -1,0 +1,226 @@
+"""What lists and comparisons need of a run, gathered from the JSON of its events as they pass.
+
+The journal stays the truth: a summary is made of it again wherever it is missing or does not fit. Values of events
+are foreign here (a journal may be damaged, or of another version), so each is looked at before it is used.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SCHEMA = "agent-workbench/summary/1"
+STATUSES = ("passed", "failed", "error", "not_evaluated")
+_LONGEST = 2000
+
+Row = dict[str, Any]
+"""One execution of a case: `ref` [agent, evalset_file, eval_set_id, eval_id, repeat], `status` (None until it ended),
+`error` [kind, message] or None, `seconds`, `calls`, `tokens`, `metrics` name → [score, threshold, status, reason,
+judge], and digests that tell whether two executions were given or did the same: `criteria`, `settings`, `expected`,
+`said` (by the agent), `called`, `returned` (by tools)."""
+
+
+@dataclass
+class Summary:
+    """One run. `rows` in the order of its plan; `finished` None where its end is not in the journal."""
+
+    run_id: str = ""
+    root: str = ""
+    started: str = ""
+    scored_from: str = ""
+    versions: dict[str, Any] = field(default_factory=dict)
+    models: dict[str, Any] = field(default_factory=dict)
+    sources: dict[str, Any] = field(default_factory=dict)
+    git: dict[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+    interrupted: bool = False
+    rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
+
+    def counts(self) -> dict[str, int]:
+        """How many cases have which status; one that did not end is an error."""
+        found = dict.fromkeys(STATUSES, 0)
+        for row in self.rows.values():
+            status = row["status"]
+            found[status if status in found else "error"] += 1
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """Its JSON form, with the rows as a list."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "rows"}
+        return {"schema": SCHEMA, **fields, "rows": list(self.rows.values())}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Summary":
+        """Raises ValueError if it is none of this version."""
+        if data.get("schema") != SCHEMA:
+            raise ValueError(f"a summary of another version: {data.get('schema')!r}")
+        try:
+            rows = {tuple(row["ref"]): row for row in data["rows"]}
+            return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name != "rows"}, rows=rows)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"a damaged summary: {error!r}") from None
+
+
+class Gathering:
+    """Takes in the events of one run in their JSON form."""
+
+    def __init__(self) -> None:
+        self.summary = Summary()
+        self._calls: dict[tuple[Any, ...], list[Any]] = {}
+        self._takes: dict[str, Callable[[Mapping[str, Any]], None]] = {
+            "RunStarted": self._run_started,
+            "CaseStarted": self._case_started,
+            "TurnFinished": self._turn_finished,
+            "MetricScored": self._metric_scored,
+            "CaseFinished": self._case_finished,
+            "RunFinished": self._run_finished,
+        }
+
+    def take_line(self, line: str) -> None:
+        """The same for an event as the engine writes it; events that do not matter here are not even parsed."""
+        # The name comes first: `{"event": "CaseStarted", …`.
+        if line[11:].partition('"')[0] in self._takes:
+            self.take(json.loads(line))
+
+    def take(self, data: Mapping[str, Any]) -> None:
+        """One event. One of a form that is not understood changes nothing."""
+        take = self._takes.get(str(data.get("event")))
+        if take is not None:
+            try:
+                take(data)
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+                return
+
+    def _run_started(self, data: Mapping[str, Any]) -> None:
+        summary = self.summary
+        for name in ("run_id", "root", "started", "scored_from"):
+            setattr(summary, name, _text(data.get(name)))
+        for name in ("versions", "models", "sources"):
+            setattr(summary, name, _object(data.get(name)))
+        for planned in data["cases"]:
+            self._row(planned["case"])
+
+    def _run_finished(self, data: Mapping[str, Any]) -> None:
+        summary = self.summary
+        summary.seconds, summary.interrupted = float(data["duration_seconds"]), bool(data.get("interrupted"))
+        summary.git = _object(data.get("git"))
+        for agent, files in _object(data.get("sources")).items():
+            summary.sources[agent] = {**_object(summary.sources.get(agent)), **_object(files)}
+
+    def _case_started(self, data: Mapping[str, Any]) -> None:
+        row = self._row(data["case"])
+        fresh = _new_row(row["ref"])
+        row.update(fresh)
+        self._calls[tuple(row["ref"])] = [[], [], []]
+        row["criteria"] = digest(data["criteria"])
+        row["settings"] = digest([data.get("custom_metrics"), data.get("simulator")])
+        row["expected"] = digest([data["expected"], data.get("scenario"), data.get("rubrics")])
+
+    def _turn_finished(self, data: Mapping[str, Any]) -> None:
+        row = self._row(data["case"])
+        said, called, returned = self._calls.setdefault(tuple(row["ref"]), [[], [], []])
+        actual = data["actual"]
+        said.append(texts(actual.get("final_response")))
+        for call, result in tool_steps(actual):
+            (called if result is None else returned).append(call if result is None else result)
+
+    def _metric_scored(self, data: Mapping[str, Any]) -> None:
+        row, result = self._row(data["case"]), data["result"]
+        judge = _object(result.get("details")).get("judge")
+        reason = _text(result.get("reason"))[:_LONGEST]
+        row["metrics"][result["name"]] = [
+            result.get("score"),
+            result.get("threshold"),
+            result["status"],
+            reason,
+            None if judge is None else _judge(judge),
+        ]
+
+    def _case_finished(self, data: Mapping[str, Any]) -> None:
+        row, error, usage = self._row(data["case"]), data.get("error"), _object(data.get("usage"))
+        row["status"], row["seconds"] = data["status"], float(data["duration_seconds"])
+        row["error"] = None if error is None else [_text(error["kind"]), _text(error["message"])[:_LONGEST]]
+        row["calls"] = usage.get("model_calls", 0)
+        row["tokens"] = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+        gathered = self._calls.pop(tuple(row["ref"]), None)
+        if gathered is not None:
+            row["said"], row["called"], row["returned"] = map(digest, gathered)
+
+    def _row(self, case: Mapping[str, Any]) -> Row:
+        key = (case["agent"], case["evalset_file"], case["eval_set_id"], case["eval_id"], case.get("repeat", 1))
+        row = self.summary.rows.get(key)
+        if row is None:
+            row = self.summary.rows[key] = _new_row(list(key))
+        return row
+
+
+def gather(events: Iterable[Mapping[str, Any]]) -> Summary:
+    """The summary of a run, of its events in their JSON form."""
+    gathering = Gathering()
+    for event in events:
+        gathering.take(event)
+    return gathering.summary
+
+
+def digest(value: Any) -> str:
+    """Says whether two JSON values are the same, whatever the order of their keys."""
+    written = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(written.encode("ascii"), digest_size=8).hexdigest()
+
+
+def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":
+    """The tool calls of an ADK invocation as ([name, args], None), their results as (None, [name, response])."""
+    data = actual.get("intermediate_data")
+    if not isinstance(data, dict):
+        return []
+    parts = [
+        part
+        for event in data.get("invocation_events") or ()
+        for part in (_object(_object(event).get("content")).get("parts") or ())
+        if isinstance(part, dict)
+    ]
+    calls = [part["function_call"] for part in parts if isinstance(part.get("function_call"), dict)]
+    results = [part["function_response"] for part in parts if isinstance(part.get("function_response"), dict)]
+    calls += data.get("tool_uses") or ()
+    results += [{"name": item[0], "response": item[1:]} for item in data.get("tool_responses") or () if item]
+    return [([call.get("name"), call.get("args")], None) for call in calls] + [
+        (None, [result.get("name"), result.get("response")]) for result in results
+    ]
+
+
+def texts(content: Any) -> list[str]:
+    """The texts of an ADK content."""
+    parts = _object(content).get("parts") or ()
+    return [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+
+
+def _new_row(ref: list[Any]) -> Row:
+    return {
+        "ref": ref,
+        "status": None,
+        "error": None,
+        "seconds": 0.0,
+        "calls": 0,
+        "tokens": 0,
+        "metrics": {},
+        "criteria": "",
+        "settings": "",
+        "expected": "",
+        "said": "",
+        "called": "",
+        "returned": "",
+    }
+
+
+def _judge(judge: Any) -> str:
+    known = _object(judge)
+    return " ".join(_text(known.get(key)) for key in ("model", "base_url") if known.get(key)) or _text(judge)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,83 @@
+"""Summaries on disk: one file a run, and one index of all runs with a line each, so that a list opens at once."""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from workbench.atomic import replace_content
+from workbench.history.checked import checked_line, read_checked
+from workbench.history.summary import Summary
+
+FILE_NAME = "summary.json"
+INDEX = "index.jsonl"
+
+IndexEntry = dict[str, Any]
+"""A run in the list: `run_id`, `started`, `seconds` (None: it did not end by itself), `interrupted`, `scored_from`,
+`counts` by status, `commit`, `dirty`, `agents`, `files` (evalsets)."""
+
+
+def write_summary(folder: Path, summary: Summary, journal_bytes: int) -> None:
+    """Keeps the summary of the run in `folder` with the size of the journal that it was made of, and puts the run into
+    the index. What cannot be written is made again when it is asked for."""
+    data = json.dumps({"journal_bytes": journal_bytes, "summary": summary.as_json()})
+    with contextlib.suppress(OSError, ValueError):
+        replace_content(folder / FILE_NAME, checked_line(data), mode=0o600)
+        add_to_index(folder.parent, index_entry(folder.name, summary))
+
+
+def read_summary(folder: Path, journal_bytes: int) -> Summary | None:
+    """The summary of the run in `folder`; None where it is missing, damaged, or of a journal of another size."""
+    try:
+        data = read_checked((folder / FILE_NAME).read_bytes())
+        return Summary.from_json(data["summary"]) if data["journal_bytes"] == journal_bytes else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def index_entry(run_id: str, summary: Summary) -> IndexEntry:
+    """What the list shows of a run."""
+    return {
+        "run_id": run_id,
+        "started": summary.started,
+        "seconds": summary.seconds,
+        "interrupted": summary.interrupted,
+        "scored_from": summary.scored_from,
+        "counts": summary.counts(),
+        "commit": summary.git.get("commit"),
+        "dirty": summary.git.get("dirty"),
+        "agents": sorted({str(ref[0]) for ref in summary.rows}),
+        "files": sorted({str(ref[1]) for ref in summary.rows}),
+    }
+
+
+def add_to_index(runs: Path, entry: IndexEntry) -> None:
+    """Appends a line, in one write: two programs may do so at the same time. Raises OSError."""
+    descriptor = os.open(runs / INDEX, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(descriptor, checked_line(json.dumps(entry)))
+    finally:
+        os.close(descriptor)
+
+
+def read_index(runs: Path) -> tuple[dict[str, IndexEntry], int]:
+    """The runs of the index by their ids, the later line counting, and how many lines it has; damaged ones are left
+    out."""
+    entries: dict[str, IndexEntry] = {}
+    try:
+        lines = (runs / INDEX).read_bytes().splitlines(keepends=True)
+    except OSError:
+        return {}, 0
+    for line in lines:
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+            entry = read_checked(line)
+            entries[entry["run_id"]] = entry
+    return entries, len(lines)
+
+
+def write_index(runs: Path, entries: dict[str, IndexEntry]) -> None:
+    """The index anew, without what is gone."""
+    with contextlib.suppress(OSError):
+        content = b"".join(checked_line(json.dumps(entry)) for entry in entries.values())
+        replace_content(runs / INDEX, content, mode=0o600)
