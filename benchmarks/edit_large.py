@@ -47,18 +47,18 @@ def main() -> int:
             edit_seconds.append(_seconds(lambda n=number, seen=document: edit(file, saver, n, seen)))  # type: ignore[misc]
             fresh_seconds.append(_seconds(lambda n=number: edit(file, saver, -2 - n)))  # type: ignore[misc]
         size = file.stat().st_size / 1e6
-    ratio = statistics.median(edit_seconds) / statistics.median(plain_seconds)
-    print(f"{size:.0f} MB: read and written plainly {statistics.median(plain_seconds) * 1000:.0f} ms")
-    print(
-        f"  one value edited and saved       {statistics.median(edit_seconds) * 1000:4.0f} ms, ratio {ratio:.2f}",
-        end="  ",
-    )
-    print(f"(goal: at most {GOAL:g}) {'ok' if ratio <= GOAL else 'MISSED'}")
-    fresh = statistics.median(fresh_seconds)
-    print(
-        f"  the same, its cases listed anew  {fresh * 1000:4.0f} ms, ratio {fresh / statistics.median(plain_seconds):.2f}"
-    )
+    base = statistics.median(plain_seconds)
+    print(f"{size:.0f} MB: read and written plainly {base * 1000:.0f} ms")
+    ratio = _told("one value edited and saved", edit_seconds, base)
+    print(f"  goal: at most {GOAL:g} × plainly: {'ok' if ratio <= GOAL else 'MISSED'}")
+    _told("the same, its cases listed anew", fresh_seconds, base)
     return 0 if ratio <= GOAL else 1
+
+
+def _told(what: str, seconds: list[float], base: float) -> float:
+    median = statistics.median(seconds)
+    print(f"  {what:<32} {median * 1000:4.0f} ms, ratio {median / base:.2f}")
+    return median / base
 
 
 def plainly(file: Path) -> None:

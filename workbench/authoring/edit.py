@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 _PIECE = 1 << 18
+"""Bytes that are compared at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,10 @@ def change_of(file: Path, before: bytes | None, after: bytes | None) -> FileChan
     """The change from one content of a file to another; None is no file. What they have in common at both ends is left
     out: an edit of a file of 50 MB is as small as what was typed."""
     old, new = before or b"", after or b""
-    start = _common(old, new)
-    end = _common_end(old, new, min(len(old), len(new)) - start)
     with ThreadPoolExecutor(2) as pool:  # hashing leaves the interpreter to others
-        digests = list(pool.map(digest, (before, after)))
+        digests = pool.map(digest, (before, after))
+        start = _common(old, new)
+        end = _common_end(old, new, min(len(old), len(new)) - start)
     return FileChange(file, start, old[start : len(old) - end], new[start : len(new) - end], *digests)
 
 

@@ -1,6 +1,7 @@
 """Edits on their way to the disk: nobody's newer content is overwritten, nothing is half written, all can be undone."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeAlias
 
@@ -55,14 +56,16 @@ class Saver:
             ChangedOnDiskError: a file holds something else by now.
             OSError: a file cannot be written. In both cases every file is as it was.
         """
-        changes = tuple(change_of(file, before, after) for file, (before, after) in contents.items())
+        with ThreadPoolExecutor(1) as pool:
+            found = pool.map(_content, contents)
+            changes = [change_of(file, before, after) for file, (before, after) in contents.items()]
+        theirs = dict(zip(contents, found, strict=True))
         edit = Edit(label, tuple(change for change in changes if change.before != change.after))
         if not edit.changes:
             return edit
         for change in edit.changes:
-            theirs = _content(change.file)
-            if theirs != contents[change.file][0]:
-                raise ChangedOnDiskError(change.file, theirs)
+            if theirs[change.file] != contents[change.file][0]:
+                raise ChangedOnDiskError(change.file, theirs[change.file])
         self._journal.edit(edit)
         try:
             _write({change.file: contents[change.file] for change in edit.changes})
