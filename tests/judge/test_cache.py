@@ -115,3 +115,41 @@ def test_a_key_does_not_depend_on_the_order(parts: dict[str, object]) -> None:
 @given(st.text(), st.text())
 def test_other_parts_have_another_key(one: str, other: str) -> None:
     assert (key_of({"prompt": one}) == key_of({"prompt": other})) == (one == other)
+
+
+async def test_what_is_forgotten_is_gone_at_once_and_for_good(tmp_path: Path) -> None:
+    await written(tmp_path, [])
+    cache = Cache(tmp_path, print)
+    assert cache.get(KEY) == ANSWER
+    cache.forget(KEY)
+    assert cache.get(KEY) is None
+    await cache.close()
+    assert not file_of(tmp_path).exists()
+    assert Cache(tmp_path, print).get(KEY) is None
+
+
+async def test_what_is_forgotten_before_it_is_written_never_is(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, print)
+    cache.put(KEY, ANSWER)
+    cache.forget(KEY)
+    assert cache.get(KEY) is None
+    await cache.close()
+    assert not file_of(tmp_path).exists()
+
+
+async def test_another_answer_may_follow_one_that_is_forgotten(tmp_path: Path) -> None:
+    await written(tmp_path, [])
+    cache = Cache(tmp_path, print)
+    cache.forget(KEY)
+    cache.put(KEY, {"text": "no"})
+    assert cache.get(KEY) == {"text": "no"}
+    await cache.close()
+    assert Cache(tmp_path, print).get(KEY) == {"text": "no"}
+
+
+async def test_what_has_no_file_is_forgotten_too(tmp_path: Path) -> None:
+    for folder in (None, tmp_path / "none"):
+        cache = Cache(folder, print)
+        cache.forget(KEY)
+        await cache.close()
+        assert cache.get(KEY) is None

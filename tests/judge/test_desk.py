@@ -69,6 +69,16 @@ async def test_what_a_case_asked_is_counted(server: ScriptedGemini, bench: DeskB
     assert (tally.calls, tally.cached, tally.input_tokens, tally.output_tokens) == (2, 1, 200, 40)
 
 
+async def test_what_is_forgotten_is_asked_afresh_and_only_that(server: ScriptedGemini, bench: DeskBench) -> None:
+    judge = bench.judge(JudgeOptions())
+    asked = Question("claims", "Is it so, \ud800?")
+    for sample in (1, 2):
+        await judge.ask(asked, sample)
+    judge.forget(asked, 2)
+    assert [(await judge.ask(asked, sample)).cached for sample in (1, 2)] == [True, False]
+    assert len(server.asked) == 3
+
+
 async def test_samples_and_repeats_are_kept_apart(
     server: ScriptedGemini, desk: Desk, environment: JudgeEnvironment
 ) -> None:

@@ -58,6 +58,9 @@ class ScriptedJudge:
             return Reply(None, JudgeFault("http", "the scripted call failed", "500"))
         return Reply(None) if said in ("empty", "no_reply") else Reply(UNPARSABLE if said == "unparsable" else said)
 
+    def forget(self, question: Question, sample: int = 1) -> None:
+        pass
+
 
 class ScriptedService:
     def __init__(self, bench: ScriptedBench, scores: list[Any]) -> None:

@@ -34,3 +34,6 @@ class Player:
         self.asked.append(question)
         answer = self._answer(question)
         return answer if isinstance(answer, Reply) else Reply(answer)
+
+    def forget(self, question: Question, sample: int = 1) -> None:
+        raise AssertionError("a message that was read is forgotten")

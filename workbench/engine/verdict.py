@@ -13,7 +13,7 @@ _WAYS_OUT: Mapping[str, str] = {
     "http": _KEPT,
     "connection": _KEPT,
     "blocked": "Another judge_model may answer what this one refuses",
-    "unreadable": "The replies are kept, word for word; --no-cache asks again, another judge_model may do better",
+    "unreadable": "The report has each reply word for word; the next run asks again, another judge_model may do better",
     "raised": "The judge is a function of the project",
     "limit": "A higher --max-judge-calls lets it finish",
 }

@@ -119,6 +119,10 @@ class Judge(Protocol):
         are dealt with here."""
         ...
 
+    def forget(self, question: Question, sample: int = 1) -> None:
+        """The reply is not kept, for nothing can be done with it: whoever asks next asks afresh."""
+        ...
+
 
 def record(question: Question, identity: JudgeIdentity, replies: "list[dict[str, Any]]") -> dict[str, Any]:
     """A question as `details["questions"]` keeps it; `replies` are made with `reply_record`."""

@@ -5,6 +5,7 @@ version, counts as not there. What cannot be written is told once and kept for a
 """
 
 import asyncio
+import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -37,6 +38,8 @@ class Cache:
         self._held: dict[str, dict[str, Any]] = {}
         """All where there is no folder; else what is not written yet, or could not be."""
         self._to_write: dict[str, dict[str, Any]] = {}
+        self._forgotten: set[str] = set()
+        """What has a file still, which is about to go."""
         self._timer: asyncio.TimerHandle | None = None
         self._writer = ThreadPoolExecutor(1, "judge-cache")
         self._told = False
@@ -45,7 +48,7 @@ class Cache:
         """The answer under `key`, None where there is none that can be read."""
         if key in self._held:
             return self._held[key]
-        if self._folder is None:
+        if self._folder is None or key in self._forgotten:
             return None
         try:
             with self._file(key).open("rb") as file:
@@ -62,6 +65,15 @@ class Cache:
             self._to_write[key] = answer
             if self._timer is None:
                 self._timer = asyncio.get_running_loop().call_later(_MOMENT, self._write_soon)
+
+    def forget(self, key: str) -> None:
+        """Keeps no answer under `key`; its file goes behind the scenes, after what is being written."""
+        self._held.pop(key, None)
+        self._to_write.pop(key, None)
+        if self._folder is not None:
+            self._forgotten.add(key)
+            gone = asyncio.get_running_loop().run_in_executor(self._writer, self._remove, key)
+            gone.add_done_callback(lambda done: self._forgotten.discard(key))
 
     async def close(self) -> None:
         """Waits until all is written."""
@@ -92,6 +104,11 @@ class Cache:
             except OSError as error:
                 faults[key] = error.strerror or type(error).__name__
         return faults
+
+    def _remove(self, key: str) -> None:
+        # A file that cannot be removed costs a question that is put, and read in vain, once more.
+        with contextlib.suppress(OSError):
+            self._file(key).unlink(missing_ok=True)
 
     def _written(self, answers: dict[str, dict[str, Any]], faults: dict[str, str]) -> None:
         for key, answer in answers.items():

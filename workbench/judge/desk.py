@@ -146,7 +146,7 @@ class DeskJudge:
         """The reply to a question, kept or asked for; never raises but when cancelled."""
         bench = self._bench
         question = _sendable(question)
-        key = question_key(question, self._identity, self._options, bench.office.environment, sample, bench.repeat)
+        key = self._key(question, sample)
 
         def attempt() -> Awaitable[Answer]:
             return self._answerer.answer(question, self._options, sample)
@@ -172,6 +172,16 @@ class DeskJudge:
             return reply
         bench.tally.cached += 1
         return dataclasses.replace(reply, cached=True, seconds=0.0)
+
+    def forget(self, question: Question, sample: int = 1) -> None:
+        """The reply is not kept, neither in memory nor on disk."""
+        key = self._key(_sendable(question), sample)
+        if key is not None:
+            self._bench.run.forget(key)
+
+    def _key(self, question: Question, sample: int) -> str | None:
+        bench = self._bench
+        return question_key(question, self._identity, self._options, bench.office.environment, sample, bench.repeat)
 
 
 class DeskService:

@@ -41,6 +41,10 @@ class RunState:
         if self.limits.keep(text):
             self._cache.put(key, answer)
 
+    def forget(self, key: str) -> None:
+        """What is kept under `key` is not kept any more."""
+        self._cache.forget(key)
+
     async def close(self) -> None:
         """Ends what is under way."""
         await self.replies.close()

@@ -36,6 +36,9 @@ class Alone:
     async def ask(self, question: Question, sample: int = 1) -> Reply:
         return Reply((await heuristic.answer(question, self.options, sample)).text)
 
+    def forget(self, question: Question, sample: int = 1) -> None:
+        pass
+
 
 async def test_the_shipped_figures_on_the_probes_are_what_the_rules_reach() -> None:
     results = await run_probes(Alone())

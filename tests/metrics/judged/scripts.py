@@ -19,6 +19,7 @@ class Bench:
     def __init__(self, answer: Answer, *, all_votes: bool = False, ratings: Any = None) -> None:
         self.all_votes = all_votes
         self.asked: list[tuple[Question, int]] = []
+        self.forgotten: list[tuple[str, int]] = []
         self.options = JudgeOptions()
         self.identity = JudgeIdentity("scripted", "python", "SCRIPTED")
         self._answer, self._ratings = answer, ratings
@@ -41,6 +42,9 @@ class Bench:
         if isinstance(said, Reply):
             return said
         return Reply(said if isinstance(said, str) else json.dumps(said))
+
+    def forget(self, question: Question, sample: int = 1) -> None:
+        self.forgotten.append((question.kind, sample))
 
     async def rate(self, metric: str, instance: Mapping[str, Any]) -> dict[str, Any]:
         given: dict[str, Any] = self._ratings(metric, instance)

@@ -90,8 +90,10 @@ async def test_texts_on_the_way_are_judged_by_what_happened_before_them() -> Non
 
 async def test_a_sentence_without_a_label_makes_an_error_and_keeps_the_score_of_the_rest() -> None:
     labels = {"The parcel is late": "supported"}
-    scored = await score_asking(request(NAME, ACTED, expected=None), Bench(_judge(labels)))
+    bench = Bench(_judge(labels))
+    scored = await score_asking(request(NAME, ACTED, expected=None), bench)
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
+    assert bench.forgotten == [("claims", 1)], "the next run asks for the labels again, not for the sentences"
     assert scored.result.reason == "turn 1: 1 of 2 sentences have no label"
     assert scored.result.details["share"] == 0.5
     assert [each["label"] for each in scored.turns[0].details["texts"][0]["sentences"]] == ["supported", "unlabelled"]

@@ -60,6 +60,19 @@ async def test_unreadable_replies_are_named() -> None:
     assert scored.turns[0].details["rubrics"][0]["votes"]["unread"] == 5
 
 
+async def test_replies_that_leave_a_rubric_without_a_verdict_are_asked_afresh_next_time() -> None:
+    both, one, unclear = {"a": "yes", "b": "no"}, {"a": "yes"}, {"a": "yes", "b": "unclear"}
+    for replies, forgotten in (
+        ((one, one, one), [1, 2, 3]),
+        ((one, unclear, one), [1, 3]),
+        ((both, one, both), []),
+        ((unclear, unclear, unclear), []),
+    ):
+        bench = Bench(_says(*replies))
+        await score_asking(request(ANSWER, turn(), options=_options(rubric("a"), rubric("b"), number=3)), bench)
+        assert [sample for _, sample in bench.forgotten] == forgotten
+
+
 async def test_each_turn_has_its_own_rubrics_from_everywhere() -> None:
     kind = "FINAL_RESPONSE_QUALITY"
     first = turn(rubrics=[rubric("own", kind), rubric("other", "TOOL_USE_QUALITY"), rubric("plain")])

@@ -86,3 +86,10 @@ async def test_an_empty_reply_is_no_vote() -> None:
     bench = Bench(lambda question, sample: " \n")
     found = await ask_once(bench, QUESTION, read_verdict)
     assert (found.unread, found.answers, found.of) == ("the reply was empty", [], 1)
+
+
+async def test_replies_that_cannot_be_read_are_asked_afresh_next_time() -> None:
+    bench = Bench(verdicts("valid", "garbage", "fault", "valid"))
+    bench.options = JudgeOptions(samples=4)
+    await ask(bench, QUESTION, read_verdict, open_votes, all_votes=True)
+    assert bench.forgotten == [("final_response_match", 2)]

@@ -115,6 +115,8 @@ async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
     questions.append(labelled.record(judge, lambda claims: [claim.label for claim in claims]))
     claims = labelled.answers[0] if labelled.answers else [Claim(sentence) for sentence in sentences]
     without = sum(claim.label == UNLABELLED for claim in claims)
+    if without and labelled.answers:
+        judge.forget(question)
     unread = labelled.unread or (f"{without} of {len(sentences)} sentences have no label" if without else "")
     return _Judged(text, context, claims, unread, questions, passages_left_out(text.text, sentences))
 

@@ -118,7 +118,12 @@ async def _ask(judge: Judge, data: dict[str, Any], rubrics: Sequence[Rubric], *,
         return max(still_needed(*_count(answers, rubric), left) for rubric in rubrics)
 
     question = prompt.question(data)
-    return await ask(judge, question, lambda text: read_votes(text, rubrics), needed, all_votes=all_votes)
+    asked = await ask(judge, question, lambda text: read_votes(text, rubrics), needed, all_votes=all_votes)
+    undecided = [rubric.id for rubric in rubrics if majority(*_count(asked.answers, rubric)) is None]
+    for sample in asked.samples:
+        if sample.answer is not None and any(each not in sample.answer for each in undecided):
+            judge.forget(question, sample.number)
+    return asked
 
 
 def _count(answers: Sequence[Votes], rubric: Rubric) -> tuple[int, int]:

@@ -105,4 +105,6 @@ async def _one(judge: Judge, question: Question, read: Callable[[str], T], numbe
     try:
         return Sample(number, reply, read(reply.text))
     except UnreadableError as error:
+        # What comes back from now on would be as useless: the next run is to ask.
+        judge.forget(question, number)
         return Sample(number, reply, None, str(error))
