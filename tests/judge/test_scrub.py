@@ -54,3 +54,14 @@ def test_no_text_around_it_saves_a_secret(before: str, after: str) -> None:
 
 def test_a_message_has_an_end() -> None:
     assert len(SCRUB("x" * 1_000_000)) < 3_000
+
+
+@pytest.mark.parametrize("length", [4, 11, len(SECRET) - 1])
+def test_a_message_that_was_cut_in_the_middle_of_a_secret_holds_no_piece_of_it(length: int) -> None:
+    assert SCRUB(f"401: bad key {SECRET[:length]}…") == "401: bad key [secret LONGER_TOKEN]…"
+
+
+@pytest.mark.parametrize("ssl", ["ssl:default", "ssl:<ssl.SSLContext object at 0x7f12AB90>"])
+def test_places_in_memory_are_not_told(ssl: str) -> None:
+    said = f"Cannot connect to host x.test:443 {ssl} [Connect call failed]"
+    assert SCRUB(said) == "Cannot connect to host x.test:443 [Connect call failed]"

@@ -16,12 +16,16 @@ _HEADER = re.compile(
 )
 _QUERY = re.compile(r"([?&](?:key|api_key|access_token|token)=)[^\s&\"'#]+", re.IGNORECASE)
 _BEARER = re.compile(r"(\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
+_IN_MEMORY = re.compile(r" ?\bssl:default\b| ?(?:\bssl:)?<[\w.]+ object at 0x[0-9a-fA-F]+>")
 _LONGEST = 2_000
+_PIECE = 4
+"""Characters of a secret at the end of a text that was cut there: as much is taken for a piece of it."""
 
 
 class Scrubber:
     """Replaces the secrets of one environment: the values, of eight or more characters, of variables whose names say
-    that they are secret, and whatever authorization headers and addresses carry."""
+    that they are secret, and whatever authorization headers and addresses carry. Objects that are only named by their
+    place in memory, as aiohttp does, say nothing and go too."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         named = {
@@ -37,7 +41,19 @@ class Scrubber:
         for value, name in self._values:
             if value in text:
                 text = text.replace(value, f"[secret {name}]")
+        text = self._without_piece(text)
         text = _HEADER.sub(r"\1\2[secret header]", text)
         text = _QUERY.sub(r"\1[secret]", text)
         text = _BEARER.sub(r"\1[secret]", text)
+        text = _IN_MEMORY.sub("", text)
         return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+    def _without_piece(self, text: str) -> str:
+        """`text` that was cut before it came here, without the piece of a secret that is left at its end."""
+        whole = text.removesuffix("…")
+        if whole != text:
+            for value, name in self._values:
+                for length in range(len(value) - 1, _PIECE - 1, -1):
+                    if whole.endswith(value[:length]):
+                        return f"{whole[:-length]}[secret {name}]…"
+        return text
