@@ -67,6 +67,15 @@ def test_beside_a_sentence_stand_reason_excerpt_and_source(texts: Texts) -> None
     assert not any("supports" in line for line in told)
 
 
+def test_where_a_sentence_rests_on_nothing_no_place_is_missed(texts: Texts) -> None:
+    unfound = {**SENTENCES[0], "source": None}
+    items = shown(played(events([claims(sentences=[unfound, SENTENCES[2]])]))).items
+    said, apology = (texts(item.aside(76)) for item in items[1:] if item.aside is not None)
+    assert said[-1] == "from           no place that is known  enter shows the question"
+    assert apology[-1] == "enter shows the question"
+    assert not any(line.startswith("from") for line in apology)
+
+
 def test_a_sentence_points_at_the_result_and_else_at_the_question() -> None:
     items = shown(judged_case()).items
     log, question = items[2].targets

@@ -26,6 +26,7 @@ _KINDS = {
     "result": "a tool result",
 }
 _TO_GO = Segment("enter goes there", "hint")
+_TO_QUESTION = Segment("enter shows the question", "hint")
 
 
 def build(subject: Subject, view: View) -> Document:
@@ -190,15 +191,18 @@ def _aside(item: dict[str, Any], turn: int, width: int) -> Iterator[Line]:
             yield from labelled(name, [Segment(plain(text.strip()), style)], width)
     if not any(text.strip() for _, _, text in told):
         yield (Segment("the judge gave no reason", "muted"),)
-    yield from labelled("from", _origin(item, turn), width)
+    if mapping(item.get("source")) or any(text.strip() for _, style, text in told if style):
+        yield from labelled("from", _origin(item, turn), width)
+    else:
+        yield (_TO_QUESTION,)
 
 
 def _origin(item: dict[str, Any], turn: int) -> Iterator[Segment]:
     source = mapping(item.get("source"))
     kind = _KINDS.get(words(source.get("kind")))
     if kind is None:
-        yield Segment("no place is known; ", "muted")
-        yield Segment("enter shows the question", "hint")
+        yield Segment("no place that is known  ", "muted")
+        yield _TO_QUESTION
         return
     name = one_line(words(source.get("name")), limit=100)
     yield Segment(f"{name}, " if name else "", "name")

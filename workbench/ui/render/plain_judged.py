@@ -58,6 +58,8 @@ def _with_asides(document: Document, view: View) -> Document:
 
 
 def _without_hints(lines: list[Line]) -> Iterator[Line]:
-    """Lines without the keys that only a screen has."""
+    """Lines without the keys that only a screen has, nor those in which nothing else stands."""
     for line in lines:
-        yield tuple(segment for segment in line if segment.style != "hint")
+        rest = tuple(segment for segment in line if segment.style != "hint")
+        if len(rest) == len(line) or any(segment.text.strip() for segment in rest):
+            yield rest
