@@ -168,7 +168,7 @@ class ReviewScreen(ModalScreen[bool]):
         self._busy = False
         self._list = ReviewList(captured)
         self._preview = Body()
-        self._help = Static("", classes="help -tall", markup=False)
+        self._help = Static("", classes="help", markup=False)
         self._go_into(self._into)
 
     def compose(self) -> ComposeResult:
