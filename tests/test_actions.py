@@ -45,6 +45,7 @@ CONTRACT = {
     "move_cases": "m",
     "undo": "u",
     "redo": "U",
+    "accept": "A",
 }
 
 

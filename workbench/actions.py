@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Where: TypeAlias = Literal["main", "options", "editor", "conflict", "chat", "review", "criteria"]
+Where: TypeAlias = Literal["main", "options", "editor", "conflict", "chat", "review", "criteria", "accept"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ EDITOR = "In the editor"
 CHAT = "In a conversation, outside the message"
 REVIEW = "Before a conversation is kept"
 CONFLICT = "Where somebody else changed the file"
+ACCEPT = "Where what the agent did is accepted"
 OPTIONS = "In the options of the run"
 CRITERIA = "In the form of the criteria"
 DIGITS = tuple("123456789")
@@ -141,6 +142,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("keep_run", (), "keep as case", "Makes a case of what the agent did in the last run of this one.", EDIT),
     Action("keep_session", (), "case from a session", "Makes a case of a session that ADK saved as JSON.", EDIT),
     Action("criteria", ("c",), "criteria", "The criteria that hold for the evalset, in a form.", EDIT),
+    Action(
+        "accept", ("A",), "accept actual", "Makes what the agent did what is expected, difference by difference.", EDIT
+    ),
     Action("undo", ("u",), "undo", "Takes the last edit back, also one of an earlier session.", EDIT),
     Action("redo", ("U",), "redo", "Makes the edit again that was taken back last.", EDIT),
     Action("copy_id", ("y",), "copy id", "Copies the id of the case, the path of the file or of the agent.", COPY),
@@ -201,10 +205,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("conflict_mine", ("l", "right"), "mine", "Takes your version.", CONFLICT, 3, "conflict"),
     Action("conflict_all", ("a",), "all so", "Takes the same side for every case.", CONFLICT, 4, "conflict"),
     Action("criteria_edit", ("e",), "edit", "Edits the value under the cursor.", CRITERIA, 1, "criteria"),
-    Action("criteria_more", ("+", "="), "+0.05", "Raises the threshold by 0.05.", CRITERIA, 2, "criteria"),
-    Action("criteria_less", ("-",), "-0.05", "Lowers the threshold by 0.05.", CRITERIA, 3, "criteria"),
-    Action("criteria_more_fine", ("]",), "+0.01", "Raises the threshold by 0.01.", CRITERIA, 0, "criteria"),
-    Action("criteria_less_fine", ("[",), "-0.01", "Lowers the threshold by 0.01.", CRITERIA, 0, "criteria"),
+    Action("criteria_more", ("+", "="), "higher", "Raises the threshold by 0.05.", CRITERIA, 2, "criteria"),
+    Action("criteria_less", ("-",), "lower", "Lowers the threshold by 0.05.", CRITERIA, 3, "criteria"),
+    Action("criteria_more_fine", ("]",), "a little higher", "Raises the threshold by 0.01.", CRITERIA, 0, "criteria"),
+    Action("criteria_less_fine", ("[",), "a little lower", "Lowers the threshold by 0.01.", CRITERIA, 0, "criteria"),
     Action("criteria_next", ("space",), "next choice", "The next of the choices, yes or no.", CRITERIA, 0, "criteria"),
     Action("criteria_add", ("a",), "add", "Adds a criterion, a preset or a rubric.", CRITERIA, 4, "criteria"),
     Action(
@@ -221,6 +225,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("criteria_save", ("s",), "save", "Writes the file, and nothing else in it.", CRITERIA, 6, "criteria"),
     Action("criteria_undo", ("u",), "undo", "Takes the last change in the form back.", CRITERIA, 7, "criteria"),
     Action("criteria_reset", ("R",), "reset", "Takes back every change since the last save.", CRITERIA, 0, "criteria"),
+    Action("accept_toggle", ("space",), "choose", "Chooses the difference, the turn or the case.", ACCEPT, 1, "accept"),
+    Action("accept_all", ("a",), "all", "Chooses everything; once more: nothing.", ACCEPT, 2, "accept"),
 )
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 

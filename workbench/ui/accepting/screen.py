@@ -1,0 +1,232 @@
+"""Choosing what of a transcript is to be expected from now on: the differences, what the file becomes by those chosen,
+and what the criteria would say of the same transcript then."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from workbench.actions import footer
+from workbench.authoring.accept import Comparison
+from workbench.authoring.accept_turn import Hunk
+from workbench.authoring.evalset_file import RejectedError
+from workbench.authoring.saving import ChangedOnDiskError, Saver
+from workbench.metrics.json_difference import ABSENT
+from workbench.model.criteria import Criterion
+from workbench.model.invocation import content_text
+from workbench.model.json_edit import EditError
+from workbench.text import one_line, plain
+from workbench.ui.accepting.hunk_list import HunkList, value_lines
+from workbench.ui.accepting.outcome import Outcome, outcomes
+from workbench.ui.accepting.preview import DiffLine, file_diff
+from workbench.ui.accepting.transcript import Transcript
+from workbench.ui.editing.drafts import CaseDraft, save_draft
+from workbench.ui.editing.wording import in_words
+from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.widgets.footer import KeyLine
+
+_LOOKS = {"-": "$status-failed", "+": "$status-passed", "@": "$status-muted", " ": ""}
+_DETAIL = 600
+"""Characters of an old or a new value."""
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """All that the screen is about. `failed(hunk)` names in short what failed for want of it."""
+
+    draft: CaseDraft
+    transcript: Transcript
+    comparison: Comparison
+    criteria: Sequence[Criterion]
+    failed: Callable[[Hunk], str]
+
+    @property
+    def questions(self) -> list[str]:
+        """What the user said in each turn, raw."""
+        return [content_text(turn and turn.get("user_content")) for turn in self.transcript.turns]
+
+
+class AcceptScreen(ModalScreen[bool]):
+    """Ends with True if the file was written. Nothing is chosen at first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back"),
+        *bindings_of("accept"),
+    ]
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual's declaration
+
+    def __init__(self, about: Acceptance, saver: Saver, keys: Mapping[str, tuple[str, ...]]) -> None:
+        super().__init__()
+        self._about, self._saver, self._keys = about, saver, keys
+        self._busy = False
+        self.list = HunkList(about.comparison, about.questions, about.failed)
+        self._detail = Static("", classes="detail", markup=False)
+        self._preview = Static("", markup=False)
+        self._outcome = Static("", classes="outcome", markup=False)
+        self._message = Static("", classes="message", markup=False)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog accept") as dialog:
+            name = one_line(self._about.draft.name, limit=50)
+            dialog.border_title = Content(f"accept actual as expected › {name}")
+            dialog.border_subtitle = Content("enter writes what is chosen · esc leaves the file as it is")
+            with Horizontal(classes="sides"):
+                with Vertical(classes="choice"):
+                    yield self.list
+                    yield self._detail
+                with VerticalScroll(classes="change", can_focus=False):
+                    yield self._preview
+            yield self._outcome
+            yield self._message
+            yield KeyLine(footer("accept"), self._keys)
+
+    def on_mount(self) -> None:
+        self.list.when_moved = self._show_hunk
+        self.list.rows_changed()
+        self.list.focus()
+        self._show_hunk()
+        self._show_change()
+        notes = self._about.comparison.notes
+        if notes:
+            self._say(one_line("left out: " + "; ".join(notes)), warning=True)
+
+    # Keys
+
+    def action_move_down(self) -> None:
+        self.list.move("down")
+
+    def action_move_up(self) -> None:
+        self.list.move("up")
+
+    def action_page_down(self) -> None:
+        self.query_one(".change", VerticalScroll).scroll_page_down(animate=False)
+
+    def action_page_up(self) -> None:
+        self.query_one(".change", VerticalScroll).scroll_page_up(animate=False)
+
+    def action_top(self) -> None:
+        self.list.move("top")
+
+    def action_bottom(self) -> None:
+        self.list.move("bottom")
+
+    def action_accept_toggle(self) -> None:
+        self.list.toggle(self.list.line)
+        self._show_change()
+
+    def action_accept_all(self) -> None:
+        self.list.choose_all()
+        self._show_change()
+
+    def on_row_view_picked(self) -> None:
+        self.action_accept_toggle()
+
+    def action_back(self) -> None:
+        if not self._busy:
+            self.dismiss(False)
+
+    def action_enter(self) -> None:
+        if not self.list.chosen:
+            self._say("nothing is chosen: space chooses the line, a all of it", warning=True)
+        elif not self._busy:
+            self._busy = True
+            self.run_worker(self._write(), group="save")
+
+    # Writing
+
+    async def _write(self) -> None:
+        draft, chosen = self._about.draft, self.list.chosen
+        what = "all that differs" if len(chosen) == len(self._about.comparison.hunks) else _count(len(chosen))
+        label = f"{draft.name}: {what} accepted"
+        try:
+            value = self._about.comparison.accepted(chosen)
+            await asyncio.to_thread(save_draft, self._saver, draft, value, label)
+        except ChangedOnDiskError as error:
+            self._say(f"{in_words(error)}: esc, then A again compares with what it holds now", warning=True)
+        except (RejectedError, EditError, OSError) as error:
+            self._say(in_words(error), warning=True)
+        else:
+            self.dismiss(True)
+        finally:
+            self._busy = False
+
+    # What is shown
+
+    def _show_hunk(self) -> None:
+        line = self.list.line
+        if line.hunk is None:
+            whole = "case" if line.turn < 0 else "turn"
+            self._detail.update(Content.styled(f"all that differs in the {whole}", "$status-muted"))
+            return
+        parts: list[tuple[str, str]] = [(one_line(line.hunk.what, limit=160) + "\n", "bold")]
+        for sign, value in (("-", line.hunk.old), ("+", line.hunk.new)):
+            if value is not ABSENT:
+                parts.append((f"{sign} {plain(value_lines(line.hunk, value), limit=_DETAIL)}\n", _LOOKS[sign]))
+        self._detail.update(Content.assemble(*parts))
+
+    def _show_change(self) -> None:
+        self._say("")
+        self.run_worker(self._compare(frozenset(self.list.chosen)), group="preview", exclusive=True)
+
+    async def _compare(self, chosen: frozenset[Hunk]) -> None:
+        lines, words = await asyncio.to_thread(self._work_out, chosen)
+        if chosen != self.list.chosen:
+            return
+        if isinstance(lines, str):
+            self._say(lines, warning=True)
+            lines = []
+        self._preview.update(_shown(lines))
+        self._outcome.update(_told(words))
+
+    def _work_out(self, chosen: frozenset[Hunk]) -> tuple[list[DiffLine] | str, list[Outcome]]:
+        """The change of the file, or why it cannot be made; and what it does to the scores. In a thread."""
+        about = self._about
+        value = about.comparison.accepted(chosen)
+        told = outcomes(about.criteria, about.draft.value, value, about.transcript.turns)
+        if not chosen:
+            return [], told
+        try:
+            return file_diff(about.draft.evalset.content, about.draft.after(value).content), told
+        except (RejectedError, EditError) as error:
+            return in_words(error), told
+
+    def _say(self, text: str, *, warning: bool = False) -> None:
+        self._message.set_class(warning, "-warning")
+        self._message.update(Content(text))
+
+
+def _shown(lines: Sequence[DiffLine]) -> Content:
+    if not lines:
+        return Content.styled(
+            "space chooses what is to be expected; here is then what that changes in the file", "$status-muted"
+        )
+    return Content.assemble(*((f"{line.sign.replace('@', '⋯')} {line.text}\n", _LOOKS[line.sign]) for line in lines))
+
+
+def _told(found: Sequence[Outcome]) -> Content:
+    """`tool_trajectory_avg_score 0.50 → 1.00 passes`, for each criterion."""
+    parts: list[tuple[str, str]] = []
+    for one in found:
+        before, after = (_score(result.score) for result in (one.before, one.after))
+        passes = one.after.status == "passed"
+        word = {"passed": "✓ passes", "failed": "✗ fails"}.get(one.after.status, one.after.status.replace("_", " "))
+        parts += [("   " if parts else "", ""), (f"{one.name} ", "$label")]
+        parts += [(f"{before} → {after} " if before != after else f"{after} ", "")]
+        parts += [(word, "$status-passed" if passes else "$status-failed")]
+    return Content.assemble(*parts)
+
+
+def _score(score: float | None) -> str:
+    return "–" if score is None else f"{score:.2f}"
+
+
+def _count(number: int) -> str:
+    return f"{number} difference{'' if number == 1 else 's'}"

@@ -1,0 +1,101 @@
+"""Accepting what the agent did in the last run as what is expected of it."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from workbench.ui.screens.edit_actions import EditActions
+from workbench.ui.screens.run_actions import RunActions
+from workbench.ui.tree.outline import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workbench.authoring.accept_turn import Hunk
+    from workbench.store import CaseRecord
+    from workbench.ui.accepting.screen import Acceptance
+    from workbench.ui.accepting.transcript import Transcript
+
+_SHORT = {"tool_trajectory_avg_score": "trajectory", "response_match_score": "response match"}
+
+
+class AcceptActions(EditActions, RunActions):
+    """One case at a time: what it is compared with is the execution under the cursor."""
+
+    def action_accept(self) -> None:
+        row = self.tree_view.row
+        if row is None or row.case < 0:
+            self.say("put the cursor on a case first")
+            return
+        record = self.session.record(row)
+        if record is not None and not record.finished:
+            self.say("it is still running: wait for its end", warning=True)
+            return
+        self.run_worker(self._accept(row, record), group="edit", exclusive=True)
+
+    async def _accept(self, row: Row, record: "CaseRecord | None") -> None:
+        about = await self._acceptance(row, record)
+        if about is None:
+            return
+        from workbench.ui.accepting.screen import AcceptScreen
+
+        if not await self.app.push_screen_wait(AcceptScreen(about, self.session.saver, self.keys)):
+            return
+        await self.reopen(about.draft.file)
+        entry = self.session.entry(row.evalset)
+        if entry.file != about.draft.file or self.session.running or self.session.starting:
+            self.say("written; S scores it again")
+            return
+        self.say("written: scored again")
+        self.start([(row.evalset, row.case)], how=lambda targets: self.build_rescoring(targets, fresh=False))
+
+    async def _acceptance(self, row: Row, record: "CaseRecord | None") -> "Acceptance | None":
+        """What can be accepted; None (and why) if nothing can."""
+        from workbench.authoring.accept import Comparison, NotComparableError
+        from workbench.ui.accepting.screen import Acceptance
+        from workbench.ui.editing.drafts import CaseDraft
+
+        entry = self.session.entry(row.evalset)
+        draft = await self._draft(row)
+        if not isinstance(draft, CaseDraft):
+            return None
+        try:
+            transcript = await asyncio.to_thread(self._transcript, row, record)
+            if transcript is None:
+                self.say("there is no transcript of this case: r runs it", warning=True)
+                return None
+            comparison = await asyncio.to_thread(Comparison, draft.value, transcript.turns)
+        except NotComparableError as error:
+            self.notify(str(error), title="nothing to accept", severity="warning", timeout=8, markup=False)
+            return None
+        except (OSError, ValueError) as error:
+            self.tell(error)
+            return None
+        if not comparison.hunks:
+            self.say("the agent did what is expected: nothing differs")
+            return None
+        criteria = self.session.draft.apply(entry.criteria).config.criteria
+        failed = _failed_of(record)
+        return Acceptance(draft, transcript, comparison, criteria, failed)
+
+    def _transcript(self, row: Row, record: "CaseRecord | None") -> "Transcript | None":
+        from workbench.ui.accepting.transcript import of_last_run, of_record
+
+        found = of_record(record) if record is not None else None
+        if found is not None:
+            return found
+        entry = self.session.entry(row.evalset)
+        return of_last_run(self.session.state_dir, entry.relative, entry.document.cases[row.case].eval_id)
+
+
+def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
+    """Which criteria failed in the turn of a hunk, for what the hunk is about."""
+    from workbench.ui.accepting.outcome import concerns
+
+    def failed(hunk: "Hunk") -> str:
+        if record is None or hunk.turn >= len(record.turns):
+            return ""
+        metrics = record.turns[hunk.turn].metrics
+        names = [name for name, result in metrics.items() if result.status == "failed"]
+        return ", ".join(_SHORT.get(name, name) for name in concerns(hunk.kind, names))
+
+    return failed
