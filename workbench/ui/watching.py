@@ -3,8 +3,10 @@
 No widget and no thread: the screen and the plain lines call the same methods and apply the same events.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -194,6 +196,19 @@ class Watching:
         files = self.watcher.files_of(entry) if entry is not None else []
         return {path: relative(path, workspace) for path in files}
 
+    def earlier_moments(self) -> dict[CaseRef, Moment]:
+        """The files with which verdicts from before the watch were made: those of now, for cases of which no file was
+        written since. Looks at files: for a thread."""
+        self.watcher.learn()
+        found: dict[CaseRef, Moment] = {}
+        newest: dict[str, float] = {}
+        for ref, record in list(self.store.records.items()):
+            if ref.evalset_file not in newest:
+                newest[ref.evalset_file] = max(map(_written, self.depends_on(ref)), default=math.inf)
+            if record.finished and newest[ref.evalset_file] < _second_after(record.run_id):
+                found[ref] = self.watcher.contents.moment
+        return found
+
     def _skip_what_was_never_run(self) -> None:
         """A transcript that is not there cannot be scored again: such a case has no verdict that could be stale."""
         scored = [key for key, depth in self.board.depths.items() if depth != "run"]
@@ -213,6 +228,21 @@ class Watching:
 
     _index_of = -1
     _index: dict[Key, list[CaseRef]]
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return math.inf
+
+
+def _second_after(run_id: str) -> float:
+    """The end of the second in which a run was planned, by its id; 0 for an id that tells none."""
+    try:
+        return datetime.strptime(run_id[:19] + "+0000", "%Y-%m-%dT%H-%M-%S%z").timestamp() + 1
+    except ValueError:
+        return 0.0
 
 
 def _key(ref: CaseRef) -> Key:

@@ -28,7 +28,7 @@ class Seen:
 
     async def until(self, path: Path) -> list[Batch]:
         """All batches up to the one that holds this path."""
-        found = []
+        found: list[Batch] = []
         while not found or path not in found[-1].paths:
             found.append(await self.next())
         return found

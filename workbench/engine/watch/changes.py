@@ -138,8 +138,6 @@ class Changes:
 
     async def _watch(self) -> bool:
         """Watches until the folders are others; True if folders went, so that it is not known what happened there."""
-        from watchfiles import awatch
-
         awake = time.time() - time.monotonic()
         async for paths in self._paths():
             slept = time.time() - time.monotonic() - awake > _SLEPT

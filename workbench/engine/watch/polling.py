@@ -1,4 +1,4 @@
-"""Changes by looking: for file systems that tell nothing. Exact to the nanosecond, unlike what looks at whole seconds."""
+"""Changes by looking: for file systems that tell nothing. Exact to the nanosecond."""
 
 import asyncio
 import os

@@ -104,6 +104,7 @@ class WatchActions(RunActions):
     async def _watch(self, marked: "set[tuple[int, int]]") -> None:
         watching = self.session.watching = await asyncio.to_thread(self.make_watching, marked)
         self.show_facts()
+        self.session.changed.moment_of |= await asyncio.to_thread(watching.earlier_moments)
         try:
             async for saved in watching.watcher.saves():
                 if self.session.watching is not watching:

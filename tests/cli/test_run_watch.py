@@ -1,0 +1,189 @@
+"""`run --watch` as a process: files are saved, its lines are read."""
+
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.cli.projects import BAD, GOOD, Project
+
+WITHIN = 60.0
+
+
+class Lines:
+    """What a process writes, line by line, as it comes."""
+
+    def __init__(self, project: Project, *words: str) -> None:
+        self.process = project.start("run", *words, "--watch", stderr=subprocess.STDOUT)
+        self._lines: queue.Queue[str] = queue.Queue()
+        self.seen: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line.decode())
+
+    def close(self) -> None:
+        """Ends the process, however it is."""
+        self.process.kill()
+        self.process.wait()
+        self._reader.join(WITHIN)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def until(self, part: str) -> str:
+        """Reads up to a line with this in it."""
+        deadline = time.monotonic() + WITHIN
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.01, deadline - time.monotonic()))
+            except queue.Empty:
+                raise AssertionError(f"no {part!r} in {self.seen}") from None
+            self.seen.append(line)
+            if part in line:
+                return line
+
+    def round(self) -> list[str]:
+        """Reads to the end of a run; its lines."""
+        start = len(self.seen)
+        self.until("watching, Ctrl-C ends")
+        return self.seen[start:]
+
+    def children(self) -> list[int]:
+        pids = [self.process.pid]
+        for pid in pids:
+            try:
+                text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+            except OSError:
+                continue
+            pids += map(int, text.split())
+        return pids
+
+
+@contextmanager
+def watching(project: Project, *words: str) -> Iterator[Lines]:
+    lines = Lines(project, *(words or (".",)))
+    try:
+        lines.round()
+        yield lines
+        lines.process.send_signal(signal.SIGINT)
+        assert lines.process.wait(20) == 130
+    finally:
+        lines.close()
+
+
+def agent(answer: str) -> str:
+    return f"def root_agent(message, session):\n    return {answer!r} + message\n"
+
+
+def test_a_save_runs_the_cases_again(project: Project) -> None:
+    project.evalset(GOOD, BAD)
+    with watching(project) as lines:
+        project.write("echo/agent.py", agent("I say "))
+        assert "FAIL echo/talk/good" in lines.until("echo/talk/good")
+        lines.until("CHANGED echo/talk/good passed -> failed")
+        lines.round()
+        project.write("README.md", "hello")
+        project.write("echo/README.md", "hello")
+        project.write("echo/agent.py", agent("You said "))
+        text = "".join(lines.round())
+        assert "PASS echo/talk/good" in text
+        assert "CHANGED echo/talk/good failed -> passed" in text
+        assert sum("stale" in line for line in lines.seen) == 2, "the papers ran nothing"
+
+
+def test_two_saves_of_equal_size_within_a_second_run_the_new_code_both_times(project: Project) -> None:
+    """Python's byte-code cache knows files by their size and the second."""
+    project.write("echo/agent.py", agent("You said "))
+    project.evalset(GOOD)
+    sources = [agent("You sold "), agent("You said ")]
+    assert len({len(source) for source in sources}) == 1
+    with watching(project) as lines:
+        for source, word in [*zip(sources, ("FAIL", "PASS"), strict=True)] * 3:
+            path = project.write("echo/agent.py", source)
+            os.utime(path, (1_700_000_000, 1_700_000_000))
+            assert lines.until("echo/talk/good tool").startswith(word)
+
+
+def test_a_threshold_decides_again_and_runs_nothing(project: Project) -> None:
+    project.evalset(GOOD, BAD)
+    project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.8}})
+    with watching(project) as lines:
+        project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.0}})
+        lines.until("2 of 2 stale: deciding on what is stored")
+        text = "".join(lines.round())
+        assert "PASS echo/talk/bad response_match_score=0.0>=0.0" in text
+
+
+def test_another_reference_is_scored_with_what_stands_there_now(project: Project) -> None:
+    project.evalset(GOOD, BAD)
+    with watching(project) as lines:
+        path = project.root / "echo/talk.evalset.json"
+        path.write_text(path.read_text().replace("Something else entirely", "You said hello"))
+        lines.until("1 of 2 stale: scoring what it said")
+        text = "".join(lines.round())
+        assert "PASS echo/talk/bad" in text
+        assert "echo/talk/good" not in text
+
+
+def test_a_syntax_error_is_shown_and_the_verdicts_stay(project: Project) -> None:
+    project.evalset(GOOD)
+    with watching(project) as lines:
+        project.write("echo/agent.py", "def root_agent(message, session):\n    return (\n")
+        lines.until("echo/agent.py:2: '(' was never closed")
+        project.write("echo/agent.py", agent("You said "))
+        assert "PASS" in lines.until("echo/talk/good tool")
+
+
+def test_a_new_save_supersedes_what_runs(project: Project) -> None:
+    slow = "import time\n\ndef root_agent(message, session):\n    time.sleep(60)\n"
+    project.evalset(GOOD)
+    with watching(project) as lines:
+        project.write("echo/agent.py", slow)
+        lines.until("running the agent")
+        project.write("echo/agent.py", agent("You said "))
+        assert "PASS" in lines.until("echo/talk/good tool")
+        assert not any(line.startswith("ERROR") for line in lines.seen)
+
+
+def test_reports_are_refused(project: Project) -> None:
+    project.evalset(GOOD)
+    done = project.run("run", ".", "--watch", "--json", "report.json")
+    assert done.returncode == 2
+    assert "--watch has no end" in done.stderr
+
+
+def test_many_saves_leave_nothing_behind(project: Project) -> None:
+    """No process, no descriptor, and no memory to speak of."""
+    project.evalset(GOOD)
+    with watching(project) as lines:
+
+        def save(number: int) -> None:
+            project.write("echo/agent.py", agent("You said ") + f"# {number}\n")
+            lines.until("echo/talk/good tool")
+            lines.round()
+
+        for number in range(20):
+            save(number)
+        before = _weight(lines)
+        for number in range(20, 60):
+            save(number)
+        after = _weight(lines)
+    assert after[0] == before[0], "processes"
+    assert after[1] == before[1], "descriptors"
+    assert after[2] < before[2] + 6 * 1024, "KiB of memory"
+
+
+def _weight(lines: Lines) -> tuple[int, int, int]:
+    pids = lines.children()
+    descriptors = len(list(Path(f"/proc/{lines.process.pid}/fd").iterdir()))
+    status = Path(f"/proc/{lines.process.pid}/status").read_text()
+    memory = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+    return len(pids), descriptors, memory

@@ -1,0 +1,104 @@
+"""What is done next."""
+
+from collections.abc import Collection
+
+from workbench.engine.watch.board import Board, Estimate
+from workbench.engine.watch.impact import Depth, Impact
+from workbench.engine.watch.snapshot import Key, Snapshot
+from workbench.engine.watch.watcher import Saved
+
+A, B, C = (Key("desk/talk.evalset.json", name) for name in "abc")
+
+
+def saved(depths: dict[Key, Depth], *, blocked: Collection[Key] = (), edited: Collection[Key] = ()) -> Saved:
+    found = Impact(dict(depths), dict.fromkeys(depths, "a file"), set(edited))
+    snapshot: Snapshot = None  # type: ignore[assignment]
+    return Saved(snapshot, frozenset(), found, frozenset(blocked))
+
+
+def cost(keys: Collection[Key]) -> Estimate:
+    return Estimate(len(keys), 5 * len(keys), len(keys))
+
+
+def test_failing_and_edited_cases_come_first() -> None:
+    board = Board()
+    board.take(saved(dict.fromkeys((A, B, C), "run"), edited=[C]))
+    job = board.next_job(lambda key: key == B, cost)
+    assert job is not None
+    assert job.keys == (B, C, A)
+
+
+def test_the_cheapest_depth_comes_first() -> None:
+    board = Board()
+    board.take(saved({A: "run", B: "decide", C: "score"}))
+    order = []
+    while job := board.next_job(lambda key: False, cost):
+        order.append((job.depth, job.keys))
+        board.started(job.keys, job.depth)
+        for key in job.keys:
+            board.decided(key)
+    assert order == [("decide", (B,)), ("score", (C,)), ("run", (A,))]
+    assert board.depths == {}
+
+
+def test_a_save_makes_what_is_under_way_obsolete_and_leaves_the_rest() -> None:
+    board = Board()
+    board.take(saved({A: "run", B: "run"}))
+    board.started([A, B], "run")
+    assert board.take(saved({A: "run"})) == {A}
+    assert not board.decided(A), "what comes of it does not count"
+    assert board.decided(B)
+    assert board.depths == {A: "run"}
+    board.ended()
+    job = board.next_job(lambda key: False, cost)
+    assert job is not None
+    assert job.keys == (A,)
+
+
+def test_a_cheaper_save_does_not_make_a_deeper_job_shallow() -> None:
+    board = Board()
+    board.take(saved({A: "run"}))
+    board.started([A], "run")
+    assert board.take(saved({A: "decide"})) == {A}
+    assert board.depths == {A: "run"}
+
+
+def test_above_the_limit_it_waits() -> None:
+    board = Board(limit=9)
+    board.take(saved({A: "run", B: "run"}))
+    assert board.next_job(lambda key: False, cost) is None
+    assert board.waiting is not None
+    assert board.waiting.words(40) == "2 of 40 stale, about 10 calls"
+    board.allow()
+    assert board.next_job(lambda key: False, cost) is not None
+    board.take(saved({C: "run"}))
+    assert board.next_job(lambda key: False, cost) is None, "a new save is asked for again"
+
+
+def test_deciding_costs_nothing_and_is_never_held_back() -> None:
+    board = Board(limit=0)
+    board.take(saved({A: "decide"}))
+    assert board.next_job(lambda key: False, cost) is not None
+
+
+def test_what_cannot_be_imported_stays_stale() -> None:
+    board = Board()
+    board.take(saved({A: "run", B: "run"}, blocked=[A]))
+    job = board.next_job(lambda key: False, cost)
+    assert job is not None
+    assert job.keys == (B,)
+    assert A in board.depths
+
+
+def test_only_armed_cases_run() -> None:
+    board = Board(frozenset([B]))
+    board.take(saved({A: "run", B: "run"}))
+    job = board.next_job(lambda key: False, cost)
+    assert job is not None
+    assert job.keys == (B,)
+
+
+def test_the_estimate_takes_what_never_ran_for_average() -> None:
+    assert Estimate(4, 10, 2).all_calls == 20
+    assert Estimate(4, 0, 0).all_calls == 0
+    assert Estimate(7, 35, 7, "0.06 USD").words(40) == "7 of 40 stale, about 35 calls, about 0.06 USD"

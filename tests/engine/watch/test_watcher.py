@@ -1,0 +1,127 @@
+"""What a batch of changes means: real files, without waiting for the system to tell of them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.watch.conftest import ALONE, SHARING, Shop
+from workbench import atomic
+from workbench.agents.workspace import Workspace, open_workspace
+from workbench.engine.watch.changes import Batch
+from workbench.engine.watch.watcher import Saved, Watcher
+
+
+class Watch:
+    """A watcher that is told what changed."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop = shop
+        self.reads = 0
+        self.watcher = Watcher(open_workspace(shop.root), self._reopen, lambda: shop.footprints)
+        self.watcher.learn()
+
+    def _reopen(self) -> Workspace:
+        self.reads += 1
+        return open_workspace(self.shop.root)
+
+    def look(self, *names: str, all_files: bool = False) -> Saved | None:
+        return self.watcher.look(Batch(frozenset(self.shop.root / name for name in names), all_files))
+
+    def depths(self, *names: str) -> set[str]:
+        saved = self.look(*names)
+        return set() if saved is None else {key.file for key in saved.impact.depths}
+
+
+@pytest.fixture
+def watch(shop: Shop) -> Watch:
+    return Watch(shop)
+
+
+def test_a_save_without_a_change_is_none(shop: Shop, watch: Watch) -> None:
+    shop.write("desk/agent.py", SHARING)
+    assert watch.look("desk/agent.py") is None
+
+
+def test_there_and_back_are_two_changes(shop: Shop, watch: Watch) -> None:
+    shop.write("desk/agent.py", ALONE)
+    assert watch.depths("desk/agent.py") == {"desk/talk.evalset.json"}
+    shop.write("desk/agent.py", SHARING)
+    assert watch.depths("desk/agent.py") == {"desk/talk.evalset.json"}
+
+
+def test_code_is_no_reason_to_read_the_folder_again(shop: Shop, watch: Watch) -> None:
+    shop.write("shared/words.py", "def reply(message):\n    return 'no'\n")
+    assert watch.depths("shared/words.py") == {"desk/talk.evalset.json", "router/talk.evalset.json"}
+    assert watch.reads == 0
+
+
+def test_what_the_workbench_wrote_runs_nothing(shop: Shop, watch: Watch) -> None:
+    path = shop.root / "desk/talk.evalset.json"
+    atomic.replace_content(path, path.read_bytes().replace(b'"two"', b'"zwei"'))
+    saved = watch.look("desk/talk.evalset.json")
+    assert saved is not None
+    assert saved.impact.depths == {}
+    assert [case.eval_id for case in saved.snapshot.workspace.evalsets[0].document.cases] == ["one", "zwei"]
+    path.write_bytes(path.read_bytes().replace(b'"zwei"', b'"due"'))
+    assert watch.depths("desk/talk.evalset.json") == {"desk/talk.evalset.json"}
+
+
+def test_a_syntax_error_is_told_at_its_line_and_blocks_its_agents(shop: Shop, watch: Watch) -> None:
+    shop.write("shared/words.py", "def reply(message):\n    return (\n")
+    saved = watch.look("shared/words.py")
+    assert saved is not None
+    assert [(fault.path, fault.line) for fault in saved.faults] == [(shop.root / "shared/words.py", 2)]
+    assert saved.blocked == shop.keys(["desk", "router"]) == set(saved.impact.depths)
+    shop.write("greeter/agent.py", SHARING)
+    other = watch.look("greeter/agent.py")
+    assert other is not None
+    assert shop.keys(["greeter"]).isdisjoint(other.blocked)
+    assert other.blocked == shop.keys(["desk", "router"]), "it is still broken"
+    shop.write("shared/words.py", "def reply(message):\n    return ''\n")
+    mended = watch.look("shared/words.py")
+    assert mended is not None
+    assert (mended.blocked, mended.faults) == (frozenset(), ())
+
+
+def test_a_deleted_project_is_trouble_and_comes_back(shop: Shop, watch: Watch, tmp_path: Path) -> None:
+    away = tmp_path.parent / (tmp_path.name + "-away")
+    shop.root.rename(away)
+    saved = watch.look("desk/agent.py", "desk/talk.evalset.json", all_files=True)
+    assert saved is not None
+    assert "not there" in saved.trouble
+    away.rename(shop.root)
+    back = watch.look(all_files=True)
+    assert back is not None
+    assert back.trouble == ""
+    assert not back.impact.gone
+
+
+def test_after_a_sleep_every_known_file_is_looked_at(shop: Shop, watch: Watch) -> None:
+    shop.write("greeter/agent.py", SHARING)
+    saved = watch.look(all_files=True)
+    assert saved is not None
+    assert set(saved.impact.depths) == shop.keys(["greeter"])
+
+
+def test_contents_are_kept_for_a_later_comparison(shop: Shop, watch: Watch) -> None:
+    contents, path = watch.watcher.contents, shop.root / "desk/agent.py"
+    before = contents.moment
+    shop.write("desk/agent.py", ALONE)
+    watch.look("desk/agent.py")
+    assert contents.text(before[path]) == SHARING
+    assert contents.text(contents.moment[path]) == ALONE
+
+
+def test_only_changed_evalsets_are_opened_again(shop: Shop, watch: Watch) -> None:
+    before = {entry.relative: entry.document for entry in watch.watcher.snapshot.workspace.evalsets}
+    path = shop.root / "desk/talk.evalset.json"
+    path.write_bytes(path.read_bytes().replace(b'"two"', b'"zwei"'))
+    watch.look("desk/talk.evalset.json")
+    after = {entry.relative: entry.document for entry in watch.watcher.snapshot.workspace.evalsets}
+    assert {name for name in after if after[name] is not before[name]} == {"desk/talk.evalset.json"}
+
+
+def test_what_is_watched_and_why(watch: Watch, shop: Shop) -> None:
+    listed = dict(watch.watcher.watched()["desk"])
+    assert listed[shop.root / "shared/words.py"] == "it was seen to read it"
+    assert listed[shop.root / "desk/talk.evalset.json"] == "its evalset"

@@ -1,0 +1,207 @@
+"""The watch on the screen, with the real engine and real files."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.cli.projects import BAD, GOOD, Project
+from tests.ui.conftest import Screen
+from workbench import config, resources
+from workbench.ui.session import Session
+from workbench.ui.themes import Themes
+from workbench.ui.tree.query import parse_query
+from workbench.ui.workbench_app import WorkbenchApp
+
+
+def agent(answer: str) -> str:
+    return f"def root_agent(message, session):\n    return {answer!r} + message\n"
+
+
+class Watched(Screen):
+    """The app on a project of two cases, one of which passes."""
+
+    def __init__(self, root: Path, *, watch: bool = False, calls: int | None = None) -> None:
+        self.project = Project(root)
+        self.project.write("echo/agent.py", agent("You said "))
+        self.project.evalset(GOOD, BAD)
+        themes = Themes([resources.themes()])
+        settings = config.Settings(root / "none.toml", watch_calls=calls)
+        self.session = Session(root)
+        self.app = WorkbenchApp(self.session, settings, themes, themes.read("night"), watch=watch)
+        self.main = self.app.main
+        self.pilot: Pilot[int]
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator["Watched"]:
+        async with self.app.run_test(size=(120, 30), notifications=True) as pilot:
+            self.pilot = pilot
+            await self.until(pilot, lambda: self.session.workspace is not None)
+            yield self
+            if self.session.watching is not None:
+                await pilot.press("w")
+            await asyncio.to_thread(self.app.runs.close, 1.0)
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+
+    async def ran(self, earlier: str = "") -> None:
+        """Waits for the end of a run that is not the earlier one."""
+        store = self.session.store
+        await self.until(self.pilot, lambda: store.run.run_id not in ("", earlier) and store.run.finished, 30)
+        await self.until(self.pilot, lambda: not self.session.starting, 30)
+
+    async def arm(self) -> None:
+        await self.press("w")
+        await self.armed()
+
+    async def armed(self) -> None:
+        await self.until(self.pilot, lambda: self.session.watching is not None, 30)
+        watching = self.session.watching
+        assert watching is not None
+        await asyncio.wait_for(watching.watcher.changes.armed.wait(), 20)
+
+    def states(self) -> dict[str, str]:
+        return {ref.eval_id: record.state for ref, record in self.session.store.records.items()}
+
+    @property
+    def bar(self) -> str:
+        return self.main.bar.render().plain
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    return Watched(tmp_path)
+
+
+async def test_opening_and_arming_run_nothing(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, watch=True)
+    async with watched.opened():
+        await watched.armed()
+        await watched.until(watched.pilot, lambda: "watch on" in watched.bar)
+        assert watched.session.store.run.run_id == ""
+
+
+async def test_a_save_runs_and_what_changed_is_walked(watched: Watched) -> None:
+    async with watched.opened():
+        await watched.press("r")
+        await watched.ran()
+        assert watched.states() == {"good": "passed", "bad": "failed"}
+        await watched.arm()
+        first = watched.session.store.run.run_id
+        watched.project.write("echo/agent.py", agent("I say "))
+        await watched.ran(first)
+        assert watched.states() == {"good": "failed", "bad": "failed"}
+        assert "ran the agent" in watched.bar
+        await watched.press("]")
+        row = watched.main.tree_view.row
+        assert row is not None
+        assert watched.session.entry(row.evalset).document.cases[row.case].eval_id == "good"
+        detail = watched.main.right.detail
+        assert detail.pane_titles[-1] == "Change"
+        copied = detail.copy_text()
+        assert copied is not None
+        for part in ("✓ pass", "✗ fail", "You said hello", "I say hello", "echo/agent.py"):
+            assert part in copied[1], part
+        watched.main.tree_view.set_query(parse_query(":changed"))
+        assert [watched.main.tree_view.model.outline.all_cases()] == [[(row.evalset, row.case)]]
+
+
+async def test_papers_run_nothing(watched: Watched) -> None:
+    async with watched.opened():
+        await watched.press("r")
+        await watched.ran()
+        await watched.arm()
+        first = watched.session.store.run.run_id
+        watched.project.write("README.md", "hello")
+        watched.project.write("other/agent.py", agent("Hello "))
+        watched.project.write("echo/agent.py", agent("You said ") + "# the last\n")
+        await watched.ran(first)
+        runs = {record.run_id for record in watched.session.store.records.values()}
+        assert len(runs) == 1, "one run since, of all cases"
+
+
+async def test_a_threshold_decides_again(watched: Watched) -> None:
+    watched.project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.8}})
+    async with watched.opened():
+        await watched.press("r")
+        await watched.ran()
+        await watched.arm()
+        first = watched.session.store.run.run_id
+        watched.project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.0}})
+        await watched.ran(first)
+        assert watched.states() == {"good": "passed", "bad": "passed"}
+        assert "decided again" in watched.bar
+        assert watched.session.store.run.scored_from == first
+
+
+async def test_after_a_syntax_error_the_verdicts_stay_as_stale(watched: Watched) -> None:
+    async with watched.opened():
+        await watched.press("r")
+        await watched.ran()
+        await watched.arm()
+        first = watched.session.store.run.run_id
+        watched.project.write("echo/agent.py", "def root_agent(\n")
+        await watched.until(watched.pilot, lambda: len(watched.session.verdicts.stale) == 2, 30)
+        assert "2 stale" in watched.bar
+        assert watched.states() == {"good": "passed", "bad": "failed"}
+        watched.main.tree_view.set_query(parse_query(":stale"))
+        assert len(watched.main.tree_view.model.outline.all_cases()) == 2
+        watched.project.write("echo/agent.py", agent("I say "))
+        await watched.ran(first)
+        await watched.until(watched.pilot, lambda: not watched.session.verdicts.stale)
+
+
+async def test_only_marked_cases_are_armed(watched: Watched) -> None:
+    async with watched.opened():
+        await watched.press("r")
+        await watched.ran()
+        watched.main.tree_view.model.marks.add([(0, 0)])
+        await watched.arm()
+        first = watched.session.store.run.run_id
+        watched.project.write("echo/agent.py", agent("I say "))
+        await watched.ran(first)
+        newest = {ref.eval_id for ref in watched.session.store.current}
+        assert newest == {"good"}
+        assert watched.session.verdicts.stale == {(0, 1)}
+
+
+async def test_above_the_limit_it_waits_for_a_key(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, calls=0)
+    async with watched.opened():
+        await watched.press("r")
+        await watched.ran()
+        for record in watched.session.store.records.values():
+            record.usage = type(record.usage)(model_calls=5)
+        await watched.arm()
+        first = watched.session.store.run.run_id
+        watched.project.write("echo/agent.py", agent("I say "))
+        await watched.until(watched.pilot, lambda: "2 of 2 stale, about 10 calls: w runs them" in watched.bar, 30)
+        assert watched.session.store.run.run_id == first
+        await watched.press("w")
+        await watched.ran(first)
+        assert watched.states()["good"] == "failed"
+
+
+async def test_what_is_watched_is_listed(watched: Watched) -> None:
+    async with watched.opened():
+        await watched.arm()
+        watched.main.action_watched()
+        await watched.pilot.pause()
+        from workbench.ui.widgets.pick_list import PickList
+
+        shown = watched.app.screen.query_one(PickList)
+        texts = [shown.row_pieces(number, 100) for number in range(shown.row_count())]
+        assert "echo/talk.evalset.json" in str(texts)
+        await watched.press("escape")
+
+
+async def test_w_once_more_is_off(watched: Watched) -> None:
+    async with watched.opened():
+        await watched.arm()
+        await watched.press("w")
+        await watched.until(watched.pilot, lambda: "watch off" in watched.bar)
+        assert watched.session.watching is None
