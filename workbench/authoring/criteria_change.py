@@ -54,7 +54,7 @@ def _number(row: FormRow, text: str) -> float | int:
 
 
 def stepped(row: FormRow, step: float) -> float | int:
-    """The number of a row moved by a step, on the grid of that step and never below 0; other numbers by 1."""
+    """The number of a row moved by a step, on the grid of that step, between 0 and the highest score; a count by 1."""
     now = number_of(row.value if row.given else row.field.default)
     if now is None or not math.isfinite(now):
         now = _USUAL_THRESHOLD if row.kind == "threshold" else 1
@@ -62,7 +62,14 @@ def stepped(row: FormRow, step: float) -> float | int:
         return max(1, int(now) + (1 if step > 0 else -1))
     grid = abs(step)
     places = round(now / grid, 6)
-    return max(0.0, round((math.floor(places) + 1 if step > 0 else math.ceil(places) - 1) * grid, 4))
+    wanted = round((math.floor(places) + 1 if step > 0 else math.ceil(places) - 1) * grid, 4)
+    # Nothing scores higher than the top: only a typed number goes there.
+    return min(wanted, max(now, _top(row.criterion))) if step > 0 else max(0.0, wanted)
+
+
+def _top(criterion: str) -> float:
+    info = known().get(criterion)
+    return number_of(info.range.rpartition(" ")[2]) or 1.0 if info else math.inf
 
 
 def next_choice(row: FormRow) -> Any:
@@ -90,8 +97,16 @@ def with_value(content: Content, location: Location, value: Any) -> Content:
         if isinstance(holder, dict) and not isinstance(holder.get(str(step)), dict | list):
             holder[step] = [] if isinstance(below, int) else {}
         holder = holder[step]
-    holder[location[-1]] = value
+    last = location[-1]
+    # 1 and 1.0 are the same threshold: the one that stands there stays.
+    there = holder.get(last) if isinstance(holder, dict) else holder[last]
+    if not (_is_number(there) and _is_number(value) and there == value):
+        holder[last] = value
     return changed
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def without(content: Content, unit: Location) -> Content:

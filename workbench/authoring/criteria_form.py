@@ -2,7 +2,7 @@
 else stands in the file. Rows are read from the config's JSON as it is, in either spelling of its keys."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from pydantic.alias_generators import to_camel
@@ -237,7 +237,7 @@ def _rubric(place: Location, criterion: str, rubric: Any) -> Iterator[FormRow]:
     names = {name for (name, *_), _ in _RUBRIC}
     for key, item in rubric.items():
         if snake(key) not in names:
-            yield _kept((*place, key), key, item, 3, criterion)
+            yield replace(_kept((*place, key), key, item, 3, criterion), unit=place)
 
 
 def _simulator(content: dict[str, Any]) -> Iterator[FormRow]:

@@ -1,6 +1,6 @@
 """The criteria of the run to come, written into their config files."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,20 +8,19 @@ from workbench.ui.draft import Draft, Setting, configs
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
-    from workbench.authoring.criteria_edit import CriterionChange
-
-NEW_CONFIG = "test_config.json"
-"""What ADK looks for beside an evalset."""
+    from workbench.authoring.criteria_change import Content
+    from workbench.authoring.saving import Saver
 
 
-def save(entries: "Sequence[EvalsetEntry]", draft: Draft) -> list[Path]:
+def save(entries: "Sequence[EvalsetEntry]", draft: Draft, saver: "Saver") -> list[Path]:
     """Writes what the draft changes for these evalsets into their configs, and forgets it there. Where the defaults
-    applied, a new file beside the evalset takes all of the criteria. Returns the files written.
+    applied, a new file beside the evalset takes all of the criteria. Returns the files written. For a thread.
 
     Raises:
-        OSError, ValueError: a file cannot be changed or written; those before it are done. Says which and why.
+        ChangedOnDiskError, OSError, ValueError: a file cannot be changed or written; those before it are done. Says
+            which and why.
     """
-    from workbench.authoring.criteria_edit import new_config, save_criteria
+    from workbench.authoring.config_file import NEW_CONFIG, new_draft, open_config, save_config
 
     written: list[Path] = []
     for choice in configs(entry.criteria for entry in entries):
@@ -29,17 +28,36 @@ def save(entries: "Sequence[EvalsetEntry]", draft: Draft) -> list[Path]:
         changed = draft.changed(config)
         if not changed:
             continue
-        if config.path is not None and config.has_criteria:
-            save_criteria(config.path, map(_change, changed))
-            written.append(config.path)
-        elif config.path is not None:
-            raise ValueError(f"{config.path} has no criteria of its own: write them there by hand first")
-        else:
+        if config.path is None:
             file = _folder(entries) / NEW_CONFIG
-            new_config(file, map(_change, draft.settings(config)))
-            written.append(file)
+            opened = new_draft(file)
+        else:
+            file = config.path
+            opened = open_config(file)
+        save_config(saver, opened, drafted(opened.content, changed))
+        written.append(file)
         draft.forget(config)
     return written
+
+
+def drafted(content: "Content", changed: Iterable[Setting]) -> "Content":
+    """A config's content with the settings that were changed."""
+    from workbench.authoring.criteria_change import with_criterion, with_value, without
+    from workbench.authoring.spelling import key_in
+
+    for setting in changed:
+        place = ("criteria", setting.name)
+        if not setting.on:
+            content = without(content, place)
+            continue
+        content = with_criterion(content, setting.name, setting.threshold)
+        value = content["criteria"][setting.name]
+        options = value if isinstance(value, dict) else {}
+        content = with_value(content, (*place, "threshold") if options else place, setting.threshold)
+        key = key_in(options, "match_type")
+        if setting.match_type is not None and (key is not None or setting.match_type != "EXACT"):
+            content = with_value(content, (*place, key or "match_type"), setting.match_type)
+    return content
 
 
 def _folder(entries: "Sequence[EvalsetEntry]") -> Path:
@@ -48,9 +66,3 @@ def _folder(entries: "Sequence[EvalsetEntry]") -> Path:
     if len(folders) > 1:
         raise ValueError(f"the evalsets are in {len(folders)} folders: save for one of them at a time")
     return folders.pop()
-
-
-def _change(setting: Setting) -> "CriterionChange":
-    from workbench.authoring.criteria_edit import CriterionChange
-
-    return CriterionChange(setting.name, setting.on, setting.threshold, setting.match_type)

@@ -421,7 +421,7 @@ class CriteriaScreen(ModalScreen[None]):
         ]
         if row.kind == "threshold" or row.field.name in ("match_type", "ignore_args"):
             lines += outlook_of_criterion(self._outlook, row.criterion)
-        self._about.update(Text("\n".join([*lines, about(row)])))
+        self._about.update(Text("\n".join([*lines, about(row, self.list.all_rows)])))
 
     def _show_field(self, row: FormRow | None) -> None:
         self._dropping = False

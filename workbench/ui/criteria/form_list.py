@@ -87,7 +87,7 @@ class FormList(RowView):
         mark: Piece = ("! ", self.marks[row.location]) if row.location in self.marks else ("  ", "")
         if row.depth == 0:
             return self._head(row, mark)
-        room = _NAME_WIDTH if width > _FEW else 16
+        room = 45 if width > 100 else _NAME_WIDTH if width > _FEW else 18
         if row.kind == "rubrics":
             count = "none: a adds one, cases may bring their own" if not row.value else f"{row.value}"
             return [mark, (fit("  rubrics", room), "label"), (count, "muted")], []
@@ -98,7 +98,7 @@ class FormList(RowView):
             sign = "▾" if row.unit in self._unfolded else "▸"
             name = f"{indent[2:]}{sign} {number + 1 if isinstance(number, int) else ''}"
             return [mark, (fit(name, 8), "label"), (in_short(row.value), "")], []
-        name = fit(name, max(room, cell_len(name) + 1) if width > 50 else room)
+        name = fit(name, max(room, cell_len(name) + 1) if width > 70 else room)
         if not row.given:
             return [mark, (name, "label"), (one_line(row.field.default) or "—", "muted")], []
         return [mark, (name, "label"), (in_short(row.value), "muted" if row.kind == "kept" else "")], []

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from workbench.authoring.criteria_form import FormRow
 from workbench.authoring.criteria_presets import cost, needs
 from workbench.authoring.what_if import Flip, Outlook
+from workbench.judge.base import DEFAULT_SAMPLES
 from workbench.metrics.registry import known
 from workbench.text import one_line, plain
 from workbench.ui.editing.values import json_text
@@ -14,10 +15,10 @@ _NAMED = 12
 _SHOWN = 4_000
 
 
-def about(row: FormRow) -> str:
-    """What a row is for, and its whole value where that is long."""
+def about(row: FormRow, rows: Sequence[FormRow] = ()) -> str:
+    """What a row is for, and its whole value where that is long. `rows` are all of the form."""
     if row.kind == "threshold":
-        return _about_criterion(row)
+        return _about_criterion(row, rows)
     lines = [row.field.help] if row.field.help else []
     if row.field.default and row.kind != "heading":
         lines.append(f"Not given: {row.field.default}." if not row.given else f"Default: {row.field.default}.")
@@ -31,11 +32,13 @@ def about(row: FormRow) -> str:
     return "\n".join([*shown, *lines])
 
 
-def _about_criterion(row: FormRow) -> str:
+def _about_criterion(row: FormRow, rows: Sequence[FormRow]) -> str:
     info = known().get(row.criterion)
     if info is None:
         return "A metric of your own: only its threshold can be set here, the rest is kept as it stands."
-    return f"{info.measures} Scores {info.range}; costs {cost(info)}; needs {needs(info)}."
+    samples = next((one.value for one in rows if one.criterion == info.name and one.field.name == "num_samples"), None)
+    asked = samples if isinstance(samples, int) and samples > 0 else DEFAULT_SAMPLES
+    return f"{info.measures} Scores {info.range}; costs {cost(info, asked)}; needs {needs(info)}."
 
 
 def outlook_of_criterion(outlook: Outlook | None, name: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The criteria of the run to come: which are on, at which threshold, compared how."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from workbench.agents.criteria_choice import CriteriaChoice
     from workbench.agents.workspace import EvalsetEntry
+    from workbench.authoring.saving import Saver
 
 _ONCE = "Changes hold for one run, unless they are saved into the file."
 
@@ -110,9 +112,10 @@ class OptionsScreen(ModalScreen[Ending | None]):
         cases: int,
         root: Path,
         keys: "Mapping[str, tuple[str, ...]]",
+        saver: "Callable[[], Saver]",
     ) -> None:
         super().__init__()
-        self._entries, self._draft, self._cases, self._keys = entries, draft, cases, keys
+        self._entries, self._draft, self._cases, self._keys, self._saver = entries, draft, cases, keys, saver
         self._list = OptionsList([entry.criteria for entry in entries], draft, root)
 
     def compose(self) -> ComposeResult:
@@ -189,10 +192,16 @@ class OptionsScreen(ModalScreen[Ending | None]):
         self._change(next_match_type)
 
     def action_option_save(self) -> None:
+        self.run_worker(self._save(), group="save", exclusive=True)
+
+    async def _save(self) -> None:
+        from workbench.authoring.saving import ChangedOnDiskError
+        from workbench.ui.editing.wording import in_words
+
         try:
-            written = save(self._entries, self._draft)
-        except (OSError, ValueError) as error:
-            self._say(one_line(str(error)))
+            written = await asyncio.to_thread(save, self._entries, self._draft, self._saver())
+        except (ChangedOnDiskError, OSError, ValueError) as error:
+            self._say(in_words(error))
             self._list.take()
             return
         if written:

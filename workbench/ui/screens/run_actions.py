@@ -86,7 +86,9 @@ class RunActions(FolderActions):
                 self.action_reload()
 
         entries = [self.session.entry(evalset) for evalset in sorted({evalset for evalset, _ in targets})]
-        screen = OptionsScreen(entries, self.session.draft, len(targets), workspace.root, self.keys)
+        screen = OptionsScreen(
+            entries, self.session.draft, len(targets), workspace.root, self.keys, lambda: self.session.saver
+        )
         self.app.push_screen(screen, chosen)
 
     def action_cancel(self) -> None:

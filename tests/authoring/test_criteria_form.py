@@ -1,0 +1,353 @@
+"""Every field of every criterion's model is in the form, and a change touches nothing else."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.authoring.config_file import (
+    ConfigDraft,
+    ConfigRejectedError,
+    draft_of,
+    new_draft,
+    open_config,
+    save_config,
+)
+from workbench.authoring.criteria_change import (
+    ValueRefusedError,
+    changed_names,
+    merged,
+    moved,
+    next_choice,
+    read_typed,
+    stepped,
+    with_criterion,
+    with_rubric,
+    with_value,
+    without,
+)
+from workbench.authoring.criteria_form import FormRow, rows_of
+from workbench.authoring.criteria_presets import PRESETS, cost, guide, needs, with_preset
+from workbench.authoring.saving import ChangedOnDiskError, Saver
+from workbench.judge.options import JudgeModelOptions
+from workbench.metrics.criteria_known import KNOWN
+from workbench.metrics.registry import check_criteria, known
+from workbench.model.criteria import parse_config
+from workbench.model.criteria_schema import SIMULATORS
+from workbench.model.json_edit import EditError
+
+TEXT = """{
+\t"mine" : [1,2 , 3],
+    "criteria": {
+        "tool_trajectory_avg_score": {"threshold": 1.0 , "matchType": "EXACT", "note": "ü"},
+        "response_match_score":   0.8,
+        "rubric_based_tool_use_quality_v1": {"threshold": 0.5, "rubrics": [
+            {"rubricId": "a", "rubricContent": {"textProperty": "見積もりを先に出す"}},
+            {"rubricId": "b", "rubricContent": {"textProperty": "two"}, "weight": 3}
+        ]}
+    }   ,
+    "last": null
+}
+"""
+FILE = Path("test_config.json")
+
+
+def draft(text: str = TEXT) -> ConfigDraft:
+    return draft_of(FILE, text.encode())
+
+
+def row(content: Any, name: str, criterion: str = "") -> FormRow:
+    return next(one for one in rows_of(content) if one.field.name == name and one.criterion == criterion)
+
+
+def after(text: str, *changes: tuple[str, str, Any]) -> str:
+    one = draft(text)
+    content = one.content
+    for criterion, name, value in changes:
+        content = with_value(content, row(content, name, criterion).location, value)
+    return one.bytes_of(content).decode()
+
+
+@pytest.mark.parametrize("info", [info for info in KNOWN if not info.informational], ids=lambda info: str(info.name))
+def test_no_field_of_a_model_is_missing(info: Any) -> None:
+    rows = rows_of({"criteria": {info.name: 0.5}})
+    names = {one.field.name for one in rows if one.criterion == info.name}
+    wanted = {"threshold"} | (set(info.option_names) - {"judge_model_options"})
+    if "judge_model_options" in info.option_names:
+        wanted |= set(JudgeModelOptions.__annotations__)
+    if info.name == "hallucinations_v1":
+        wanted.discard("num_samples")  # it has no effect there
+    assert names == wanted
+
+
+@pytest.mark.parametrize("kind", SIMULATORS)
+def test_no_field_of_the_simulated_user_is_missing(kind: str) -> None:
+    rows = rows_of({"criteria": {}, "userSimulatorConfig": {"type": kind, "maxAllowedInvocations": 5, "odd": 1}})
+    inside = [one for one in rows if one.location[:1] == ("userSimulatorConfig",) and one.depth]
+    assert {one.field.name for one in inside if one.kind != "kept"} == set(SIMULATORS[kind].__annotations__)
+    assert [one.field.name for one in inside if one.kind == "kept"] == ["odd"]
+    assert next(one for one in inside if one.field.name == "max_allowed_invocations").value == 5
+    # What is not there yet would be written in the spelling of what is.
+    assert ("userSimulatorConfig", "includeFunctionCalls") in {one.location for one in inside}
+
+
+def test_rubrics_are_rows_with_all_their_parts() -> None:
+    rows = [one for one in rows_of(draft().content) if one.depth >= 2]
+    assert [(one.field.name, one.value) for one in rows if one.unit[-1] == 1] == [
+        ("text", "two"),
+        ("id", "b"),
+        ("type", None),
+        ("description", None),
+        ("weight", 3),
+    ]
+
+
+def test_what_the_form_does_not_know_is_shown_and_kept() -> None:
+    kept = {one.field.name: one.value for one in rows_of(draft().content) if one.kind == "kept"}
+    assert kept == {"note": "ü", "weight": 3, "mine": [1, 2, 3], "last": None}
+    own = {"criteria": {"mine": {"threshold": 1, "match_type": 7}}, "custom_metrics": {"mine": {"code_config": {}}}}
+    assert [one.field.name for one in rows_of(own) if one.kind == "kept"] == ["match_type", "custom_metrics"]
+
+
+def test_a_threshold_is_one_changed_value() -> None:
+    assert after(TEXT, ("response_match_score", "threshold", 0.65)) == TEXT.replace("   0.8,", "   0.65,")
+    assert after(TEXT, ("tool_trajectory_avg_score", "threshold", 0.5)) == TEXT.replace("1.0 ,", "0.5 ,")
+
+
+def test_the_spelling_of_the_file_stays() -> None:
+    one = after(TEXT, ("tool_trajectory_avg_score", "match_type", "IN_ORDER"))
+    assert one == TEXT.replace('"matchType": "EXACT"', '"matchType": "IN_ORDER"')
+    two = json.loads(after(TEXT, ("tool_trajectory_avg_score", "ignore_args", True)))
+    assert two["criteria"]["tool_trajectory_avg_score"]["ignoreArgs"] is True
+
+
+def test_an_option_makes_an_object_of_a_number_and_goes_again() -> None:
+    text = '{"criteria": {"final_response_match_v2": 0.8}}'
+    one = draft(text)
+    judge = row(one.content, "judge_model", "final_response_match_v2")
+    content = with_value(one.content, judge.location, "heuristic")
+    assert content["criteria"]["final_response_match_v2"] == {
+        "threshold": 0.8,
+        "judge_model_options": {"judge_model": "heuristic"},
+    }
+    assert one.bytes_of(without(content, judge.location)).decode() == text
+
+
+def test_adding_moving_and_removing_rubrics() -> None:
+    name = "rubric_based_tool_use_quality_v1"
+    content, place = with_rubric(draft().content, name, 0, "long")
+    rubrics = content["criteria"][name]["rubrics"]
+    assert place[-1] == 1
+    assert rubrics[1]["rubricId"] == "rubric_3"
+    assert rubrics[1]["rubricContent"] == {"textProperty": "long"}
+    assert rubrics[1]["type"] == "TOOL_USE_QUALITY"
+    content, place = moved(content, place, -1)
+    assert place[-1] == 0
+    assert moved(content, place, -1) == (content, place)
+    content = without(content, place)
+    assert content == draft().content
+
+
+def test_moving_a_criterion_keeps_the_others() -> None:
+    content, _ = moved(draft().content, ("criteria", "response_match_score"), -1)
+    assert list(content["criteria"])[:2] == ["response_match_score", "tool_trajectory_avg_score"]
+    assert json.loads(draft().bytes_of(content)) == content
+
+
+def test_steps_stay_on_their_grid_and_within_the_scores() -> None:
+    def at(value: Any, step: float, name: str = "safety_v1") -> Any:
+        return stepped(row({"criteria": {name: value}}, "threshold", name), step)
+
+    assert [at(0.8, 0.05), at(0.8, -0.05), at(0.83, 0.05), at(0.83, -0.05)] == [0.85, 0.75, 0.85, 0.8]
+    assert [at(0.8, 0.01), at(0.8, -0.01)] == [0.81, 0.79]
+    assert [at(1.0, 0.05), at(0.99, 0.05), at(0.02, -0.05), at(0.0, -0.05)] == [1.0, 1.0, 0.0, 0.0]
+    assert at(1.0, 0.05, "response_evaluation_score") == 1.05
+    assert at("many", 0.05) == 0.85
+
+
+@given(st.floats(0, 1), st.sampled_from([0.05, 0.01]))
+def test_a_step_up_never_lowers(value: float, step: float) -> None:
+    one = row({"criteria": {"safety_v1": value}}, "threshold", "safety_v1")
+    assert stepped(one, step) >= value - 1e-6
+    assert stepped(one, -step) <= value + 1e-6
+
+
+def test_choices_go_round() -> None:
+    name = "tool_trajectory_avg_score"
+    content: Any = {"criteria": {name: 1}}
+    seen = []
+    for _ in range(3):
+        one = row(content, "match_type", name)
+        content = with_value(content, one.location, next_choice(one))
+        seen.append(content["criteria"][name]["match_type"])
+    assert seen == ["IN_ORDER", "ANY_ORDER", "EXACT"]
+    assert next_choice(row({"criteria": {name: {"threshold": 1, "match_type": 1}}}, "match_type", name)) == "ANY_ORDER"
+    assert next_choice(row({"criteria": {name: {"threshold": 1, "match_type": []}}}, "match_type", name)) == "EXACT"
+    assert next_choice(row(content, "ignore_args", name)) is True
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "words"),
+    [
+        ("threshold", "0,8", "a point, not a comma"),
+        ("threshold", "nan", "no number"),
+        ("threshold", "", "no number"),
+        ("num_samples", "0", "1 or more"),
+        ("num_samples", "2.5", "whole"),
+        ("judge_model", "  ", "D takes the field out"),
+    ],
+)
+def test_what_is_no_value_is_refused_with_the_way_out(field: str, typed: str, words: str) -> None:
+    one = row({"criteria": {"final_response_match_v2": 0.8}}, field, "final_response_match_v2")
+    with pytest.raises(ValueRefusedError, match=words):
+        read_typed(one, typed)
+
+
+def test_odd_shapes_become_rows_that_can_be_put_right() -> None:
+    for content in (
+        [],
+        {"criteria": 3},
+        {"criteria": {"safety_v1": [1]}},
+        {"criteria": {}, "user_simulator_config": 1},
+    ):
+        assert rows_of(content)
+    odd = {"criteria": {"final_response_match_v2": {"threshold": None, "judge_model_options": 3}}}
+    assert row(odd, "judge_model_options", "final_response_match_v2").kind == "json"
+    rubrics: Any = {"criteria": {"rubric_based_tool_use_quality_v1": {"threshold": 1, "rubrics": [3, {"x": 1}]}}}
+    assert [one.kind for one in rows_of(rubrics) if one.depth == 2] == ["json", "text"]
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: str(preset.name))
+def test_a_preset_is_a_config_that_runs(preset: Any) -> None:
+    one = new_draft(FILE)
+    content, new = with_preset(one.content, preset, instead=True)
+    config = parse_config(FILE, one.bytes_of(content))
+    assert [*config.faults, *check_criteria(config)] == []
+    assert {item.name for item in config.criteria} == set(preset.criteria)
+    assert set(new) >= set(preset.criteria)
+    assert with_preset(content, preset) == (content, [])
+    assert "alls" in preset.cost or "no call" in preset.cost
+
+
+def test_a_preset_leaves_what_is_there() -> None:
+    content, new = with_preset(draft().content, PRESETS[0])
+    assert new == []
+    assert content == draft().content
+
+
+def test_what_a_criterion_costs_and_needs() -> None:
+    assert cost(known()["response_match_score"]) == "no calls"
+    assert cost(known()["final_response_match_v2"], 3) == "up to 3 judge calls a turn"
+    assert "service" in cost(known()["safety_v1"])
+    assert "reference" in needs(known()["final_response_match_v2"])
+    assert "scenario" in needs(known()["per_turn_user_simulator_quality_v1"])
+    assert "cannot score it yet" in guide(known()["multi_turn_task_success_v1"])
+
+
+def test_both_versions_by_criterion() -> None:
+    base = {"criteria": {"a": 1, "b": 2, "c": 3}, "x": 1}
+    theirs = {"criteria": {"a": 9, "b": 2, "c": 3, "d": 4}, "x": 2}
+    mine = {"criteria": {"a": 1, "b": 5}, "x": 1, "y": 7}
+    assert merged(base, theirs, mine) == {"criteria": {"a": 9, "b": 5, "d": 4}, "x": 2, "y": 7}
+    assert changed_names(base, mine) == ["b", "c", "y"]
+
+
+# On the disk
+
+
+@pytest.fixture
+def saver(tmp_path: Path) -> Saver:
+    return Saver(tmp_path / "state")
+
+
+def test_a_changed_threshold_is_one_line_on_the_disk(tmp_path: Path, saver: Saver) -> None:
+    file = tmp_path / "test_config.json"
+    before = b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode()
+    file.write_bytes(before)
+    one = open_config(file)
+    where = row(one.content, "threshold", "response_match_score").location
+    saved = save_config(saver, one, with_value(one.content, where, 0.7))
+    assert file.read_bytes() == before.replace(b"   0.8,", b"   0.7,")
+    assert saved.before == file.read_bytes()
+    assert saver.can_undo == "criteria: response_match_score"
+    saver.undo()
+    assert file.read_bytes() == before
+
+
+def test_a_new_file_is_laid_out_plainly(tmp_path: Path, saver: Saver) -> None:
+    one = new_draft(tmp_path / "test_config.json")
+    save_config(saver, one, with_criterion(one.content, "safety_v1"))
+    assert one.file.read_text() == (
+        '{\n  "criteria": {\n    "tool_trajectory_avg_score": 1.0,\n    "response_match_score": 0.8,\n'
+        '    "safety_v1": 0.8\n  }\n}\n'
+    )
+
+
+def test_what_would_stop_a_run_is_not_written(tmp_path: Path, saver: Saver) -> None:
+    file = tmp_path / "test_config.json"
+    text = TEXT.replace(', "weight": 3', "")
+    file.write_text(text)
+    one = open_config(file)
+    name = "rubric_based_tool_use_quality_v1"
+    twice = with_value(one.content, ("criteria", name, "rubrics", 1, "rubricId"), "a")
+    with pytest.raises(ConfigRejectedError, match="stands here twice"):
+        save_config(saver, one, twice)
+    assert file.read_text() == text
+
+
+def test_a_fault_that_was_there_before_is_no_obstacle(tmp_path: Path, saver: Saver) -> None:
+    file = tmp_path / "test_config.json"
+    file.write_text('{"criteria": {"safety_v2": 0.5, "response_match_score": 0.8}}')
+    one = open_config(file)
+    save_config(saver, one, with_value(one.content, ("criteria", "response_match_score"), 0.7))
+    assert file.read_text() == '{"criteria": {"safety_v2": 0.5, "response_match_score": 0.7}}'
+
+
+def test_a_newer_content_is_not_overwritten(tmp_path: Path, saver: Saver) -> None:
+    file = tmp_path / "test_config.json"
+    file.write_text(TEXT)
+    one = open_config(file)
+    file.write_text("{}")
+    content = with_value(one.content, ("criteria", "response_match_score"), 0.7)
+    with pytest.raises(ChangedOnDiskError):
+        save_config(saver, one, content)
+    assert file.read_text() == "{}"
+    save_config(saver, one, content, over=b"{}")
+    assert file.read_text() == TEXT.replace("   0.8,", "   0.7,")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"criteria": {"response_match_score": 0.8,}}', "{} // why", ""])
+def test_what_is_not_in_order_is_left_alone(text: str) -> None:
+    with pytest.raises(EditError):
+        draft(text)
+
+
+def test_a_file_without_criteria_shows_those_that_hold() -> None:
+    one = draft('{"live_model_config": {"timeout_seconds": 3}}')
+    assert one.defaults
+    assert list(one.content["criteria"]) == ["tool_trajectory_avg_score", "response_match_score"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+NAMES = st.sampled_from([info.name for info in KNOWN] + ["mine"])
+KEYS = st.sampled_from(["threshold", "rubrics", "judge_model_options", "judgeModelOptions", "match_type", "odd"])
+CONFIGS = st.fixed_dictionaries(
+    {}, optional={"criteria": st.dictionaries(NAMES, JSON | st.dictionaries(KEYS, JSON)) | JSON, "x": JSON}
+)
+
+
+@given(CONFIGS)
+def test_any_content_has_rows_that_say_what_stands_there(content: Any) -> None:
+    for one in rows_of(content):
+        if one.given and one.kind not in ("rubrics", "heading") and one.location != ("criteria",):
+            value = content
+            for step in one.location:
+                value = value[step] if not isinstance(value, dict) else value.get(step)
+            assert json.dumps(value) == json.dumps(one.value)
