@@ -1,0 +1,180 @@
+"""From save to verdict, seen from outside: a file is saved by this process, the bytes of a terminal are watched for the
+new verdict (goals G8 and G9); and many saves in a row.
+
+    python -m benchmarks.watch [one|many|saves] [--rounds 30]
+
+The agent is a real `LlmAgent` with a scripted model (`benchmarks.run_adk`); `adk eval` on the same evalset, started
+anew, is run in turn. Each save changes what the agent answers, so that the verdict flips.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import figures
+from benchmarks.run_adk import AGENT, adk, write_project
+from benchmarks.screen import Terminal
+
+ANSWER = "Your parcel left Lisbon this morning."
+OTHER = "Nobody knows where parcels go at all."
+
+
+def sources() -> tuple[str, str]:
+    """The agent whose cases pass, and the one whose cases fail, of equal length."""
+    assert len(ANSWER) == len(OTHER)
+    return AGENT, AGENT.replace(ANSWER, OTHER)
+
+
+class Bar:
+    """The workbench with the watch armed, as its bar tells how it is."""
+
+    def __init__(self, folder: Path, cases: int) -> None:
+        self.agent = folder / "desk" / "agent.py"
+        self.cases = cases
+        self.terminal = Terminal([sys.executable, "-m", "workbench", str(folder), "--watch"])
+        self.terminal.wait_for(b"watch on")
+        self.terminal.quiet(1.0)
+        self.terminal.press(b"r", most=60.0)
+        self.terminal.quiet(3.0)
+
+    def save(self, source: str, sign: str) -> tuple[float, float]:
+        """Seconds until the first new verdict of the kind was seen, and until all were."""
+        self.terminal.seen = b""
+        first = 0.0
+        word = sign.encode()
+        self.agent.write_text(source)
+        began = time.perf_counter()
+        done = f"{self.cases}/{self.cases}".encode()
+        while time.perf_counter() - began < 20:
+            self.terminal.read(1.0)
+            at = time.perf_counter() - began
+            if not first and word in self.terminal.seen:
+                first = at
+            if first and (self.cases == 1 or done in self.terminal.seen):
+                self.terminal.quiet(0.3)
+                return first, at
+        raise SystemExit(f"no {sign!r} came: {self.terminal.seen[-2000:]!r}")
+
+
+def saved(cases: int, rounds: int) -> tuple[list[float], list[float], list[float]]:
+    """First and last verdict after each save, and `adk eval` started anew, in turn."""
+    passing, failing = sources()
+    firsts, lasts, restarts = [], [], []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        evalset = write_project(folder, cases)
+        bar = Bar(folder, cases)
+        for number in range(rounds + 2):
+            fails = number % 2 == 0
+            first, last = bar.save(failing if fails else passing, "\N{BALLOT X}" if fails else "\N{CHECK MARK}")
+            if number >= 2:
+                firsts.append(first)
+                lasts.append(last)
+                if number % max(1, rounds // 3) == 0:
+                    restarts.append(_restart(evalset, folder))
+        bar.terminal.close()
+    return firsts, lasts, restarts
+
+
+def _restart(evalset: Path, folder: Path) -> float:
+    began = time.perf_counter()
+    subprocess.run(adk(evalset), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return time.perf_counter() - began
+
+
+def one_case(rounds: int) -> None:
+    """G8."""
+    firsts, _, restarts = saved(1, rounds)
+    low, high, anew = _percentile(firsts, 50), _percentile(firsts, 95), statistics.median(restarts)
+    print(f"G8  save → new verdict in the terminal, one case: p50 {low:.0f} ms, p95 {high:.0f} ms (80, 150)")
+    print(f"    adk eval, started anew: {anew * 1000:.0f} ms; {anew * 1000 / low:.0f} × (60 ×)")
+    figures.record("G8", "save to verdict, p50", low, "ms", goal=80)
+    figures.record("G8", "save to verdict, p95", high, "ms", goal=150)
+    figures.record("G8", "times faster than adk eval anew", anew * 1000 / low, "x", goal=60, more_is_better=True)
+
+
+def many_cases(rounds: int) -> None:
+    """G9."""
+    firsts, lasts, restarts = saved(100, max(4, rounds // 3))
+    first, last, anew = statistics.median(firsts), statistics.median(lasts), statistics.median(restarts)
+    print(f"G9  100 cases, a fork each: first {first * 1000:.0f} ms (120), all {last * 1000:.0f} ms (1200)")
+    print(f"    adk eval, started anew: {anew * 1000:.0f} ms; {anew / last:.1f} × (4 ×)")
+    figures.record("G9", "save to first of 100 verdicts", first * 1000, "ms", goal=120)
+    figures.record("G9", "save to all of 100 verdicts, forked", last * 1000, "ms", goal=1200)
+    figures.record("G9", "times faster than adk eval anew", anew / last, "x", goal=4, more_is_better=True)
+
+
+def many_saves(saves: int = 500) -> None:
+    """500 saves in a row: processes, descriptors and memory before and after."""
+    passing, failing = sources()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_project(folder, 1)
+        bar = Bar(folder, 1)
+        for number in range(20):
+            bar.save(passing + f"# {number:04}\n", "\N{CHECK MARK}")
+        before = weight(bar.terminal.process.pid)
+        for number in range(saves):
+            bar.save(passing + f"# {number:04}\n", "\N{CHECK MARK}")
+        after = weight(bar.terminal.process.pid)
+        bar.terminal.close()
+    print(f"{saves} saves: processes, descriptors, MiB before {before}, after {after}")
+    figures.record("saves", "processes left", after[0] - before[0], "", goal=0)
+    figures.record("saves", "descriptors left", after[1] - before[1], "", goal=0)
+    figures.record("saves", "memory grown a save", 1024 * (after[2] - before[2]) / saves, "KiB")
+
+
+def weight(pid: int) -> tuple[int, int, float]:
+    """Processes below (and with) this one, their open descriptors, and MiB of memory of their own."""
+    pids = [pid]
+    for one in pids:
+        try:
+            pids += map(int, Path(f"/proc/{one}/task/{one}/children").read_text().split())
+        except OSError:
+            continue
+        # A thread other than the first may have started children.
+        for task in Path(f"/proc/{one}/task").iterdir():
+            if task.name != str(one):
+                pids += [child for child in map(int, (task / "children").read_text().split()) if child not in pids]
+    descriptors = sum(len(list(Path(f"/proc/{one}/fd").iterdir())) for one in pids)
+    memory = 0
+    for one in pids:
+        lines = Path(f"/proc/{one}/smaps_rollup").read_text().splitlines()
+        memory += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return len(pids), descriptors, memory / 1024
+
+
+def _percentile(seconds: list[float], part: int) -> float:
+    """In milliseconds."""
+    ordered = sorted(seconds)
+    return ordered[min(len(ordered) - 1, len(ordered) * part // 100)] * 1000
+
+
+PARTS: dict[str, Callable[[int], None]] = {
+    "one": one_case,
+    "many": many_cases,
+    "saves": lambda rounds: many_saves(),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART")
+    parser.add_argument("--rounds", type=int, default=30)
+    arguments = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")))
+    )
+    for part in arguments.parts or PARTS:
+        PARTS[part](arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()
