@@ -97,4 +97,5 @@ class CriteriaActions(UndoActions):
                 f"No config holds for {entry.relative}: the defaults do. s writes {self._below(str(draft.file))}, "
                 f"which holds for {holds}"
             )
-        return one_line(f"{self._below(str(draft.file))}: {entry.criteria.reason}; holds for {holds}")
+        reason = entry.criteria.reason.removeprefix(draft.file.name).strip()
+        return one_line(f"{self._below(str(draft.file))}, {reason}; holds for {holds}")
