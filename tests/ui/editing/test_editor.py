@@ -1,10 +1,19 @@
 """The editor under a pilot: values, whole parts, errors at their places, undo."""
 
+import errno
 import json
 from pathlib import Path
+from typing import Any
 
-from tests.ui.conftest import OpenScreen, Screen
+import pytest
+
+from tests.hostile import HOSTILE, leaks
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json
+from workbench.agents.workspace import Workspace
+from workbench.authoring.saving import Saver
+from workbench.ui.editing.conflict import ConflictScreen
 from workbench.ui.editing.editor import EditorScreen
+from workbench.ui.screens.pick import PickScreen
 
 
 def file_of(screen: Screen, evalset: int = 0) -> Path:
@@ -35,3 +44,260 @@ async def test_a_message_is_edited_in_place(open_screen: OpenScreen) -> None:
         assert json.loads(file.read_text())["eval_cases"][0]["conversation"][0]["user_content"]["parts"] == [
             {"text": "Where is my parcel!"}
         ]
+
+
+async def opened(screen: Screen, pilot: Any, *keys: str) -> None:
+    """The editor on the first case of the first evalset, then some keys."""
+    await pilot.press("j", "j", "j", "e")
+    await screen.until(pilot, lambda: isinstance(screen.app.screen, EditorScreen) and "edit ›" in screen.text)
+    await pilot.press(*keys)
+
+
+@pytest.fixture
+def with_call(make_workspace: MakeWorkspace) -> Workspace:
+    """One evalset whose first case has a call."""
+    case = case_json("on_time")
+    case["conversation"][0]["intermediate_data"] = {"tool_uses": [{"name": "find", "args": {"id": 1}}]}
+    content = {"eval_set_id": "refunds", "eval_cases": [case, case_json("late")]}
+    return make_workspace({"desk": {"refunds": json.dumps(content, indent=2)}})
+
+
+async def test_a_fault_in_json_is_told_at_its_place_and_what_was_typed_stays(
+    open_screen: OpenScreen, with_call: Workspace
+) -> None:
+    screen = open_screen(with_call)
+    async with screen.open((120, 40)) as pilot:
+        file = file_of(screen)
+        before = file.read_bytes()
+        await opened(screen, pilot, "j", "j", "j", "j", "enter")
+        await screen.until(pilot, lambda: '"id": 1' in screen.text)
+        await pilot.press("up", "end", ",", "ctrl+o")
+        await screen.until(pilot, lambda: "line 2, column 10" in screen.text)
+        assert '"id": 1,' in screen.text
+        assert file.read_bytes() == before
+        await pilot.press("delete", "5", "ctrl+o")
+        await screen.until(pilot, lambda: "saved:" in screen.text)
+        assert file.read_bytes() == before.replace(b'"id": 1', b'"id": 15')
+
+
+async def test_what_adk_would_not_read_stays_in_the_field(open_screen: OpenScreen, with_call: Workspace) -> None:
+    screen = open_screen(with_call)
+    async with screen.open((120, 40)) as pilot:
+        file = file_of(screen)
+        before = file.read_bytes()
+        await opened(screen, pilot, "j", "j", "j", "j", "enter")
+        await screen.until(pilot, lambda: '"id": 1' in screen.text)
+        editor = screen.app.screen
+        assert isinstance(editor, EditorScreen)
+        editor.field.text = "[1, 2]"
+        await pilot.press("ctrl+o")
+        await screen.until(pilot, lambda: "line 1, column 1" in screen.text)
+        assert "[1, 2]" in screen.text
+        assert file.read_bytes() == before
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: "esc once more drops it" in screen.text)
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: "e edit" in screen.text)
+        assert file.read_bytes() == before
+
+
+async def test_parts_are_added_doubled_moved_and_deleted(open_screen: OpenScreen, with_call: Workspace) -> None:
+    screen = open_screen(with_call)
+
+    def calls() -> list[Any]:
+        turn = json.loads(file_of(screen).read_bytes())["eval_cases"][0]["conversation"][0]
+        return [call["name"] for call in turn.get("intermediate_data", {}).get("tool_uses", [])]
+
+    async with screen.open((120, 40)) as pilot:
+        before = file_of(screen).read_bytes()
+        await opened(screen, pilot, "j", "j", "j", "+")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "ctrl+o saves" in screen.text)
+        await pilot.press(*"refund", "enter")
+        await screen.until(pilot, lambda: calls() == ["find", "refund"] and "saved" in screen.text)
+        await pilot.press("<")
+        await screen.until(pilot, lambda: calls() == ["refund", "find"] and "saved" in screen.text)
+        await pilot.press("d")
+        await screen.until(pilot, lambda: calls() == ["refund", "refund", "find"] and "duplicate" in screen.text)
+        await pilot.press("D")
+        await screen.until(pilot, lambda: calls() == ["refund", "find"] and "delete" in screen.text)
+        for label in ("delete", "duplicate", "move", "call", "new call"):
+            await pilot.press("u")
+            await screen.until(pilot, lambda label=label: f"undone: on_time: {label}" in screen.text)  # type: ignore[misc]
+        assert file_of(screen).read_bytes() == before
+
+
+async def test_the_evalset_itself_is_edited(open_screen: OpenScreen, with_call: Workspace) -> None:
+    screen = open_screen(with_call)
+    async with screen.open((120, 40)) as pilot:
+        await pilot.press("j", "j", "e")
+        await screen.until(pilot, lambda: "edit › refunds.evalset.json" in screen.text)
+        await pilot.press("j", "enter", *"Refunds", "enter")
+        await screen.until(pilot, lambda: "saved:" in screen.text)
+        assert json.loads(file_of(screen).read_bytes())["name"] == "Refunds"
+
+
+async def test_somebody_else_changed_the_file_and_both_versions_are_merged(
+    open_screen: OpenScreen, with_call: Workspace
+) -> None:
+    screen = open_screen(with_call)
+    async with screen.open((120, 40)) as pilot:
+        file = file_of(screen)
+        await opened(screen, pilot, "j", "j", "enter")
+        await screen.until(pilot, lambda: "ctrl+o saves" in screen.text)
+        theirs = file.read_bytes().replace(b'"late"', b'"very_late"')
+        file.write_bytes(theirs)
+        await pilot.press("!", "ctrl+o")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ConflictScreen))
+        assert "changed by you" in screen.text
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: "it is still here" in screen.text)
+        assert "Where is my parcel?!" in screen.text
+        assert file.read_bytes() == theirs
+        await pilot.press("ctrl+o")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ConflictScreen))
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "saved:" in screen.text)
+        assert file.read_bytes() == theirs.replace(b"parcel?", b"parcel?!", 1)
+
+
+@pytest.mark.parametrize("what", ["deleted", "broken"])
+async def test_a_file_that_is_gone_or_broken_while_it_is_edited(
+    open_screen: OpenScreen, with_call: Workspace, what: str
+) -> None:
+    screen = open_screen(with_call)
+    async with screen.open((120, 40)) as pilot:
+        file = file_of(screen)
+        before = file.read_bytes()
+        await opened(screen, pilot, "j", "j", "enter")
+        await screen.until(pilot, lambda: "ctrl+o saves" in screen.text)
+        file.unlink() if what == "deleted" else file.write_bytes(b"{")
+        await pilot.press("!", "ctrl+o")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+        assert "meanwhile" in screen.text
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "it is still here" in screen.text)
+        assert not file.exists() or file.read_bytes() == b"{"
+        await pilot.press("ctrl+o")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+        await pilot.press("up", "down", "down", "enter")
+        await screen.until(pilot, lambda: "saved:" in screen.text)
+        assert file.read_bytes() == before.replace(b"parcel?", b"parcel?!", 1)
+
+
+async def test_a_full_disk_keeps_the_edit(
+    open_screen: OpenScreen, with_call: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = open_screen(with_call)
+    async with screen.open((120, 40)) as pilot:
+        file = file_of(screen)
+        before = file.read_bytes()
+        await opened(screen, pilot, "j", "j", "enter", "!")
+        with monkeypatch.context() as patched:
+            patched.setattr("os.fsync", _full)
+            await pilot.press("ctrl+o")
+            await screen.until(pilot, lambda: "the disk is full" in screen.text)
+        assert "Where is my parcel?!" in screen.text
+        assert file.read_bytes() == before
+        await pilot.press("ctrl+o")
+        await screen.until(pilot, lambda: "saved:" in screen.text)
+
+
+def _full(number: int) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+async def test_a_read_only_file_is_left_alone(
+    open_screen: OpenScreen, with_call: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = open_screen(with_call)
+    monkeypatch.setattr("workbench.ui.editing.drafts.os.access", lambda file, mode: False)
+    async with screen.open((120, 40)) as pilot:
+        before = file_of(screen).read_bytes()
+        await opened(screen, pilot, "j", "j", "enter", "!", "ctrl+o")
+        await screen.until(pilot, lambda: "you may not write there" in screen.text)
+        assert file_of(screen).read_bytes() == before
+
+
+async def test_a_link_stays_a_link(open_screen: OpenScreen, with_call: Workspace, tmp_path: Path) -> None:
+    screen = open_screen(with_call)
+    file = file_of(screen)
+    elsewhere = tmp_path / "elsewhere.json"
+    file.rename(elsewhere)
+    file.symlink_to(elsewhere)
+    async with screen.open((120, 40)) as pilot:
+        await opened(screen, pilot, "j", "j", "enter", "!", "ctrl+o")
+        await screen.until(pilot, lambda: "saved:" in screen.text)
+        assert file.is_symlink()
+        assert b"parcel?!" in elsewhere.read_bytes()
+
+
+async def test_edits_are_undone_after_a_restart(open_screen: OpenScreen, with_call: Workspace, tmp_path: Path) -> None:
+    screen = open_screen(with_call)
+    before = file_of(screen).read_bytes()
+    async with screen.open((120, 40)) as pilot:
+        await opened(screen, pilot, "j", "j", "enter", "!", "ctrl+o")
+        await screen.until(pilot, lambda: "saved:" in screen.text)
+    again = open_screen(with_call)
+    async with again.open((120, 40)) as pilot:
+        await pilot.press("u")
+        await again.until(pilot, lambda: "undone: on_time: user of turn 1" in again.text)
+        assert file_of(screen).read_bytes() == before
+
+
+async def test_an_edit_that_was_cut_short_is_offered_at_the_start(
+    open_screen: OpenScreen, with_call: Workspace
+) -> None:
+    file = with_call.evalsets[0].file
+    before = file.read_bytes()
+    after = before.replace(b"parcel?", b"parcel!")
+    saver = Saver(with_call.root / ".workbench")
+    saver.save("on_time: user of turn 1", {file: (before, after)})
+    file.write_bytes(before)
+    screen = open_screen(with_call)
+    async with screen.open((120, 40)) as pilot:
+        await screen.until(pilot, lambda: "an edit was cut short" in screen.text)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: file.read_bytes() == after)
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (200, 60)])
+async def test_hostile_text_reaches_the_terminal_as_pictures_only(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
+) -> None:
+    case = case_json("on_time")
+    case["conversation"][0]["user_content"]["parts"] = [{"text": text} for text in HOSTILE]
+    content = json.dumps({"eval_set_id": "refunds", "eval_cases": [case]})
+    screen = open_screen(make_workspace({"desk": {"refunds": content}}))
+    async with screen.open(size) as pilot:
+        before = file_of(screen).read_bytes()
+        await opened(screen, pilot)
+        editor = screen.app.screen
+        assert isinstance(editor, EditorScreen)
+        await pilot.press("j")
+        for _ in HOSTILE:
+            await pilot.press("j", "enter")
+            await pilot.pause()
+            assert not leaks(screen.text)
+            if editor.has_class("-typing"):
+                # What was not touched is what stands in the file.
+                assert editor.field.row is not None
+                assert editor.field.value() == editor.field.row.value
+                await pilot.press("escape")
+        assert file_of(screen).read_bytes() == before
+
+
+async def test_what_is_pasted_cannot_steer_the_terminal(open_screen: OpenScreen, with_call: Workspace) -> None:
+    screen = open_screen(with_call)
+    async with screen.open((120, 40)) as pilot:
+        await opened(screen, pilot, "j", "j", "enter")
+        await screen.until(pilot, lambda: "ctrl+o saves" in screen.text)
+        editor = screen.app.screen
+        assert isinstance(editor, EditorScreen)
+        for text in HOSTILE:
+            if len(text) < 1000:
+                editor.field.insert(text)
+        await pilot.pause()
+        assert not leaks(editor.field.text.replace("\t", ""))
+        assert not leaks(screen.text)

@@ -14,7 +14,7 @@ from workbench.model.places import Location, Places
 from workbench.model.scanner import scan
 from workbench.text import plain
 
-LONGEST = 200_000
+LONGEST = 30_000
 """Characters up to which a value is edited in a field."""
 
 

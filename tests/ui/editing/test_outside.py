@@ -1,0 +1,92 @@
+"""The user's own editor: which one, and what becomes of what was typed there."""
+
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.ui.conftest import OpenScreen
+from workbench.ui.editing.outside import NoEditorError, edit_outside, editor_command
+from workbench.ui.screens.pick import PickScreen
+
+
+def test_visual_comes_before_editor() -> None:
+    assert editor_command({"VISUAL": "code --wait", "EDITOR": "vi"}) == ["code", "--wait"]
+    assert editor_command({"VISUAL": " ", "EDITOR": "vi"}) == ["vi"]
+
+
+def test_without_any_editor_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(NoEditorError, match="EDITOR=nano"):
+        editor_command({})
+
+
+def editor(tmp_path: Path, code: str) -> str:
+    script = tmp_path / "editor.py"
+    script.write_text(f"#!{sys.executable}\nimport pathlib, sys\nfile = pathlib.Path(sys.argv[1])\n{code}\n")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return str(script)
+
+
+def test_the_text_comes_back_as_the_editor_left_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "assert file.name == '___id.json'\nfile.write_text(file.read_text().upper())"
+    monkeypatch.setenv("VISUAL", editor(tmp_path, code))
+    assert edit_outside("../id", "é\nx") == "É\nX"
+
+
+def test_an_editor_that_fails_or_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", editor(tmp_path, "sys.exit(3)"))
+    with pytest.raises(NoEditorError, match="ended with 3"):
+        edit_outside("a", "{}")
+    monkeypatch.setenv("VISUAL", str(tmp_path / "nowhere"))
+    with pytest.raises(NoEditorError, match="cannot be started"):
+        edit_outside("a", "{}")
+
+
+async def test_what_is_broken_is_offered_again_with_its_line(
+    open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = open_screen()
+    given: list[str] = []
+
+    def answers() -> Iterator[str]:
+        yield given[-1].replace('"role": "user",', '"role": "user"', 1)
+        yield given[-1].replace('"role": "user"', '"rôle": "user",', 1)
+        yield given[0].replace("parcel?", "parcel!")
+
+    typed = answers()
+
+    def lend(name: str, text: str) -> str:
+        given.append(text)
+        return next(typed)
+
+    monkeypatch.setattr(screen.main, "lend_terminal", lend)
+    async with screen.open((120, 40)) as pilot:
+        file = screen.workspace.evalsets[0].file
+        before = file.read_bytes()
+        await pilot.press("j", "j", "j", "E")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+        assert "line 7" in screen.text or "line 8" in screen.text
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: len(given) == 2 and isinstance(screen.app.screen, PickScreen))
+        assert '"role": "user"\n' in given[1]
+        assert "line 7" in screen.text
+        assert file.read_bytes() == before
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "saved: on_time" in screen.text)
+        assert file.read_bytes() == before.replace(b"parcel?", b"parcel!", 1)
+
+
+async def test_unchanged_is_nothing(open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = open_screen()
+    monkeypatch.setattr(screen.main, "lend_terminal", lambda name, text: text + "\n")
+    async with screen.open((120, 40)) as pilot:
+        file = screen.workspace.evalsets[0].file
+        before = file.stat().st_mtime_ns
+        await pilot.press("j", "j", "j", "E")
+        await screen.until(pilot, lambda: "nothing was changed" in screen.text)
+        assert file.stat().st_mtime_ns == before
+        await pilot.press("u")
+        await screen.until(pilot, lambda: "there is nothing to undo" in screen.text)
