@@ -15,6 +15,7 @@ import click
 
 from workbench.cli.check_command import check_command
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, USAGE
+from workbench.cli.history_command import history_command
 from workbench.cli.migrate_command import migrate_command
 from workbench.cli.refusal import Refused, wants_json_on_stdout, write_refusal
 from workbench.cli.run_command import check_state_dir, run_command
@@ -30,6 +31,7 @@ COMMANDS = {
     "score": score_command,
     "check": check_command,
     "migrate": migrate_command,
+    "history": history_command,
 }
 
 

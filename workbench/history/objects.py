@@ -4,9 +4,11 @@ import contextlib
 import os
 import re
 import secrets
+import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+_RECENT = 3600.0
 _DIGEST = re.compile(r"[0-9a-f]{8,128}")
 
 
@@ -20,9 +22,12 @@ def keep_objects(state: Path, contents: Mapping[str, bytes]) -> None:
     is compared without it."""
     for digest, content in contents.items():
         path = _path(state, digest)
-        if path is None or path.exists():
+        if path is None:
             continue
         with contextlib.suppress(OSError):
+            if path.exists():
+                os.utime(path)  # It is in use again.
+                continue
             objects_dir(state).mkdir(mode=0o700, exist_ok=True)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
@@ -41,13 +46,15 @@ def read_object(state: Path, digest: str) -> bytes | None:
 
 
 def drop_objects(state: Path, used: Collection[str]) -> int:
-    """Deletes what no run uses any more; how many."""
-    dropped = 0
+    """Deletes what no run uses any more; how many. What was kept within the hour stays: a run that is going on may not
+    have named it yet."""
+    dropped, recent = 0, time.time() - _RECENT
     for path in objects_dir(state).glob("*/*"):
         if path.parent.name + path.name not in used:
             with contextlib.suppress(OSError):
-                path.unlink()
-                dropped += 1
+                if path.stat().st_mtime < recent:
+                    path.unlink()
+                    dropped += 1
     return dropped
 
 

@@ -1,6 +1,6 @@
 """A run that is kept: which one a word means, and what its journal or its report says of each case.
 
-A word is a run's id or the beginning of one, `last`, or the path of a JSON report (or of a journal).
+A word is a run's id or the beginning of one, `last`, `baseline`, or the path of a JSON report (or of a journal).
 """
 
 import difflib
@@ -11,9 +11,9 @@ from workbench.engine.options import UsageFaultError
 from workbench.engine.transcripts import StoredRun, collect
 from workbench.events import Event, Noticed, RunStarted
 from workbench.history.journal import FILE_NAME, read_journal
+from workbench.history.retention import BASELINE, baseline
 from workbench.history.state_dir import runs_dir
 from workbench.history.stored_report import read_report
-from workbench.text import one_line
 
 LAST = "last"
 _LISTED = 5
@@ -40,6 +40,18 @@ def open_run(word: str, state: Path, folder: Path) -> StoredRun:
     return _read_journal(journal)
 
 
+def run_id_of(word: str, state: Path) -> str:
+    """The id of the kept run that `word` means: an id, the beginning of one, `last` or `baseline`.
+
+    Raises:
+        UsageFaultError: there is no such run.
+    """
+    journal = _by_id(word, state)
+    if journal is None:
+        raise _unknown(word, state, state)
+    return journal.parent.name
+
+
 def last_run(state: Path) -> Path | None:
     """The journal of the newest run in which agents ran, else of the newest of all; None if none is kept. A run that
     only scored another one again has no transcripts of its own, and may lack most cases."""
@@ -58,6 +70,11 @@ def _by_id(word: str, state: Path) -> Path | None:
         if found is None:
             raise UsageFaultError(f"no run is kept in {runs_dir(state)}", _where_runs_are(state))
         return found
+    if word == BASELINE:
+        pinned = baseline(state)
+        if pinned is None:
+            raise UsageFaultError("no run is the baseline", "`agent-workbench history pin RUN` makes one")
+        return runs_dir(state) / pinned / FILE_NAME
     if not word or "/" in word or word in (".", ".."):
         return None
     exact = runs_dir(state) / word / FILE_NAME
@@ -118,7 +135,7 @@ def _read_file(path: Path) -> StoredRun:
 
 def _unknown(word: str, state: Path, folder: Path) -> UsageFaultError:
     if not word:
-        return UsageFaultError("the run to score has an empty name", _where_runs_are(state))
+        return UsageFaultError("the run has an empty name", _where_runs_are(state))
     if "/" in word or word.endswith(".json"):
         near = difflib.get_close_matches(Path(word).name, _names_beside(folder / word), n=1)
         hint = f"Beside it there is {near[0]}" if near else _where_runs_are(state)
@@ -142,7 +159,7 @@ def _where_runs_are(state: Path) -> str:
     folder = runs_dir(state)
     if not ids:
         return f"No run is kept in {folder}; `agent-workbench run` keeps one, --state-dir names another folder"
-    return f"`ls {one_line(str(folder))}` lists the runs that are kept, the newest: {_few(ids)}"
+    return f"`agent-workbench history` lists the runs that are kept, the newest: {_few(ids)}"
 
 
 def _few(names: list[str]) -> str:

@@ -1,0 +1,53 @@
+"""`history` from the shell: the list, deleting, pinning, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.projects import BAD, GOOD, Project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project(tmp_path)
+    project.evalset(GOOD, BAD)
+    project.run("run", ".", "--plain")
+    return project
+
+
+def test_runs_are_listed_pinned_and_deleted(project: Project) -> None:
+    listed = project.run("history")
+    assert listed.returncode == 0
+    (line,) = listed.stdout.splitlines()
+    assert "echo: 1 passed, 1 failed in " in line
+    run_id = line.split()[0]
+    project.run("run", ".", "--plain")
+    assert project.run("history", "pin", run_id).stdout == f"{run_id} is the baseline\n"
+    runs = json.loads(project.run("history", "--json").stdout)["runs"]
+    assert [run["baseline"] for run in runs] == [False, True]
+    assert project.run("history", "--keep", "0").stdout == f"deleted {runs[0]['run_id']}\n"
+    assert "baseline" in project.run("history").stdout
+    assert project.run("history", "delete", "baseline").stdout == f"deleted {run_id}\n"
+    empty = project.run("history")
+    assert (empty.returncode, empty.stdout) == (0, "")
+    assert "No run is kept" in empty.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["delete"], "takes one run or more"),
+        (["delete", "9999"], "no run 9999 is kept"),
+        (["nowhere"], "nowhere is not there"),
+        (["pin", "baseline"], "no run is the baseline"),
+        (["--keep", "x"], "--keep"),
+        (["delete", "last", "--keep", "1"], "--keep goes with the list"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_refused(project: Project, words: list[str], said: str) -> None:
+    done = project.run("history", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(project.run("history").stdout.splitlines()) == 1

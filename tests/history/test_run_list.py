@@ -1,0 +1,148 @@
+"""The list of runs: quick from its index, whole without it, and never stopped by what is damaged."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, TRAJECTORY_FAILED, case_events
+from workbench.events import Event, PlannedCase, RunFinished, RunStarted, to_json
+from workbench.history import run_list
+from workbench.history.journal import Journal
+from workbench.history.objects import drop_objects, keep_objects, read_object
+from workbench.history.retention import baseline, delete_runs, pin, superfluous, unpin
+from workbench.history.run_list import list_runs, load_summary, summarize
+from workbench.history.summary import digest
+
+
+def keep_run(state: Path, run_id: str, events: list[Event] | None = None, *, ended: bool = True) -> Path:
+    """A run of two cases, kept as the engine keeps it."""
+    planned = tuple(PlannedCase(ref, None, "defaults") for ref in (PASSED, FAILED))
+    started = RunStarted(run_id, "/root", f"{run_id[:10]}T10:00:00Z", planned, sources={"desk": {"a.py": "ab" * 16}})
+    cases = [
+        *case_events(PASSED, "passed", [ANSWER_PASSED]),
+        *case_events(FAILED, "failed", [TRAJECTORY_FAILED, ANSWER_PASSED]),
+    ]
+    journal = Journal.open(state, run_id)
+    for event in [started, *(cases if events is None else events), *([RunFinished(4.2)] if ended else [])]:
+        journal.write([json.dumps(to_json(event))], sync=False)
+    journal.close()
+    assert journal.path is not None
+    return journal.path
+
+
+def test_newest_first_with_counts(tmp_path: Path) -> None:
+    for day in ("2026-11-20", "2026-11-22", "2026-11-21"):
+        keep_run(tmp_path, f"{day}T10-00-00-aaaa")
+    found = list_runs(tmp_path)
+    assert [run["started"][:10] for run in found.runs] == ["2026-11-22", "2026-11-21", "2026-11-20"]
+    assert found.runs[0]["counts"] == {"passed": 1, "failed": 1, "error": 0, "not_evaluated": 0}
+    assert found.runs[0]["agents"] == ["desk"]
+    assert not found.trouble
+
+
+def test_no_journal_is_opened_for_what_the_index_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
+    monkeypatch.setattr(run_list, "load_summary", None)
+    assert len(list_runs(tmp_path).runs) == 1
+
+
+@pytest.mark.parametrize("lost", ["index.jsonl", "2026-11-20T10-00-00-aaaa/summary.json"])
+def test_what_is_lost_or_damaged_is_made_again(tmp_path: Path, lost: str) -> None:
+    journal = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
+    before, summary = list_runs(tmp_path).runs, load_summary(tmp_path, journal.parent.name)
+    file = tmp_path / "runs" / lost
+    for content in (None, b"", b"\x00" * 40, file.read_bytes()[:-9]):
+        if content is None:
+            file.unlink()
+        else:
+            file.write_bytes(content)
+        assert list_runs(tmp_path).runs == before
+        assert load_summary(tmp_path, journal.parent.name) == summary
+
+
+def test_a_run_that_was_killed_is_listed_and_its_other_cases_count_as_errors(tmp_path: Path) -> None:
+    events = case_events(PASSED, "passed", [ANSWER_PASSED])
+    path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", events, ended=False)
+    (path.parent / "summary.json").unlink()
+    (path.parents[1] / "index.jsonl").unlink()
+    (run,) = list_runs(tmp_path).runs
+    assert run["seconds"] is None
+    assert run["counts"] == {"passed": 1, "failed": 0, "error": 1, "not_evaluated": 0}
+
+
+def test_a_run_of_a_later_version_is_said_to_be_that(tmp_path: Path) -> None:
+    from workbench.history.checked import checked_line
+
+    path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
+    keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")
+    shutil.rmtree(path.parent)
+    path.parent.mkdir()
+    path.write_bytes(checked_line('{"schema": "agent-workbench/journal/9", "run_id": "x"}'))
+    (path.parents[1] / "index.jsonl").unlink()
+    found = list_runs(tmp_path)
+    assert [run["run_id"] for run in found.runs] == ["2026-11-21T10-00-00-bbbb"]
+    assert "journal/9" in found.trouble[0]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_any_byte_flipped_or_cut_is_named_and_the_rest_is_read(tmp_path: Path, data: st.DataObject) -> None:
+    shutil.rmtree(tmp_path / "runs", ignore_errors=True)
+    path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
+    whole, _ = summarize(path)
+    content = bytearray(path.read_bytes())
+    place = data.draw(st.integers(0, len(content) - 1))
+    if data.draw(st.booleans()):
+        content[place] ^= data.draw(st.integers(1, 255))
+    else:
+        del content[place:]
+    path.write_bytes(content)
+    (path.parent / "summary.json").unlink()
+    if not content.startswith(b'{"crc32": "'):
+        with pytest.raises(ValueError, match="is no journal"):
+            summarize(path)
+        return
+    summary, trouble = summarize(path)
+    lines = len(path.read_bytes().splitlines())
+    assert trouble or lines < 14
+    for ref, row in summary.rows.items():
+        for name, metric in row["metrics"].items():
+            assert whole.rows[ref]["metrics"][name] == metric
+    list_runs(tmp_path)
+
+
+def test_deleting_keeping_and_the_baseline(tmp_path: Path) -> None:
+    ids = [f"2026-11-2{day}T10-00-00-aaaa" for day in range(5)]
+    for run_id in ids:
+        keep_run(tmp_path, run_id)
+    pin(tmp_path, ids[0])
+    assert baseline(tmp_path) == ids[0]
+    assert superfluous(tmp_path, 2) == [ids[2], ids[1]]
+    assert delete_runs(tmp_path, [ids[1], "no-such-run"]) == [ids[1]]
+    assert [run["run_id"] for run in list_runs(tmp_path).runs] == [ids[4], ids[3], ids[2], ids[0]]
+    unpin(tmp_path)
+    assert baseline(tmp_path) is None
+    pin(tmp_path, ids[2])
+    delete_runs(tmp_path, [ids[2]])
+    assert baseline(tmp_path) is None
+
+
+def test_contents_go_with_the_last_run_that_used_them(tmp_path: Path) -> None:
+    import os
+
+    keep_objects(tmp_path, {"ab" * 16: b"used", "cd" * 16: b"not", "ef" * 16: b"new", "../../evil": b"no"})
+    for name in ("ab", "cd"):
+        os.utime(tmp_path / "objects" / name / (name * 15), (0, 0))
+    assert drop_objects(tmp_path, {"ab" * 16}) == 1
+    assert read_object(tmp_path, "ab" * 16) == b"used"
+    assert read_object(tmp_path, "cd" * 16) is None
+    assert read_object(tmp_path, "ef" * 16) == b"new"
+    assert not (tmp_path.parent / "evil").exists()
+
+
+def test_a_digest_does_not_depend_on_the_order_of_keys() -> None:
+    assert digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1}) != digest({"a": 1, "b": [3]})

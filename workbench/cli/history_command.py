@@ -1,0 +1,158 @@
+"""The command `history`: the runs that are kept; deleting them, and pinning one as the baseline."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from workbench.cli.refusal import Refused
+from workbench.cli.run_command import check_state_dir
+from workbench.cli.streams import has_failed, write_line
+from workbench.text import one_line
+
+if TYPE_CHECKING:
+    from workbench.history.summary_files import IndexEntry
+
+SCHEMA = "agent-workbench/history/1"
+_ACTIONS = ("delete", "pin", "unpin")
+_TAKES = {"delete": "one run or more", "pin": "one run", "unpin": "no run"}
+_FILE = click.Path(path_type=Path)
+_DESCRIPTION = """Lists the runs that are kept, the newest first, and those of `adk eval` and `adk web`.
+
+\b
+[PATH]         the project: a folder or a file in it  [default: this folder]
+delete RUN...  deletes runs
+pin RUN        makes a run the baseline that `compare` compares with
+unpin          no run is the baseline any more
+RUN is an id, the beginning of one, `last` or `baseline`. A folder that is named like one of these words is
+written ./delete
+"""
+
+
+@click.command(
+    "history",
+    help=_DESCRIPTION,
+    short_help="Lists the runs that are kept, deletes them, pins a baseline.",
+    options_metavar="[OPTIONS]",
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: name.replace("_", "-"),
+        "max_content_width": 110,
+    },
+)
+@click.argument("words", metavar="[PATH | delete RUN... | pin RUN | unpin]", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
+@click.option("--limit", type=click.IntRange(0), metavar="N", help="Lists only the newest N runs.")
+@click.option(
+    "--keep", type=click.IntRange(0), metavar="N", help="Deletes all but the newest N runs; the baseline stays."
+)
+@click.option("--state-dir", type=_FILE, metavar="DIR", help="Where runs are kept.  [default: .workbench in the root]")
+def history_command(
+    words: tuple[str, ...], as_json: bool, limit: int | None, keep: int | None, state_dir: Path | None
+) -> int:
+    """Lists, deletes or pins runs; the exit code."""
+    check_state_dir(state_dir)
+    try:
+        if words and words[0] in _ACTIONS:
+            if keep is not None:
+                raise Refused(f"--keep goes with the list, not with {words[0]}")
+            _act(words[0], words[1:], state_dir)
+        else:
+            _list(words, as_json, limit, keep, state_dir)
+    except OSError as error:
+        raise Refused(f"{error.filename}: {error.strerror or error}") from None
+    return 2 if has_failed(sys.stdout) else 0
+
+
+def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> None:
+    from workbench.agents.targets import find_root
+    from workbench.history import state_dir as places
+    from workbench.history.retention import delete_runs, pin, unpin
+    from workbench.history.stored_run import run_id_of
+
+    wanted = {"delete": 1, "pin": 1, "unpin": 0}[action]
+    if len(words) < wanted or (action != "delete" and len(words) > wanted):
+        raise Refused(
+            f"`history {action}` takes {_TAKES[action]}",
+            try_help="agent-workbench history",
+        )
+    state = places.state_dir(find_root(Path.cwd()), state_dir)
+    # All of them are looked up before the first is deleted.
+    ids = list(dict.fromkeys(run_id_of(word, state) for word in words))
+    if action == "pin":
+        pin(state, ids[0])
+        write_line(sys.stdout, f"{one_line(ids[0])} is the baseline")
+    elif action == "unpin":
+        unpin(state)
+        write_line(sys.stdout, "no run is the baseline")
+    else:
+        _told_deleted(delete_runs(state, ids))
+
+
+def _told_deleted(gone: list[str]) -> None:
+    for run_id in gone:
+        write_line(sys.stdout, f"deleted {one_line(run_id)}")
+    if not gone:
+        write_line(sys.stderr, "nothing was deleted")
+
+
+def _list(words: tuple[str, ...], as_json: bool, limit: int | None, keep: int | None, state_dir: Path | None) -> None:
+    from workbench.agents.targets import find_root
+    from workbench.history import state_dir as places
+    from workbench.history.retention import baseline, delete_runs, superfluous
+    from workbench.history.run_list import list_runs
+
+    if len(words) > 1:
+        raise Refused(f"one path at a time, not also {words[1]!r}", try_help="agent-workbench history")
+    path = Path(words[0]) if words else Path()
+    if not path.exists():
+        raise Refused(f"{path} is not there", try_help="agent-workbench history")
+    root = find_root(path)
+    state = places.state_dir(root, state_dir)
+    if keep is not None:
+        _told_deleted(delete_runs(state, superfluous(state, keep)))
+        return
+    found = list_runs(state)
+    entries, trouble = _of_adk(root)
+    runs = sorted([*found.runs, *entries], key=lambda run: str(run["started"]), reverse=True)[:limit]
+    pinned = baseline(state)
+    for line in (*found.trouble, *trouble):
+        write_line(sys.stderr, f"warning: {one_line(line, limit=1000)}")
+    if as_json:
+        told = [{**run, "baseline": run["run_id"] == pinned, "adk": run.get("adk", False)} for run in runs]
+        write_line(sys.stdout, json.dumps({"schema": SCHEMA, "root": str(root), "runs": told}))
+        return
+    for run in runs:
+        write_line(sys.stdout, _line(run, pinned))
+    if not runs:
+        write_line(sys.stderr, f"No run is kept in {one_line(str(state))}; `agent-workbench run` keeps one")
+
+
+def _of_adk(root: Path) -> "tuple[list[IndexEntry], list[str]]":
+    from workbench.agents.targets import discover_for
+    from workbench.history.adk_results import adk_entries
+
+    found, _ = discover_for([root], root)
+    return adk_entries((agent.folder for agent in found.agents), root)
+
+
+def _line(run: dict[str, Any], pinned: str | None) -> str:
+    counts = run["counts"]
+    parts = [f"{counts[status]} {status.replace('_', ' ')}" for status in counts if counts[status]]
+    marks = ["baseline"] if run["run_id"] == pinned else []
+    if run.get("adk"):
+        marks.append(f"adk {run['file']}")
+    elif run["seconds"] is None:
+        marks.append("did not end")
+    elif run["interrupted"]:
+        marks.append("interrupted")
+    if run["scored_from"]:
+        marks.append(f"scored from {run['scored_from']}")
+    if run["commit"]:
+        marks.append(f"{str(run['commit'])[:8]}{'+' * bool(run['dirty'])}")
+    what = ", ".join(run["agents"][:3]) + (f" and {len(run['agents']) - 3} more" if len(run["agents"]) > 3 else "")
+    took = "" if run["seconds"] is None else f" in {run['seconds']:.1f} s"
+    line = f"{run['run_id']}  {what or '?'}: {', '.join(parts) or 'no cases'}{took}"
+    return one_line(f"{line} ({', '.join(marks)})" if marks else line, limit=400)

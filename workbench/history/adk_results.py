@@ -1,0 +1,141 @@
+"""Result files of `adk eval` and `adk web` (`AGENT/.adk/eval_history/*.evalset_result.json`) as runs in the list.
+
+ADK writes one file an evalset and run. Old versions encoded it twice: a JSON string that holds the JSON.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from workbench.history.summary import STATUSES, Summary, digest, texts, tool_steps
+from workbench.history.summary_files import IndexEntry, index_entry
+
+ENDING = ".evalset_result.json"
+HISTORY = Path(".adk", "eval_history")
+_STATUS = {1: "passed", 2: "failed", 3: "not_evaluated", 4: "informational"}
+
+
+def adk_result_files(agents: Iterable[Path]) -> list[Path]:
+    """The result files in the folders of agents."""
+    return sorted(path for folder in agents for path in (folder / HISTORY).glob(f"*{ENDING}"))
+
+
+def read_adk_result(path: Path) -> dict[str, Any]:
+    """What the file says, in snake_case as ADK writes it or with the camelCase names that it also reads.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is none of ADK's result files.
+    """
+    try:
+        data = json.loads(path.read_bytes())
+        if isinstance(data, str):
+            data = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no result file of ADK: {error}") from None
+    data = _snake(data)
+    if not isinstance(data, dict) or not isinstance(data.get("eval_case_results"), list):
+        raise ValueError(f"{path} is no result file of ADK: it has no eval_case_results")
+    return data
+
+
+def adk_summary(path: Path, root: Path) -> Summary:
+    """The file as the summary of a run. Raises as `read_adk_result`."""
+    data = read_adk_result(path)
+    created = data.get("creation_timestamp")
+    agent = path.parents[2].name
+    summary = Summary(run_id=path.name.removesuffix(ENDING), root=str(root), seconds=0.0, started=_time(created))
+    repeats: dict[tuple[str, str], int] = {}
+    for result in data["eval_case_results"]:
+        if not isinstance(result, dict):
+            continue
+        name = str(result.get("eval_set_id") or data.get("eval_set_id") or "")
+        eval_id = str(result.get("eval_id") or "")
+        repeat = repeats[name, eval_id] = repeats.get((name, eval_id), 0) + 1
+        # ADK does not say in which file the evalset stood.
+        ref = (agent, "", name, eval_id, repeat)
+        # A case of a shape that nobody knows is left out; the others are there.
+        with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError, IndexError, RecursionError):
+            summary.rows[ref] = _row(ref, result)
+    return summary
+
+
+def adk_entries(agents: Iterable[Path], root: Path) -> tuple[list[IndexEntry], list[str]]:
+    """The result files of agents as the list shows runs, with `file` for where each stands; and what is wrong with
+    those that cannot be read."""
+    entries, trouble = [], []
+    for path in adk_result_files(agents):
+        try:
+            entry = index_entry(path.name.removesuffix(ENDING), adk_summary(path, root))
+        except (OSError, ValueError) as error:
+            trouble.append(str(error))
+            continue
+        file = path.relative_to(root) if path.is_relative_to(root) else path
+        entries.append({**entry, "seconds": None, "adk": True, "file": file.as_posix()})
+    return entries, trouble
+
+
+def _row(ref: tuple[Any, ...], result: dict[str, Any]) -> dict[str, Any]:
+    status = _STATUS.get(result.get("final_eval_status", 0), "not_evaluated")
+    turns = [turn for turn in result.get("eval_metric_result_per_invocation") or () if isinstance(turn, dict)]
+    actual = [turn["actual_invocation"] for turn in turns if isinstance(turn.get("actual_invocation"), dict)]
+    steps = [step for turn in actual for step in tool_steps(turn)]
+    metrics = [item for item in result.get("overall_eval_metric_results") or () if isinstance(item, dict)]
+    return {
+        "ref": list(ref),
+        "status": status if status in STATUSES else "not_evaluated",
+        "error": None,
+        "seconds": 0.0,
+        "calls": 0,
+        "tokens": 0,
+        "metrics": {str(item.get("metric_name")): _metric(item) for item in metrics},
+        "criteria": digest([[item.get("metric_name"), item.get("criterion")] for item in metrics]),
+        "settings": "",
+        "expected": digest([turn.get("expected_invocation") for turn in turns]),
+        "said": digest([texts(turn.get("final_response")) for turn in actual]),
+        "called": digest([call for call, result in steps if result is None]),
+        "returned": digest([result for _, result in steps if result is not None]),
+    }
+
+
+def _metric(item: dict[str, Any]) -> list[Any]:
+    status = _STATUS.get(item.get("eval_status", 0), "not_evaluated")
+    return [_number(item.get("score")), _number(item.get("threshold")), status, "", None]
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _time(value: Any) -> str:
+    try:
+        return f"{datetime.fromtimestamp(float(value), UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (TypeError, ValueError, OverflowError, OSError):
+        return ""
+
+
+def _snake(value: Any) -> Any:
+    """The model's own keys in snake_case, as far as they are read here; what agents said stays as it is."""
+    if isinstance(value, list):
+        return [_snake(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {_NAMES.get(key, key): item if key in ("args", "response") else _snake(item) for key, item in value.items()}
+
+
+_READ = """
+eval_set_id eval_id eval_case_results creation_timestamp final_eval_status overall_eval_metric_results
+eval_metric_result_per_invocation actual_invocation expected_invocation eval_metric_results metric_name eval_status
+final_response intermediate_data invocation_events function_call function_response tool_uses tool_responses
+"""
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+_NAMES = {_camel(name): name for name in _READ.split()}

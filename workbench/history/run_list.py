@@ -1,0 +1,125 @@
+"""The runs that are kept, newest first, from the index; what it lacks is read from summaries or journals."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.history.checked import HEAD, read_checked
+from workbench.history.journal import FILE_NAME, SCHEMA
+from workbench.history.state_dir import runs_dir
+from workbench.history.summary import Gathering, Summary
+from workbench.history.summary_files import (
+    IndexEntry,
+    add_to_index,
+    index_entry,
+    read_index,
+    read_summary,
+    write_index,
+    write_summary,
+)
+
+_STALE = 200
+"""Lines of the index that say nothing any more, before it is written anew."""
+
+
+@dataclass
+class RunList:
+    """`runs` newest first; `trouble` names what is in the folder and cannot be listed, and why."""
+
+    runs: list[IndexEntry] = field(default_factory=list)
+    trouble: list[str] = field(default_factory=list)
+
+
+def list_runs(state: Path) -> RunList:
+    """All runs of a state folder. Reads one file, and of each run that it does not know its summary or journal."""
+    runs = runs_dir(state)
+    found = RunList()
+    try:
+        with os.scandir(runs) as items:
+            ids = [item.name for item in items if item.is_dir(follow_symlinks=False)]
+    except OSError:
+        return found
+    index, lines = read_index(runs)
+    for run_id in sorted(ids, reverse=True):
+        entry = index.get(run_id)
+        if entry is None:
+            entry = _unlisted(runs, run_id, found.trouble)
+        if entry is not None:
+            found.runs.append(entry)
+    known = {entry["run_id"]: entry for entry in found.runs if entry["run_id"] in index}
+    if lines > len(known) + _STALE:
+        write_index(runs, known)
+    found.runs.sort(key=lambda entry: (str(entry.get("started")) or entry["run_id"], entry["run_id"]), reverse=True)
+    return found
+
+
+def load_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
+    """The summary of a run and what of its journal could not be read. Made of the journal again where it is lost,
+    damaged or of another state of it.
+
+    Raises:
+        OSError: there is no journal.
+        ValueError: it is none, or one of a later version.
+    """
+    folder = runs_dir(state) / run_id
+    size = (folder / FILE_NAME).stat().st_size
+    kept = read_summary(folder, size)
+    if kept is not None:
+        return kept, []
+    summary, trouble = summarize(folder / FILE_NAME)
+    # A run that goes on writes its own when it ends.
+    if summary.seconds is not None and not trouble:
+        write_summary(folder, summary, size)
+    return summary, trouble
+
+
+def summarize(journal: Path) -> tuple[Summary, list[str]]:
+    """The summary of what can be read of a journal, and the lines that cannot.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no journal, or one of a later version.
+    """
+    gathering, trouble = Gathering(), []
+    with journal.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                data = read_checked(line)
+            except (ValueError, RecursionError) as error:
+                if number == 1 and not line.startswith(HEAD):
+                    raise ValueError(f"{journal} is no journal of agent-workbench: {error}") from None
+                trouble.append(f"{journal}:{number}: this line of the journal is left out: {error}")
+                continue
+            if number == 1 and data.get("schema") != SCHEMA:
+                raise ValueError(f"{journal}: written as {data.get('schema')!r}, this version reads {SCHEMA!r}")
+            gathering.take(data)
+    if not journal.stat().st_size:
+        raise ValueError(f"{journal} is no journal of agent-workbench: it is empty")
+    summary = gathering.summary
+    summary.run_id = summary.run_id or journal.parent.name
+    return summary, trouble
+
+
+def _unlisted(runs: Path, run_id: str, trouble: list[str]) -> IndexEntry | None:
+    try:
+        summary, damaged = load_summary(runs.parent, run_id)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        trouble.append(str(error))
+        return None
+    trouble += _first(damaged)
+    entry = index_entry(run_id, summary)
+    if summary.seconds is not None and not damaged:
+        try:
+            add_to_index(runs, entry)
+        except OSError:
+            return entry
+    return entry
+
+
+def _first(damaged: list[str]) -> Iterator[str]:
+    yield from damaged[:1]
+    if len(damaged) > 1:
+        yield f"and {len(damaged) - 1} more lines of it"
