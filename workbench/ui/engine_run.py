@@ -71,9 +71,11 @@ class Engine:
         state_dir: Path,
         *,
         fresh: bool,
+        references_of_now: bool = False,
     ) -> Build:
         """Scores the transcripts of these cases again, with the criteria of the draft: those in `records`, and for
-        cases that have none there, those of the last run that is kept. `fresh`: judges are asked anew."""
+        cases that have none there, those of the last run that is kept. `fresh`: judges are asked anew;
+        `references_of_now`: they are laid beside what is expected by now, not beside what they were made for."""
         chosen = _with_draft(workspace, draft)
         cases = sorted(set(targets))
 
@@ -86,7 +88,7 @@ class Engine:
             from workbench.ui.rescoring import plan_rescoring
 
             options = RunOptions(use_cache=not fresh, all_votes=self._all_votes, max_judge_calls=self._max_judge_calls)
-            plan = plan_rescoring(chosen, cases, records, state_dir, options)
+            plan = plan_rescoring(chosen, cases, records, state_dir, options, references_of_now=references_of_now)
             if self._children is None:
                 self._children = Children()
             journal = Journal.open(state_dir, plan.run_id)

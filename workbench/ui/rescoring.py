@@ -9,7 +9,7 @@ from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.workspace import Workspace
 from workbench.engine.options import RunOptions, UsageFaultError
 from workbench.engine.rescore_plan import RescorePlan, make_rescore_plan
-from workbench.engine.transcripts import StoredRun
+from workbench.engine.transcripts import StoredCase, StoredRun
 from workbench.events import CaseRef, Noticed
 from workbench.history.stored_run import LAST, last_run, open_run
 from workbench.model.evalset import EvalCase, case_or_none
@@ -27,10 +27,13 @@ def plan_rescoring(
     records: Sequence[CaseRecord],
     state: Path,
     options: RunOptions,
+    *,
+    references_of_now: bool = False,
 ) -> RescorePlan:
     """The plan for the `cases` (evalset, case) of a workspace: the transcripts of this session (`records`), and for
     cases that have none in it, those of the last run that is kept in the state folder. Cases that have none there
-    either are named in its notices.
+    either are named in its notices. Each is laid beside the reference that it was made for, with `references_of_now`
+    beside the one that stands in the evalset.
 
     Raises:
         UsageFaultError: none of them has a transcript, or a config is wrong.
@@ -56,11 +59,20 @@ def plan_rescoring(
     def case_of(file: str, eval_id: str) -> EvalCase | None:
         return case_or_none(documents[file], indexes.get((file, eval_id)))
 
+    if references_of_now:
+        for stored in run.cases.values():
+            _take_reference(stored, case_of(stored.ref.evalset_file, stored.ref.eval_id))
     plan = make_rescore_plan(run, workspace.root, criteria_of, case_of, workspace.agents, options)
     if not lacking:
         return plan
     notice = Noticed("warning", f"not scored, for want of a transcript: {_named(lacking)}", "r runs them")
     return replace(plan, notices=(notice, *plan.notices))
+
+
+def _take_reference(stored: StoredCase, case: EvalCase | None) -> None:
+    started = stored.started
+    if started is not None and started.expected is not None and case is not None and case.turns is not None:
+        stored.started = replace(started, expected=tuple(case.turns), rubrics=tuple(case.rubrics))
 
 
 def _of_session(records: Sequence[CaseRecord]) -> StoredRun:

@@ -3,8 +3,9 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from workbench.ui.run_thread import Build
 from workbench.ui.screens.edit_actions import EditActions
-from workbench.ui.screens.run_actions import RunActions
+from workbench.ui.screens.run_actions import RunActions, Targets
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
@@ -41,12 +42,18 @@ class AcceptActions(EditActions, RunActions):
         if not await self.app.push_screen_wait(AcceptScreen(about, self.session.saver, self.keys)):
             return
         await self.reopen(about.draft.file)
-        entry = self.session.entry(row.evalset)
-        if entry.file != about.draft.file or self.session.running or self.session.starting:
-            self.say("written; S scores it again")
+        targets = [(row.evalset, row.case)]
+        build = self.build_comparison(targets)
+        if build is None or about.comparison.notes or self.session.running or self.session.starting:
+            self.say("written: r runs it again, u takes it back")
             return
-        self.say("written: scored again")
-        self.start([(row.evalset, row.case)], how=lambda targets: self.build_rescoring(targets, fresh=False))
+        self.say("written, and scored again: u takes it back")
+        self.start(targets, how=lambda _: build)
+
+    def build_comparison(self, targets: Targets) -> Build | None:
+        """How the transcripts of these cases are scored again beside what is expected of them by now; None where that
+        is not possible."""
+        raise NotImplementedError
 
     async def _acceptance(self, row: Row, record: "CaseRecord | None") -> "Acceptance | None":
         """What can be accepted; None (and why) if nothing can."""

@@ -57,6 +57,15 @@ class MainScreen(TreeActions, ChatActions, CriteriaActions, AcceptActions, Watch
         assert self._rescoring is not None
         return self._rescoring(targets, fresh)
 
+    def build_comparison(self, targets: Targets) -> Build | None:
+        session = self.session
+        if self._engine is None or session.workspace is None:
+            return None
+        records = [record for pair in targets for record in session.verdicts.records(*pair)]
+        return self._engine.rescore(
+            session.workspace, targets, records, session.draft, session.state_dir, fresh=False, references_of_now=True
+        )
+
     def make_watching(self, marked: set[tuple[int, int]]) -> "Watching":
         assert self._engine is not None
         return self._engine.watch(self.session, marked)
