@@ -240,10 +240,23 @@ def _snake_event(event: Any, number: int) -> Json:
     if parts is not None and not (isinstance(parts, list) and all(isinstance(part, dict) for part in parts)):
         raise NoSessionError(f"events[{number}].content.parts: this must be a list of objects")
     for place, part in enumerate(parts or ()):
-        for name in _FUNCTIONS:
-            if part.get(name) is not None and not isinstance(part[name], dict):
-                raise NoSessionError(f"events[{number}].content.parts[{place}].{name}: this must be an object")
+        _check_part(part, f"events[{number}].content.parts[{place}]")
     return kept
+
+
+def _check_part(part: Json, place: str) -> None:
+    if not isinstance(part.get("text"), str | None):
+        raise NoSessionError(f"{place}.text: this must be text")
+    for function, inside in (("function_call", "args"), ("function_response", "response")):
+        value = part.get(function)
+        if value is None:
+            continue
+        if not isinstance(value, dict):
+            raise NoSessionError(f"{place}.{function}: this must be an object")
+        if not isinstance(value.get("name"), str):
+            raise NoSessionError(f"{place}.{function}.name: this must be text")
+        if not isinstance(value.get(inside), dict | None):
+            raise NoSessionError(f"{place}.{function}.{inside}: this must be an object")
 
 
 def _in_snake(value: Any) -> Any:
