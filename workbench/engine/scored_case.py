@@ -1,5 +1,6 @@
 """A conversation in the scorer: what is asked of a criterion, and how its verdict travels."""
 
+import contextlib
 import dataclasses
 import traceback
 from dataclasses import dataclass, field
@@ -10,6 +11,9 @@ from workbench.events import MetricResult
 from workbench.metrics import registry
 from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
 from workbench.model.criteria import Criterion
+
+_END_OF_PROMPT = 5_000
+"""Characters of a question's beginning and end that are kept where the whole does not fit."""
 
 
 @dataclass
@@ -61,14 +65,42 @@ def crashed(criterion: Criterion, error: BaseException) -> Scored:
 def reply(number: int, index: int, scored: Scored) -> bytes:
     """The frame of one result."""
     message = {"op": "scored", "id": number, "index": index}
-    try:
+    with contextlib.suppress(FrameTooLargeError):
         return encode({**message, **_plain(scored)})
+    # Each question quotes all that the agent knew; what the judge found is small beside that.
+    brief = dataclasses.replace(scored.result, details=_with_brief_prompts(scored.result.details))
+    turns = tuple(dataclasses.replace(turn, details=_with_brief_prompts(turn.details)) for turn in scored.turns)
+    try:
+        return encode({**message, **_plain(Scored(brief, turns))})
     except FrameTooLargeError as error:
         # The verdict counts; its explanation is too large for anybody to read.
         kept = {key: value for key, value in scored.result.details.items() if key in ("judge", "tally")}
         bare = dataclasses.replace(scored.result, details={**kept, "left_out": f"the explanation: {error}"})
         turns = tuple(dataclasses.replace(turn, details={}) for turn in scored.turns)
         return encode({**message, **_plain(Scored(bare, turns))})
+
+
+def _with_brief_prompts(value: Any) -> Any:
+    """The details, at any depth, with the middle left out of each question (`workbench.judge.base.record`) that is
+    long."""
+    if isinstance(value, list):
+        return [_with_brief_prompts(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    asked = "prompt" in value and "replies" in value
+    return {
+        key: _brief(item) if asked and key == "prompt" else _with_brief_prompts(item) for key, item in value.items()
+    }
+
+
+def _brief(prompt: str) -> str:
+    left_out = len(prompt) - 2 * _END_OF_PROMPT
+    if left_out <= 0:
+        return prompt
+    start, end = prompt[:_END_OF_PROMPT], prompt[-_END_OF_PROMPT:]
+    return (
+        f"{start}\n[… {left_out:,} characters are left out here: all questions together are too large to keep …]\n{end}"
+    )
 
 
 def _plain(scored: Scored) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.ui.judged import HEURISTIC, judged_case, played, scenario_events
 from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
+from workbench.events import MetricResult
 from workbench.ui.render.plain_case import plain_case
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -64,3 +65,14 @@ def test_a_simulated_conversation_shows_its_plan() -> None:
     assert "Ask for order A-7. If it is late, ask for the money back." in found
     assert "4 of 5 with all asked" in found
     assert "the user ended it with the stop signal" in found
+
+
+def test_a_service_that_did_not_fail_has_no_fault() -> None:
+    details = {"explanation": "Harmless.", "error": None, "seconds": 1.0, "attempts": 1, "cached": False}
+    record = judged_case()
+    record.metrics = {"safety_v1": MetricResult("safety_v1", "failed", 0.0, 0.8, "rated 0", {})}
+    record.turns[0].metrics = {"safety_v1": MetricResult("safety_v1", "failed", 0.0, 0.8, "rated 0", details)}
+    del record.turns[1:]
+    found = "\n".join(plain_case(record, 100))
+    assert "Harmless." in found
+    assert "unknown" not in found

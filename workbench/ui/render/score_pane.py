@@ -139,7 +139,8 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
         words = details.get(key)
         if isinstance(words, list) and words and (view.full or key != "matched"):
             yield from wrap(_words(key, words, style, view), view.width)
-    rest = {key: value for key, value in details.items() if key not in _TOLD and value not in ([], {})}
+    told = {*_TOLD, "error"} if details.get("error") is None else _TOLD  # A service that did not fail.
+    rest = {key: value for key, value in details.items() if key not in told and value not in ([], {})}
     if rest:
         yield from _rest(rest, view)
 

@@ -1,0 +1,50 @@
+"""A verdict on its way out of the scorer, however much stands in its details."""
+
+import json
+from typing import Any
+
+from workbench.agents.worker.frames import MAX_FRAME
+from workbench.engine.scored_case import reply
+from workbench.events import MetricResult
+from workbench.metrics.base import Scored
+
+LABELLED = [{"text": "It is late.", "label": "supported"}]
+
+
+def travelled(prompt: str, turns: int) -> dict[str, Any]:
+    """The frame of a verdict over so many turns, each with one question."""
+    asked = {"kind": "claims", "prompt": prompt, "judge": {}, "replies": [{"text": "{}", "verdict": ["supported"]}]}
+    details = {"questions": [asked], "texts": [{"sentences": LABELLED}]}
+    of_case = {"judge": {"model": "m"}, "stop": {"questions": [asked]}}
+    result = MetricResult("hallucinations_v1", "passed", 1.0, 0.5, "", of_case)
+    turn = MetricResult("hallucinations_v1", "passed", 1.0, 0.5, "", details)
+    frame = reply(7, 2, Scored(result, (turn,) * turns))
+    assert len(frame) <= MAX_FRAME + 4
+    message: dict[str, Any] = json.loads(frame[frame.index(b"{") :])
+    assert (message["id"], message["index"], message["result"]["score"]) == (7, 2, 1.0)
+    return message
+
+
+def test_what_fits_travels_as_it_is() -> None:
+    prompt = "ask " + "x" * 100_000
+    message = travelled(prompt, 3)
+    assert [turn["details"]["questions"][0]["prompt"] for turn in message["turns"]] == [prompt] * 3
+
+
+def test_of_too_large_questions_the_middle_is_left_out_and_what_the_judge_found_stays() -> None:
+    message = travelled("first " + "x" * 200_000 + " last", 100)
+    questions = [turn["details"]["questions"][0] for turn in message["turns"]]
+    questions += message["result"]["details"]["stop"]["questions"]
+    assert len(questions) == 101
+    for question in questions:
+        assert question["prompt"].startswith("first ")
+        assert question["prompt"].endswith(" last")
+        assert "190,011 characters are left out here" in question["prompt"]
+        assert question["replies"] == [{"text": "{}", "verdict": ["supported"]}]
+    assert all(turn["details"]["texts"] == [{"sentences": LABELLED}] for turn in message["turns"])
+
+
+def test_where_even_that_is_too_large_the_verdict_travels_alone() -> None:
+    message = travelled("x" * 9_999, 2_000)
+    assert "left_out" in message["result"]["details"]
+    assert all(turn["details"] == {} for turn in message["turns"])
