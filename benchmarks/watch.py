@@ -57,7 +57,7 @@ class Bar:
             if not first and word in self.terminal.seen:
                 first = at
             if first and (self.cases == 1 or done in self.terminal.seen):
-                self.terminal.quiet(0.3)
+                self.terminal.quiet(1.0)
                 return first, at
         raise SystemExit(f"no {sign!r} came: {self.terminal.seen[-2000:]!r}")
 

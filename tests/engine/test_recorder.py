@@ -83,7 +83,7 @@ async def test_the_end_of_a_case_reaches_the_disk() -> None:
     out = recorder(writer, [], [])
     out.put(CaseFinished(REF, "passed", None, 1.0))
     await out.close()
-    assert writer.syncs == [True]
+    assert writer.syncs == [False, True], "written, shown, and then waited for"
 
 
 async def test_what_is_written_is_what_is_shown() -> None:

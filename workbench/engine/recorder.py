@@ -103,6 +103,8 @@ class Recorder:
                     self._publish(event)
                     if index % _PUBLISHED_AT_ONCE == 0:
                         await asyncio.sleep(0)
+                if failure is None and any(isinstance(event, CaseFinished | RunFinished) for event in events):
+                    failure = await loop.run_in_executor(self._thread, self._sync)
                 if failure is not None:
                     self._on_failure(failure)
                 await asyncio.sleep(_PAUSE)
@@ -117,12 +119,23 @@ class Recorder:
             lines.append(line)
         if self._writer is not None:
             try:
-                self._writer.write(lines, sync=any(isinstance(event, CaseFinished | RunFinished) for event in batch))
+                self._writer.write(lines, sync=False)
             except OSError as error:
                 self._writer.close()
                 self._writer = None
                 return events, error
         return events, None
+
+    def _sync(self) -> OSError | None:
+        """Waits for the disk. Nobody who looks on has to: what is written is there unless the machine itself stops."""
+        if self._writer is not None:
+            try:
+                self._writer.write((), sync=True)
+            except OSError as error:
+                self._writer.close()
+                self._writer = None
+                return error
+        return None
 
     def _encode(self, event: Event) -> tuple[Event, str]:
         """The event as it may be shown, and its line."""

@@ -5,6 +5,8 @@ import os
 FASTEST = 0.1
 OVER_SSH = 0.25
 BYTES_A_SECOND = 8_000
+SAVED_UP = 0.5
+"""Seconds that a quiet screen has to its credit: the first things that happen are shown at once."""
 _BYTES_A_LINE = 180
 """Measured: a row of the tree with its colours."""
 
@@ -19,7 +21,7 @@ class Pace:
 
     def __init__(self, shortest: float | None = None) -> None:
         self._shortest = shortest if shortest is not None else OVER_SSH if over_ssh() else FASTEST
-        self._next = 0.0
+        self._next = -SAVED_UP
 
     def wait(self, now: float) -> float:
         """How long to wait before painting; 0 if now is the time."""
@@ -27,4 +29,4 @@ class Pace:
 
     def painted(self, now: float, lines: int) -> None:
         """So many lines were painted: the more, the longer the rest that keeps the line below its budget."""
-        self._next = now + max(self._shortest, lines * _BYTES_A_LINE / BYTES_A_SECOND)
+        self._next = max(self._next, now - SAVED_UP) + max(self._shortest, lines * _BYTES_A_LINE / BYTES_A_SECOND)
