@@ -85,5 +85,6 @@ def _ending(talk: Talk, view: View) -> list[Line]:
         told = [] if talk.error is None else list(error_lines(talk.error, view, traceback=True))
         return [*told, *remark(words, view)]
     if not talk.turns and not talk.unsent:
-        return list(remark("Nothing has been said yet: type a message below.", view))
+        words = "Nothing has been said yet: type a message below. The session's state can be given before: esc, then e."
+        return list(remark(words, view))
     return []

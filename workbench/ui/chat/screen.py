@@ -169,7 +169,7 @@ class ChatScreen(ModalScreen[Talk | None]):
     def action_back(self) -> None:
         if self.talk.doing == "answering":
             self.action_chat_stop()
-        elif self._field.has_focus and self.talk.turns:
+        elif self._field.has_focus:
             self._body.focus()
             self._show()
         elif self.talk.finished and self._sure != "leave":
@@ -287,7 +287,7 @@ class ChatScreen(ModalScreen[Talk | None]):
         self._head.show(tuple(title for title, _ in PAGES), self._page, position, self._summary())
         typing = self._field.has_focus
         self._line.display, self._typing_keys.display = not typing, typing
-        way = "stops the turn" if self.talk.doing == "answering" else "the other keys" if turns else "leaves"
+        way = "stops the turn" if self.talk.doing == "answering" else "the other keys"
         self._typing_keys.update(Content(_TYPING.format(way)))
         self._say("")
 
