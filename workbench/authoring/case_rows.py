@@ -275,9 +275,11 @@ class _Reader:
         location = (self._key(self._case, "session_input"),)
         if isinstance(session, dict):
             for key, name in (("app_name", "app"), ("user_id", "user id"), ("session_id", "session id")):
-                if key != "session_id" or key_in(session, key) is not None:
+                if key != "session_id":
                     yield self._field(location, session, key, name, "word", kind="session", unit=location)
-            yield self._field(location, session, "state", "state", "json", kind="session", unit=location)
+                elif key_in(session, key) is not None:
+                    yield self._field(location, session, key, name, "word", kind="session")
+            yield self._field(location, session, "state", "state", "json", kind="session")
         elif session is not None:
             yield _odd(location, "session", session, None)
         if get(self._case, "final_session_state") is not None:

@@ -122,7 +122,7 @@ async def test_parts_are_added_doubled_moved_and_deleted(open_screen: OpenScreen
         await screen.until(pilot, lambda: calls() == ["refund", "refund", "find"] and "duplicate" in screen.text)
         await pilot.press("D")
         await screen.until(pilot, lambda: calls() == ["refund", "find"] and "delete" in screen.text)
-        for label in ("delete", "duplicate", "move", "call", "new call"):
+        for label in ("delete call", "duplicate call", "move call", "call", "new call"):
             await pilot.press("u")
             await screen.until(pilot, lambda label=label: f"undone: on_time: {label}" in screen.text)  # type: ignore[misc]
         assert file_of(screen).read_bytes() == before

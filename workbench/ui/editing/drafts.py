@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from workbench.authoring.case_edit import with_value, without
 from workbench.authoring.case_rows import CaseRow, frame_rows, rows_of, value_at
 from workbench.authoring.evalset_file import EvalsetFile, id_of
 from workbench.authoring.saving import Saver
@@ -80,6 +81,8 @@ class FrameDraft:
         return FrameDraft(self.file, evalset, evalset.frame())
 
 
+_WHOLES = {"args": "call", "call": "call", "response": "result", "rubric": "rubric", "session": "session"}
+_OPTIONAL = frozenset({"type", "persona", "session id", "name", "description"})
 Draft = CaseDraft | FrameDraft
 
 
@@ -130,9 +133,28 @@ def write(saver: Saver, label: str, contents: Mapping[Path, tuple[bytes | None, 
 
 
 def label_of(draft: Draft, row: CaseRow, verb: str = "") -> str:
-    """What an edit is called when it is undone: `late_parcel: user of turn 2`."""
-    turn = f" of turn {row.turn + 1}" if row.turn is not None and row.kind != "turn" else ""
-    return f"{draft.name}: {verb}{' ' if verb else ''}{row.name.strip()}{turn}"
+    """What an edit is called when it is undone: `late_parcel: user of turn 2`, `late_parcel: delete call of turn 1`.
+    With a verb it is about all that the row belongs to."""
+    if not verb:
+        return f"{draft.name}: {place_in_words(row)}"
+    whole = row.unit != row.location and row.kind in _WHOLES
+    return f"{draft.name}: {verb} {_in_turn(_WHOLES[row.kind] if whole else row.name.strip(), row)}"
+
+
+def place_in_words(row: CaseRow) -> str:
+    """Which value of a case it is: `args of turn 1`."""
+    return _in_turn(row.name.strip(), row)
+
+
+def _in_turn(name: str, row: CaseRow) -> str:
+    return f"{name} of turn {row.turn + 1}" if row.turn is not None and row.kind != "turn" else name
+
+
+def said(draft: Draft, row: CaseRow, value: Any) -> Any:
+    """The draft's value with a row saying `value`; an empty text takes out what may be missing."""
+    if value == "" and row.name.strip() in _OPTIONAL:
+        return draft.value if row.missing else without(draft.value, row.location)
+    return with_value(draft.value, row.location, value)
 
 
 def unchanged(draft: Draft, row: CaseRow, value: Any) -> bool:

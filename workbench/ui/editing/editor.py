@@ -16,8 +16,8 @@ from textual.geometry import Region
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from workbench.actions import footer
-from workbench.authoring.case_edit import NotPossibleError, duplicate, move, remove, with_value
+from workbench.actions import BY_ID, footer
+from workbench.authoring.case_edit import NotPossibleError, duplicate, move, remove
 from workbench.authoring.case_parts import parts_for, with_part
 from workbench.authoring.case_rows import CaseRow
 from workbench.authoring.evalset_file import RejectedError
@@ -25,7 +25,7 @@ from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.model.json_edit import EditError
 from workbench.model.places import Location
 from workbench.text import one_line, plain
-from workbench.ui.editing.drafts import CaseDraft, Draft, label_of, save_draft, unchanged
+from workbench.ui.editing.drafts import CaseDraft, Draft, label_of, place_in_words, said, save_draft, unchanged
 from workbench.ui.editing.field import ValueField
 from workbench.ui.editing.key_help import key_items
 from workbench.ui.editing.row_list import RowList
@@ -80,7 +80,7 @@ class EditorScreen(ModalScreen[str | None]):
         self.field = ValueField()
         self._preview = Static("", classes="preview", markup=False)
         self._message = Static("", classes="message", markup=False)
-        self._line = KeyLine(footer("editor"), keys)
+        self._line = KeyLine([*footer("editor"), BY_ID["keys"]], keys)
         self._field_line = Static(" ctrl+o saves · esc leaves it as it was", classes="field-keys", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -209,7 +209,7 @@ class EditorScreen(ModalScreen[str | None]):
             self._show_value()
             self._say("unchanged")
             return
-        self._save(with_value(self.draft.value, row.location, value), label_of(self.draft, row), row.location)
+        self._save(said(self.draft, row, value), label_of(self.draft, row), row.location)
 
     # Whole parts
 
@@ -336,6 +336,8 @@ class EditorScreen(ModalScreen[str | None]):
     # What is shown
 
     def _show_field(self, shown: bool) -> None:
+        row = self.field.row
+        self.query_one(".value").border_title = Content(place_in_words(row)) if shown and row is not None else None
         self._dropping = False
         self.field.display = self._field_line.display = shown
         self._preview.display = self._line.display = not shown

@@ -3,6 +3,7 @@
 import errno
 
 from workbench.authoring.saving import ChangedOnDiskError
+from workbench.model.json_edit import EditError
 from workbench.text import one_line
 
 _WAYS_OUT = {
@@ -22,6 +23,8 @@ def in_words(error: Exception) -> str:
     if isinstance(error, ChangedOnDiskError):
         what = "deleted" if error.theirs is None else "changed"
         return one_line(f"not written: {error.file.name} was {what} by somebody else meanwhile")
+    if isinstance(error, EditError):
+        return one_line(str(error))
     if not isinstance(error, OSError):
         return one_line(f"not saved: {error}")
     way_out = _WAYS_OUT.get(error.errno or 0, error.strerror or str(error))

@@ -98,12 +98,13 @@ class CaseActions(EditActions):
         if evalset is None or row.case >= len(evalset.ids):
             return
         old, case = evalset.ids[row.case], evalset.case(row.case)
+        shown = one_line(old).strip()
 
         def fault(name: str) -> str:
-            return "" if name == old else _id_fault(name, evalset)
+            return "" if name == shown else _id_fault(name, evalset)
 
         name = await self.app.push_screen_wait(NameScreen(f"another id for {label(old)}", fault, old))
-        if name is None or name == old:
+        if name is None or name == shown:
             return
         wanted = with_value(case, (key_in(case, "eval_id") or "eval_id",), name)
         contents = await self.prepared(lambda: {entry.file: (evalset.content, evalset.changed(row.case, wanted))})
@@ -234,6 +235,7 @@ class CaseActions(EditActions):
         except OSError as error:
             self.tell(error)
             return False
+        self.warn_if_fleeting()
         await self.reopen(*contents)
         self.say(one_line(f"done: {what}; u takes it back"))
         return True

@@ -39,6 +39,8 @@ class EditActions(OutsideActions):
         """Opens the editor on a case, or on what stands around the cases of a file, until it is left."""
         draft = await self._draft(row)
         words = ""
+        if draft is not None:
+            self.warn_if_fleeting()
         while draft is not None:
             from workbench.ui.editing.editor import EditorScreen
 

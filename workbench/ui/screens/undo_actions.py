@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class UndoActions(FolderActions):
     """Reads and writes in threads. Each edit is on the disk before the screen says so."""
 
+    _warned = False
+
     # Back and again
 
     def action_undo(self) -> None:
@@ -106,6 +108,13 @@ class UndoActions(FolderActions):
         from workbench.ui.editing.wording import in_words
 
         self.notify(in_words(error), severity="error", timeout=10, markup=False)
+
+    def warn_if_fleeting(self) -> None:
+        """Says once that edits cannot be undone any more after leaving, where nothing can be kept."""
+        if not self.session.saver.lasting and not self._warned:
+            self._warned = True
+            words = f"{self.session.state_dir} cannot be written: edits can be undone until you leave"
+            self.notify(one_line(words), severity="warning", timeout=8, markup=False)
 
     def say_old_format(self) -> None:
         """Why a file of an old format is not changed, and the way out."""

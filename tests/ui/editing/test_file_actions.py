@@ -1,0 +1,68 @@
+"""Whole files under a pilot: a new one, its first case, and old formats."""
+
+import json
+from pathlib import Path
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
+from workbench.agents.workspace import open_workspace
+from workbench.model.evalset import open_evalset
+from workbench.ui.editing.name import NameScreen
+from workbench.ui.screens.pick import PickScreen
+from workbench.ui.tree.outline import Row
+
+
+def really_read(screen: Screen) -> None:
+    """Lets the screen read the folder itself: files come into being."""
+    screen.session.read = lambda: open_workspace(screen.workspace.target)  # type: ignore[method-assign]
+
+
+async def test_a_new_evalset_and_its_first_case(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    screen = open_screen(make_workspace({"desk": {"refunds": ["one"]}}))
+    really_read(screen)
+    folder = screen.workspace.evalsets[0].file.parent
+    (folder / "agent.py").write_text("from google.adk.agents import Agent\nroot_agent = Agent()\n")
+    async with screen.open((120, 40)) as pilot:
+        await pilot.press("j", "j")
+        await screen.main.run_action("new_evalset")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, NameScreen))
+        await pilot.press(*"refunds", "enter")
+        await screen.until(pilot, lambda: "refunds.evalset.json is there already" in screen.text)
+        await pilot.press("é", "enter")
+        await screen.until(pilot, lambda: "letters, digits and _ only" in screen.text)
+        await pilot.press("backspace", "2", "enter")
+        file = folder / "refunds2.evalset.json"
+        await screen.until(pilot, lambda: file.is_file() and screen.row.startswith("refunds2"))
+        await pilot.press("+")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, NameScreen))
+        await pilot.press(*"first", "enter")
+        await screen.until(pilot, lambda: "ctrl+o saves" in screen.text)
+        await pilot.press(*"Hi", "ctrl+o")
+        await screen.until(pilot, lambda: "saved:" in screen.text)
+        document = open_evalset(file)
+        assert (document.eval_set_id, document.check()) == ("refunds2", ())
+        assert document.case(0).session_input == {"app_name": "desk", "user_id": "user", "state": {}}
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: screen.row == "first")
+        for _ in range(3):
+            await pilot.press("u")
+            await screen.until(pilot, lambda: "undone" in screen.text)
+            screen.main.key_line.hush()
+        await screen.until(pilot, lambda: not file.exists())
+
+
+async def test_an_old_file_is_migrated_and_brought_back(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    old = json.dumps([{"name": "late", "data": [{"query": "Hi", "reference": "Hello"}], "initial_session": {}}])
+    screen = open_screen(make_workspace({"desk": {"refunds": old}}))
+    file: Path = screen.workspace.evalsets[0].file
+    async with screen.open((120, 40)) as pilot:
+        screen.main.tree_view.go_to(Row("case", 0, 0, 0))
+        await pilot.press("e")
+        await screen.until(pilot, lambda: any("old format" in note.message for note in screen.app._notifications))
+        await screen.main.run_action("migrate")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+        assert "1 case, 1 turn" in screen.text
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "done: migrate" in screen.text)
+        assert open_evalset(file).format == "current"
+        await pilot.press("u")
+        await screen.until(pilot, lambda: file.read_text() == old)
