@@ -5,7 +5,8 @@ Changes stay in the form until they are saved, so that a threshold can be tried 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -381,7 +382,9 @@ class CriteriaScreen(ModalScreen[None]):
 
     def _look_ahead(self, content: Content) -> None:
         """Works out, off the loop, what the last run would be and what is wrong with what stands here."""
-        self.run_worker(self._look(content), group="look", exclusive=True)
+        # Not a coroutine yet: one that is overtaken before it began would never be awaited.
+        look: Any = partial(self._look, content)
+        self.run_worker(look, group="look", exclusive=True)
 
     async def _look(self, content: Content) -> None:
         try:

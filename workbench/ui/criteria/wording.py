@@ -64,13 +64,13 @@ def outlook_of_all(outlook: Outlook | None) -> str:
     if outlook is None or not outlook.cases:
         return ""
     if not outlook.flips and not outlook.unknown:
-        return f"no case of the last {outlook.cases:,} would flip"
+        return f"of the last {cases(outlook.cases)}: none would flip"
     up = sum(flip.after == "passed" for flip in outlook.flips)
     down = sum(flip.after == "failed" for flip in outlook.flips)
-    words = [f"{up} to pass" if up else "", f"{down} to fail" if down else ""]
     rest = len(outlook.flips) - up - down
-    words += [f"{rest} otherwise" if rest else "", f"{outlook.unknown} only a run can tell" if outlook.unknown else ""]
-    return f"cases: {', '.join(word for word in words if word)} of {outlook.cases:,}"
+    words = [f"{down} would fail" if down else "", f"{up} would pass" if up else ""]
+    words += [f"{rest} would be otherwise" if rest else "", f"{outlook.unknown} need a run" if outlook.unknown else ""]
+    return f"of the last {cases(outlook.cases)}: {', '.join(word for word in words if word)}"
 
 
 def _flips(flips: Sequence[Flip]) -> list[str]:
@@ -82,7 +82,7 @@ def _flips(flips: Sequence[Flip]) -> list[str]:
         if found:
             named = ", ".join(_named(flip) for flip in found[:_NAMED])
             more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
-            lines.append(f"{words}: {len(found)}: {named}{more}")
+            lines.append(f"{len(found):,} {words}: {named}{more}")
     return lines
 
 

@@ -1,0 +1,146 @@
+"""Other criteria on verdicts that are there: what flips, what cannot be told, and that comparing again is comparing."""
+
+from typing import Any
+
+import pytest
+
+from workbench.authoring.what_if import Outlook, WhatIf
+from workbench.events import CaseRef, MetricResult, PlannedCase
+from workbench.metrics.base import ScoreRequest
+from workbench.metrics.trajectory import score
+from workbench.model.criteria import Criterion, stored_config
+from workbench.store import CaseRecord, Turn
+
+TRAJECTORY = "tool_trajectory_avg_score"
+MATCH = "response_match_score"
+
+
+def invocation(*names: str, amount: int = 1) -> dict[str, Any]:
+    calls = [{"name": name, "args": {"amount": amount}} for name in names]
+    return {"user_content": {"parts": [{"text": "hi"}]}, "intermediate_data": {"tool_uses": calls}}
+
+
+def record(name: str, *metrics: MetricResult, criteria: Any = None, repeat: int = 1) -> CaseRecord:
+    one = CaseRecord(PlannedCase(CaseRef("desk", "a.evalset.json", "a", name, repeat), None, ""))
+    one.metrics = {metric.name: metric for metric in metrics}
+    statuses = {metric.status for metric in metrics}
+    one.state = "error" if "error" in statuses else "failed" if "failed" in statuses else "passed"
+    one.criteria = criteria or {}
+    return one
+
+
+def match(value: float, threshold: float = 0.8) -> MetricResult:
+    return MetricResult(MATCH, "passed" if value >= threshold else "failed", value, threshold)
+
+
+def called(name: str, expected: dict[str, Any], actual: dict[str, Any]) -> CaseRecord:
+    """A record scored by EXACT, with what the metric really keeps."""
+    scored = score(ScoreRequest(Criterion(TRAJECTORY, 1.0, 1.0, {}), (expected,), (actual,)))
+    one = record(name, scored.result)
+    one.expected = (expected,)
+    one.turns = [Turn({}, actual=actual)]
+    return one
+
+
+def under(records: list[CaseRecord], criteria: dict[str, Any]) -> Outlook:
+    return WhatIf(records).under(stored_config(criteria, {}, None))
+
+
+def test_a_moving_threshold_names_the_cases_that_flip() -> None:
+    records = [record("high", match(0.9)), record("middle", match(0.8)), record("low", match(0.5))]
+    higher = under(records, {MATCH: 0.85})
+    assert [(flip.name, flip.before, flip.after) for flip in higher.flips] == [("middle", "passed", "failed")]
+    one = higher.criteria[MATCH]
+    assert (one.scored, one.before, one.after, one.redo) == (3, 2, 1, 0)
+    lower = under(records, {MATCH: 0.5})
+    assert [(flip.name, flip.after, flip.score) for flip in lower.criteria[MATCH].flips] == [("low", "passed", 0.5)]
+    assert under(records, {MATCH: 0.8}).flips == ()
+
+
+def test_a_criterion_that_flips_need_not_flip_the_case() -> None:
+    records = [record("both", match(0.5), MetricResult("safety_v1", "failed", 0.1, 0.8))]
+    outlook = under(records, {MATCH: 0.4, "safety_v1": 0.8})
+    assert outlook.flips == ()
+    assert outlook.criteria[MATCH].after == 1
+
+
+def test_taking_a_criterion_out_counts_for_the_case() -> None:
+    records = [record("both", match(0.9), MetricResult("safety_v1", "failed", 0.1, 0.8))]
+    assert [flip.after for flip in under(records, {MATCH: 0.8}).flips] == ["passed"]
+
+
+def test_what_was_not_scored_is_not_guessed() -> None:
+    records = [record("good", match(0.9)), record("bad", match(0.1))]
+    outlook = under(records, {MATCH: 0.8, "safety_v1": 0.8})
+    assert outlook.unknown == 1  # the bad one fails whatever safety says
+    assert outlook.flips == ()
+    assert outlook.criteria["safety_v1"].scored == 0
+
+
+def test_errors_stay_errors() -> None:
+    crashed = record("crashed")
+    crashed.state = "error"
+    judged = record("judged", match(0.9), MetricResult("safety_v1", "error", None, 0.8))
+    assert under([crashed, judged], {MATCH: 0.1, "safety_v1": 0.1}).flips == ()
+    assert [flip.after for flip in under([judged], {MATCH: 0.1}).flips] == ["passed"]
+
+
+def test_what_never_ended_is_left_out() -> None:
+    running = record("running", match(0.9))
+    running.state = "running"
+    assert under([running], {MATCH: 1.0}).cases == 0
+
+
+def test_repeats_have_names_of_their_own() -> None:
+    records = [record("same", match(0.8)), record("same", match(0.8), repeat=2)]
+    assert [flip.name for flip in under(records, {MATCH: 1.0}).flips] == ["same", "same#2"]
+
+
+def test_options_that_were_others_are_told() -> None:
+    name = "final_response_match_v2"
+    metric = MetricResult(name, "passed", 1.0, 0.8)
+    records = [record("a", metric, criteria={name: 0.8}), record("b", metric, criteria={name: {"threshold": 0.8}})]
+    now = {name: {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic"}}}
+    assert under(records, now).criteria[name].redo == 2
+    assert under(records, {name: 0.5}).criteria[name].redo == 0
+
+
+CALLS = {
+    "exact": (invocation("look", "pay"), invocation("look", "pay")),
+    "more": (invocation("look", "pay"), invocation("look", "ask", "pay")),
+    "turned": (invocation("look", "pay"), invocation("pay", "look")),
+    "other_args": (invocation("look", "pay"), invocation("look", "pay", amount=2)),
+    "missing": (invocation("look", "pay"), invocation("look")),
+}
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_other_ways_of_comparing_calls(kept: bool) -> None:
+    records = [called(name, *pair) for name, pair in CALLS.items()]
+    if not kept:  # as a run of another version might have stored it
+        for one in records:
+            result = one.metrics[TRAJECTORY]
+            one.metrics[TRAJECTORY] = MetricResult(result.name, result.status, result.score, result.threshold)
+    outlook = under(records, {TRAJECTORY: 1.0})
+    ways = {"EXACT": 1, "IN_ORDER": 2, "ANY_ORDER": 3, "EXACT by names only": 2}
+    assert outlook.criteria[TRAJECTORY].ways == ways
+    for way, names in {"IN_ORDER": ["more"], "ANY_ORDER": ["more", "turned"]}.items():
+        found = under(records, {TRAJECTORY: {"threshold": 1.0, "match_type": way}})
+        assert [flip.name for flip in found.flips] == names
+        assert all(flip.after == "passed" for flip in found.flips)
+    names_only = under(records, {TRAJECTORY: {"threshold": 1.0, "match_type": "ANY_ORDER", "ignore_args": True}})
+    assert [flip.name for flip in names_only.flips] == ["more", "turned", "other_args"]
+
+
+def test_a_way_that_is_none_changes_nothing() -> None:
+    records = [called("exact", *CALLS["exact"])]
+    outlook = under(records, {TRAJECTORY: {"threshold": 1.0, "match_type": "SOMEHOW"}})
+    assert outlook.flips == ()
+    assert outlook.criteria[TRAJECTORY].ways == {}
+
+
+def test_conversations_of_different_length_are_not_compared_again() -> None:
+    one = called("exact", *CALLS["exact"])
+    one.turns.append(Turn({}, actual=invocation()))
+    one.metrics[TRAJECTORY] = MetricResult(TRAJECTORY, "passed", 1.0, 1.0)
+    assert under([one], {TRAJECTORY: {"threshold": 1.0, "match_type": "IN_ORDER"}}).flips == ()

@@ -1,0 +1,298 @@
+"""The form of the criteria on the screen: looked at, changed, saved, and what stands in the way."""
+
+import dataclasses
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hostile import HOSTILE, leaks
+from tests.ui.conftest import Feed, MakeWorkspace, OpenScreen, Screen
+from workbench.agents.criteria_choice import CriteriaChoice
+from workbench.agents.workspace import Workspace
+from workbench.model.criteria import default_config, read_config
+from workbench.ui.criteria.form import CriteriaScreen
+
+TEXT = """{
+  "criteria": {
+    "tool_trajectory_avg_score": {"threshold": 1.0, "matchType": "EXACT"},
+    "response_match_score": 0.8,
+    "rubric_based_final_response_quality_v1": {
+      "threshold": 0.5,
+      "rubrics": [
+        {"rubric_id": "first", "rubric_content": {"text_property": "見積もりを先に出すこと"}},
+        {"rubric_id": "second", "rubric_content": {"text_property": "Polite."}}
+      ]
+    }
+  },
+  "note": "mine"
+}
+"""
+
+
+def with_config(workspace: Workspace, text: str = TEXT) -> tuple[Workspace, Path]:
+    file = workspace.root / "test_config.json"
+    file.write_text(text, encoding="utf-8")
+    choice = CriteriaChoice(read_config(file), "test_config.json in the root, above the evalset")
+    entries = tuple(dataclasses.replace(entry, criteria=choice) for entry in workspace.evalsets)
+    return dataclasses.replace(workspace, evalsets=entries), file
+
+
+async def form(screen: Screen, pilot: Any) -> CriteriaScreen:
+    await pilot.press("c")
+    await screen.until(pilot, lambda: isinstance(screen.app.screen, CriteriaScreen))
+    found = screen.app.screen
+    assert isinstance(found, CriteriaScreen)
+    return found
+
+
+def go(form: CriteriaScreen, name: str, criterion: str) -> None:
+    """Puts the cursor on a field."""
+    number = next(n for n, row in enumerate(form.list.rows) if (row.field.name, row.criterion) == (name, criterion))
+    form.list.move_to(number)
+
+
+async def test_a_threshold_is_saved_as_one_line(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    workspace, file = with_config(make_workspace())
+    screen = open_screen(workspace)
+    async with screen.open() as pilot:
+        shown = await form(screen, pilot)
+        assert "test_config.json, in the root, above the evalset; holds for 3 evalsets" in screen.text
+        go(shown, "threshold", "response_match_score")
+        await pilot.press("+", "-", "-", "]", "s")
+        await screen.until(pilot, lambda: "saved: test_config.json" in screen.text)
+        assert file.read_text(encoding="utf-8") == TEXT.replace("0.8,", "0.76,")
+        assert screen.reads == 2
+        await pilot.press("escape", "u")
+        await screen.until(pilot, lambda: file.read_text(encoding="utf-8") == TEXT)
+
+
+async def test_typing_a_threshold_tells_what_flips(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    workspace, file = with_config(make_workspace())
+    screen = open_screen(workspace)
+    feed = Feed(screen.session.store, workspace)
+    async with screen.open() as pilot:
+        for ref, score in zip(feed.start(("refunds", "on_time"), ("refunds", "late_parcel")), (0.9, 0.5), strict=True):
+            feed.begin(ref)
+            feed.end(ref, "passed" if score > 0.8 else "failed", score)
+        feed.finish()
+        shown = await form(screen, pilot)
+        go(shown, "threshold", "response_match_score")
+        await pilot.press("0", ".", "4")
+        await screen.until(pilot, lambda: "1 to pass: late_parcel (0.50)" in screen.text)
+        assert "last run: 2 of 2 cases would pass (passed then: 1)" in screen.text
+        await pilot.press("enter", "u")
+        await screen.until(pilot, lambda: "none would flip" in screen.text)
+        assert shown.content == shown.draft.content
+        await pilot.press("9", ",", "enter")
+        await screen.until(pilot, lambda: "is no number" in screen.text)
+        await pilot.press("escape", "escape", "escape")
+        await screen.until(pilot, lambda: screen.app.screen is screen.main)
+    assert file.read_text(encoding="utf-8") == TEXT
+
+
+async def test_choices_judges_and_json(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    workspace, file = with_config(make_workspace())
+    screen = open_screen(workspace)
+    rubric = "rubric_based_final_response_quality_v1"
+    async with screen.open((120, 40)) as pilot:
+        shown = await form(screen, pilot)
+        go(shown, "match_type", "tool_trajectory_avg_score")
+        await pilot.press("space")
+        go(shown, "judge_model", rubric)
+        await pilot.press("enter", *"heuristic", "enter")
+        go(shown, "judge_model_config", rubric)
+        await pilot.press("enter", *'{"seed" 3}', "ctrl+o")
+        await screen.until(pilot, lambda: "line 1, column" in screen.text)
+        assert shown.field.text == '{"seed" 3}'
+        shown.field.load_text('{"seed": 3}')
+        await pilot.press("ctrl+o")
+        go(shown, "num_samples", rubric)
+        await pilot.press("3", "enter", "s")
+        await screen.until(pilot, lambda: "saved" in screen.text)
+    criteria = json.loads(file.read_text(encoding="utf-8"))["criteria"]
+    assert criteria["tool_trajectory_avg_score"] == {"threshold": 1.0, "matchType": "IN_ORDER"}
+    assert criteria[rubric]["judge_model_options"] == {
+        "judge_model": "heuristic",
+        "judge_model_config": {"seed": 3},
+        "num_samples": 3,
+    }
+
+
+async def test_rubrics_are_added_moved_and_taken_out(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    workspace, file = with_config(make_workspace())
+    screen = open_screen(workspace)
+    async with screen.open((80, 24)) as pilot:
+        shown = await form(screen, pilot)
+        go(shown, "rubrics", "rubric_based_final_response_quality_v1")
+        await pilot.press("j", "l", "J", "D")
+        assert "1 " in screen.text
+        go(shown, "rubrics", "rubric_based_final_response_quality_v1")
+        await pilot.press("enter", *"New.", "ctrl+o", "s")
+        await screen.until(pilot, lambda: "saved" in screen.text)
+    rubrics = json.loads(file.read_text(encoding="utf-8"))["criteria"]["rubric_based_final_response_quality_v1"][
+        "rubrics"
+    ]
+    assert [rubric["rubric_content"]["text_property"] for rubric in rubrics] == ["Polite.", "New."]
+
+
+async def test_what_would_stop_a_run_stays_in_the_form(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    workspace, file = with_config(make_workspace())
+    screen = open_screen(workspace)
+    rubric = "rubric_based_final_response_quality_v1"
+    async with screen.open((100, 40)) as pilot:
+        shown = await form(screen, pilot)
+        go(shown, "rubrics", rubric)
+        await pilot.press("j", "l", "j")
+        assert shown.list.row is not None
+        assert shown.list.row.value == "first"
+        await pilot.press("enter")
+        shown.field.load_text("second")
+        await pilot.press("enter", "s")
+        await screen.until(pilot, lambda: "stands here twice" in screen.text)
+        assert file.read_text(encoding="utf-8") == TEXT
+        assert shown.content["criteria"][rubric]["rubrics"][0]["rubric_id"] == "second"
+        await pilot.press("escape")
+        assert "not saved: s saves it, esc once more drops it" in screen.text
+        await pilot.press("escape")
+        assert screen.app.screen is screen.main
+
+
+@pytest.mark.parametrize(("pick", "expected"), [("both", (0.9, 0.75)), ("mine", (1.0, 0.75)), ("theirs", (0.9, 0.8))])
+async def test_a_file_that_somebody_else_changed(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, pick: str, expected: tuple[float, float]
+) -> None:
+    workspace, file = with_config(make_workspace())
+    screen = open_screen(workspace)
+    async with screen.open() as pilot:
+        shown = await form(screen, pilot)
+        go(shown, "threshold", "response_match_score")
+        await pilot.press("-")
+        file.write_text(TEXT.replace('"threshold": 1.0', '"threshold": 0.9'), encoding="utf-8")
+        await pilot.press("s")
+        await screen.until(pilot, lambda: "was changed meanwhile" in screen.text)
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: "nothing was written; it is still here" in screen.text)
+        await pilot.press("s")
+        await screen.until(pilot, lambda: "was changed meanwhile" in screen.text)
+        await pilot.press(*f"{pick}:", "enter")
+        await screen.until(pilot, lambda: "saved" in screen.text)
+    criteria = json.loads(file.read_text(encoding="utf-8"))["criteria"]
+    assert (criteria["tool_trajectory_avg_score"]["threshold"], criteria["response_match_score"]) == expected
+
+
+async def test_a_file_that_was_deleted_is_written_again(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    workspace, file = with_config(make_workspace())
+    screen = open_screen(workspace)
+    async with screen.open() as pilot:
+        shown = await form(screen, pilot)
+        go(shown, "threshold", "response_match_score")
+        await pilot.press("-")
+        file.unlink()
+        await pilot.press("s")
+        await screen.until(pilot, lambda: "was deleted meanwhile" in screen.text)
+        await pilot.press(*"mine", "enter")
+        await screen.until(pilot, lambda: "saved" in screen.text)
+    assert json.loads(file.read_text(encoding="utf-8"))["criteria"]["response_match_score"] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EACCES, "you may not write there"),
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EROFS, "the file system is read-only"),
+    ],
+)
+async def test_what_cannot_be_written_stays_in_the_form(
+    open_screen: OpenScreen,
+    make_workspace: MakeWorkspace,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    words: str,
+) -> None:
+    def fails(file: Path, content: bytes) -> None:
+        raise OSError(number, os.strerror(number), str(file))
+
+    workspace, file = with_config(make_workspace())
+    screen = open_screen(workspace)
+    async with screen.open() as pilot:
+        shown = await form(screen, pilot)
+        go(shown, "threshold", "response_match_score")
+        with monkeypatch.context() as patch:
+            patch.setattr("workbench.authoring.saving.replace_content", fails)
+            await pilot.press("-", "s")
+            await screen.until(pilot, lambda: words in screen.text)
+        assert shown.content["criteria"]["response_match_score"] == 0.75
+        assert file.read_text(encoding="utf-8") == TEXT
+        await pilot.press("s")
+        await screen.until(pilot, lambda: "saved" in screen.text)
+    assert file.read_text(encoding="utf-8") == TEXT.replace("0.8,", "0.75,")
+
+
+async def test_where_no_config_holds_a_new_one_is_offered(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace = make_workspace()
+    screen = open_screen(workspace)
+    async with screen.open() as pilot:
+        screen.main.tree_view.move("down")
+        screen.main.tree_view.move("down")
+        shown = await form(screen, pilot)
+        assert shown.draft.before is None
+        assert "No config holds for" in screen.text
+        await pilot.press("a", *"functional", "enter")
+        await screen.until(pilot, lambda: "new: final_response_match_v2" in screen.text)
+        await pilot.press("s")
+        await screen.until(pilot, lambda: "saved" in screen.text)
+    written = json.loads(shown.draft.file.read_text(encoding="utf-8"))
+    assert shown.draft.file.name == "test_config.json"
+    assert list(written["criteria"]) == ["final_response_match_v2", "tool_trajectory_avg_score"]
+
+
+async def test_above_evalsets_with_several_configs_one_is_picked(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace, _ = with_config(make_workspace())
+    bare = CriteriaChoice(default_config(), "defaults: no test_config.json or eval_config.json")
+    entries = (*workspace.evalsets[:2], dataclasses.replace(workspace.evalsets[2], criteria=bare))
+    screen = open_screen(dataclasses.replace(workspace, evalsets=entries))
+    async with screen.open() as pilot:
+        await pilot.press("g", "c")
+        await screen.until(pilot, lambda: "which criteria?" in screen.text)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, CriteriaScreen))
+
+
+async def test_a_broken_config_says_why_it_cannot_be_edited(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace, _ = with_config(make_workspace(), '{"criteria": {"safety_v1": 0.5,}}')
+    screen = open_screen(workspace)
+    async with screen.open() as pilot:
+        await pilot.press("c")
+        await screen.until(pilot, lambda: "nothing is changed in it" in " ".join(screen.text.split()))
+        assert screen.app.screen is screen.main
+
+
+@pytest.mark.parametrize("size", [(120, 40), (60, 20)])
+async def test_hostile_texts(open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]) -> None:
+    evil = "".join(text for text in HOSTILE if len(text) < 1000)
+    rubrics = [{"rubric_id": evil, "rubric_content": {"text_property": evil}, evil: evil}] * 2
+    name = "rubric_based_final_response_quality_v1"
+    content = {"criteria": {evil: 0.5, name: {"threshold": 1, "rubrics": rubrics, evil: [evil]}}, evil: evil}
+    workspace, _ = with_config(make_workspace(), json.dumps(content))
+    screen = open_screen(workspace)
+    async with screen.open(size) as pilot:
+        shown = await form(screen, pilot)
+        go(shown, "text", name)
+        await pilot.press("l")
+        for _ in range(len(shown.list.rows)):
+            await pilot.press("k")
+            assert not leaks(screen.text)
+        go(shown, "text", name)
+        await pilot.press("enter")
+        assert not leaks(screen.text)
