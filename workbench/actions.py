@@ -127,6 +127,7 @@ ACTIONS: tuple[Action, ...] = (
         footer=4,
     ),
     Action("sort", ("s",), "sort", "By file, status, score, time, and again by file.", FIND),
+    Action("found", (), "what check found", "What would cost a run to find out; enter goes to its place.", FIND),
     Action("edit", ("e",), "edit", "Edits the case, or the evalset's id, name and description.", EDIT),
     Action("edit_outside", ("E",), "edit in $EDITOR", "Opens the case's JSON in your own editor.", EDIT),
     Action("new_case", ("+",), "new case", "Makes a case in the evalset under the cursor.", EDIT),

@@ -44,7 +44,12 @@ def open_screen(
     if not path.exists():
         return _refuse(f"{path} does not exist")
     app = WorkbenchApp(
-        Session(path, state_dir=state_dir, prices=settings.prices), settings, themes, chosen, faults=faults, watch=watch
+        Session(path, state_dir=state_dir, prices=settings.prices, checks=True),
+        settings,
+        themes,
+        chosen,
+        faults=faults,
+        watch=watch,
     )
     with terminal.restored():
         try:

@@ -10,6 +10,7 @@ from workbench.prices import Prices
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line
 from workbench.ui.changed import ChangedVerdicts
+from workbench.ui.checking import Findings
 from workbench.ui.draft import Draft
 from workbench.ui.judge_count import JudgeCount, waiting_words
 from workbench.ui.tree.outline import Row
@@ -27,7 +28,7 @@ Signature = tuple[tuple[str, int, int], ...]
 
 class Session:
     """Everything but widgets. `state_dir` None: `.workbench` in the root. `clock` is monotonic, in seconds; `prices`
-    are those of the user's settings."""
+    are those of the user's settings. `checks`: what is read is checked, beside everything else."""
 
     def __init__(
         self,
@@ -36,6 +37,7 @@ class Session:
         state_dir: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
         prices: Prices | None = None,
+        checks: bool = False,
     ) -> None:
         self.path = path
         self.store = Store()
@@ -61,6 +63,9 @@ class Session:
         self._clock = clock
         self._began = 0.0
         self._signature: Signature = ()
+        self.checks = checks
+        self.findings = Findings()
+        """What `check` found in the workspace; nothing as long as it has not looked."""
         self._saver: Saver | None = None
         self.store.subscribe(self.verdicts.apply)
         self.store.subscribe(self.judges.apply)
@@ -81,6 +86,7 @@ class Session:
     def take(self, workspace: "Workspace") -> None:
         """Works on this reading from now on."""
         self.workspace = workspace
+        self.findings = Findings()
         self.trouble = ""
         self._signature = _signature(workspace)
 

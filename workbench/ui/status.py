@@ -38,6 +38,12 @@ FACES: dict[Status, Face] = {
 COUNTED: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated")
 """The verdicts of a case in the order in which counts are written."""
 
+CHECKED: Mapping[Literal["error", "warning"], Face] = {
+    "error": Face("▲", "error", "status-error", 0),
+    "warning": Face("△", "warning", "status-not-evaluated", 1),
+}
+"""What `check` found before any run, the worst first."""
+
 LABELS: Mapping[str, Face] = {
     "contradictory": Face("✗", "contradictory", "status-failed", 0),
     "disputed": Face("±", "disputed", "status-error", 1),

@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from workbench.agents.workspace import EvalsetEntry
 from workbench.model.evalset import EvalCase
+from workbench.model.faults import Fault
 from workbench.store import CaseRecord
 from workbench.ui.cells import cell_len
 from workbench.ui.changed import Change
@@ -68,10 +69,11 @@ class CaseDetail(Widget):
         entry: EvalsetEntry | None,
         case: EvalCase | None,
         change: Change | None = None,
+        found: tuple[Fault, ...] = (),
     ) -> None:
         """Shows another subject from its first problem on; the same case again (run anew, say) is only brought up to
         date."""
-        if self._reading.take(Subject(record, entry, case, change)):
+        if self._reading.take(Subject(record, entry, case, change, found)):
             self._touched = False
             self._open()
         else:

@@ -6,7 +6,7 @@ from typing import Any
 from workbench.store import CaseRecord
 from workbench.ui.render.document import Document, Subject
 from workbench.ui.render.error import error_lines
-from workbench.ui.render.file_view import case_faults, file_document
+from workbench.ui.render.file_view import case_faults, fault_lines, file_document
 from workbench.ui.render.lines import Line
 from workbench.ui.render.reference import case_setting, criteria_part
 from workbench.ui.render.rows import View, remark
@@ -19,7 +19,7 @@ def build(subject: Subject, view: View) -> Document:
     """The whole pane."""
     record = subject.record
     if record is None and subject.case is None:
-        return file_document(subject.entry, view)
+        return file_document(subject.entry, view, subject.found)
     document = Document()
     if record is not None:
         document.add(_over_the_case(record, view))
@@ -28,6 +28,8 @@ def build(subject: Subject, view: View) -> Document:
         document.add(case_faults(subject, view))
         if subject.entry is not None:
             document.add(criteria_part(subject.entry, view))
+    elif subject.found and subject.entry is not None:
+        document.add(fault_lines(subject.found, subject.entry, view))
     if subject.case is not None:
         document.add(case_setting(subject.case, view, ran=ran))
     above = bool(document.lines)

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry
 from workbench.model.evalset import EvalCase
+from workbench.model.faults import Fault
 from workbench.store import CaseRecord
 from workbench.ui.changed import Change
 from workbench.ui.render.lines import Line
@@ -22,6 +23,8 @@ class Subject:
     case: EvalCase | None = None
     change: Change | None = None
     """What it was before its newest verdict, where that was another one."""
+    found: tuple[Fault, ...] = ()
+    """What `check` found wrong with the case or the file."""
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -43,7 +46,7 @@ class Subject:
         """Another value whenever there may be something else to show, as long as the subject before is kept."""
         record = self.record
         if record is None:
-            return id(self.entry), id(self.case)
+            return id(self.entry), id(self.case), self.found
         acted = sum(len(turn.acted) + (turn.actual is not None) for turn in record.turns)
         printed = tuple((len(text), text[-20:]) for text in record.output.values())
         # The results themselves: they never change, and what is scored again may differ in its reasons only.
@@ -59,6 +62,7 @@ class Subject:
             scored,
             printed,
             record.error is None,
+            self.found,
             None if self.change is None else id(self.change.before),
         )
 

@@ -11,13 +11,13 @@ from workbench.ui.render.reference import criteria_part
 from workbench.ui.render.rows import View, part
 
 
-def file_document(entry: EvalsetEntry | None, view: View) -> Document:
-    """An evalset as a whole, its faults first."""
+def file_document(entry: EvalsetEntry | None, view: View, found: Iterable[Fault] = ()) -> Document:
+    """An evalset as a whole, its faults first, with what `check` found besides."""
     document = Document()
     if entry is None:
         return document
     evalset = entry.document
-    faults = [*evalset.faults, *entry.criteria.config.faults]
+    faults = list(dict.fromkeys([*evalset.faults, *entry.criteria.config.faults, *found]))
     document.add(fault_lines(faults, entry, view))
     document.gap()
     document.add(part("evalset", [safe(evalset.name or evalset.eval_set_id, "strong")], view))
@@ -37,13 +37,13 @@ def file_document(entry: EvalsetEntry | None, view: View) -> Document:
 
 
 def case_faults(subject: Subject, view: View) -> Iterator[Line]:
-    """The faults of the file that concern one case."""
+    """The faults of the file that concern one case, and what `check` found besides."""
     entry, case = subject.entry, subject.case
     if entry is None or case is None:
         return
     places = [f"eval_cases[{item.index}]" for item in entry.document.cases if item.eval_id == case.eval_id]
     mine = [fault for fault in entry.document.faults if fault.json_path.startswith(tuple(places or ["?"]))]
-    yield from fault_lines(mine, entry, view)
+    yield from fault_lines(dict.fromkeys([*mine, *subject.found]), entry, view)
 
 
 def fault_lines(faults: Iterable[Fault], entry: EvalsetEntry, view: View) -> Iterator[Line]:

@@ -11,6 +11,7 @@ from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Build, RunThread
 from workbench.ui.screens.accept_actions import AcceptActions
 from workbench.ui.screens.chat_actions import ChatActions
+from workbench.ui.screens.check_actions import CheckActions
 from workbench.ui.screens.criteria_actions import CriteriaActions
 from workbench.ui.screens.general_actions import GeneralActions
 from workbench.ui.screens.run_actions import Targets
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from workbench.ui.watching import Watching
 
 
-class MainScreen(TreeActions, ChatActions, CriteriaActions, AcceptActions, WatchActions, GeneralActions):
+class MainScreen(TreeActions, ChatActions, CriteriaActions, AcceptActions, CheckActions, WatchActions, GeneralActions):
     """`build` makes a run of cases, `rescoring` one that only scores them again (asking judges anew if told so), `runs`
     the thread it is executed in (given what wakes the screen), `engine` what the watch and conversations need of it."""
 

@@ -96,7 +96,8 @@ class Shell(Screen[None]):
             self._shown_record = self.session.record(row)
             case = self.session.case(row.evalset, row.case) if row.case >= 0 else None
             change = self.change_of(self._shown_record)
-            self.right.show_case(self._shown_record, self.session.entry(row.evalset), case, change)
+            found = self.session.findings.of(row.evalset, row.case)
+            self.right.show_case(self._shown_record, self.session.entry(row.evalset), case, change, found)
 
     def change_of(self, record: "CaseRecord | None") -> "Change | None":
         """What the case was before its newest verdict; None if that was no other."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.render.judged import case_is_split, is_heuristic
-from workbench.ui.status import COUNTED, FACES, HEURISTIC, SPLIT, Status
+from workbench.ui.status import CHECKED, COUNTED, FACES, HEURISTIC, SPLIT, Status
 from workbench.ui.tree.outline import Outline, Row
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts, View
 
@@ -19,6 +19,7 @@ Piece = tuple[str, str]
 Pieces = list[Piece]
 _NO_JOINERS = {0x200D: None, 0xFE0E: None, 0xFE0F: None}
 _SECONDS_SHOWN_FROM = 3
+_WORDS_FROM = 34
 
 
 def label(text: str) -> str:
@@ -57,7 +58,7 @@ class Labels:
             case "agent":
                 return self._agent(outline, row)
             case "evalset":
-                return self._evalset(outline, row)
+                return self._evalset(outline, row, width)
             case "case":
                 return self._case(outline, row, width)
         return self._repeat(row)
@@ -69,9 +70,10 @@ class Labels:
             return left, [("no evalsets", "muted")]
         return left, self._counts(self._verdicts.total(evalsets), outline.count(row))
 
-    def _evalset(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
+    def _evalset(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
         entry = self._entries[row.evalset]
         left = [("  " + _arrow(outline, row), "muted"), (label(entry.document.eval_set_id or entry.file.name), "")]
+        left += self._found((row.evalset, WHOLE_FILE), width)
         counts = self._verdicts.counts[row.evalset]
         if not entry.document.cases and entry.document.broken:
             return left, [(FACES["error"].glyph + " broken file", "error")]
@@ -95,6 +97,7 @@ class Labels:
             )
         if pair in self._verdicts.stale:
             left.append((" ~stale" if width >= 34 else " ~", "not-evaluated"))
+        left += self._found(pair, width)
         if view is None:
             return left, []
         if len(view.refs) > 1:
@@ -102,6 +105,14 @@ class Labels:
             left[1] = ("", "")
             return left, [(f"{view.passed}/{len(view.refs)} ", "muted"), (FACES[state].word, style)]
         return left, self._outcome(view, self._verdicts.store.records[view.worst], width)
+
+    def _found(self, pair: tuple[int, int], width: int) -> Pieces:
+        """The sign that `check` found something wrong, and where there is room, how bad."""
+        worst = self._verdicts.found.get(pair)
+        if worst is None:
+            return []
+        face = CHECKED[worst]
+        return [(f" {face.glyph}{face.word if width >= _WORDS_FROM else ''}", face.variable.removeprefix("status-"))]
 
     def _repeat(self, row: Row) -> tuple[Pieces, Pieces]:
         record = self._verdicts.record(row.evalset, row.case, row.repeat)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from workbench.events import CaseFinished, CaseRef, CaseStarted, Event, MetricScored, RunFinished, RunStarted
 from workbench.store import CaseRecord, Store
@@ -41,6 +41,8 @@ class Verdicts:
         """Cases whose newest verdict was made with other files."""
         self.turned: dict[tuple[int, int], bool] = {}
         """Cases whose verdict is another one than before → whether it is worse."""
+        self.found: dict[tuple[int, int], Literal["error", "warning"]] = {}
+        """Cases, and with WHOLE_FILE evalsets, that `check` found something wrong with."""
         self._entries: Sequence[EvalsetEntry] = ()
         self._files: dict[str, int] = {}
         self._numbers: dict[int, dict[str, int]] = {}
@@ -51,6 +53,7 @@ class Verdicts:
         self._entries = entries
         self._files = {entry.relative: number for number, entry in enumerate(entries)}
         self._numbers.clear()
+        self.found = {}
         self.views.clear()
         self.counts = [Counter() for _ in entries]
         for file, eval_id in self._newest:
@@ -83,6 +86,11 @@ class Verdicts:
         differ = {pair for pair in self.turned.keys() | turned.keys() if self.turned.get(pair) != turned.get(pair)}
         self.changed |= (self.stale ^ stale) | differ
         self.stale, self.turned = stale, turned
+
+    def take_found(self, found: dict[tuple[int, int], Literal["error", "warning"]]) -> None:
+        """Takes in what `check` found."""
+        self.changed |= {pair for pair in self.found.keys() | found.keys() if self.found.get(pair) != found.get(pair)}
+        self.found = found
 
     def look_again(self, ref: CaseRef) -> None:
         """The store has another record of this execution."""

@@ -20,6 +20,7 @@ from workbench.ui.widgets.plain_input import PlainInput
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.model.evalset import EvalCase
+    from workbench.model.faults import Fault
     from workbench.store import CaseRecord
     from workbench.ui.changed import Change
     from workbench.ui.detail.pane import CaseDetail
@@ -137,10 +138,11 @@ class Right(Vertical):
         entry: "EvalsetEntry",
         case: "EvalCase | None",
         change: "Change | None" = None,
+        found: "tuple[Fault, ...]" = (),
     ) -> None:
-        """Shows a case, or with `case` None its file."""
+        """Shows a case, or with `case` None its file; `found` is what `check` found wrong with it."""
         self._show_detail(True)
-        self.detail.show(record, entry, case, change)
+        self.detail.show(record, entry, case, change, found)
 
     def show_page(self, title: str, lines: Sequence[Line]) -> None:
         """Shows a page."""
