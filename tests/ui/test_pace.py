@@ -5,12 +5,20 @@ import pytest
 from workbench.ui.pace import BYTES_A_SECOND, FASTEST, OVER_SSH, SAVED_UP, Pace, over_ssh
 
 
-def test_what_comes_after_a_rest_is_painted_at_once_and_the_rest_every_tenth() -> None:
+def test_the_first_is_painted_at_once_and_the_next_after_a_tenth() -> None:
+    pace = Pace()
+    assert pace.wait(100.0) == 0
+    pace.painted(100.0, 1)
+    assert pace.wait(100.0) == pytest.approx(FASTEST)
+    assert pace.wait(100.0 + FASTEST) == 0
+
+
+def test_verdicts_after_a_rest_are_painted_at_once_and_those_after_them_every_tenth() -> None:
     pace = Pace()
     painted = []
     now = 100.0
     while now < 102.0:
-        if pace.wait(now) == 0:
+        if pace.wait(now, decided=True) == 0:
             painted.append(now)
             pace.painted(now, 1)
         now += 0.01
@@ -22,15 +30,10 @@ def test_what_comes_after_a_rest_is_painted_at_once_and_the_rest_every_tenth() -
 
 def test_many_lines_cost_a_longer_rest() -> None:
     pace = Pace()
-    pace.painted(100.0, 80)
-    assert pace.wait(100.0) > 80 * 150 / BYTES_A_SECOND - SAVED_UP
-
-
-def test_nothing_is_saved_up_beyond_the_credit() -> None:
-    pace = Pace()
-    pace.painted(100.0, 80)
-    pace.painted(100.0, 80)
-    assert pace.wait(100.0) > 2 * 80 * 150 / BYTES_A_SECOND - SAVED_UP
+    pace.painted(0.0, 80)
+    assert pace.wait(0.0) > 80 * 150 / BYTES_A_SECOND
+    pace.painted(0.0, 80)
+    assert pace.wait(0.0, decided=True) > 2 * 80 * 150 / BYTES_A_SECOND - SAVED_UP
 
 
 def test_over_ssh_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,6 +41,5 @@ def test_over_ssh_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSH_TTY", "/dev/pts/1")
     assert over_ssh()
     pace = Pace()
-    for _ in range(3):
-        pace.painted(100.0, 0)
-    assert pace.wait(100.0) == pytest.approx(3 * OVER_SSH - SAVED_UP)
+    pace.painted(0.0, 0)
+    assert pace.wait(0.0) == pytest.approx(OVER_SSH)

@@ -6,7 +6,7 @@ FASTEST = 0.1
 OVER_SSH = 0.25
 BYTES_A_SECOND = 8_000
 SAVED_UP = 0.5
-"""Seconds that a quiet screen has to its credit: the first things that happen are shown at once."""
+"""Seconds that a quiet screen has to its credit, so that the first verdicts are shown at once."""
 _BYTES_A_LINE = 180
 """Measured: a row of the tree with its colours."""
 
@@ -21,12 +21,15 @@ class Pace:
 
     def __init__(self, shortest: float | None = None) -> None:
         self._shortest = shortest if shortest is not None else OVER_SSH if over_ssh() else FASTEST
-        self._next = -SAVED_UP
+        self._next = self._credited = 0.0
 
-    def wait(self, now: float) -> float:
-        """How long to wait before painting; 0 if now is the time."""
-        return max(0.0, self._next - now)
+    def wait(self, now: float, *, decided: bool = False) -> float:
+        """How long to wait before painting; 0 if now is the time. `decided`: a case has its verdict, which is worth
+        what was saved up."""
+        return max(0.0, (self._credited if decided else self._next) - now)
 
     def painted(self, now: float, lines: int) -> None:
         """So many lines were painted: the more, the longer the rest that keeps the line below its budget."""
-        self._next = max(self._next, now - SAVED_UP) + max(self._shortest, lines * _BYTES_A_LINE / BYTES_A_SECOND)
+        rest = max(self._shortest, lines * _BYTES_A_LINE / BYTES_A_SECOND)
+        self._next = max(self._next, now) + rest
+        self._credited = max(self._credited, now - SAVED_UP) + rest

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from workbench.events import CaseRef, Event
+from workbench.events import CaseFinished, CaseRef, Event
 
 
 class Runnable(Protocol):
@@ -47,13 +47,15 @@ News: TypeAlias = Event | Refused | Ended
 
 class RunThread:
     """One run at a time. News come through `take`; `wake` is called from the other thread when there are some after
-    there were none."""
+    there were none, and once more for the first verdict among them."""
 
     def __init__(self, wake: Callable[[], None], at_end: Callable[[], Awaitable[None]] | None = None) -> None:
         """`at_end` is awaited in the thread when it closes."""
         self._wake = wake
         self._at_end = at_end
         self._news: deque[News] = deque()
+        self.decided = False
+        """Whether a case's verdict is among the news that were not taken yet."""
         self._asleep = threading.Event()
         self._asleep.set()
         self._thread: threading.Thread | None = None
@@ -107,6 +109,7 @@ class RunThread:
     def take(self) -> list[News]:
         """All news since the last call, oldest first."""
         self._asleep.set()
+        self.decided = False
         news: list[News] = []
         while self._news:
             news.append(self._news.popleft())
@@ -169,7 +172,9 @@ class RunThread:
 
     def _publish(self, news: News) -> None:
         self._news.append(news)
-        if self._asleep.is_set():
+        verdict = isinstance(news, CaseFinished) and not self.decided
+        self.decided = self.decided or verdict
+        if verdict or self._asleep.is_set():
             self._asleep.clear()
             self._wake()
 

@@ -144,7 +144,11 @@ class RunActions(FolderActions):
     # What happens
 
     def on_run_actions_news_came(self) -> None:
-        wait = self.pace.wait(time.monotonic())
+        decided = self.runs.decided
+        wait = self.pace.wait(time.monotonic(), decided=decided)
+        if self._due is not None and decided:
+            self._due.stop()
+            self._due = None
         if self._due is None:
             if wait > 0:
                 self._due = self.set_timer(wait, self.flush)
