@@ -4,6 +4,7 @@ from typing import Any
 
 from workbench.authoring.capture import Captured
 from workbench.model.evalset import EvalCase
+from workbench.model.invocation import content_text
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.chat.talk import Talk
@@ -12,9 +13,9 @@ from workbench.ui.chat.talk import Talk
 def captured_from_talk(talk: Talk, app_name: str, user_id: str) -> Captured:
     """The answered turns of a conversation; those without an answer are in the notes."""
     notes = [
-        f"turn {number} has no answer and is left out ({one_line(item.error.message, limit=80)}): what it changed in "
-        "the session is not in the case"
-        for number, item in enumerate(talk.turns, 1)
+        f"“{one_line(content_text(item.turn.user), limit=40)}” has no answer and is left out: "
+        f"{one_line(item.error.message, limit=200)}. What it changed in the session is not in the case."
+        for item in talk.turns
         if item.error is not None
     ]
     turns = tuple(turn.actual for turn in talk.finished if turn.actual is not None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from workbench.model.invocation import content_text
 from workbench.text import plain
 from workbench.ui.chat.talk import Talk
 from workbench.ui.render.document import Document
@@ -78,13 +79,22 @@ PAGES: tuple[tuple[str, Callable[[Talk, View], Document]], ...] = (
 
 
 def _ending(talk: Talk, view: View) -> list[Line]:
+    waits = [
+        line
+        for content in talk.waiting
+        for line in hang(
+            [Segment(" waits", "label")], wrap([safe(content_text(content), "muted")], view.width - 11), 10
+        )
+    ]
     if talk.doing == "starting":
-        return list(remark("The agent is being started …", view))
+        return [*remark("The agent is being started …", view), *waits]
     if talk.over:
         words = "The conversation is over: r begins a new one." if talk.turns else "r tries again."
-        told = [] if talk.error is None else list(error_lines(talk.error, view, traceback=True))
+        told_already = bool(talk.turns) and talk.turns[-1].error is talk.error
+        error = None if told_already else talk.error
+        told = [] if error is None else list(error_lines(error, view, traceback=view.full or not error.hint))
         return [*told, *remark(words, view)]
-    if not talk.turns and not talk.unsent:
+    if not talk.turns and not talk.waiting:
         words = "Nothing has been said yet: type a message below. The session's state can be given before: esc, then e."
         return list(remark(words, view))
-    return []
+    return waits

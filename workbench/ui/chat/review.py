@@ -24,7 +24,7 @@ from workbench.ui.editing.row_list import in_short
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.render.document import Document
 from workbench.ui.render.json_text import pretty_lines
-from workbench.ui.render.lines import hang
+from workbench.ui.render.lines import Segment, hang, wrap
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.pick_list import Item
@@ -336,7 +336,8 @@ class ReviewScreen(ModalScreen[bool]):
             shown = [turn[name] for turn in case["conversation"]]
         width = self._preview.shares.width
         if width > 2:
-            self._preview.show(Document(list(hang([], pretty_lines(shown, width - 2), 1))), 0)
+            lines = wrap([Segment(row.text)], width - 2) if row.kind == "note" else pretty_lines(shown, width - 2)
+            self._preview.show(Document(list(hang([], lines, 1))), 0)
         self._say(self._words(row))
 
     def _words(self, row: _Row) -> str:
@@ -360,7 +361,7 @@ class ReviewScreen(ModalScreen[bool]):
                 gap = self._choice.turns and max(self._choice.turns) >= len(self._choice.turns)
                 return "later turns may rest on one that is left out" if gap else "space leaves the turn out"
             case _:
-                return row.text
+                return "what of it is not in the case"
 
     def _say(self, text: str, *, warning: bool = False) -> None:
         self._help.set_class(warning, "-warning")

@@ -146,9 +146,10 @@ class ChatScreen(ModalScreen[Talk | None]):
             return
         assert self._link is not None
         self._field.value = ""
-        self.talk.unsent += 1
+        content = {"role": "user", "parts": [{"text": text}]}
+        self.talk.waiting.append(content)
         self._page = 0
-        self._link.say({"role": "user", "parts": [{"text": text}]})
+        self._link.say(content)
         self._show(to_end=True)
 
     def action_chat_write(self) -> None:
@@ -199,7 +200,7 @@ class ChatScreen(ModalScreen[Talk | None]):
         self._say("a new conversation")
 
     def action_chat_initial(self) -> None:
-        if self.talk.turns or self.talk.unsent:
+        if self.talk.turns or self.talk.waiting:
             self._say("it has begun already: r begins anew, and then there is a choice")
             return
         title = f"the state that the session with {one_line(self._agent, limit=40)} begins with"

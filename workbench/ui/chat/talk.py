@@ -35,7 +35,7 @@ class Talk:
     state: StateTold | None = None
     output: dict[str, str] = field(default_factory=dict)
     notices: list[Noticed] = field(default_factory=list)
-    unsent: int = 0
+    waiting: list[dict[str, Any]] = field(default_factory=list)
     """Messages that the agent has not begun to answer."""
     over: bool = False
     error: CaseError | None = None
@@ -47,7 +47,7 @@ class Talk:
             case ChatOpened():
                 self.framework = f"google-adk {event.adk}" if event.adk else event.framework
             case TurnStarted():
-                self.unsent = max(self.unsent - 1, 0)
+                del self.waiting[:1]
                 self.turns.append(TalkTurn(Turn(event.user)))
             case AgentActed() if self.turns:
                 self.turns[-1].turn.acted.append(event.acted)
@@ -71,7 +71,7 @@ class Talk:
             return "over"
         if not self.framework:
             return "starting"
-        return "answering" if self.unsent or (self.turns and self.turns[-1].going) else "waiting"
+        return "answering" if self.waiting or (self.turns and self.turns[-1].going) else "waiting"
 
     @property
     def finished(self) -> list[Turn]:
@@ -79,6 +79,7 @@ class Talk:
         return [item.turn for item in self.turns if item.turn.actual is not None]
 
     def _end(self, error: CaseError | None) -> None:
-        self.over, self.error, self.unsent = True, error, 0
+        self.over, self.error = True, error
+        self.waiting.clear()
         if self.turns and self.turns[-1].going:
             self.turns[-1].error = error or CaseError("cancelled", "the conversation ended in this turn")
