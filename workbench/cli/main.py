@@ -14,6 +14,7 @@ from typing import NoReturn
 import click
 
 from workbench.cli.check_command import check_command
+from workbench.cli.compare_command import compare_command
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, USAGE
 from workbench.cli.history_command import history_command
 from workbench.cli.migrate_command import migrate_command
@@ -32,6 +33,7 @@ COMMANDS = {
     "check": check_command,
     "migrate": migrate_command,
     "history": history_command,
+    "compare": compare_command,
 }
 
 

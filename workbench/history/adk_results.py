@@ -15,6 +15,8 @@ from workbench.history.summary_files import IndexEntry, index_entry
 
 ENDING = ".evalset_result.json"
 HISTORY = Path(".adk", "eval_history")
+_MARK = "adk:"
+"""Before digests that can be compared with those of other results of ADK only."""
 _STATUS = {1: "passed", 2: "failed", 3: "not_evaluated", 4: "informational"}
 
 
@@ -92,9 +94,9 @@ def _row(ref: tuple[Any, ...], result: dict[str, Any]) -> dict[str, Any]:
         "calls": 0,
         "tokens": 0,
         "metrics": {str(item.get("metric_name")): _metric(item) for item in metrics},
-        "criteria": digest([[item.get("metric_name"), item.get("criterion")] for item in metrics]),
+        "criteria": _MARK + digest([[item.get("metric_name"), item.get("criterion")] for item in metrics]),
         "settings": "",
-        "expected": digest([turn.get("expected_invocation") for turn in turns]),
+        "expected": _MARK + digest([turn.get("expected_invocation") for turn in turns]),
         "said": digest([texts(turn.get("final_response")) for turn in actual]),
         "called": digest([call for call, result in steps if result is None]),
         "returned": digest([result for _, result in steps if result is not None]),

@@ -39,7 +39,7 @@ def read_report(path: Path) -> StoredRun:
         UsageFaultError: it is no report, or one that says that nothing ran.
         OSError: it cannot be read.
     """
-    data = _load(path)
+    data = read_report_data(path)
     trouble: list[str] = []
     cases: dict[CaseRef, list[Event]] = {}
     planned: list[PlannedCase] = []
@@ -65,7 +65,8 @@ def read_report(path: Path) -> StoredRun:
     return run
 
 
-def _load(path: Path) -> dict[str, Any]:
+def read_report_data(path: Path) -> dict[str, Any]:
+    """The JSON of a report; its `cases` are a list of anything. Raises as `read_report`."""
     try:
         data = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:

@@ -22,8 +22,11 @@ def write_summary(folder: Path, summary: Summary, journal_bytes: int) -> None:
     """Keeps the summary of the run in `folder` with the size of the journal that it was made of, and puts the run into
     the index. What cannot be written is made again when it is asked for."""
     data = json.dumps({"journal_bytes": journal_bytes, "summary": summary.as_json()})
+    draft = folder / f".{FILE_NAME}.{os.getpid()}.tmp"
     with contextlib.suppress(OSError, ValueError):
-        replace_content(folder / FILE_NAME, checked_line(data), mode=0o600)
+        # Without waiting for the disk: its checksum tells whether it arrived there.
+        draft.write_bytes(checked_line(data))
+        draft.replace(folder / FILE_NAME)
         add_to_index(folder.parent, index_entry(folder.name, summary))
 
 

@@ -1,0 +1,152 @@
+"""The history: 10 000 runs of 100 cases open in at most 0.2 s more than an empty list, two runs of 10 000 cases are
+compared in at most 1 s, and the journal costs at most 2 % of a run without latency."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from workbench.engine.children import Children
+from workbench.engine.options import RunOptions
+from workbench.engine.plan import make_plan
+from workbench.engine.run import Run
+from workbench.engine.selection import open_selection, parse_words
+from workbench.events import Event, RunFinished
+from workbench.history.journal import FILE_NAME, Journal
+from workbench.history.summary import Summary
+from workbench.history.summary_files import index_entry, write_summary
+
+RUNS, CASES, LARGE = 10_000, 100, 10_000
+MORE, COMPARED, JOURNAL = 0.2, 1.0, 0.02
+
+
+def main() -> int:
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        missed += _figure("list of 10 000 runs, more than empty", _list_seconds(root / "a"), MORE, "s")
+        missed += _figure("compare two runs of 10 000 cases", _compare_seconds(root / "b"), COMPARED, "s")
+        missed += _figure("journal, share of a run of 100 cases", _journal_share(root / "c"), JOURNAL, "")
+    return 1 if missed else 0
+
+
+def _figure(name: str, value: float, limit: float, unit: str) -> bool:
+    missed = value > limit
+    print(f"{name:45} {value:8.4f} {unit} (≤ {limit} {unit}){'  MISSED' if missed else ''}", flush=True)
+    return missed
+
+
+def _project(root: Path) -> Path:
+    (root / ".git").mkdir(parents=True)
+    (root / ".workbench/runs").mkdir(parents=True)
+    return root
+
+
+def _list_seconds(folder: Path) -> float:
+    empty, full = _project(folder / "empty"), _project(folder / "full")
+    runs = full / ".workbench/runs"
+    for number in range(RUNS):
+        run = runs / f"2026-01-01T00-00-00-{number:05d}"
+        run.mkdir()
+        (run / FILE_NAME).write_bytes(b"")
+        if number == 0:
+            write_summary(run, _summary(CASES, "x"), 0)
+    entry = index_entry("", _summary(CASES, "x"))
+    from workbench.history.checked import checked_line
+
+    with (runs / "index.jsonl").open("wb") as index:
+        for number in range(RUNS):
+            index.write(checked_line(json.dumps({**entry, "run_id": f"2026-01-01T00-00-00-{number:05d}"})))
+    return _best(lambda: _program(full, "history", "--limit", "50")) - _best(
+        lambda: _program(empty, "history", "--limit", "50")
+    )
+
+
+def _compare_seconds(folder: Path) -> float:
+    runs = _project(folder) / ".workbench/runs"
+    for name, said in (("2026-01-01T00-00-00-aaaa", "one"), ("2026-01-02T00-00-00-bbbb", "two")):
+        (runs / name).mkdir()
+        (runs / name / FILE_NAME).write_bytes(b"")
+        write_summary(runs / name, _summary(LARGE, said), 0)
+    return _best(lambda: _program(folder, "compare", "2026-01-01", "2026-01-02"))
+
+
+def _summary(cases: int, said: str) -> Summary:
+    summary = Summary("run", "/root", "2026-01-01T00:00:00Z", seconds=1.0, sources={"desk": {"agent.py": said * 8}})
+    for number in range(cases):
+        ref = ("desk", "desk/refunds.evalset.json", "refunds", f"case_{number}", 1)
+        failed = said == "two" and number % 10 == 0
+        score = 0.5 if failed else 1.0
+        metric: list[Any] = [score, 0.8, "failed" if failed else "passed", "6 of 7 words", None]
+        summary.rows[ref] = {
+            "ref": list(ref),
+            "status": "failed" if failed else "passed",
+            "error": None,
+            "seconds": 0.1,
+            "calls": 2,
+            "tokens": 100,
+            "metrics": {"tool_trajectory_avg_score": metric, "response_match_score": metric},
+            **dict.fromkeys(("criteria", "settings", "expected", "called", "returned"), "0123456789abcdef"),
+            "said": f"{said}{failed}",
+        }
+    return summary
+
+
+def _journal_share(root: Path) -> float:
+    """What writing, hashing and summing up costs: a run with a journal against the same one without, in turn."""
+    _project(root)
+    (root / "echo").mkdir()
+    (root / "echo/agent.py").write_text("def root_agent(message, session):\n    return message\n", encoding="utf-8")
+    turn = {"user_content": {"parts": [{"text": "hi"}]}, "final_response": {"parts": [{"text": "hi"}]}}
+    cases = [{"eval_id": f"c{number}", "conversation": [turn]} for number in range(CASES)]
+    evalset = json.dumps({"eval_set_id": "s", "eval_cases": cases})
+    (root / "echo/s.evalset.json").write_text(evalset, encoding="utf-8")
+    return asyncio.run(_shares(root))
+
+
+async def _shares(root: Path) -> float:
+    plain, kept = [], []
+    async with Children() as children:
+        await _run(root, children, journal=True)
+        for _ in range(9):
+            plain.append(await _run(root, children, journal=False))
+            kept.append(await _run(root, children, journal=True))
+    return min(kept) / min(plain) - 1
+
+
+async def _run(root: Path, children: Children, *, journal: bool) -> float:
+    options = RunOptions()
+    selection = parse_words((str(root),), folder=root, agent=None, case_ids=())
+    plan = make_plan(open_selection(selection, folder=root), selection, options)
+    writer = Journal.open(root / ".workbench", plan.run_id) if journal else None
+    ended: list[Event] = []
+    began = time.perf_counter()
+    await Run(plan, options, ended.append, children, writer).execute()
+    assert isinstance(ended[-1], RunFinished)
+    return time.perf_counter() - began
+
+
+def _program(folder: Path, *words: str) -> None:
+    path = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "workbench", *words]
+    done = subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": path}, capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+
+
+def _best(work: Callable[[], None], rounds: int = 5) -> float:
+    times = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

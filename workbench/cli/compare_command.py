@@ -1,0 +1,205 @@
+"""The command `compare`: what changed from one run to another, regressions first, and why."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from workbench.cli.refusal import Refused
+from workbench.cli.run_command import check_state_dir
+from workbench.cli.streams import has_failed, write_line
+from workbench.text import one_line, plain
+
+if TYPE_CHECKING:
+    from workbench.history.causes import ChangedFile
+    from workbench.history.compare import ChangedCase, Comparison
+    from workbench.history.summary import Row, Summary
+
+SCHEMA = "agent-workbench/compare/1"
+_SCORES_SHOWN = 50
+_LINE = 300
+_FILE = click.Path(path_type=Path)
+_SAME, _REGRESSIONS, _USAGE = 0, 1, 2
+_WORDS = {"regression": "REGRESSION", "fix": "FIX", "other": "CHANGED", "score": "SCORE"}
+_DESCRIPTION = """Compares two runs: changed verdicts first, regressions before fixes, then changed scores, each with
+what differs between the runs that can have caused it: prompt, code, model, versions, criteria, expected value, tool
+output, judge.
+
+\b
+A, B  the earlier and the later run: an id, the beginning of one, `last`, `baseline`, a JSON report or a result
+      file of ADK. With one of them, the baseline is compared with it.
+
+\b
+Exit codes
+    0  no regression
+    1  some case had passed and does no more
+    2  the command line or one of the runs is wrong
+"""
+
+
+@click.command(
+    "compare",
+    help=_DESCRIPTION,
+    short_help="What changed from one run to another, and why.",
+    options_metavar="[OPTIONS]",
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: name.replace("_", "-"),
+        "max_content_width": 110,
+    },
+)
+@click.argument("words", metavar="A B", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
+@click.option("--state-dir", type=_FILE, metavar="DIR", help="Where runs are kept.  [default: .workbench in the root]")
+def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | None) -> int:
+    """Compares the runs; the exit code."""
+    check_state_dir(state_dir)
+    if not 1 <= len(words) <= 2:
+        raise Refused(f"two runs are compared, not {len(words)}", try_help="agent-workbench compare")
+    from workbench.agents.targets import find_root
+    from workbench.history import state_dir as places
+    from workbench.history.compare import compare
+    from workbench.history.sides import open_summary
+
+    here = Path.cwd()
+    state = places.state_dir(find_root(here), state_dir)
+    first, second = words if len(words) == 2 else ("baseline", words[0])
+    before, trouble = open_summary(first, state, here)
+    after, more = open_summary(second, state, here)
+    for line in (*trouble, *more):
+        write_line(sys.stderr, f"warning: {one_line(line, limit=1000)}")
+    found = compare(before, after, state)
+    if as_json:
+        write_line(sys.stdout, json.dumps(_report(found)))
+    else:
+        # In one piece: there may be thousands of lines.
+        write_line(sys.stdout, "\n".join(_lines(found)))
+    if has_failed(sys.stdout):
+        return _USAGE
+    return _REGRESSIONS if found.count("regression") else _SAME
+
+
+def _lines(found: "Comparison") -> Iterator[str]:
+    yield _run_line("A", found.before)
+    yield _run_line("B", found.after)
+    scores = 0
+    for case in found.cases:
+        scores += case.change == "score"
+        if scores <= _SCORES_SHOWN or case.change != "score":
+            yield from _case_lines(case)
+    if scores > _SCORES_SHOWN:
+        yield f"and {scores - _SCORES_SHOWN} more cases with other scores (--json has them all)"
+    for word, rows in (("only in A", found.only_before), ("only in B", found.only_after)):
+        if rows:
+            names = ", ".join(_label(row) for row in rows[:5])
+            yield f"{word}: {names}" + (f" and {len(rows) - 5} more" if len(rows) > 5 else "")
+    if found.files or found.differences:
+        yield "What differs between the runs:"
+    for words in found.differences:
+        yield f"  {one_line(words, limit=500)}"
+    for file in found.files:
+        yield f"  {file.kind} {one_line(file.path)}" + ("" if file.lines else " (its content is not kept)")
+        yield from (f"    {plain(line[:_LINE])}" for line in file.lines)
+    yield _summary_line(found)
+
+
+def _case_lines(case: "ChangedCase") -> Iterator[str]:
+    verdict = f" {case.before['status'] or 'error'} -> {case.after['status'] or 'error'}"
+    why = "; ".join(f"{cause.kind.replace('_', ' ')}: {cause.what}" for cause in case.causes)
+    head = f"{_WORDS[case.change]} {_label(case.after)}{'' if case.change == 'score' else verdict}"
+    yield head + (f" | {one_line(why, limit=500)}" if why else "")
+    if case.after["error"] is not None:
+        yield f"    {one_line(': '.join(case.after['error']), limit=300)}"
+    for name in case.metrics:
+        old, new = (row["metrics"].get(name) for row in (case.before, case.after))
+        reason = f": {one_line(new[3], limit=300)}" if new is not None and new[3] else ""
+        yield f"    {one_line(name, limit=100)} {_score(old)} -> {_score(new)}{reason}"
+
+
+def _score(metric: list[Any] | None) -> str:
+    if metric is None:
+        return "none"
+    return metric[2].replace("_", " ") if metric[0] is None else f"{metric[0]:.4g}"
+
+
+def _run_line(name: str, run: "Summary") -> str:
+    counts = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in run.counts().items() if count)
+    commit = run.git.get("commit")
+    at = f", commit {str(commit)[:8]}{'+' * bool(run.git.get('dirty'))}" if commit else ""
+    return one_line(f"{name}: {run.run_id} ({counts or 'no cases'}{at})", limit=300)
+
+
+def _summary_line(found: "Comparison") -> str:
+    parts = [
+        _count(found.count("regression"), "regression"),
+        _count(found.count("fix"), "fix", "fixes"),
+        *([_count(found.count("other"), "other verdict")] if found.count("other") else []),
+        _count(found.count("score"), "changed score"),
+        f"{found.unchanged} unchanged",
+    ]
+    return ", ".join(parts)
+
+
+def _count(number: int, what: str, many: str = "") -> str:
+    return f"{number} {what if number == 1 else many or what + 's'}"
+
+
+def _label(row: "Row") -> str:
+    agent, _, set_id, eval_id, repeat = row["ref"]
+    name = "/".join(str(part) for part in (agent or "?", set_id, eval_id) if part)
+    return one_line(name if repeat == 1 else f"{name}#{repeat}", limit=200)
+
+
+def _report(found: "Comparison") -> dict[str, Any]:
+    from workbench.history.compare import ORDER
+
+    return {
+        "schema": SCHEMA,
+        "a": _run_json(found.before),
+        "b": _run_json(found.after),
+        "summary": {**{change: found.count(change) for change in ORDER}, "unchanged": found.unchanged},
+        "cases": [_case_json(case) for case in found.cases],
+        "only_in_a": [_ref_json(row) for row in found.only_before],
+        "only_in_b": [_ref_json(row) for row in found.only_after],
+        "files": [_file_json(file) for file in found.files],
+        "differences": list(found.differences),
+    }
+
+
+def _run_json(run: "Summary") -> dict[str, Any]:
+    return {name: getattr(run, name) for name in ("run_id", "started", "git", "versions", "models")}
+
+
+def _case_json(case: "ChangedCase") -> dict[str, Any]:
+    return {
+        **_ref_json(case.after),
+        "change": case.change,
+        "before": case.before["status"],
+        "after": case.after["status"],
+        "causes": [{"kind": cause.kind, "what": cause.what} for cause in case.causes],
+        "metrics": [
+            {
+                "name": name,
+                "before": _metric_json(case.before["metrics"].get(name)),
+                "after": _metric_json(case.after["metrics"].get(name)),
+            }
+            for name in case.metrics
+        ],
+    }
+
+
+def _metric_json(metric: list[Any] | None) -> dict[str, Any] | None:
+    if metric is None:
+        return None
+    return dict(zip(("score", "threshold", "status", "reason", "judge"), metric, strict=True))
+
+
+def _ref_json(row: "Row") -> dict[str, Any]:
+    return dict(zip(("agent", "evalset_file", "eval_set_id", "eval_id", "repeat"), row["ref"], strict=True))
+
+
+def _file_json(file: "ChangedFile") -> dict[str, Any]:
+    return {"agent": file.agent, "path": file.path, "kind": file.kind, "lines": list(file.lines)}

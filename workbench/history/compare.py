@@ -1,0 +1,94 @@
+"""Two runs side by side: changed verdicts, changed scores, and what may have caused them."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from workbench.history.causes import Cause, ChangedFile, causes, changed_files, describe
+from workbench.history.summary import Row, Summary
+
+Change: TypeAlias = Literal["regression", "fix", "other", "score"]
+ORDER: tuple[Change, ...] = ("regression", "fix", "other", "score")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedCase:
+    """A case with another verdict or another score: it had passed and does no more (`regression`), passes now
+    (`fix`), does neither but is another (`other`), or has other scores only (`score`)."""
+
+    change: Change
+    before: Row
+    after: Row
+    causes: tuple[Cause, ...]
+
+    @property
+    def metrics(self) -> list[str]:
+        """The criteria whose score or verdict changed."""
+        old, new = self.before["metrics"], self.after["metrics"]
+        return [name for name in {**old, **new} if _verdict(old.get(name)) != _verdict(new.get(name))]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`cases` in the order regressions, fixes, others, scores, each in that of the second run's plan; `files` are
+    those of agents that differ, `differences` what else does, in words."""
+
+    before: Summary
+    after: Summary
+    cases: tuple[ChangedCase, ...]
+    unchanged: int
+    only_before: tuple[Row, ...]
+    only_after: tuple[Row, ...]
+    files: tuple[ChangedFile, ...]
+    differences: tuple[str, ...]
+
+    def count(self, change: Change) -> int:
+        return Counter(case.change for case in self.cases)[change]
+
+
+def compare(before: Summary, after: Summary, state: Path) -> Comparison:
+    """Compares two runs, `before` the earlier one; `state` has the contents of the agents' files."""
+    # ADK's results do not say in which file an evalset stands.
+    whole = all(row["ref"][1] for run in (before, after) for row in run.rows.values())
+    old, new = _by_case(before, whole=whole), _by_case(after, whole=whole)
+    files = changed_files(before, after, state)
+    found: list[ChangedCase] = []
+    for key, row in new.items():
+        earlier = old.get(key)
+        change = None if earlier is None else _change(earlier, row)
+        if earlier is not None and change is not None:
+            why = tuple(causes((before, earlier), (after, row), files))
+            found.append(ChangedCase(change, earlier, row, why))
+    found.sort(key=lambda case: ORDER.index(case.change))
+    both = len(old.keys() & new.keys())
+    return Comparison(
+        before,
+        after,
+        tuple(found),
+        both - len(found),
+        tuple(row for key, row in old.items() if key not in new),
+        tuple(row for key, row in new.items() if key not in old),
+        tuple(file for changed in files.values() for file in changed),
+        tuple(describe(before, after)),
+    )
+
+
+def _by_case(run: Summary, *, whole: bool) -> dict[tuple[Any, ...], Row]:
+    return {tuple(row["ref"]) if whole else (row["ref"][0], *row["ref"][2:]): row for row in run.rows.values()}
+
+
+def _change(old: Row, new: Row) -> Change | None:
+    before, after = old["status"] or "error", new["status"] or "error"
+    if before != after:
+        return "regression" if before == "passed" else "fix" if after == "passed" else "other"
+    if old["metrics"] == new["metrics"]:
+        return None
+    names = {**old["metrics"], **new["metrics"]}
+    same = all(_verdict(old["metrics"].get(name)) == _verdict(new["metrics"].get(name)) for name in names)
+    return None if same else "score"
+
+
+def _verdict(metric: list[Any] | None) -> tuple[Any, Any] | None:
+    """What counts of a criterion. What is only informational, such as seconds, differs each time."""
+    return None if metric is None or metric[2] == "informational" else (metric[0], metric[2])

@@ -1,0 +1,72 @@
+"""The summary of a run that a word names: one that is kept, a JSON report, a journal, or a result file of ADK."""
+
+from pathlib import Path
+from typing import Any
+
+from workbench.engine.options import UsageFaultError
+from workbench.history.adk_results import ENDING, adk_summary
+from workbench.history.checked import HEAD
+from workbench.history.run_list import load_summary, summarize
+from workbench.history.stored_report import read_report_data
+from workbench.history.stored_run import run_id_of
+from workbench.history.summary import Summary, gather
+
+
+def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[str]]:
+    """The summary of the run that `word` means, and what of it could not be read. Files are relative to `folder`.
+
+    Raises:
+        UsageFaultError: there is no such run, or nothing of it can be read.
+    """
+    path = folder / word
+    try:
+        if word and path.is_file():
+            return _of_file(path)
+        return load_summary(state, run_id_of(word, state))
+    except (OSError, ValueError) as error:
+        raise UsageFaultError(str(error), kind="broken_file") from None
+
+
+def _of_file(path: Path) -> tuple[Summary, list[str]]:
+    if path.name.endswith(ENDING):
+        return adk_summary(path, path.parent), []
+    with path.open("rb") as file:
+        if file.read(len(HEAD)) == HEAD:
+            return summarize(path)
+    return _of_report(read_report_data(path))
+
+
+def _of_report(data: dict[str, Any]) -> tuple[Summary, list[str]]:
+    """A report holds less than a journal: no criteria but their thresholds, and nothing of the agents' files."""
+    summary = gather(_events(data))
+    for row in summary.rows.values():
+        row["criteria"] = row["settings"] = ""
+    whole = len(summary.rows) == len(data["cases"])
+    return summary, [] if whole else ["some cases of the report are not as a report has them, and left out"]
+
+
+def _events(data: dict[str, Any]) -> "list[dict[str, Any]]":
+    cases = [case for case in data["cases"] if isinstance(case, dict)]
+    names = ("agent", "evalset_file", "eval_set_id", "eval_id", "repeat")
+    refs = [{name: case.get(name, 1 if name == "repeat" else "") for name in names} for case in cases]
+    events: list[dict[str, Any]] = [
+        {
+            **{name: data.get(name) for name in ("run_id", "root", "started", "scored_from")},
+            "event": "RunStarted",
+            "cases": [],
+        }
+    ]
+    for case, ref in zip(cases, refs, strict=True):
+        metrics = [metric for metric in case.get("metrics") or () if isinstance(metric, dict)]
+        turns = [turn for turn in case.get("invocations") or () if isinstance(turn, dict)]
+        criteria = {str(metric.get("name")): metric.get("threshold") for metric in metrics}
+        expected = [turn["expected"] for turn in turns if turn.get("expected") is not None] or None
+        given = {"criteria": criteria, "expected": expected, "scenario": case.get("scenario")}
+        events.append({"event": "CaseStarted", "case": ref, **given, "rubrics": case.get("rubrics")})
+        events += [
+            {"event": "TurnFinished", "case": ref, "actual": turn["actual"]} for turn in turns if turn.get("actual")
+        ]
+        events += [{"event": "MetricScored", "case": ref, "result": metric} for metric in metrics]
+        events.append({**case, "event": "CaseFinished", "case": ref})
+    events.append({"event": "RunFinished", "duration_seconds": data.get("duration_seconds") or 0.0})
+    return events
