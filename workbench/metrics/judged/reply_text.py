@@ -18,6 +18,8 @@ _DECORATION = " \t\r\n*_`'\"“”‘’#>-–—•.,;:!()[]{}<>|"
 _LINE = re.compile(r"^[ \t>*#•\"'`{,(-]*([A-Za-z][A-Za-z _-]{0,40}?)[ \t*\"'`]*:[ \t*]*(.*)$")
 _THOUGHTS = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _FIRST_WORD = re.compile(r"\w+")
+_CHOICE = re.compile(r"""\W*\w+["'\s]*(?:/|\||,?\s*\bor\b|["']\s*,\s*["'])["'\s]*\w""")
+"""`valid or invalid`, `yes/no`: what the question offers, copied instead of answered."""
 
 
 class UnreadableError(ValueError):
@@ -100,10 +102,12 @@ def bare(text: str) -> str:
 
 
 def first_word(value: Any) -> str:
-    """The word that decides: `Valid.` → valid, `**no**, because …` → no, true → true, ["yes"] → yes; "" for others."""
+    """The word that decides: `Valid.` → valid, `**no**, because …` → no, true → true, ["yes"] → yes; "" for others,
+    such as a choice between two."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, bool):
         return "true" if value else "false"
-    match = _FIRST_WORD.search(value.lower()) if isinstance(value, str) else None
+    chosen = isinstance(value, str) and not _CHOICE.match(value.lower())
+    match = _FIRST_WORD.search(value.lower()) if chosen else None
     return match[0].strip("_") if match else ""

@@ -66,7 +66,7 @@ Take the sentences one by one: first look for the passage, then decide. Copy the
 contradicts it, word for word from the context, as short as possible; leave it empty where there is none. Every number
 appears exactly once. Reply with one JSON object and nothing else:
 {"claims": [{"number": 1, "rationale": "why, in one sentence", "supporting_excerpt": "", "contradicting_excerpt": "",
-"label": "supported"}]}
+"label": "one of the five labels"}]}
 """
 
 
