@@ -137,6 +137,22 @@ def test_a_provider_with_one_key_needs_it() -> None:
     assert judged_by("ollama/llama3", {}).kind == "litellm", "there is nothing to check without asking it"
 
 
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("ollama/llama3", "OLLAMA_API_BASE"),
+        ("ollama_chat/llama3", "OLLAMA_API_BASE"),
+        ("hosted_vllm/llama3", "HOSTED_VLLM_API_BASE"),
+        ("azure/gpt-4o", "AZURE_API_BASE"),
+    ],
+)
+def test_an_own_address_is_shown_and_needs_https_only_where_a_key_goes(model: str, name: str) -> None:
+    near, key = {name: "http://10.0.0.7:11434/"}, {name.replace("_API_BASE", "_API_KEY"): "k"}
+    assert judged_by(model, near).base_url == "http://10.0.0.7:11434"
+    assert name in refusal(model, {**near, **key})
+    assert judged_by(model, {**key, name: "https://x.test"}).base_url == "https://x.test"
+
+
 def test_without_litellm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
     assert 'pip install "agent-workbench[litellm]"' in refusal("openai/gpt-4o", {"OPENAI_API_KEY": "k"})

@@ -25,6 +25,7 @@ _LITELLM_KEYS = {
     "deepseek": ("DEEPSEEK_API_KEY", ("DEEPSEEK_API_BASE",)),
     "xai": ("XAI_API_KEY", ("XAI_API_BASE",)),
 }
+_SAME_SERVER = {"ollama_chat": "ollama"}
 _WAYS = (
     "name one of: `gemini-…` (Google), `provider/model` (LiteLLM), `python:package.module:function` (your own), "
     "`heuristic` (rules without a model)"
@@ -81,8 +82,18 @@ def _litellm_address(model: str, values: Mapping[str, str]) -> str:
         raise NotAvailableError(f"{model} needs LiteLLM", 'pip install "agent-workbench[litellm]"')
     provider = model.partition("/")[0].lower()
     key, addresses = _LITELLM_KEYS.get(provider, ("", ()))
-    given = next(((name, values[name]) for name in addresses if values.get(name) and "TOKEN" not in name), None)
-    address = checked(*given) if given else ""
+    named = re.sub(r"[.-]", "_", _SAME_SERVER.get(provider, provider)).upper()
+    given = next(
+        (
+            (name, values[name])
+            for name in addresses or (f"{named}_API_BASE", f"{named}_BASE_URL")
+            if values.get(name) and "TOKEN" not in name
+        ),
+        None,
+    )
+    # Where no key goes, as to most servers of one's own, any address will do.
+    sent = key or values.get(f"{named}_API_KEY")
+    address = "" if given is None else checked(*given) if sent else given[1].strip().rstrip("/")
     if key and not values.get(key) and not any(values.get(name) for name in addresses):
         raise NotAvailableError(f"{model} needs a key", f"set {key} in <agent>/.env")
     return shown_or_none(address)
