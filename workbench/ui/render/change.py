@@ -33,6 +33,8 @@ def build(subject: Subject, view: View) -> Document:
     names = dict.fromkeys([*before.metrics, *record.metrics])
     for name in names:
         one, other = _score(before, name), _score(record, name)
+        if one == other and name in record.metrics and record.metrics[name].status == "informational":
+            continue
         document.add(_both(view, name, one, other, differs=one != other))
     for number in range(max(len(before.turns), len(record.turns))):
         document.gap()
