@@ -5,7 +5,6 @@ Changes stay in the form until they are saved, so that a threshold can be tried 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -83,7 +82,8 @@ class CriteriaScreen(ModalScreen[None]):
         self._back: list[tuple[Content, Location | None]] = []
         self._outlook: Outlook | None = None
         self._faults: tuple[Fault, ...] = ()
-        self._busy = self._leaving = self._dropping = False
+        self._busy = self._leaving = self._dropping = self._looking = False
+        self._wanted: Content | None = None
         self.list = FormList()
         self.field = ValueField()
         self._about = Static("", markup=False)
@@ -135,7 +135,8 @@ class CriteriaScreen(ModalScreen[None]):
         self.list.unfold()
 
     def action_close(self) -> None:
-        if not self.list.fold():
+        # Out of the form only where nothing can be lost: it is the key that closes things.
+        if not self.list.fold() and self.content == self.draft.content:
             self.action_back()
 
     def action_back(self) -> None:
@@ -381,12 +382,23 @@ class CriteriaScreen(ModalScreen[None]):
         self._look_ahead(self.content)
 
     def _look_ahead(self, content: Content) -> None:
-        """Works out, off the loop, what the last run would be and what is wrong with what stands here."""
-        # Not a coroutine yet: one that is overtaken before it began would never be awaited.
-        look: Any = partial(self._look, content)
-        self.run_worker(look, group="look", exclusive=True)
+        """Works out, off the loop, what the last run would be and what is wrong with what stands here: one look at a
+        time, and after it only the newest content, so that a key held down builds no queue."""
+        self._wanted = content
+        if not self._looking:
+            self._looking = True
+            look: Any = self._look
+            self.run_worker(look, group="look")
 
-    async def _look(self, content: Content) -> None:
+    async def _look(self) -> None:
+        try:
+            while self._wanted is not None:
+                content, self._wanted = self._wanted, None
+                await self._look_at(content)
+        finally:
+            self._looking = False
+
+    async def _look_at(self, content: Content) -> None:
         try:
             outlook, faults = await asyncio.to_thread(self._worked_out, content)
         except EditError as error:
