@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
-from workbench.agents.channel import Channel, Frame
+from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, Command, how_it_ended
 from workbench.agents.output import OutputPipe
 from workbench.engine.zygote import Zygote
@@ -33,15 +33,24 @@ class Imported:
     warnings: tuple[str, ...]
 
 
-class _Link(Protocol):
-    channel: Channel
+class Commands(Protocol):
+    """The way to an agent process: as `workbench.agents.channel.Channel`."""
+
+    def send(self, *messages: Frame, descriptors: Sequence[int] = ...) -> None: ...
+
+
+class Link(Protocol):
+    """An agent process as `AgentProcess` needs it: `ended` is done with how it ended."""
+
     ended: asyncio.Future[str]
 
+    @property
+    def channel(self) -> Commands: ...
     def signal_group(self, number: int) -> None: ...
     async def close(self, *, grace: float = ...) -> None: ...
 
 
-Start: TypeAlias = Callable[[Callable[[Frame], None], int, int], _Link]
+Start: TypeAlias = Callable[[Callable[[Frame], None], int, int], Link]
 """Starts the process: what to call with its frames, and the pipes for its stdout and stderr, which it takes over."""
 
 
@@ -54,7 +63,7 @@ def solo(command: Command, lifeline: int, spec: dict[str, Any]) -> Start:
     """A process of its own, where forking is unsafe or not worth it; starting it raises OSError if the interpreter
     cannot be started."""
 
-    def start(on_frame: Callable[[Frame], None], stdout: int, stderr: int) -> _Link:
+    def start(on_frame: Callable[[Frame], None], stdout: int, stderr: int) -> Link:
         try:
             worker = ChildProcess(command, lifeline, on_frame)
         except OSError:

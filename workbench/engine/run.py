@@ -5,6 +5,7 @@ import resource
 import time
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ class Run:
     """Runs `plan` once. `publish` gets each event in the event loop's thread, after it is clean and written (to
     `writer`, which is closed at the end; None: to nowhere), from `RunStarted` to `RunFinished`, and must not raise.
     `judge_cache` is the folder where answers of judges are kept; None keeps them as long as `children` live.
+    `make_host` takes what `AgentHost` does, for agents that do not run in children.
 
     Cases that never started, because the run was stopped, get no `CaseFinished`.
     """
@@ -43,7 +45,9 @@ class Run:
         children: Children,
         writer: EventWriter | None = None,
         judge_cache: Path | None = None,
+        make_host: Callable[..., AgentHost] = AgentHost,
     ) -> None:
+        self._make_host = make_host
         self._plan = plan
         self._options = options
         self._children = children
@@ -112,7 +116,7 @@ class Run:
         startable = (entry for entry in self._plan.entries if entry.blocked is None)
         cases = Counter(agents[entry.ref.agent].interpreter.path for entry in startable)
         return {
-            name: AgentHost(
+            name: self._make_host(
                 setting,
                 self._children,
                 self._options,

@@ -1,0 +1,142 @@
+"""`workbench.evaluate` with agents given as path and as object."""
+
+import asyncio
+import os
+from typing import Any
+
+import pytest
+
+import workbench
+from tests.cli.projects import BAD, GOOD, RAISES, Project, case
+from workbench.testing import RefusedError
+
+
+def echo(message: str, session: Any) -> str:
+    if message == "raise":
+        raise LookupError("no such order")
+    return f"You said {message}"
+
+
+async def test_an_agent_given_as_path_runs_in_a_child(project: Project) -> None:
+    project.write("echo/agent.py", "import os\ndef root_agent(message, session):\n    return f'pid {os.getpid()}'\n")
+    file = project.evalset(case("who"))
+    result = await workbench.evaluate(project.root / "echo", file)
+    answer = result.case("who").invocations[0]["final_response"]["parts"][0]["text"]
+    assert answer.startswith("pid ")
+    assert answer != f"pid {os.getpid()}"
+    assert not (project.root / ".workbench").exists()
+
+
+async def test_an_agent_given_as_object_runs_here(project: Project) -> None:
+    seen = []
+
+    def agent(message: str, session: Any) -> str:
+        seen.append(os.getpid())
+        return f"You said {message}"
+
+    result = await workbench.evaluate(agent, project.evalset(GOOD), runs=3)
+    result.assert_passed()
+    assert seen == [os.getpid()] * 3
+    assert [outcome.repeat for outcome in result] == [1, 2, 3]
+    assert result.case("good").agent == "agent"
+
+
+async def test_an_object_shares_the_event_loop_of_the_test(project: Project) -> None:
+    loops = []
+
+    async def agent(message: str, session: Any) -> str:
+        loops.append(asyncio.get_running_loop())
+        return f"You said {message}"
+
+    (await workbench.evaluate(agent, project.evalset(GOOD))).assert_passed()
+    assert loops == [asyncio.get_running_loop()]
+
+
+@pytest.mark.parametrize("given", ["path", "object", "owner"])
+async def test_each_status_with_its_reason(project: Project, given: str) -> None:
+    file = project.evalset(GOOD, BAD, RAISES)
+    agent = {"path": str(project.root / "echo"), "object": echo, "owner": None}[given]
+    result = await workbench.evaluate(agent, file)
+    assert result.statuses == {"good": "passed", "bad": "failed", "raises": "error"}
+    assert not result.passed
+    bad = result.case("bad")
+    assert bad.scores["response_match_score"] == 0.0
+    assert bad.scores["tool_trajectory_avg_score"] == 1.0
+    assert "expected words found" in bad.reasons["response_match_score"]
+    assert "no such order" in result.case("raises").reason
+    with pytest.raises(AssertionError) as raised:
+        result.assert_passed()
+    text = str(raised.value)
+    assert text.startswith("2 of 3 did not pass (1 passed, 1 failed, 1 error)")
+    assert "{Something else entirely}" in text
+    assert "LookupError" in text
+    assert "\x1b" not in text
+
+
+async def test_what_could_not_be_evaluated_is_not_passed(project: Project) -> None:
+    project.write("echo/test_config.json", {"criteria": {"safety_v1": 0.8}})
+    result = await workbench.evaluate(None, project.evalset(GOOD))
+    assert result.statuses == {"good": "not_evaluated"}
+    with pytest.raises(AssertionError, match="safety_v1"):
+        result.assert_passed()
+
+
+async def test_an_answer_larger_than_a_socket_holds(project: Project) -> None:
+    (await workbench.evaluate(echo, project.evalset(case("big", "x" * 2_000_000)))).assert_passed()
+
+
+async def test_an_object_that_waits_for_ever_is_timed_out(project: Project) -> None:
+    ended = []
+
+    async def agent(message: str, session: Any) -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(message)
+        return ""
+
+    result = await workbench.evaluate(agent, project.evalset(GOOD), timeout=0.2)
+    outcome = result.case("good")
+    assert outcome.error is not None
+    assert outcome.error.kind == "timeout"
+    assert ended == ["hello"]
+
+
+async def test_a_cancelled_evaluation_leaves_no_agent_running(project: Project) -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def agent(message: str, session: Any) -> str:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return ""
+
+    task = asyncio.create_task(workbench.evaluate(agent, project.evalset(GOOD)))
+    await began.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
+
+
+async def test_only_some_cases(project: Project) -> None:
+    file = project.evalset(GOOD, BAD, RAISES)
+    assert (await workbench.evaluate(echo, file, cases=["good"])).statuses == {"good": "passed"}
+    assert set((await workbench.evaluate(echo, f"{file}:good,bad")).statuses) == {"good", "bad"}
+
+
+async def test_what_cannot_run_is_refused_with_the_way_out(project: Project) -> None:
+    file = project.evalset(GOOD)
+    with pytest.raises(RefusedError, match=r"There is .*talk\.evalset\.json|does not exist"):
+        await workbench.evaluate(None, project.root / "echo" / "tlak.evalset.json")
+    with pytest.raises(RefusedError, match="there is no case god"):
+        await workbench.evaluate(None, file, cases=["god"])
+    with pytest.raises(RefusedError, match="--runs"):
+        await workbench.evaluate(None, file, runs=0)
+    broken = project.write("echo/broken.evalset.json", '{"eval_set_id": "x",\n "eval_cases": [}')
+    with pytest.raises(RefusedError, match=r"broken\.evalset\.json:2:"):
+        await workbench.evaluate(None, broken)
+    with pytest.raises(TypeError, match="neither an ADK agent nor callable"):
+        await workbench.evaluate(3, file)

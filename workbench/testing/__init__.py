@@ -1,0 +1,27 @@
+"""Evalsets in tests: the pytest plugin, `evaluate`, and ADK's `AgentEvaluator` with our verdicts.
+
+pytest loads the plugin of this room in every run, so the package itself imports nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.testing.evaluation import RefusedError, evaluate
+    from workbench.testing.results import CaseOutcome, Evaluation
+
+__all__ = ["CaseOutcome", "Evaluation", "RefusedError", "evaluate"]
+
+_HOMES = {
+    "CaseOutcome": "results",
+    "Evaluation": "results",
+    "RefusedError": "evaluation",
+    "evaluate": "evaluation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,81 @@
+"""An evalset as pytest collects it: which cases it has, or what is wrong with it; nothing runs."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+
+from workbench.agents.criteria_choice import CriteriaChooser
+from workbench.agents.targets import find_root
+from workbench.engine.options import UsageFaultError
+from workbench.engine.plan import check_configs
+from workbench.model.evalset import EvalsetDocument, open_evalset
+from workbench.text import one_line, plain
+
+_NAME_LIMIT = 200
+_FAULTS_SHOWN = 20
+
+
+class CollectionFaultError(Exception):
+    """The file, or the config with its criteria, is broken; a line for each fault, with file and line. Safe for a
+    terminal."""
+
+
+@dataclass(frozen=True)
+class CollectedCase:
+    """A case as a test: its name there, and the line it begins on, from 0 (0 in files of the old formats)."""
+
+    name: str
+    eval_id: str
+    line: int
+
+
+@dataclass(frozen=True)
+class CollectedFile:
+    """An evalset without faults; `cases` in the file's order."""
+
+    path: Path
+    cases: tuple[CollectedCase, ...]
+
+    @staticmethod
+    def read(path: Path) -> "CollectedFile":
+        """Raises CollectionFaultError."""
+        document = open_evalset(path)
+        faults = document.check()
+        if document.broken:
+            errors = [fault for fault in faults if fault.severity == "error"]
+            lines = [fault.sentence() for fault in errors[:_FAULTS_SHOWN]]
+            if len(errors) > _FAULTS_SHOWN:
+                lines.append(f"and {len(errors) - _FAULTS_SHOWN} more faults")
+            raise CollectionFaultError(plain("\n".join(lines)))
+        root = find_root(path)
+        try:
+            list(check_configs([CriteriaChooser(root, None).choose(path).config], root))
+        except UsageFaultError as fault:
+            raise CollectionFaultError(plain(f"{path}: its criteria cannot be used\n{fault}")) from None
+        ids = [case.eval_id for case in document.cases]
+        return CollectedFile(path, tuple(map(CollectedCase, _names(ids), ids, _lines(document))))
+
+
+def _names(ids: Sequence[str]) -> list[str]:
+    """Names that are safe to print, and still distinct where that made two ids the same."""
+    shown = [one_line(eval_id, limit=_NAME_LIMIT) or "(no id)" for eval_id in ids]
+    counts = Counter(shown)
+    return [name if counts[name] == 1 else f"{name} [{number}]" for number, name in enumerate(shown, 1)]
+
+
+def _lines(document: EvalsetDocument) -> Iterator[int]:
+    try:
+        content = document.path.read_bytes()
+    except OSError:
+        content = b""
+    index = document.index_of(content)
+    if index is None:
+        yield from repeat(0, len(document.cases))
+        return
+    line = before = 0
+    for start in index.starts:
+        line += content.count(b"\n", before, start)
+        before = start
+        yield line

@@ -1,0 +1,135 @@
+"""`await workbench.evaluate(agent, path)`: evalsets in a test of one's own."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from workbench.agents.discovery import AgentFolder
+from workbench.agents.worker.loading import Loaded, NoAgentError, recognised
+from workbench.agents.workspace import Workspace
+from workbench.engine.children import Children
+from workbench.engine.options import RunOptions, UsageFaultError
+from workbench.engine.plan import Plan, make_plan
+from workbench.engine.selection import open_selection, parse_words
+from workbench.model.evalset import BrokenFileError, read_initial_session
+from workbench.testing.execution import execute
+from workbench.testing.own_process import own_host
+from workbench.testing.results import Evaluation
+from workbench.text import plain
+
+
+class RefusedError(ValueError):
+    """What was asked for cannot be evaluated as it stands, and nothing ran: a path that does not exist, a broken file
+    or config. The text says where and what the way out is."""
+
+
+async def evaluate(
+    agent: Any,
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    runs: int = 1,
+    cases: Sequence[str] = (),
+    config: str | os.PathLike[str] | None = None,
+    concurrency: int = 8,
+    timeout: float = 300.0,
+    python: str | os.PathLike[str] | None = None,
+    initial_session_file: str | os.PathLike[str] | None = None,
+    allow_not_evaluated: bool = False,
+    use_cache: bool = True,
+    all_votes: bool = False,
+    max_judge_calls: int | None = None,
+) -> Evaluation:
+    """Evaluates an agent on evalsets, and gives what came of it; nothing is printed, and nothing raised for a case that
+    does not pass: `(await evaluate(...)).assert_passed()` does that.
+
+    `agent`: the folder of an agent (str or Path), which then runs in a child, each case in a process of its own, as in
+    `agent-workbench run`; None for the agent that each evalset belongs to; or the agent itself: ADK's agent or App, or
+    a callable as in docs/python-agents.md. An agent given so runs in this process and event loop and is NOT isolated:
+    cases see what others leave behind, a crash ends the tests, and code that never waits cannot be timed out.
+
+    `path`: an evalset file, a folder, `FILE:case_1,case_2`, an evalset id, or several of these. `cases`: of these only
+    the ids. `runs`: executions of each case. The other options are those of `agent-workbench run`.
+
+    Raises:
+        RefusedError: nothing ran; the text says why.
+        TypeError: `agent` is neither a path nor an agent.
+    """
+    words = [path] if isinstance(path, str | os.PathLike) else list(path)
+    given = agent is not None and not isinstance(agent, str | os.PathLike)
+    loaded = _loaded(agent) if given else None
+    try:
+        options = RunOptions(
+            runs=runs,
+            concurrency=concurrency,
+            timeout=timeout,
+            python=Path(sys.executable) if given else _path(python),
+            allow_not_evaluated=allow_not_evaluated,
+            use_cache=use_cache,
+            all_votes=all_votes,
+            max_judge_calls=max_judge_calls,
+        )
+        plan = await asyncio.to_thread(
+            _plan, loaded or agent, [os.fspath(word) for word in words], cases, config, initial_session_file, options
+        )
+    except UsageFaultError as fault:
+        raise refusal(fault) from None
+    async with Children(keep_warm=False) as children:
+        if loaded is not None:
+            return await execute(plan, options, children, own_host(loaded))
+        return await execute(plan, options, children)
+
+
+def refusal(fault: UsageFaultError) -> RefusedError:
+    """The fault as an error whose text holds the way out as well, safe for a terminal."""
+    return RefusedError(plain(f"{fault}\n{fault.hint}" if fault.hint else str(fault)))
+
+
+def _plan(
+    agent: Any,
+    words: Sequence[str],
+    cases: Sequence[str],
+    config: str | os.PathLike[str] | None,
+    initial_session_file: str | os.PathLike[str] | None,
+    options: RunOptions,
+) -> Plan:
+    here = Path.cwd()
+    folder = _path(agent) if not isinstance(agent, Loaded) else None
+    selection = parse_words(words, folder=here, agent=folder, case_ids=cases)
+    session = None
+    if initial_session_file is not None:
+        try:
+            session = read_initial_session(Path(initial_session_file))
+        except BrokenFileError as error:
+            raise UsageFaultError(str(error), kind="broken_file") from None
+    workspace = open_selection(selection, folder=here, config=_path(config), initial_session=session)
+    if isinstance(agent, Loaded):
+        workspace = _given_to(workspace, agent)
+    return make_plan(workspace, selection, options)
+
+
+def _given_to(workspace: Workspace, loaded: Loaded) -> Workspace:
+    """The workspace with all evalsets given to the object. Judges and functions of its criteria are looked for as those
+    of the agent that the first evalset would belong to."""
+    owner = next((entry.agent for entry in workspace.evalsets if entry.agent is not None), None)
+    folder = workspace.root if owner is None else owner.folder
+    agent = AgentFolder(loaded.name, folder, "python", folder / "agent.py" if owner is None else owner.definition, "")
+    entries = tuple(replace(entry, agent=agent, agent_reason="given to evaluate") for entry in workspace.evalsets)
+    return replace(workspace, agents=(agent,), evalsets=entries)
+
+
+def _loaded(agent: Any) -> Loaded:
+    if isinstance(agent, Loaded):
+        return agent
+    name = getattr(agent, "name", None) or getattr(agent, "__name__", None) or type(agent).__name__
+    try:
+        return recognised(agent, str(name), "the agent given to evaluate")
+    except NoAgentError as error:
+        raise TypeError(f"{error}, nor the path of one") from None
+
+
+def _path(value: Any) -> Path | None:
+    return None if value is None else Path(value)

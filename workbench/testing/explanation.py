@@ -1,0 +1,44 @@
+"""Why a case did not pass, as the text of a failed test.
+
+This is the one place where tests look at the front ends: what a verdict is explained with is there (pure functions
+without Textual), and a second wording of it would soon say something else.
+"""
+
+from workbench.cli.explain import criteria_and_source, reasons, way_out
+from workbench.cli.lines import case_line, notice_line
+from workbench.store import CaseRecord
+from workbench.text import plain
+from workbench.ui.render.plain_case import plain_case
+
+__all__ = ["explanation", "notice_line", "printed", "reason", "summary"]
+
+_WIDTH = 100
+_OUTPUT_SHOWN = 20_000
+
+
+def summary(record: CaseRecord) -> str:
+    """The case on one line, as `agent-workbench run --plain` prints it."""
+    return case_line(record)
+
+
+def reason(record: CaseRecord) -> str:
+    """What kept the case from passing, on one line; "" if it passed."""
+    found = reasons(record)
+    return "; ".join(found) if found or record.state == "passed" else "no criterion applied"
+
+
+def explanation(record: CaseRecord, root: str) -> str:
+    """The reasons, the criteria, and the whole case with expected beside actual. Safe for a terminal; "" if it passed.
+    `root` is the folder that paths in it are relative to."""
+    if record.state == "passed":
+        return ""
+    lines = reasons(record) or ["no criterion applied"]
+    if record.error is not None:
+        lines += way_out(record.error, root)
+    criteria = criteria_and_source(record)
+    return "\n".join([*lines, *([f"criteria: {criteria}"] if criteria else []), "", *plain_case(record, _WIDTH)])
+
+
+def printed(record: CaseRecord) -> dict[str, str]:
+    """What the agent printed, by stream, the last of it. Safe for a terminal."""
+    return {stream: plain(text[-_OUTPUT_SHOWN:]) for stream, text in record.output.items() if text}

@@ -1,0 +1,104 @@
+"""The pytest plugin: with `--evalsets` (or `evalsets = true` in pytest's configuration) cases of evalsets are tests.
+
+pytest loads this module in every run of every project where the workbench is installed, so it imports nothing else
+before evalsets are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from workbench.testing.collected import CollectedCase, CollectedFile
+    from workbench.testing.results import CaseOutcome
+    from workbench.testing.worker import Worker
+
+_SUFFIXES = (".test.json", ".evalset.json")
+_WORKER: pytest.StashKey[Worker] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "collect the cases of *.test.json and *.evalset.json as tests (agent-workbench)"
+    parser.getgroup("agent-workbench").addoption("--evalsets", action="store_true", default=None, help=text)
+    parser.addini("evalsets", text, type="bool", default=False)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if not file_path.name.endswith(_SUFFIXES) or file_path.name.startswith("."):
+        return None
+    config = parent.config
+    if not (config.getoption("evalsets") or config.getini("evalsets")):
+        return None
+    file: pytest.Collector = EvalsetFile.from_parent(parent, path=file_path)
+    return file
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    worker = config.stash.get(_WORKER, None)
+    if worker is not None:
+        del config.stash[_WORKER]
+        worker.close()
+
+
+class EvalsetFile(pytest.File):
+    """An evalset. Its cases that run in this process share what is warm: the import of the framework, the scorer."""
+
+    _collected: CollectedFile
+
+    def collect(self) -> Iterable[pytest.Item]:
+        from workbench.testing.collected import CollectedFile, CollectionFaultError
+
+        try:
+            self._collected = CollectedFile.read(self.path)
+        except CollectionFaultError as fault:
+            raise self.CollectError(str(fault)) from None
+        for case in self._collected.cases:
+            yield EvalCaseItem.from_parent(self, name=case.name, case=case)
+
+    def evaluate(self, case: CollectedCase) -> CaseOutcome:
+        """Runs the case and scores it. Raises `workbench.testing.evaluation.RefusedError` if it cannot be planned."""
+        from workbench.testing.worker import Worker
+
+        stash = self.config.stash
+        if _WORKER not in stash:
+            stash[_WORKER] = Worker()
+        return stash[_WORKER].evaluate(self._collected, case)
+
+
+class EvalCaseItem(pytest.Item):
+    """A case. The agent runs and is judged while the test is set up: what went wrong there is an error of the test, as
+    in the reports, and what can fail is the verdict."""
+
+    outcome: CaseOutcome
+
+    def __init__(self, *, case: CollectedCase, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.case = case
+
+    def setup(self) -> None:
+        from workbench.testing.evaluation import RefusedError
+
+        parent = self.parent
+        assert isinstance(parent, EvalsetFile)
+        try:
+            outcome = self.outcome = parent.evaluate(self.case)
+        except RefusedError as refused:
+            raise pytest.fail.Exception(str(refused), pytrace=False) from None
+        for stream, text in outcome.output.items():
+            self.add_report_section("setup", stream, text)
+        self.user_properties += [(name, score) for name, score in outcome.scores.items() if score is not None]
+        if outcome.status == "error":
+            raise pytest.fail.Exception(outcome.explanation, pytrace=False)
+        if outcome.status == "not_evaluated":
+            raise pytest.skip.Exception(outcome.reason, _use_item_location=True)
+
+    def runtest(self) -> None:
+        if self.outcome.status != "passed":
+            raise pytest.fail.Exception(self.outcome.explanation, pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, self.case.line, self.name

@@ -1,0 +1,140 @@
+"""What an evaluation came to, as values that a test can look at."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.events import CaseError, CaseStatus, MetricResult
+from workbench.store import CaseRecord, Store
+from workbench.testing.explanation import explanation, printed, reason, summary
+
+_EXPLAINED = 20
+
+
+@dataclass(frozen=True)
+class CaseOutcome:
+    """One execution of one case. `metrics` are by name, scores unrounded; `reason` is one line, `explanation` the whole
+    verdict for people, both "" for a case that passed. `invocations` is what the agent did, ADK invocations, one a
+    turn. `output` is what the agent printed (in a child), by stream."""
+
+    agent: str
+    evalset_file: str
+    eval_set_id: str
+    eval_id: str
+    repeat: int
+    status: CaseStatus
+    reason: str
+    error: CaseError | None
+    metrics: dict[str, MetricResult]
+    invocations: tuple[dict[str, Any], ...]
+    duration_seconds: float
+    summary: str = field(repr=False)
+    explanation: str = field(repr=False)
+    output: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def passed(self) -> bool:
+        return self.status == "passed"
+
+    @property
+    def scores(self) -> dict[str, float | None]:
+        """Score by criterion; None where there is none."""
+        return {name: result.score for name, result in self.metrics.items()}
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Reason by criterion, "" where nothing is to be said."""
+        return {name: result.reason for name, result in self.metrics.items()}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All executions of an evaluation, in order; `notices` are warnings about files and settings."""
+
+    cases: tuple[CaseOutcome, ...]
+    notices: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[CaseOutcome]:
+        return iter(self.cases)
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    @property
+    def passed(self) -> bool:
+        """Whether there are cases, and every execution of each passed."""
+        return bool(self.cases) and all(case.passed for case in self.cases)
+
+    @property
+    def statuses(self) -> dict[str, CaseStatus]:
+        """Status by case id, the worst where a case was executed several times or two files have the id."""
+        found: dict[str, CaseStatus] = {}
+        for case in self.cases:
+            known = found.get(case.eval_id)
+            if known is None or _SEVERITY.index(case.status) > _SEVERITY.index(known):
+                found[case.eval_id] = case.status
+        return found
+
+    def case(self, eval_id: str, repeat: int = 1) -> CaseOutcome:
+        """The first case of that id.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for case in self.cases:
+            if (case.eval_id, case.repeat) == (eval_id, repeat):
+                return case
+        raise KeyError(eval_id)
+
+    def assert_passed(self) -> None:
+        """Raises AssertionError with the explanation of each execution that did not pass; also if nothing ran, and for
+        what could not be evaluated: nothing is shown to be right there."""
+        __tracebackhide__ = True
+        if not self.passed:
+            raise AssertionError(self.explanation())
+
+    def explanation(self) -> str:
+        """Why not all of it passed, for people; "" if it did."""
+        if self.passed:
+            return ""
+        wrong = [case for case in self.cases if not case.passed]
+        if not wrong:
+            return "no case was evaluated"
+        counts = Counter(case.status for case in self.cases)
+        figures = ", ".join(f"{counts[status]} {status.replace('_', ' ')}" for status in counts)
+        parts = [f"{len(wrong)} of {len(self.cases)} did not pass ({figures})"]
+        parts += [f"{case.summary}\n{case.explanation}" for case in wrong[:_EXPLAINED]]
+        parts += [case.summary for case in wrong[_EXPLAINED:]]
+        return "\n\n".join(parts)
+
+
+_SEVERITY = ("passed", "not_evaluated", "failed", "error")
+
+
+def _status(record: CaseRecord) -> CaseStatus:
+    """A case that never came to an end is an error."""
+    return "error" if record.state == "queued" or record.state == "running" else record.state
+
+
+def outcomes(store: Store) -> tuple[CaseOutcome, ...]:
+    """The cases of the store's newest run."""
+    return tuple(
+        CaseOutcome(
+            agent=record.ref.agent,
+            evalset_file=record.ref.evalset_file,
+            eval_set_id=record.ref.eval_set_id,
+            eval_id=record.ref.eval_id,
+            repeat=record.ref.repeat,
+            status=_status(record),
+            reason=reason(record),
+            error=record.error,
+            metrics=dict(record.metrics),
+            invocations=tuple(turn.actual for turn in record.turns if turn.actual is not None),
+            duration_seconds=record.duration_seconds,
+            summary=summary(record),
+            explanation=explanation(record, store.run.root),
+            output=printed(record),
+        )
+        for record in store.current_records()
+    )

@@ -1,0 +1,66 @@
+"""What evaluates the cases of evalsets in one pytest process: an event loop, and children that stay warm."""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from workbench.engine.children import Children
+from workbench.engine.options import RunOptions, UsageFaultError
+from workbench.engine.plan import Plan, make_plan, new_run_id
+from workbench.engine.selection import Selection, Target, open_selection
+from workbench.testing.collected import CollectedCase, CollectedFile
+from workbench.testing.evaluation import refusal
+from workbench.testing.execution import execute
+from workbench.testing.results import CaseOutcome
+
+_T = TypeVar("_T")
+
+
+class Worker:
+    """Makes its loop and its children with the first case. pytest-xdist has one in each of its processes."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._children: Children | None = None
+        self._options = RunOptions()
+        self._plans: dict[Path, Plan] = {}
+
+    def evaluate(self, file: CollectedFile, case: CollectedCase) -> CaseOutcome:
+        """Runs one case of the file, and scores it.
+
+        Raises:
+            RefusedError: the file belongs to no agent, or changed into something that cannot be run.
+        """
+        try:
+            plan = self._plan(file.path)
+        except UsageFaultError as fault:
+            raise refusal(fault) from None
+        entries = tuple(entry for entry in plan.entries if entry.ref.eval_id == case.eval_id)
+        if not entries:
+            raise refusal(UsageFaultError(f"{file.path} has no case {case.eval_id} any more"))
+        one = replace(plan, entries=entries, run_id=new_run_id())
+        return self._run(self._execute(one))
+
+    def close(self) -> None:
+        """Ends the children."""
+        if self._children is not None:
+            self._run(self._children.close())
+        self._runner.close()
+
+    def _plan(self, path: Path) -> Plan:
+        """Made once a file: finding the agent looks through the whole project."""
+        if path not in self._plans:
+            selection = Selection((Target(str(path), path),))
+            workspace = open_selection(selection, folder=path.parent)
+            self._plans[path] = make_plan(workspace, selection, self._options)
+        return self._plans[path]
+
+    async def _execute(self, plan: Plan) -> CaseOutcome:
+        if self._children is None:
+            self._children = Children()
+        return (await execute(plan, self._options, self._children)).cases[0]
+
+    def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        return self._runner.run(work)
