@@ -29,7 +29,7 @@ from workbench.ui.editing.drafts import CaseDraft, Draft, label_of, place_in_wor
 from workbench.ui.editing.field import ValueField
 from workbench.ui.editing.key_help import key_items
 from workbench.ui.editing.row_list import RowList
-from workbench.ui.editing.values import LONGEST, UnreadableError, as_json, field_text, json_text, place_of
+from workbench.ui.editing.values import LONGEST, UnreadableError, as_json, field_text, json_head, place_of
 from workbench.ui.editing.wording import in_words
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.screens.pick import PickScreen, searching
@@ -352,7 +352,7 @@ class EditorScreen(ModalScreen[str | None]):
         elif row is not None and (row.missing or row.value is None):
             text = "not there: enter adds it"
         elif row is not None:
-            text = row.value if isinstance(row.value, str) else json_text(row.value)
+            text = row.value if isinstance(row.value, str) else json_head(row.value, _SHOWN + 1, indent=2)
         self._preview.update(Content(plain(text, limit=_SHOWN)))
         self._say("")
 

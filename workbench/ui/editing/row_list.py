@@ -1,15 +1,17 @@
 """The rows of a case, one line each."""
 
-import json
 from collections.abc import Sequence
 
 from workbench.authoring.case_rows import CaseRow
 from workbench.model.places import Location
 from workbench.text import one_line
 from workbench.ui.cells import fit
+from workbench.ui.editing.values import json_head
 from workbench.ui.widgets.rows import Piece, RowView
 
 _NAME_WIDTH = 11
+_MOST = 2_000
+"""Characters of a value that are looked at for its row."""
 _LOOKS = {"call": "accent", "user": "strong"}
 
 
@@ -63,5 +65,5 @@ class RowList(RowView):
 def in_short(value: object) -> str:
     """A value on one line, safe."""
     if isinstance(value, str):
-        return one_line(value) if value.strip() else "(empty)"
-    return one_line(json.dumps(value, ensure_ascii=False))
+        return one_line(value) if value[:_MOST].strip() else "(empty)"
+    return one_line(json_head(value, _MOST))

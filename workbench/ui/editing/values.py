@@ -44,6 +44,18 @@ def json_text(value: Any) -> str:
     return re.sub(r"[^\n]+", lambda line: _escaped(line.group()), text)
 
 
+def json_head(value: Any, most: int, *, indent: int | None = None) -> str:
+    """The first characters of a value's JSON, at least so many where there are; no more of a large value is written."""
+    pieces: list[str] = []
+    length = 0
+    for piece in json.JSONEncoder(ensure_ascii=False, indent=indent).iterencode(value):
+        pieces.append(piece[:most])
+        length += len(piece)
+        if length >= most:
+            break
+    return "".join(pieces)
+
+
 def read_value(text: str, row: CaseRow) -> Any:
     """The value that was typed.
 
