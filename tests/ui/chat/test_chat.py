@@ -1,0 +1,276 @@
+"""Talking to an agent, and keeping what was said, with the keyboard and the real engine."""
+
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.ui.conftest import Screen, case_json
+from workbench import config, resources
+from workbench.ui.chat.review import ReviewScreen
+from workbench.ui.chat.screen import ChatScreen
+from workbench.ui.session import Session
+from workbench.ui.themes import Themes
+from workbench.ui.workbench_app import WorkbenchApp
+
+AGENT = """
+import asyncio, time
+
+async def root_agent(message, session):
+    session.state["asked"] = session.state.get("asked", 0) + 1
+    if "lost" in message:
+        raise KeyError("no such order")
+    if "wait" in message:
+        yield {"text": "one moment", "author": "helper"}
+        await asyncio.sleep(1000)
+    if "block" in message:
+        yield {"text": "one moment", "author": "helper"}
+        time.sleep(1000)
+    yield {"tool_call": {"name": "find", "args": {"text": str(message)}}}
+    yield {"tool_response": {"name": "find", "response": {"found": True}}}
+    yield f"{session.state.get('customer', 'You')}: {message}"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / ".workbench").mkdir()
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    (folder / "agent.py").write_text(AGENT, encoding="utf-8")
+    content = {"eval_set_id": "parcels", "eval_cases": [case_json("on_time")]}
+    (folder / "parcels.evalset.json").write_text(json.dumps(content, indent=2) + "\n", "utf-8")
+    return tmp_path
+
+
+@asynccontextmanager
+async def opened(project: Path, size: tuple[int, int] = (100, 30)) -> AsyncIterator[tuple[Pilot[int], Screen]]:
+    themes = Themes([resources.themes()])
+    session = Session(project)
+    app = WorkbenchApp(session, config.Settings(project / "none.toml"), themes, themes.read("night"))
+    async with app.run_test(size=size, notifications=True) as pilot:
+        screen = Screen.around(app)
+        await screen.until(pilot, lambda: session.workspace is not None)
+        yield pilot, screen
+        app.runs.close(2.0)
+
+
+async def type_in(pilot: Pilot[int], text: str) -> None:
+    await pilot.press(*("space" if letter == " " else letter for letter in text))
+
+
+async def talk(pilot: Pilot[int], screen: Screen) -> None:
+    await pilot.press("T")
+    await screen.until(pilot, lambda: isinstance(screen.app.screen, ChatScreen) and "python" in screen.text)
+
+
+async def ask(pilot: Pilot[int], screen: Screen, text: str, shown: str) -> None:
+    await type_in(pilot, text)
+    await pilot.press("enter")
+    await screen.until(pilot, lambda: shown in screen.text)
+
+
+async def keep(pilot: Pilot[int], screen: Screen) -> None:
+    await pilot.press("escape", "+")
+    await screen.until(pilot, lambda: isinstance(screen.app.screen, ReviewScreen))
+
+
+def cases_of(project: Path, name: str = "parcels.evalset.json") -> Any:
+    return json.loads((project / "desk" / name).read_text("utf-8"))["eval_cases"]
+
+
+async def test_from_a_chat_to_a_passing_case(project: Path) -> None:
+    file = project / "desk" / "parcels.evalset.json"
+    before = file.read_bytes()
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        await ask(pilot, screen, "where is it", "You: where is it")
+        assert 'find {"text": "where is it"}' in screen.text
+        await ask(pilot, screen, "ご注文は", "You: ご注文は")
+        await pilot.press("tab")
+        await screen.until(pilot, lambda: '"asked": 2' in screen.text)
+        await keep(pilot, screen)
+        assert "where_is_it" in screen.text
+        assert "parcels.evalset.json" in screen.text
+        await pilot.press("s")
+        await screen.until(pilot, lambda: "▌" in screen.text and len(cases_of(project)) == 2)
+        await screen.until(pilot, lambda: screen.app.screen is screen.main)
+        row = screen.main.tree_view.row
+        assert row is not None
+        assert screen.session.entry(row.evalset).document.cases[row.case].eval_id == "where_is_it"
+        await pilot.press("r")
+        await screen.until(pilot, lambda: "✓ PASS" in screen.text)
+        kept = cases_of(project)[1]
+        assert [turn["intermediate_data"]["tool_uses"][0]["args"]["text"] for turn in kept["conversation"]] == [
+            "where is it",
+            "ご注文は",
+        ]
+        assert kept["session_input"] == {"app_name": "desk", "user_id": "user", "state": {}}
+        await pilot.press("u")
+        await screen.until(pilot, lambda: file.read_bytes() == before)
+
+
+async def test_what_is_left_out_in_the_review_is_not_in_the_file(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        await pilot.press("escape", "e")
+        await type_in(pilot, '"customer": "Mira"')
+        await pilot.press("ctrl+o")
+        await screen.until(pilot, lambda: "the session begins with" in screen.text and "python" in screen.text)
+        await ask(pilot, screen, "first", "Mira: first")
+        await ask(pilot, screen, "lost", "no such order")
+        assert "traceback" in screen.text
+        await ask(pilot, screen, "third", "Mira: third")
+        await keep(pilot, screen)
+        assert "“lost” has no answer and is left out" in screen.text
+        await pilot.press("j", "j", "space")  # the other shape
+        await pilot.press("j", "j", "j", "j", "space")  # without the first turn
+        await pilot.press("g", "e", "ctrl+u")
+        await type_in(pilot, "mine")
+        await pilot.press("enter", "j", "e")
+        await type_in(pilot, "new test")
+        await pilot.press("enter")
+        await type_in(pilot, "hello")
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "hello.test.json  (new)" in screen.text)
+        await pilot.press("s")
+        await screen.until(pilot, lambda: (project / "desk" / "hello.test.json").exists())
+        (case,) = cases_of(project, "hello.test.json")
+        assert case["eval_id"] == "mine"
+        (turn,) = case["conversation"]
+        assert turn["user_content"]["parts"][0]["text"] == "third"
+        assert len(turn["intermediate_data"]["invocation_events"]) == 2
+        assert case["session_input"]["state"] == {"customer": "Mira"}
+        assert len(cases_of(project)) == 1
+
+
+async def test_a_turn_is_stopped_and_one_that_does_not_listen_is_killed(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        await ask(pilot, screen, "wait", "one moment")
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: "stopped before the agent had answered" in screen.text)
+        await ask(pilot, screen, "hello", "You: hello")
+        await ask(pilot, screen, "block", "block")
+        await screen.until(pilot, lambda: screen.text.count("one moment") == 2)
+        await pilot.press("escape", "escape")
+        await screen.until(pilot, lambda: "the agent did not stop, and was killed" in screen.text)
+        assert "The conversation is over" in screen.text
+        await pilot.press("escape", "r")
+        await screen.until(pilot, lambda: "not kept" in screen.text)
+        await pilot.press("r")
+        await screen.until(pilot, lambda: "Nothing has been said yet" in screen.text)
+        await ask(pilot, screen, "again", "You: again")
+
+
+async def test_leaving_asks_once_where_something_would_be_lost(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        await pilot.press("escape", "+")
+        assert "no answered turn to keep" in screen.text
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: screen.app.screen is screen.main)
+        await talk(pilot, screen)
+        await ask(pilot, screen, "hello", "You: hello")
+        await pilot.press("escape", "escape")
+        assert "not kept" in screen.text
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: screen.app.screen is screen.main)
+
+
+async def test_a_review_that_is_left_goes_back_to_the_conversation(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        await ask(pilot, screen, "hello", "You: hello")
+        await keep(pilot, screen)
+        await pilot.press("a", "s")
+        assert "a case needs a turn" in screen.text
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ChatScreen))
+        await ask(pilot, screen, "and more", "You: and more")
+        assert "2 turns" in screen.text
+
+
+async def test_a_run_goes_on_beside_a_conversation(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await pilot.press("r")
+        await talk(pilot, screen)
+        await ask(pilot, screen, "hello", "You: hello")
+        await screen.until(pilot, lambda: not screen.session.running)
+        assert screen.session.store.run.run_id
+
+
+async def test_a_file_that_cannot_be_written_leaves_the_review_as_it_is(project: Path) -> None:
+    file = project / "desk" / "parcels.evalset.json"
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        await ask(pilot, screen, "hello", "You: hello")
+        await keep(pilot, screen)
+        broken = file.read_bytes()[:-5]
+        file.write_bytes(broken)
+        await pilot.press("s")
+        await screen.until(pilot, lambda: "the JSON is not in order" in screen.text)
+        assert isinstance(screen.app.screen, ReviewScreen)
+        assert file.read_bytes() == broken
+
+
+async def test_a_stored_run_is_kept(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await pilot.press("j", "j", "j")
+        screen.main.action_keep_run()
+        await screen.until(pilot, lambda: "has run first" in screen.text)
+        await pilot.press("r")
+        await screen.until(pilot, lambda: "✗ FAIL" in screen.text and not screen.session.running)
+        screen.main.action_keep_run()
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ReviewScreen))
+        assert "on_time_as_run" in screen.text
+        await pilot.press("s")
+        await screen.until(pilot, lambda: len(cases_of(project)) == 2)
+        await screen.until(pilot, lambda: screen.app.screen is screen.main)
+        await pilot.press("r")
+        await screen.until(pilot, lambda: "✓ PASS" in screen.text)
+
+
+async def test_a_session_of_adks_is_kept(project: Path) -> None:
+    said = [
+        {"invocationId": "a", "author": "user", "content": {"role": "user", "parts": [{"text": "Hi"}]}},
+        {"invocationId": "a", "author": "desk", "content": {"role": "model", "parts": [{"text": "You: Hi"}]}},
+    ]
+    session = {"id": "s", "appName": "desk", "userId": "u", "events": said}
+    (project / "monday.session.json").write_text(json.dumps(session), "utf-8")
+    (project / "none.json").write_text('{"appName": "desk", "userId": "u"}', "utf-8")
+    async with opened(project) as (pilot, screen):
+        screen.main.action_keep_session()
+        await screen.until(pilot, lambda: "a session that ADK saved" in screen.text)
+        await type_in(pilot, "nowhere.json")
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "there is no file nowhere.json" in screen.text)
+        await pilot.press("ctrl+u")
+        await type_in(pilot, "none.json")
+        await pilot.press("enter")
+        await screen.until(
+            pilot, lambda: any("events: this must be a list" in note.message for note in screen.app._notifications)
+        )
+        screen.main.action_keep_session()
+        await screen.until(pilot, lambda: "a session that ADK saved" in screen.text)
+        await type_in(pilot, "monday.session.json")
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ReviewScreen))
+        await pilot.press("s")
+        await screen.until(pilot, lambda: len(cases_of(project)) == 2)
+        assert cases_of(project)[1]["eval_id"] == "monday"
+
+
+def test_opening_the_workbench_imports_nothing_of_this() -> None:
+    code = (
+        "import sys, workbench.ui.workbench_app; "
+        "print([name for name in sys.modules if name.startswith(('workbench.ui.chat.', 'workbench.engine.chat'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,123 @@
+"""What a conversation shows, without an agent: hostile texts, failures, and what the state of things is."""
+
+from typing import Any
+
+import pytest
+
+from tests.hostile import HOSTILE, leaks
+from workbench.engine.chat import ChatEnded, ChatOpened, StateTold, TurnFailed
+from workbench.events import AgentActed, CaseError, CaseRef, Noticed, OutputCaptured, TurnFinished, TurnStarted
+from workbench.ui.chat.kept import captured_from_talk
+from workbench.ui.chat.pages import PAGES
+from workbench.ui.chat.review import Destination, ReviewList
+from workbench.ui.chat.state_screen import read_object
+from workbench.ui.chat.talk import Talk
+from workbench.ui.editing.values import UnreadableError
+from workbench.ui.render.lines import text_of, width_of
+from workbench.ui.render.rows import View
+
+REF = CaseRef("desk", "", "", "chat")
+
+
+def content(text: str) -> dict[str, Any]:
+    return {"role": "user", "parts": [{"text": text}]}
+
+
+def shown(talk: Talk, width: int = 60) -> str:
+    return "\n".join(text_of(line) for _, build in PAGES for line in build(talk, View(width, full=True)).lines)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_texts_do_not_reach_the_terminal(text: str) -> None:
+    talk = Talk(text, {text: text})
+    acted = {"author": text, "content": {"parts": [{"function_call": {"name": text, "args": {text: text}}}]}}
+    for event in (
+        ChatOpened("adk", text),
+        Noticed("warning", text, text),
+        TurnStarted(REF, 0, content(text)),
+        AgentActed(REF, 0, acted),
+        AgentActed(REF, 0, {"author": text, "content": content(text)}),
+        OutputCaptured(REF, "stdout", text),
+        StateTold({text: [text]}),
+        TurnFailed(0, CaseError("agent_raised", text, text, text)),
+        TurnStarted(REF, 0, content(text)),
+        TurnFinished(REF, 0, {"user_content": content(text), "final_response": content(text)}, text),
+        ChatEnded(CaseError("crashed", text, text)),
+    ):
+        talk.take(event)
+    talk.waiting.append(content(text))
+    assert not leaks(shown(talk))
+    for _, build in PAGES:
+        assert all(width_of(line) <= 60 for line in build(talk, View(60)).lines)
+    captured = captured_from_talk(talk, "desk", "user")
+    review = ReviewList(captured)
+    from workbench.authoring.capture import Choice
+
+    review._choice, review._place = Choice(text, frozenset({0})), "file"
+    pieces = [piece for row in range(review.row_count()) for side in review.row_pieces(row, 60) for piece in side]
+    assert not leaks("".join(piece for piece, _ in pieces))
+    assert "\n" not in "".join(piece for piece, _ in pieces)
+
+
+def test_what_is_going_on() -> None:
+    talk = Talk("desk", {})
+    doing = [talk.doing]
+    talk.waiting.append(content("hello"))
+    assert "hello" in shown(talk)
+    for event in (
+        ChatOpened("python", None),
+        TurnStarted(REF, 0, content("hello")),
+        TurnFinished(REF, 0, {"final_response": content("good day")}),
+        TurnStarted(REF, 1, content("more")),
+        ChatEnded(CaseError("crashed", "the process ended")),
+    ):
+        talk.take(event)
+        doing.append(talk.doing)
+    assert doing == ["starting", "answering", "answering", "waiting", "answering", "over"]
+    assert not talk.waiting
+    assert shown(talk).count("the process ended") == 1
+    assert len(talk.finished) == 1
+
+
+def test_what_has_no_answer_is_not_kept_and_said() -> None:
+    talk = Talk("desk", {"a": 1})
+    talk.take(TurnStarted(REF, 0, content("lost")))
+    talk.take(TurnFailed(0, CaseError("agent_raised", "KeyError: no such order")))
+    talk.take(TurnStarted(REF, 0, content("found")))
+    talk.take(TurnFinished(REF, 0, {"user_content": content("found"), "final_response": content("here")}))
+    captured = captured_from_talk(talk, "desk", "user")
+    assert captured.state == {"a": 1}
+    assert [turn["user_content"] for turn in captured.turns] == [content("found")]
+    (note,) = captured.notes
+    assert "lost" in note
+    assert "no such order" in note
+
+
+def test_a_state_that_cannot_be_shown_says_why() -> None:
+    talk = Talk("desk", {})
+    talk.take(StateTold(None, "too much"))
+    assert "too much" in shown(talk)
+
+
+@pytest.mark.parametrize(("text", "value"), [("", {}), (" {} ", {}), ('{"a": [1]}', {"a": [1]})])
+def test_a_state_is_an_object(text: str, value: Any) -> None:
+    assert read_object(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"), [("[]", 1, 1), ('{"a": }', 1, 7), ('{\n"a" 1}', 2, 5), ('{"a": NaN}', 1, 1)]
+)
+def test_what_is_none_is_refused_at_its_place(text: str, line: int, column: int) -> None:
+    with pytest.raises(UnreadableError) as refused:
+        read_object(text)
+    assert (refused.value.line, refused.value.column) == (line, column)
+
+
+def test_a_state_nested_too_deeply_is_refused() -> None:
+    with pytest.raises(UnreadableError):
+        read_object('{"a":' * 100_000)
+
+
+def test_a_test_file_is_known_by_its_name(tmp_path: Any) -> None:
+    assert Destination(tmp_path / "a.test.json", "a").one_session
+    assert not Destination(tmp_path / "a.evalset.json", "a").one_session
