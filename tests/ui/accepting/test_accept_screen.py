@@ -1,0 +1,183 @@
+"""Key A: the differences of the case under the cursor, the change in the file, and what comes of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.hostile import HOSTILE, leaks
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json, user
+from workbench import config, resources
+from workbench.events import CaseFinished, CaseRef, CaseStarted, PlannedCase, RunFinished, RunStarted, TurnFinished
+from workbench.events import TurnStarted as Began
+from workbench.ui.accepting.screen import AcceptScreen
+from workbench.ui.session import Session
+from workbench.ui.themes import Themes
+from workbench.ui.workbench_app import WorkbenchApp
+
+CALL = {"function_call": {"id": "adk-1", "name": "refund", "args": {"order": "A1", "amount": 12.5}}}
+
+
+def actual(
+    answer: str = "It is late.", *parts: dict[str, Any], question: str = "Where is my parcel?"
+) -> dict[str, Any]:
+    events = [{"author": "desk", "content": {"role": "model", "parts": [part]}} for part in parts]
+    said = {"role": "model", "parts": [{"text": answer}]}
+    data = {"invocation_events": events}
+    return {"user_content": user(question), "intermediate_data": data, "final_response": said}
+
+
+def ran(screen: Screen, *turns: dict[str, Any], case: int = 0) -> None:
+    """The case was executed in this session."""
+    entry = screen.workspace.evalsets[0]
+    name = entry.document.cases[case].eval_id
+    ref = CaseRef("order_desk", entry.relative, entry.document.eval_set_id, name)
+    planned = (PlannedCase(ref, None, "defaults"),)
+    store = screen.session.store
+    store.apply(RunStarted("run-1", str(screen.workspace.root), "2026-11-21T10:30:00Z", planned))
+    store.apply(CaseStarted(ref, 0.0, ({"user_content": user("x")},), {}))
+    for number, turn in enumerate(turns):
+        store.apply(Began(ref, number, turn["user_content"]))
+        store.apply(TurnFinished(ref, number, turn))
+    store.apply(CaseFinished(ref, "failed", None, 0.5))
+    store.apply(RunFinished(1.0, False))
+
+
+async def opened(screen: Screen, pilot: Pilot[int], *turns: dict[str, Any]) -> None:
+    ran(screen, *turns)
+    await pilot.press("j", "j", "j", "A")
+    await screen.until(pilot, lambda: isinstance(screen.app.screen, AcceptScreen))
+    await screen.until(pilot, lambda: "response_match_score" in screen.text)
+
+
+def file_of(screen: Screen) -> Path:
+    return screen.workspace.evalsets[0].file
+
+
+async def test_one_difference_is_chosen_seen_in_the_file_and_written(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        before = file_of(screen).read_bytes()
+        await opened(screen, pilot, actual("It is late.", CALL))
+        assert "expect the call refund" in screen.text
+        assert "0 of 2" in screen.text
+        assert "✗ fails" in screen.text
+        await pilot.press("G", "space")
+        await screen.until(pilot, lambda: "1 of 2" in screen.text and "✓ passes" in screen.text)
+        await screen.until(pilot, lambda: "+ …" in screen.text and "It is late." in screen.text)
+        assert file_of(screen).read_bytes() == before
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: not isinstance(screen.app.screen, AcceptScreen))
+        assert file_of(screen).read_bytes() == before.replace(b"On its way.", b"It is late.", 1)
+        await screen.until(pilot, lambda: "written" in screen.text)
+        await pilot.press("u")
+        await screen.until(pilot, lambda: "undone: on_time: 1 difference accepted" in screen.text)
+        assert file_of(screen).read_bytes() == before
+
+
+async def test_all_of_it_and_none_again(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((80, 24)) as pilot:
+        before = file_of(screen).read_bytes()
+        await opened(screen, pilot, actual("It is late.", CALL))
+        await pilot.press("a")
+        await screen.until(pilot, lambda: "2 of 2" in screen.text)
+        await pilot.press("a")
+        await screen.until(pilot, lambda: "0 of 2" in screen.text)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "nothing is chosen" in screen.text)
+        await pilot.press("j", "space", "escape")
+        await screen.until(pilot, lambda: not isinstance(screen.app.screen, AcceptScreen))
+        assert file_of(screen).read_bytes() == before
+
+
+async def test_a_file_that_somebody_else_changed_is_left_alone(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        await opened(screen, pilot, actual())
+        theirs = file_of(screen).read_bytes().replace(b"On its way.", b"Soon.")
+        file_of(screen).write_bytes(theirs)
+        await pilot.press("a", "enter")
+        await screen.until(pilot, lambda: "changed by somebody else meanwhile: esc, then A again" in screen.text)
+        assert file_of(screen).read_bytes() == theirs
+        assert isinstance(screen.app.screen, AcceptScreen)
+
+
+@pytest.mark.parametrize(
+    ("turns", "words"),
+    [
+        ([], "there is no transcript of this case"),
+        ([actual("On its way.")], "nothing differs"),
+        ([actual(question="Another one")], "nothing to accept"),
+    ],
+)
+async def test_why_nothing_can_be_accepted(open_screen: OpenScreen, turns: list[Any], words: str) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        if turns:
+            ran(screen, *turns)
+        await pilot.press("j", "j", "j", "A")
+        await screen.until(pilot, lambda: words in screen.text)
+        assert not isinstance(screen.app.screen, AcceptScreen)
+
+
+@pytest.mark.parametrize("size", [(60, 20), (120, 40)])
+async def test_hostile_answers_and_arguments(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
+) -> None:
+    texts = [text for text in HOSTILE if text.strip()]
+    case = case_json("on_time")
+    turn = case["conversation"][0]
+    case["conversation"] = [{**turn, "user_content": user(text)} for text in texts]
+    content = json.dumps({"eval_set_id": "refunds", "eval_cases": [case]})
+    screen = open_screen(make_workspace({"order_desk": {"refunds": content}}))
+    turns = [
+        actual(text, {"function_call": {"name": text, "args": {text: text}}}, {"text": text}, question=text)
+        for text in texts
+    ]
+    async with screen.open(size) as pilot:
+        ran(screen, *turns)
+        await pilot.press("j", "j", "j", "A")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, AcceptScreen))
+        await pilot.press("a")
+        for key in ["j"] * 30 + ["ctrl+d", "G"]:
+            await pilot.press(key)
+            assert not leaks(screen.text)
+
+
+AGENT = """
+import pathlib
+
+def root_agent(message, session):
+    with pathlib.Path(__file__).with_name("called").open("a") as file:
+        file.write("x")
+    return "It is late."
+"""
+
+
+async def test_what_was_accepted_is_scored_at_once_without_the_agent(tmp_path: Path) -> None:
+    folder = tmp_path / "desk"
+    folder.mkdir()
+    (folder / "agent.py").write_text(AGENT, encoding="utf-8")
+    content = {"eval_set_id": "refunds", "eval_cases": [case_json("on_time"), case_json("late_parcel")]}
+    (folder / "refunds.evalset.json").write_text(json.dumps(content), encoding="utf-8")
+    themes = Themes([resources.themes()])
+    session = Session(tmp_path)
+    app = WorkbenchApp(session, config.Settings(tmp_path / "none.toml"), themes, themes.read("night"))
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        screen = Screen.around(app)
+        await screen.until(pilot, lambda: session.workspace is not None)
+        await pilot.press("j", "j", "j", "r")
+        await screen.until(pilot, lambda: session.store.counts() == {"failed": 1} and not session.running)
+        await pilot.press("A")
+        await screen.until(pilot, lambda: isinstance(app.screen, AcceptScreen))
+        await pilot.press("a")
+        await screen.until(pilot, lambda: "✓ passes" in screen.text)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: session.store.counts() == {"passed": 1} and not session.running)
+        assert not [notice for notice in session.store.notices if "changed in the evalset" in notice.message]
+        assert (folder / "called").read_text() == "x", "once, in the run"
+        await pilot.press("q")
+        await screen.until(pilot, lambda: app.return_value == 0, seconds=30)

@@ -1,0 +1,41 @@
+"""The change of a file as lines of its own text."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.ui.accepting.preview import DiffLine, file_diff
+
+
+def test_the_lines_that_differ_with_three_around_them() -> None:
+    before = "\r\n".join(f"    line {number}" for number in range(1, 21)).encode()
+    lines = file_diff(before, before.replace(b"line 10", b"other"))
+    assert lines == [
+        DiffLine("@", "line 7"),
+        *(DiffLine(" ", f"line {number}") for number in (7, 8, 9)),
+        DiffLine("-", "line 10"),
+        DiffLine("+", "other"),
+        *(DiffLine(" ", f"line {number}") for number in (11, 12, 13)),
+    ]
+
+
+def test_a_file_on_one_line_is_cut_out_around_the_change() -> None:
+    before = b'{"a": "' + b"x" * 10_000 + b'", "amount": 12, "b": "' + b"y" * 10_000 + b'"}'
+    found = file_diff(before, before.replace(b"12,", b"12.5,"))
+    assert [line.sign for line in found] == ["@", "-", "+"]
+    assert '"amount": 12.5,' in found[2].text
+    assert all(len(line.text) < 200 for line in found)
+
+
+def test_nothing_changed() -> None:
+    assert file_diff(b"a", b"a") == []
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "é", ""]), max_size=12), st.lists(st.sampled_from(["a", "c", "é"]), max_size=12)
+)
+def test_what_goes_and_comes_are_lines_of_the_files(old: list[str], new: list[str]) -> None:
+    before, after = ("\n".join(lines).encode() for lines in (old, new))
+    found = file_diff(before, after)
+    assert bool(found) == (before != after)
+    assert {line.text for line in found if line.sign == "-"} <= {*old, ""}
+    assert {line.text for line in found if line.sign == "+"} <= {*new, ""}

@@ -1,0 +1,63 @@
+"""What `check` finds, on the screen: marks, words in the pane, and a list that leads there."""
+
+import json
+from pathlib import Path
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen, case_json
+from workbench.model.faults import Fault
+from workbench.ui.checking import WHOLE, check, sort_out
+from workbench.ui.screens.pick import PickScreen
+
+
+def content(*cases: object) -> str:
+    return json.dumps({"eval_set_id": "refunds", "eval_cases": cases})
+
+
+ODD = {**case_json("late_parcel"), "evalid": 3}
+BROKEN = {**case_json("broken"), "conversation": 3}
+
+
+def test_each_problem_belongs_to_its_row(make_workspace: MakeWorkspace) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": content(case_json("on_time"), ODD, BROKEN)}})
+    found = check(workspace)
+    assert found.worst == {(0, 1): "warning", (0, 2): "error"}
+    assert "`evalid`" in found.of(0, 1)[0].message
+    assert found.of(0, 0) == ()
+
+
+def test_what_concerns_a_file_or_nobody(make_workspace: MakeWorkspace) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["on_time"], "more": ["hello"]}})
+    file = workspace.evalsets[1].file
+    agent = workspace.agents[0].definition
+    faults = [Fault(file, 0, 0, "", "a"), Fault(Path("/nowhere"), 0, 0, "", "b"), Fault(agent, 0, 0, "", "c")]
+    found = sort_out(workspace, faults)
+    assert [pair for _, pair in found.every] == [(1, WHOLE), None, (0, WHOLE)]
+    assert [fault.message for fault in found.of(1, WHOLE)] == ["a", "c"]
+
+
+async def test_marks_come_after_the_tree_and_go_when_the_file_is_mended(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace({"order_desk": {"refunds": content(case_json("on_time"), ODD, BROKEN)}}))
+    screen.session.checks = True
+    async with screen.open((120, 40)) as pilot:
+        await screen.until(pilot, lambda: "late_parcel △warning" in screen.text and "broken ▲error" in screen.text)
+        await pilot.press("j", "j", "j", "j")
+        await screen.until(pilot, lambda: "`evalid` is kept, but nothing reads it" in screen.text)
+        file = screen.workspace.evalsets[0].file
+        file.write_text(content(case_json("on_time"), case_json("late_parcel")), encoding="utf-8")
+        await screen.main.reopen(file)
+        await screen.until(pilot, lambda: "△" not in screen.text and "▲" not in screen.text)
+        await screen.until(pilot, lambda: screen.session.verdicts.found == {})
+
+
+async def test_the_list_leads_to_the_case(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    screen = open_screen(make_workspace({"order_desk": {"refunds": content(case_json("on_time"), ODD)}}))
+    async with screen.open((120, 40)) as pilot:
+        assert "△" not in screen.text
+        await screen.main.run_action("found")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+        assert "found by check: 1" in screen.text
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: screen.row.startswith("late_parcel"))
+        assert "late_parcel △warning" in screen.text
