@@ -1,6 +1,7 @@
 """A verdict on its way out of the scorer, however much stands in its details."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from workbench.agents.worker.frames import MAX_FRAME
@@ -11,14 +12,14 @@ from workbench.metrics.base import Scored
 LABELLED = [{"text": "It is late.", "label": "supported"}]
 
 
-def travelled(prompt: str, turns: int) -> dict[str, Any]:
+def travelled(prompt: str, turns: int, clean: Callable[[str], str] = str) -> dict[str, Any]:
     """The frame of a verdict over so many turns, each with one question."""
     asked = {"kind": "claims", "prompt": prompt, "judge": {}, "replies": [{"text": "{}", "verdict": ["supported"]}]}
     details = {"questions": [asked], "texts": [{"sentences": LABELLED}]}
     of_case = {"judge": {"model": "m"}, "stop": {"questions": [asked]}}
     result = MetricResult("hallucinations_v1", "passed", 1.0, 0.5, "", of_case)
     turn = MetricResult("hallucinations_v1", "passed", 1.0, 0.5, "", details)
-    frame = reply(7, 2, Scored(result, (turn,) * turns))
+    frame = reply(7, 2, Scored(result, (turn,) * turns), clean)
     assert len(frame) <= MAX_FRAME + 4
     message: dict[str, Any] = json.loads(frame[frame.index(b"{") :])
     assert (message["id"], message["index"], message["result"]["score"]) == (7, 2, 1.0)
@@ -48,3 +49,10 @@ def test_where_even_that_is_too_large_the_verdict_travels_alone() -> None:
     message = travelled("x" * 9_999, 2_000)
     assert "left_out" in message["result"]["details"]
     assert all(turn["details"] == {} for turn in message["turns"])
+
+
+def test_a_secret_is_taken_out_before_a_question_is_cut() -> None:
+    secret = "sk-0123456789"
+    prompt = "x" * 4_995 + secret + "x" * 200_000
+    message = travelled(prompt, 100, lambda text: text.replace(secret, "[secret]"))
+    assert all("sk-0" not in turn["details"]["questions"][0]["prompt"] for turn in message["turns"])

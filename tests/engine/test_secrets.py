@@ -37,6 +37,11 @@ def test_values_of_telling_names_are_replaced_by_the_name() -> None:
     assert cleaned("1234567 in /home/somebody") == "1234567 in /home/somebody"
 
 
+def test_a_piece_that_a_cut_has_left_is_replaced_too() -> None:
+    assert cleaned("the judge says: it is correct-ho…") == "the judge says: it is [secret DB_PASSWORD]…"
+    assert cleaned("the judge says: it is corr") == "the judge says: it is corr"
+
+
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "gh_token", "MY_SECRET_2", "PasswordHash", "AWS_CREDENTIALS"])
 def test_which_names_tell(name: str) -> None:
     assert Secrets([{name: "hunter2hunter2"}]).clean_text("hunter2hunter2") == f"[secret {name}]"

@@ -164,7 +164,7 @@ class Asker:
     async def _ask(self, id: int, case: Case, criterion: Message) -> None:  # noqa: A002
         """One criterion of one case, to its result: whatever happens, there is one, unless nobody waits for it."""
         try:
-            data = reply(id, criterion["index"], await self._scored(case, criterion))
+            data = reply(id, criterion["index"], await self._scored(case, criterion), self._secrets.clean_text)
         except asyncio.CancelledError as error:
             if id in self._dropped or self._closing:
                 raise

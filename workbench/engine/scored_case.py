@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,14 +63,16 @@ def crashed(criterion: Criterion, error: BaseException) -> Scored:
     return Scored(MetricResult(criterion.name, "error", None, criterion.threshold, reason, details))
 
 
-def reply(number: int, index: int, scored: Scored) -> bytes:
-    """The frame of one result."""
+def reply(number: int, index: int, scored: Scored, clean: Callable[[str], str] = str) -> bytes:
+    """The frame of one result. `clean` takes secrets out of a text that is about to be cut: nobody would recognise a
+    piece of one later."""
     message = {"op": "scored", "id": number, "index": index}
     with contextlib.suppress(FrameTooLargeError):
         return encode({**message, **_plain(scored)})
     # Each question quotes all that the agent knew; what the judge found is small beside that.
-    brief = dataclasses.replace(scored.result, details=_with_brief_prompts(scored.result.details))
-    turns = tuple(dataclasses.replace(turn, details=_with_brief_prompts(turn.details)) for turn in scored.turns)
+    details = _with_brief_prompts(scored.result.details, clean)
+    brief = dataclasses.replace(scored.result, details=details)
+    turns = tuple(dataclasses.replace(turn, details=_with_brief_prompts(turn.details, clean)) for turn in scored.turns)
     try:
         return encode({**message, **_plain(Scored(brief, turns))})
     except FrameTooLargeError as error:
@@ -80,16 +83,17 @@ def reply(number: int, index: int, scored: Scored) -> bytes:
         return encode({**message, **_plain(Scored(bare, turns))})
 
 
-def _with_brief_prompts(value: Any) -> Any:
+def _with_brief_prompts(value: Any, clean: Callable[[str], str]) -> Any:
     """The details, at any depth, with the middle left out of each question (`workbench.judge.base.record`) that is
     long."""
     if isinstance(value, list):
-        return [_with_brief_prompts(item) for item in value]
+        return [_with_brief_prompts(item, clean) for item in value]
     if not isinstance(value, dict):
         return value
     asked = "prompt" in value and "replies" in value
     return {
-        key: _brief(item) if asked and key == "prompt" else _with_brief_prompts(item) for key, item in value.items()
+        key: _brief(clean(item)) if asked and key == "prompt" else _with_brief_prompts(item, clean)
+        for key, item in value.items()
     }
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from workbench.events import CaseRef, Event, PlannedCase
+from workbench.judge.scrub import without_piece
 
 _NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST = 8
@@ -71,7 +72,7 @@ class Secrets:
         for value, name in self._values:
             if value in text:
                 text = text.replace(value, f"[secret {name}]")
-        return text
+        return without_piece(text, self._values)
 
     def clean_data(self, value: Any) -> Any:
         """JSON data with each secret replaced; here numbers are foreign as well (a PIN among a tool's arguments)."""

@@ -5,7 +5,7 @@ what it was sent.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 _NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST = 8
@@ -41,19 +41,21 @@ class Scrubber:
         for value, name in self._values:
             if value in text:
                 text = text.replace(value, f"[secret {name}]")
-        text = self._without_piece(text)
+        text = without_piece(text, self._values)
         text = _HEADER.sub(r"\1\2[secret header]", text)
         text = _QUERY.sub(r"\1[secret]", text)
         text = _BEARER.sub(r"\1[secret]", text)
         text = _IN_MEMORY.sub("", text)
         return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
-    def _without_piece(self, text: str) -> str:
-        """`text` that was cut before it came here, without the piece of a secret that is left at its end."""
-        whole = text.removesuffix("…")
-        if whole != text:
-            for value, name in self._values:
-                for length in range(len(value) - 1, _PIECE - 1, -1):
-                    if whole.endswith(value[:length]):
-                        return f"{whole[:-length]}[secret {name}]…"
-        return text
+
+def without_piece(text: str, secrets: Sequence[tuple[str, str]]) -> str:
+    """`text` without the piece of a secret that is left at its end where it was cut before it came here, as "…" says.
+    `secrets` are (value, name)."""
+    whole = text.removesuffix("…")
+    if whole != text:
+        for value, name in secrets:
+            for length in range(len(value) - 1, _PIECE - 1, -1):
+                if whole.endswith(value[:length]):
+                    return f"{whole[:-length]}[secret {name}]…"
+    return text
