@@ -1,5 +1,6 @@
 """Every field of every criterion's model is in the form, and a change touches nothing else."""
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -207,12 +208,13 @@ def test_what_is_no_value_is_refused_with_the_way_out(field: str, typed: str, wo
 
 
 def test_odd_shapes_become_rows_that_can_be_put_right() -> None:
-    for content in (
+    shapes: tuple[Any, ...] = (
         [],
         {"criteria": 3},
         {"criteria": {"safety_v1": [1]}},
         {"criteria": {}, "user_simulator_config": 1},
-    ):
+    )
+    for content in shapes:
         assert rows_of(content)
     odd = {"criteria": {"final_response_match_v2": {"threshold": None, "judge_model_options": 3}}}
     assert row(odd, "judge_model_options", "final_response_match_v2").kind == "json"
@@ -351,3 +353,25 @@ def test_any_content_has_rows_that_say_what_stands_there(content: Any) -> None:
             for step in one.location:
                 value = value[step] if not isinstance(value, dict) else value.get(step)
             assert json.dumps(value) == json.dumps(one.value)
+
+
+@given(CONFIGS, st.data())
+def test_any_content_can_be_changed_at_any_row(content: Any, data: st.DataObject) -> None:
+    rows = rows_of(content)
+    one = data.draw(st.sampled_from(rows))
+    if one.kind not in ("heading", "rubrics", "kept"):
+        changed = with_value(content, one.location, "x")
+        value: Any = changed
+        for step in one.location:
+            value = value[step]
+        assert value == "x"
+    if one.unit:
+        without(content, one.unit)
+    if one.kind == "threshold" or one.depth == 2:
+        moved(content, one.unit, 1)
+    changed = with_criterion(content, "hallucinations_v1")
+    assert merged(content, content, changed)["criteria"] == changed["criteria"]
+    with contextlib.suppress(ValueRefusedError):
+        with_rubric(with_criterion(content, "rubric_based_tool_use_quality_v1"), "rubric_based_tool_use_quality_v1")
+    for preset in PRESETS:
+        with_preset(content, preset)

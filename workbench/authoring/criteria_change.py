@@ -153,7 +153,7 @@ def moved(content: Content, unit: Location, by: int) -> tuple[Content, Location]
 def with_criterion(content: Content, name: str, value: Any = None) -> Content:
     """The content with a criterion more, at the end; `value` None for the usual one. One that is there stays."""
     changed = copy.deepcopy(content)
-    criteria = changed.setdefault("criteria", {})
+    criteria = changed["criteria"] = _object(changed.get("criteria"))
     if name not in criteria:
         criteria[name] = first_threshold(name) if value is None else copy.deepcopy(value)
     return changed
@@ -165,13 +165,19 @@ def first_threshold(name: str) -> float:
 
 
 def with_rubric(content: Content, criterion: str, after: int | None = None, text: str = "") -> tuple[Content, Location]:
-    """The content with one more rubric of a criterion, after the one at `after` or at the end; where it is."""
+    """The content with one more rubric of a criterion, after the one at `after` or at the end; where it is.
+
+    Raises:
+        ValueRefusedError: what stands at `rubrics` is no list.
+    """
     value = content["criteria"][criterion]
     changed = copy.deepcopy(content)
     if not isinstance(value, dict):
         changed["criteria"][criterion] = {"threshold": value}
     options = changed["criteria"][criterion]
     rubrics = options.setdefault("rubrics", [])
+    if not isinstance(rubrics, list):
+        raise ValueRefusedError("`rubrics` is no list: put that right first")
     camel = is_camel(rubrics)
     rubric: Content = {}
     put(rubric, "rubric_id", _free_id(rubrics), camel=camel)
@@ -208,13 +214,19 @@ def settled(before: Any, content: Content) -> Content:
 
 def changed_names(before: Any, after: Any) -> list[str]:
     """What differs, for the label of an edit: criteria by their name, then other keys of the file."""
-    old, new = (value if isinstance(value, dict) else {} for value in (before, after))
-    one, other = (value if isinstance(value, dict) else {} for value in (old.get("criteria"), new.get("criteria")))
+    old, new = _object(before), _object(after)
+    one, other = _object(old.get("criteria")), _object(new.get("criteria"))
     names = [name for name in {**one, **other} if _canonical(one.get(name)) != _canonical(other.get(name))]
     names += [
         key for key in {**old, **new} if key != "criteria" and _canonical(old.get(key)) != _canonical(new.get(key))
     ]
+    if not names and isinstance(after, dict) and not isinstance(new.get("criteria"), dict):
+        names = ["criteria"] if _canonical(old.get("criteria")) != _canonical(new.get("criteria")) else []
     return names or (["the order of the criteria"] if list(one) != list(other) else [])
+
+
+def _object(value: Any) -> Content:
+    return value if isinstance(value, dict) else {}
 
 
 def _canonical(value: Any) -> str:
@@ -225,8 +237,10 @@ def merged(base: Content, theirs: Content, mine: Content) -> Content:
     """Theirs, with what is changed in mine: whole criteria, and whole keys of the file."""
     both = copy.deepcopy(theirs)
     for name in changed_names(base, mine):
-        part = "criteria" if name in {**base.get("criteria", {}), **mine.get("criteria", {})} else ""
-        source, target = (mine[part], both.setdefault(part, {})) if part else (mine, both)
+        source, target = mine, both
+        if name in {**_object(base.get("criteria")), **_object(mine.get("criteria"))}:
+            both["criteria"] = target = _object(both.get("criteria"))
+            source = _object(mine.get("criteria"))
         if name in source:
             target[name] = copy.deepcopy(source[name])
         else:

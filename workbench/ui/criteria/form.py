@@ -58,7 +58,7 @@ _FORMS: Mapping[str, TextForm] = {"threshold": "word", "number": "word", "word":
 
 
 class CriteriaScreen(ModalScreen[None]):
-    """Edits a draft. `why` says in safe words which file that is and why; `saved` is called after each save."""
+    """Edits a draft. `why` says in safe words which file a draft is for and why; `saved` is called after each save."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom"),
@@ -73,7 +73,7 @@ class CriteriaScreen(ModalScreen[None]):
         what_if: WhatIf,
         keys: Mapping[str, tuple[str, ...]],
         *,
-        why: str,
+        why: Callable[[ConfigDraft], str],
         saved: Callable[[], Awaitable[object]],
     ) -> None:
         super().__init__()
@@ -88,6 +88,7 @@ class CriteriaScreen(ModalScreen[None]):
         self.field = ValueField()
         self._about = Static("", markup=False)
         self._about_room = VerticalScroll(self._about, classes="about", can_focus=False)
+        self._reason = Static(why(draft), classes="why", markup=False)
         self._cases = Static("", classes="cases", markup=False)
         self._message = Static("", classes="message", markup=False)
         self._line = KeyLine(footer("criteria"), keys)
@@ -96,7 +97,7 @@ class CriteriaScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog criteria") as dialog:
             dialog.border_title = Text(f"criteria › {one_line(self.draft.file.name, limit=60)}")
-            yield Static(self._why, classes="why", markup=False)
+            yield self._reason
             yield self.list
             yield self._about_room
             yield self.field
@@ -282,7 +283,11 @@ class CriteriaScreen(ModalScreen[None]):
             row = self.list.row
             place = row.unit[-1] if row is not None and row.depth >= 2 else None
             after = place if isinstance(place, int) else None
-            content, at = with_rubric(self.content, chosen.criterion, after)
+            try:
+                content, at = with_rubric(self.content, chosen.criterion, after)
+            except ValueRefusedError as error:
+                self._say(str(error), warning=True)
+                return
             self._take(content, at=at)
             self.action_enter()
         else:
@@ -296,6 +301,9 @@ class CriteriaScreen(ModalScreen[None]):
             self._say("it is kept as it stands")
         elif not row.given and row.depth < 2:
             self._say("it is not there: the default holds")
+        elif row.field.name in ("type", "description") and row.depth > 2:
+            # Of a rubric these need not be there; without its text or id it goes as a whole.
+            self._take(without(self.content, row.location))
         else:
             self._take(without(self.content, row.unit))
 
@@ -355,6 +363,7 @@ class CriteriaScreen(ModalScreen[None]):
             self.draft, self.content = draft, draft.content
             self._back.clear()
             await self._saved()
+            self._reason.update(Text(self._why(draft)))
             self._show()
             self._say(f"saved: {one_line(draft.file.name)}; u in the tree takes it back")
         finally:

@@ -35,7 +35,7 @@ class CriteriaActions(UndoActions):
             self.session.saver,
             WhatIf(records),
             self.keys,
-            why=self._why(entry, draft),
+            why=lambda draft: self._why(entry, draft),
             saved=self.read_again,
         )
         await self.app.push_screen_wait(screen)
@@ -90,6 +90,10 @@ class CriteriaActions(UndoActions):
         ]
 
     def _why(self, entry: "EvalsetEntry", draft: "ConfigDraft") -> str:
+        # The folder may have been read again since the form was opened.
+        workspace = self.session.workspace
+        now = workspace.evalsets if workspace else ()
+        entry = next((one for one in now if one.file == entry.file), entry)
         count = len(self._with_same_config(entry))
         holds = f"{count} evalset{'' if count == 1 else 's'}"
         if draft.before is None:
