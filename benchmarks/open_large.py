@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks import figures
+
 CASES = 20_000
 WORDS = (
     *("where", "is", "my", "parcel", "number", "the", "refund", "of", "order", "please", "late", "café", "status"),
@@ -69,6 +71,13 @@ def _compare(layout: str, file: Path, small: Path, rounds: int) -> None:
             continue
         against = f"{seconds['adk'] / seconds[what]:5.1f} × faster" if "adk" in seconds and what != "adk" else ""
         over = peaks[what] - peaks["empty"]
+        if what == "ids" and "adk" in seconds:
+            ratio = seconds["adk"] / seconds[what]
+            figures.record("G13", f"ids listed, {layout}", ratio, "x", goal=15, more_is_better=True)
+            figures.record("G13", f"peak over an empty folder, {layout}", over, "MiB", goal=120)
+        elif what == "check" and "adk" in seconds:
+            ratio = seconds["adk"] / seconds[what]
+            figures.record("G13", f"all typed, {layout}", ratio, "x", goal=2.5, more_is_better=True)
         print(f"  {name:<28} {seconds[what] * 1000:6.0f} ms  {against:14}  peak {over:4.0f} MiB over a small file's")
 
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
+from benchmarks import figures
 from workbench.metrics import response_match
 
 Pairs = Sequence[tuple[str, str]]
@@ -68,6 +69,8 @@ def main() -> int:
         cached = _milliseconds(response_match.rouge_1, pairs, _nothing)
         explained = _milliseconds(response_match.explain, pairs, _nothing)
         reached = reached and theirs / ours >= 25 and theirs / cached >= 55
+        figures.record("G10", f"ROUGE-1, {count} words", theirs / ours, "x", goal=25, more_is_better=True)
+        figures.record("G10", f"reference cached, {count} words", theirs / cached, "x", goal=55, more_is_better=True)
         print(
             f"{count:>6} {theirs:>9.3f} {ours:>9.3f} {theirs / ours:>6.1f} {cached:>10.3f} {theirs / cached:>6.1f}"
             f" {explained:>13.3f}"

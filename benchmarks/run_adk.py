@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benchmarks import figures
+
 AGENT = '''
 import asyncio, os
 from google.adk.agents import LlmAgent
@@ -200,6 +202,9 @@ def one_case(root: Path, rounds: int, cases: int) -> None:
         {"adk eval": lambda: measure(adk(evalset), root), "workbench run": lambda: measure(ours(evalset), root)},
     )
     show("G1  one case, cold: CPU ≥ 3 × less, RSS ≤ 0.5 ×", rows)
+    peer, own = rows.values()
+    figures.record("G1", "one case: times less CPU than adk eval", peer.cpu / own.cpu, "x", goal=3, more_is_better=True)
+    figures.record("G1", "one case: RSS to adk eval", own.rss / peer.rss, "x", goal=0.5)
 
 
 def many_cases(root: Path, rounds: int, cases: int) -> None:
@@ -213,6 +218,11 @@ def many_cases(root: Path, rounds: int, cases: int) -> None:
             "workbench, a fork each": lambda: measure(ours(evalset), root),
         },
     )
+    peer, shared, forked = rows.values()
+    figures.record("G4", "shared: times less CPU", peer.cpu / shared.cpu, "x", goal=2.5, more_is_better=True)
+    figures.record("G4", "shared: times less wall", peer.wall / shared.wall, "x", goal=3, more_is_better=True)
+    figures.record("G4", "a fork each: CPU a case", 1000 * forked.cpu / cases, "ms", goal=20)
+    figures.record("G4", "a fork each: wall to adk eval", forked.wall / peer.wall, "x", goal=1.0)
     show(
         f"G4  {cases} cases: shared CPU ≥ 2.5 ×, wall ≥ 3 ×; forks ≤ 20 ms CPU a case, not slower in wall", rows, cases
     )
@@ -234,6 +244,7 @@ def own_cost(root: Path, rounds: int, cases: int) -> None:
     steps = cases - cases // 10
     runner = 1000 * (rows["bare, many"].cpu - rows["bare, few"].cpu) / steps
     total = 1000 * (rows["shared, many"].cpu - rows["shared, few"].cpu) / steps
+    figures.record("G5", "own cost on top of a bare Runner", total - runner, "ms", goal=0.3)
     print("\nG5  own cost on top of a bare Runner: ≤ 0.3 ms CPU a case")
     print(f"bare Runner {runner:.2f} ms a case, workbench {total:.2f} ms a case, own cost {total - runner:.2f} ms")
 
@@ -246,6 +257,10 @@ def waiting_models(root: Path, rounds: int, cases: int) -> None:
     for limit in (1, 10, 32, 100):
         ideal = 0.4 * -(-100 // limit)
         found = [asyncio.run(_warm_run(evalset, limit, isolation)) for isolation in ("run", "case")]
+        figures.record("G6", f"shared, {limit} at a time", found[0][0], "s", goal=1.1 * ideal + 0.3)
+        figures.record(
+            "G6", f"a fork each, {limit} at a time", found[1][0], "s", goal=1.1 * ideal + 0.3 + found[1][1] / 2
+        )
         print(
             f"{limit:4} {ideal:8.2f} {1.1 * ideal + 0.3:8.2f} {found[0][0]:9.2f} {found[1][0]:8.2f} {found[1][1]:12.2f}"
         )

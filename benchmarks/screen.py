@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks import figures
+
 COLUMNS, ROWS = 120, 40
 QUIET = 0.06
 """Seconds without a byte after which a frame counts as complete."""
@@ -165,6 +167,8 @@ def first_paint(rounds: int = 7) -> None:
     base = statistics.median(times["an empty Textual app"][1:])
     for name, found in times.items():
         middle = statistics.median(found[1:])
+        if name == "first frame":
+            figures.record("G3", "first frame on 20 000 cases, to an empty app", middle / base, "x", goal=1.25)
         print(f"{name:24} {middle * 1000:7.0f} ms   {middle / base:5.2f} ×")
 
 
@@ -179,16 +183,24 @@ def keys(cases: int = 50_000, presses: int = 150, *, busy: bool = False) -> None
             terminal.press(key)
         if busy:
             terminal.press(b"kkkr", most=3.0)
-            print(f"while running: {terminal.bytes_a_second():,.0f} bytes/s")
+            rate = terminal.bytes_a_second()
+            print(f"while running: {rate:,.0f} bytes/s")
+            figures.record("G12", "while 100 rows a second change", rate, "B/s", goal=10_000)
             terminal.press(b"jjj", most=1.0)
             found = [terminal.press(b"j", until=b"case_%06d" % number) for number in range(1, presses)]
         else:
-            print(f"idle: {terminal.bytes_a_second():,.0f} bytes/s")
+            rate = terminal.bytes_a_second()
+            print(f"idle: {rate:,.0f} bytes/s")
+            figures.record("G12", "idle", rate, "B/s", goal=0)
             found = [terminal.press(b"j") for _ in range(presses)]
         terminal.close()
     waits = sorted(wait for wait, _ in found)
     sizes = sorted(size for _, size in found)
     state = ", 100 rows/s changing" if busy else ""
+    figures.record("G11", f"key to frame, p50{state}", waits[len(waits) // 2] * 1000, "ms", goal=16)
+    figures.record("G11", f"key to frame, p95{state}", waits[int(len(waits) * 0.95)] * 1000, "ms", goal=35)
+    if not busy:
+        figures.record("G12", "a cursor move with the detail", sizes[len(sizes) // 2], "B", goal=12_000)
     print(
         f"key → frame with details{state}: p50 {waits[len(waits) // 2] * 1000:.1f} ms, "
         f"p95 {waits[int(len(waits) * 0.95)] * 1000:.1f} ms; "

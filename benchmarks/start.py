@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks import figures
+
 _ROUNDS = 9
 _OURS = (["--help"], ["--version"], ["run", "--help"], ["run", "--no-such-option"], ["run", "no-such-file"])
 
@@ -40,6 +42,8 @@ def main() -> None:
     print("G2  CPU of a start (goal: at most 1.0 × adk eval --help)")
     for name, value in medians.items():
         print(f"    {name:<40} {value:7.0f} ms" + (f"   {value / peer:5.2f} ×" if peer else ""))
+        if peer and name != "adk eval --help":
+            figures.record("G2", f"{name}, CPU to adk eval --help", value / peer, "x", goal=1.0)
 
 
 if __name__ == "__main__":

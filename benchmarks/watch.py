@@ -22,6 +22,7 @@ from benchmarks.run_adk import AGENT, adk, write_project
 from benchmarks.screen import Terminal
 
 ANSWER = "Your parcel left Lisbon this morning."
+PASSED, FAILED = "\N{CHECK MARK}", "\N{BALLOT X}"
 OTHER = "Nobody knows where parcels go at all."
 
 
@@ -43,21 +44,22 @@ class Bar:
         self.terminal.press(b"r", most=60.0)
         self.terminal.quiet(3.0)
 
-    def save(self, source: str, sign: str) -> tuple[float, float]:
+    def save(self, source: str, sign: str, rest: float = 1.0) -> tuple[float, float]:
         """Seconds until the first new verdict of the kind was seen, and until all were."""
         self.terminal.seen = b""
         first = 0.0
         word = sign.encode()
         self.agent.write_text(source)
         began = time.perf_counter()
-        done = f"{self.cases}/{self.cases}".encode()
+        # In the bar, where the other kind stood before.
+        done = f"{sign} {self.cases} {'fail' if sign == FAILED else 'pass'}".encode()
         while time.perf_counter() - began < 20:
             self.terminal.read(1.0)
             at = time.perf_counter() - began
             if not first and word in self.terminal.seen:
                 first = at
             if first and (self.cases == 1 or done in self.terminal.seen):
-                self.terminal.quiet(1.0)
+                self.terminal.quiet(rest)
                 return first, at
         raise SystemExit(f"no {sign!r} came: {self.terminal.seen[-2000:]!r}")
 
@@ -72,7 +74,7 @@ def saved(cases: int, rounds: int) -> tuple[list[float], list[float], list[float
         bar = Bar(folder, cases)
         for number in range(rounds + 2):
             fails = number % 2 == 0
-            first, last = bar.save(failing if fails else passing, "\N{BALLOT X}" if fails else "\N{CHECK MARK}")
+            first, last = bar.save(failing if fails else passing, FAILED if fails else PASSED)
             if number >= 2:
                 firsts.append(first)
                 lasts.append(last)
@@ -112,16 +114,17 @@ def many_cases(rounds: int) -> None:
 
 def many_saves(saves: int = 500) -> None:
     """500 saves in a row: processes, descriptors and memory before and after."""
-    passing, failing = sources()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_project(folder, 1)
         bar = Bar(folder, 1)
+        kinds = [*zip(sources()[::-1], (FAILED, PASSED), strict=True)]
         for number in range(20):
-            bar.save(passing + f"# {number:04}\n", "\N{CHECK MARK}")
+            bar.save(*kinds[number % 2], rest=0.1)
         before = weight(bar.terminal.process.pid)
         for number in range(saves):
-            bar.save(passing + f"# {number:04}\n", "\N{CHECK MARK}")
+            bar.save(*kinds[number % 2], rest=0.1)
+        bar.terminal.quiet(2.0)
         after = weight(bar.terminal.process.pid)
         bar.terminal.close()
     print(f"{saves} saves: processes, descriptors, MiB before {before}, after {after}")
