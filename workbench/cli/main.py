@@ -16,6 +16,7 @@ import click
 from workbench.cli.check_command import check_command
 from workbench.cli.compare_command import compare_command
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, USAGE
+from workbench.cli.export_command import export_command
 from workbench.cli.history_command import history_command
 from workbench.cli.migrate_command import migrate_command
 from workbench.cli.refusal import Refused, wants_json_on_stdout, write_refusal
@@ -34,6 +35,7 @@ COMMANDS = {
     "migrate": migrate_command,
     "history": history_command,
     "compare": compare_command,
+    "export": export_command,
 }
 
 

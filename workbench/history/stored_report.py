@@ -45,7 +45,7 @@ def read_report(path: Path) -> StoredRun:
     planned: list[PlannedCase] = []
     for number, item in enumerate(data["cases"], 1):
         try:
-            case, events = _planned(item), list(_events(item))
+            case, events = _planned(item), list(case_events(item))
         except (ValueError, RecursionError) as error:
             trouble.append(f"{path}: case {number} is left out: {error}")
             continue
@@ -99,7 +99,9 @@ def _ref(item: dict[str, Any]) -> CaseRef:
     return CaseRef(agent, file, set_id, eval_id, repeat)
 
 
-def _events(item: dict[str, Any]) -> Iterator[Event]:
+def case_events(item: dict[str, Any]) -> Iterator[Event]:
+    """The events of a case of a report, without its verdicts; a `CaseFinished` at the end. Raises ValueError for one of
+    another shape."""
     ref = _ref(item)
     finished = _finished(ref, item)
     invocations = [_object(entry, "an invocation") for entry in _list(item, "invocations")]

@@ -13,13 +13,18 @@ from workbench.ui.render.title import title, verdict
 
 def plain_case(record: CaseRecord, width: int) -> Iterator[str]:
     """Everything the screen shows of a case, in lines of at most `width` cells (24 at least) that are safe for a
-    terminal: title and verdict, the diff turn by turn, the scores, what judges said. Nothing is folded but what judges
-    were asked, word for word."""
+    terminal."""
+    for line in case_lines(record, width):
+        yield text_of(line).rstrip()
+
+
+def case_lines(record: CaseRecord, width: int) -> Iterator[Line]:
+    """The same with styles: title and verdict, the diff turn by turn, the scores, what judges said. Nothing is folded
+    but what judges were asked, word for word."""
     subject, view = Subject(record), View(max(width, 24), full=True)
     ending = verdict(subject)
     name = title(subject, view.width - sum(len(segment.text) for segment in ending) - 8)
     lines: list[Line] = [rule((Segment(name, "heading"),), ending, view.width)]
     lines += diff.build(subject, view).lines
     lines += [(), *score_pane.score_lines(subject, view, explained=False), *judged_lines(subject, view), ()]
-    for line in lines:
-        yield text_of(line).rstrip()
+    yield from lines

@@ -1,0 +1,124 @@
+"""The command `export`: a run in a form that can be handed on."""
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from workbench.cli.refusal import Refused
+from workbench.cli.run_command import check_state_dir
+from workbench.cli.streams import has_failed, write_line
+from workbench.text import one_line
+
+if TYPE_CHECKING:
+    from workbench.store import Store
+
+_FORMATS = ("html", "md", "csv", "json", "junit", "adk")
+_FILE = click.Path(path_type=Path)
+_DESCRIPTION = """Writes a run in a form that can be handed on.
+
+\b
+RUN    an id, the beginning of one, `last`, `baseline`, or a JSON report
+html   one page with everything: no script, no network
+md     what did not pass and why, for a pull request
+csv    a line for each criterion of each case
+json   the report that `run --json` writes
+junit  JUnit XML
+adk    ADK's own result file, one an evalset; with several, -o names a folder
+"""
+
+
+@click.command(
+    "export",
+    help=_DESCRIPTION,
+    short_help="A run as HTML, Markdown, CSV, JSON, JUnit or ADK's result file.",
+    options_metavar="[OPTIONS]",
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: name.replace("_", "-"),
+        "max_content_width": 110,
+    },
+)
+@click.argument("words", metavar="RUN", nargs=-1)
+@click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="The form.")
+@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Where it goes.  [default: standard output]")
+@click.option("--state-dir", type=_FILE, metavar="DIR", help="Where runs are kept.  [default: .workbench in the root]")
+def export_command(words: tuple[str, ...], form: str, output: Path | None, state_dir: Path | None) -> int:
+    """Writes the run; the exit code."""
+    if len(words) != 1:
+        raise Refused(f"one run is exported, not {len(words)}", try_help="agent-workbench export")
+    check_state_dir(state_dir)
+    store = _store(words[0], state_dir)
+    try:
+        _write(_files(form, store), output)
+    except OSError as error:
+        raise Refused(f"-o {output}: {error.strerror or type(error).__name__}") from None
+    return 2 if has_failed(sys.stdout) else 0
+
+
+def _store(word: str, state_dir: Path | None) -> "Store":
+    from workbench.agents.targets import find_root
+    from workbench.events import Noticed
+    from workbench.history import state_dir as places
+    from workbench.history.report_events import kept_events
+    from workbench.store import Store
+
+    here = Path.cwd()
+    store = Store()
+    for event in kept_events(word, places.state_dir(find_root(here), state_dir), here):
+        store.apply(event)
+        if isinstance(event, Noticed) and "left out" in event.message:
+            write_line(sys.stderr, f"warning: {one_line(event.message, limit=1000)}")
+    return store
+
+
+def _files(form: str, store: "Store") -> dict[str, bytes]:
+    """What is to be written, by file name."""
+    if form == "adk":
+        from workbench.cli.export_adk import build_adk
+
+        return build_adk(store)
+    ending = "xml" if form == "junit" else form
+    # A report may call its run anything.
+    name = re.sub(r"[^\w.-]", "_", store.run.run_id).lstrip(".") or "run"
+    return {f"{name}.{ending}": _builder(form)(store)}
+
+
+def _builder(form: str) -> "Callable[[Store], bytes]":
+    if form == "html":
+        from workbench.cli.export_html import build_html
+
+        return build_html
+    if form == "junit":
+        from workbench.cli.junit import build_junit
+
+        return build_junit
+    if form == "json":
+        from workbench.cli.following import read_prices
+        from workbench.cli.report import build_report, to_bytes
+
+        prices = read_prices()
+        return lambda store: to_bytes(build_report(store, prices))
+    from workbench.cli.export_tables import build_csv, build_markdown
+
+    return build_markdown if form == "md" else build_csv
+
+
+def _write(files: dict[str, bytes], output: Path | None) -> None:
+    from workbench.atomic import replace_content
+
+    if output is not None and output.is_dir():
+        for name, content in files.items():
+            replace_content(output / name, content)
+            write_line(sys.stderr, f"written: {one_line(str(output / name))}")
+        return
+    if len(files) != 1:
+        raise Refused(f"the run has {len(files)} evalsets, each a file of its own", hint="-o names a folder for them")
+    (content,) = files.values()
+    if output is not None:
+        replace_content(output, content)
+        return
+    write_line(sys.stdout, content.decode("utf-8", "replace").rstrip("\n"))

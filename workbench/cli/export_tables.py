@@ -1,0 +1,97 @@
+"""A run as Markdown for a pull request, and as CSV for a spreadsheet; foreign text does nothing in either."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+
+from workbench.cli.explain import reasons, score_text
+from workbench.cli.lines import label
+from workbench.cli.summary import count_text
+from workbench.store import CaseRecord, Store
+from workbench.text import one_line
+
+_LONGEST = 300
+_CASES = 200
+_COLUMNS = (
+    "run_id agent evalset_file eval_set_id eval_id repeat case_status error metric score threshold metric_status reason"
+    " seconds model_calls input_tokens output_tokens judge_calls"
+)
+_STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪ not evaluated"}
+
+
+def build_markdown(store: Store) -> bytes:
+    """The newest run: what did not pass with its reasons, then what passed. UTF-8."""
+    return ("\n".join(_markdown(store)) + "\n").encode("utf-8", "replace")
+
+
+def build_csv(store: Store) -> bytes:
+    """A line for each criterion of each case, one for a case without any. UTF-8."""
+    out = io.StringIO()
+    table = csv.writer(out)
+    table.writerow(_COLUMNS.split())
+    for record in store.current_records():
+        table.writerows(_rows(store, record))
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def code_span(text: str) -> str:
+    """Foreign text as Markdown that shows it and does nothing else: no link, no mention, no HTML, no new cell."""
+    safe = one_line(text, limit=_LONGEST).replace("|", "\\|")
+    if not safe:
+        return ""
+    fence = "`" * (max(map(len, re.findall("`+", safe)), default=0) + 1)
+    pad = " " if safe[0] == "`" or safe[-1] == "`" else ""
+    return f"{fence}{pad}{safe}{pad}{fence}"
+
+
+def _markdown(store: Store) -> Iterator[str]:
+    run = store.run
+    records = list(store.current_records())
+    passed = [record for record in records if record.state == "passed"]
+    others = [record for record in records if record.state != "passed"]
+    yield f"### agent-workbench: {count_text(store)}"
+    yield ""
+    yield f"Run {code_span(run.run_id)}, {code_span(run.started)}"
+    if others:
+        yield ""
+        yield "| | case | why |"
+        yield "|---|---|---|"
+    for record in others[:_CASES]:
+        why = "<br>".join(map(code_span, reasons(record))) or "no criterion has anything to judge"
+        yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(label(record.ref))} | {why} |"
+    if len(others) > _CASES:
+        yield ""
+        yield f"and {len(others) - _CASES} more that did not pass"
+    if passed:
+        yield ""
+        yield f"<details><summary>{len(passed)} passed</summary>"
+        yield ""
+        for record in passed[:_CASES]:
+            scores = ", ".join(
+                f"{result.name} {score_text(result)}" for result in record.metrics.values() if result.status == "passed"
+            )
+            yield f"- {code_span(label(record.ref))} {code_span(scores)}"
+        if len(passed) > _CASES:
+            yield f"- and {len(passed) - _CASES} more"
+        yield ""
+        yield "</details>"
+
+
+def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
+    ref, usage = record.ref, record.usage
+    error = f"{record.error.kind}: {record.error.message}" if record.error else ""
+    names = [_cell(text) for text in (store.run.run_id, ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id)]
+    before = [*names, ref.repeat, record.state if record.finished else "error", _cell(error)]
+    after = [record.duration_seconds, usage.model_calls, usage.input_tokens, usage.output_tokens, usage.judge_calls]
+    for result in record.metrics.values():
+        verdict = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]
+        yield [*before, *verdict, *after]
+    if not record.metrics:
+        yield [*before, "", None, None, "", "", *after]
+
+
+def _cell(text: str) -> str:
+    """A spreadsheet takes what begins with one of these signs for a formula and computes it."""
+    safe = one_line(text, limit=2000)
+    return f"'{safe}" if safe.startswith(("=", "+", "-", "@")) else safe

@@ -1,0 +1,75 @@
+"""The events of a run that is kept, whichever form it is kept in: its journal, or a JSON report of it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from workbench.engine.options import UsageFaultError
+from workbench.events import CaseFinished, CaseStarted, Event, Noticed, PlannedCase, RunFinished, RunStarted, from_json
+from workbench.history.checked import HEAD
+from workbench.history.journal import FILE_NAME, read_journal
+from workbench.history.state_dir import runs_dir
+from workbench.history.stored_report import case_events, read_report_data
+from workbench.history.stored_run import run_id_of
+
+
+def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
+    """All events of the run that `word` means; what of it cannot be read is named by a `Noticed`. Files are relative
+    to `folder`.
+
+    Raises:
+        UsageFaultError: there is no such run, or nothing of it can be read.
+    """
+    path = folder / word
+    try:
+        if not word or not path.is_file():
+            path = runs_dir(state) / run_id_of(word, state) / FILE_NAME
+        with path.open("rb") as file:
+            journal = file.read(len(HEAD)) == HEAD
+        return list(read_journal(path) if journal else _report_events(path))
+    except (OSError, ValueError) as error:
+        raise UsageFaultError(str(error), kind="broken_file") from None
+
+
+def _report_events(path: Path) -> Iterator[Event]:
+    data = read_report_data(path)
+    planned: list[PlannedCase] = []
+    events: list[Event] = []
+    for number, item in enumerate(data["cases"], 1):
+        try:
+            of_case = list(_case(item))
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            events.append(Noticed("warning", f"{path}: case {number} is left out: {error}"))
+            continue
+        finished = of_case[-1]
+        assert isinstance(finished, CaseFinished)
+        config = item.get("config_file")
+        planned.append(PlannedCase(finished.case, config if isinstance(config, str) else None, "as in the report"))
+        events += of_case
+    words: dict[str, Any] = {name: str(data.get(name) or "") for name in ("run_id", "root", "started")}
+    yield RunStarted(**words, cases=tuple(planned), scored_from=str(data.get("scored_from") or ""))
+    yield from events
+    seconds = data.get("duration_seconds")
+    yield RunFinished(float(seconds) if isinstance(seconds, int | float) else 0.0)
+
+
+def _case(item: dict[str, Any]) -> Iterator[Event]:
+    *steps, finished = case_events(item)
+    assert isinstance(finished, CaseFinished)
+    yield from steps
+    ref = {name: getattr(finished.case, name) for name in ("agent", "evalset_file", "eval_set_id", "eval_id", "repeat")}
+    turns = item.get("invocations") or []
+    for metric in item.get("metrics") or () if any(isinstance(step, CaseStarted) for step in steps) else ():
+        of_turns = [_of_turn(turn, metric) for turn in turns if turn.get("actual") is not None]
+        scored = {"event": "MetricScored", "case": ref, "result": metric, "turns": of_turns}
+        yield from_json(scored)
+    usage = {name: value for name, value in (item.get("usage") or {}).items() if isinstance(value, int)}
+    ended = {"status": item.get("status"), "error": item.get("error"), "usage": usage}
+    yield from_json({"event": "CaseFinished", "case": ref, "duration_seconds": item.get("duration_seconds"), **ended})
+
+
+def _of_turn(turn: dict[str, Any], metric: dict[str, Any]) -> dict[str, Any]:
+    """What the criterion said of a turn; a report leaves the threshold to the case."""
+    name = metric["name"]
+    found = next((result for result in turn.get("metrics") or () if result.get("name") == name), None)
+    return {"name": name, "status": "not_applicable", **(found or {}), "threshold": metric.get("threshold")}
