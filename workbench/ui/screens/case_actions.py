@@ -227,7 +227,7 @@ class CaseActions(EditActions):
         from workbench.ui.editing.drafts import write
 
         try:
-            await asyncio.to_thread(write, self.session.saver, what, contents)
+            await asyncio.to_thread(write, await self.saver(), what, contents)
         except ChangedOnDiskError as error:
             self.tell(error)
             await self.reopen(error.file)

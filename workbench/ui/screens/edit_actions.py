@@ -39,6 +39,7 @@ class EditActions(OutsideActions):
         """Opens the editor on a case, or on what stands around the cases of a file, until it is left."""
         draft = await self._draft(row)
         words = ""
+        saver = await self.saver()
         if draft is not None:
             self.warn_if_fleeting()
         while draft is not None:
@@ -46,7 +47,7 @@ class EditActions(OutsideActions):
 
             screen = EditorScreen(
                 draft,
-                self.session.saver,
+                saver,
                 self.keys,
                 saved=self.reopen,
                 settle=self.settle,

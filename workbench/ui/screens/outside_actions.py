@@ -56,7 +56,7 @@ class OutsideActions(UndoActions):
             value = read_json_text(text)
             if same(value, draft.value):
                 return Settled(draft)
-            return Settled(await asyncio.to_thread(save_draft, self.session.saver, draft, value, label))
+            return Settled(await asyncio.to_thread(save_draft, await self.saver(), draft, value, label))
         except UnreadableError as error:
             return f"line {error.line}, column {error.column}: {error}"
         except RejectedError as error:

@@ -12,7 +12,7 @@ from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
-    from workbench.authoring.saving import ChangedOnDiskError
+    from workbench.authoring.saving import ChangedOnDiskError, Saver
     from workbench.ui.editing.drafts import Draft
     from workbench.ui.editing.settling import Settled
 
@@ -38,7 +38,7 @@ class UndoActions(FolderActions):
         from workbench.authoring.saving import ChangedOnDiskError, NothingToUndoError
         from workbench.ui.editing.wording import in_words
 
-        saver = self.session.saver
+        saver = await self.saver()
         try:
             edit = await asyncio.to_thread(saver.redo if again else saver.undo)
         except NothingToUndoError as error:
@@ -55,7 +55,7 @@ class UndoActions(FolderActions):
 
         if not (self.session.state_dir / FILE_NAME).is_file():
             return
-        saver = self.session.saver
+        saver = await self.saver()
         edit = await asyncio.to_thread(saver.interrupted)
         if edit is None:
             return
@@ -74,6 +74,10 @@ class UndoActions(FolderActions):
                 await asyncio.to_thread(saver.forget_interrupted)
         except OSError as error:
             self.tell(error)
+
+    async def saver(self) -> "Saver":
+        """What writes edits; made in a thread, for it reads the edits of earlier sessions."""
+        return await asyncio.to_thread(lambda: self.session.saver)
 
     # Files that have changed
 
@@ -101,7 +105,7 @@ class UndoActions(FolderActions):
         """Asks which version of a file holds that somebody else changed; None if nothing was written."""
         from workbench.ui.editing.settling import settle
 
-        return await settle(self.app, self.session.saver, self.keys, error, draft, value, label)
+        return await settle(self.app, await self.saver(), self.keys, error, draft, value, label)
 
     def tell(self, error: Exception) -> None:
         """Says what went wrong with a file."""
