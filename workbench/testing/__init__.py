@@ -6,12 +6,14 @@ pytest loads the plugin of this room in every run, so the package itself imports
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from workbench.testing.agent_evaluator import AgentEvaluator
     from workbench.testing.evaluation import RefusedError, evaluate
     from workbench.testing.results import CaseOutcome, Evaluation
 
-__all__ = ["CaseOutcome", "Evaluation", "RefusedError", "evaluate"]
+__all__ = ["AgentEvaluator", "CaseOutcome", "Evaluation", "RefusedError", "evaluate"]
 
 _HOMES = {
+    "AgentEvaluator": "agent_evaluator",
     "CaseOutcome": "results",
     "Evaluation": "results",
     "RefusedError": "evaluation",

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +58,16 @@ async def evaluate(
         RefusedError: nothing ran; the text says why.
         TypeError: `agent` is neither a path nor an agent.
     """
-    words = [path] if isinstance(path, str | os.PathLike) else list(path)
     given = agent is not None and not isinstance(agent, str | os.PathLike)
-    loaded = _loaded(agent) if given else None
+    words = [path] if isinstance(path, str | os.PathLike) else path
+    request = Request(
+        words=tuple(os.fspath(word) for word in words),
+        agent=_path(agent) if not given else None,
+        loaded=_loaded(agent) if given else None,
+        cases=tuple(cases),
+        config=_path(config),
+        initial_session_file=_path(initial_session_file),
+    )
     try:
         options = RunOptions(
             runs=runs,
@@ -72,14 +79,39 @@ async def evaluate(
             all_votes=all_votes,
             max_judge_calls=max_judge_calls,
         )
-        plan = await asyncio.to_thread(
-            _plan, loaded or agent, [os.fspath(word) for word in words], cases, config, initial_session_file, options
-        )
+    except UsageFaultError as fault:
+        raise refusal(fault) from None
+    return await evaluate_request(request, options)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to evaluate: the agent in the folder `agent`, the one that was `loaded` here, or without both that of each
+    evalset. `folder` is where the judges and functions of a loaded agent are looked for; None: where the agent is that
+    the first evalset belongs to."""
+
+    words: tuple[str, ...]
+    agent: Path | None = None
+    loaded: Loaded | None = None
+    folder: Path | None = None
+    cases: tuple[str, ...] = ()
+    config: Path | None = None
+    initial_session_file: Path | None = None
+
+
+async def evaluate_request(request: Request, options: RunOptions) -> Evaluation:
+    """Runs what is asked for, with children of its own.
+
+    Raises:
+        RefusedError: nothing ran.
+    """
+    try:
+        plan = await asyncio.to_thread(_plan, request, options)
     except UsageFaultError as fault:
         raise refusal(fault) from None
     async with Children(keep_warm=False) as children:
-        if loaded is not None:
-            return await execute(plan, options, children, own_host(loaded))
+        if request.loaded is not None:
+            return await execute(plan, options, children, own_host(request.loaded))
         return await execute(plan, options, children)
 
 
@@ -88,47 +120,41 @@ def refusal(fault: UsageFaultError) -> RefusedError:
     return RefusedError(plain(f"{fault}\n{fault.hint}" if fault.hint else str(fault)))
 
 
-def _plan(
-    agent: Any,
-    words: Sequence[str],
-    cases: Sequence[str],
-    config: str | os.PathLike[str] | None,
-    initial_session_file: str | os.PathLike[str] | None,
-    options: RunOptions,
-) -> Plan:
+def _plan(request: Request, options: RunOptions) -> Plan:
     here = Path.cwd()
-    folder = _path(agent) if not isinstance(agent, Loaded) else None
-    selection = parse_words(words, folder=here, agent=folder, case_ids=cases)
+    selection = parse_words(request.words, folder=here, agent=request.agent, case_ids=request.cases)
     session = None
-    if initial_session_file is not None:
+    if request.initial_session_file is not None:
         try:
-            session = read_initial_session(Path(initial_session_file))
+            session = read_initial_session(request.initial_session_file)
         except BrokenFileError as error:
             raise UsageFaultError(str(error), kind="broken_file") from None
-    workspace = open_selection(selection, folder=here, config=_path(config), initial_session=session)
-    if isinstance(agent, Loaded):
-        workspace = _given_to(workspace, agent)
+    workspace = open_selection(selection, folder=here, config=request.config, initial_session=session)
+    if request.loaded is not None:
+        workspace = _given_to(workspace, request.loaded, request.folder)
     return make_plan(workspace, selection, options)
 
 
-def _given_to(workspace: Workspace, loaded: Loaded) -> Workspace:
-    """The workspace with all evalsets given to the object. Judges and functions of its criteria are looked for as those
-    of the agent that the first evalset would belong to."""
-    owner = next((entry.agent for entry in workspace.evalsets if entry.agent is not None), None)
-    folder = workspace.root if owner is None else owner.folder
-    agent = AgentFolder(loaded.name, folder, "python", folder / "agent.py" if owner is None else owner.definition, "")
+def _given_to(workspace: Workspace, loaded: Loaded, folder: Path | None) -> Workspace:
+    """The workspace with all evalsets given to the object."""
+    if folder is None:
+        owner = next((entry.agent for entry in workspace.evalsets if entry.agent is not None), None)
+        folder = workspace.root if owner is None else owner.folder
+    agent = AgentFolder(loaded.name, folder, "python", folder / "agent.py", "")
     entries = tuple(replace(entry, agent=agent, agent_reason="given to evaluate") for entry in workspace.evalsets)
     return replace(workspace, agents=(agent,), evalsets=entries)
 
 
 def _loaded(agent: Any) -> Loaded:
-    if isinstance(agent, Loaded):
-        return agent
-    name = getattr(agent, "name", None) or getattr(agent, "__name__", None) or type(agent).__name__
     try:
-        return recognised(agent, str(name), "the agent given to evaluate")
+        return recognised(agent, name_of(agent), "the agent given to evaluate")
     except NoAgentError as error:
         raise TypeError(f"{error}, nor the path of one") from None
+
+
+def name_of(agent: Any) -> str:
+    """What an agent that is an object calls itself."""
+    return str(getattr(agent, "name", None) or getattr(agent, "__name__", None) or type(agent).__name__)
 
 
 def _path(value: Any) -> Path | None:

@@ -10,7 +10,7 @@ from workbench.store import CaseRecord
 from workbench.text import plain
 from workbench.ui.render.plain_case import plain_case
 
-__all__ = ["explanation", "notice_line", "printed", "reason", "summary"]
+__all__ = ["details", "explanation", "notice_line", "printed", "reason", "summary"]
 
 _WIDTH = 100
 _OUTPUT_SHOWN = 20_000
@@ -36,7 +36,12 @@ def explanation(record: CaseRecord, root: str) -> str:
     if record.error is not None:
         lines += way_out(record.error, root)
     criteria = criteria_and_source(record)
-    return "\n".join([*lines, *([f"criteria: {criteria}"] if criteria else []), "", *plain_case(record, _WIDTH)])
+    return "\n".join([*lines, *([f"criteria: {criteria}"] if criteria else []), "", details(record)])
+
+
+def details(record: CaseRecord) -> str:
+    """The whole case, expected beside actual, with every verdict. Safe for a terminal."""
+    return "\n".join(plain_case(record, _WIDTH))
 
 
 def printed(record: CaseRecord) -> dict[str, str]:

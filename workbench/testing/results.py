@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.events import CaseError, CaseStatus, MetricResult
-from workbench.store import CaseRecord, Store
-from workbench.testing.explanation import explanation, printed, reason, summary
+from workbench.store import CaseRecord, Store, Turn
+from workbench.testing.explanation import details, explanation, printed, reason, summary
 
 _EXPLAINED = 20
 
@@ -15,8 +15,9 @@ _EXPLAINED = 20
 @dataclass(frozen=True)
 class CaseOutcome:
     """One execution of one case. `metrics` are by name, scores unrounded; `reason` is one line, `explanation` the whole
-    verdict for people, both "" for a case that passed. `invocations` is what the agent did, ADK invocations, one a
-    turn. `output` is what the agent printed (in a child), by stream."""
+    verdict for people, both "" for a case that passed. `turns` hold what the user said, what the agent did and the
+    metrics of each turn; `expected` the reference, an ADK invocation a turn, None for a scenario. `details` is the case
+    as people read it. `output` is what the agent printed (in a child), by stream."""
 
     agent: str
     evalset_file: str
@@ -27,15 +28,22 @@ class CaseOutcome:
     reason: str
     error: CaseError | None
     metrics: dict[str, MetricResult]
-    invocations: tuple[dict[str, Any], ...]
+    turns: tuple[Turn, ...] = field(repr=False)
+    expected: tuple[dict[str, Any], ...] | None = field(repr=False)
     duration_seconds: float
     summary: str = field(repr=False)
     explanation: str = field(repr=False)
+    details: str = field(repr=False)
     output: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def passed(self) -> bool:
         return self.status == "passed"
+
+    @property
+    def invocations(self) -> tuple[dict[str, Any], ...]:
+        """What the agent did: ADK invocations, one for each turn that came to its end."""
+        return tuple(turn.actual for turn in self.turns if turn.actual is not None)
 
     @property
     def scores(self) -> dict[str, float | None]:
@@ -130,10 +138,12 @@ def outcomes(store: Store) -> tuple[CaseOutcome, ...]:
             reason=reason(record),
             error=record.error,
             metrics=dict(record.metrics),
-            invocations=tuple(turn.actual for turn in record.turns if turn.actual is not None),
+            turns=tuple(record.turns),
+            expected=record.expected,
             duration_seconds=record.duration_seconds,
             summary=summary(record),
             explanation=explanation(record, store.run.root),
+            details=details(record),
             output=printed(record),
         )
         for record in store.current_records()

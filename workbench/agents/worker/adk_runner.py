@@ -58,7 +58,7 @@ class AdkConversation(Conversation):
         )
         recorder = Recorder()
         services = {
-            "artifact_service": InMemoryArtifactService(),
+            "artifact_service": loaded.artifacts or InMemoryArtifactService(),
             "session_service": sessions,
             "memory_service": InMemoryMemoryService(),
         }

@@ -33,6 +33,8 @@ class Loaded:
     agent: Any = None
     app: Any = None
     factory: Any = None
+    artifacts: Any = None
+    """ADK's artifact service, where somebody has one ready; else each conversation gets its own."""
 
 
 def load(spec: Dict[str, Any]) -> Loaded:

@@ -1,0 +1,169 @@
+"""ADK's `AgentEvaluator` as far as tests call it: the same methods and arguments, our engine and our verdicts.
+
+Source: google/adk/evaluation/agent_evaluator.py of google-adk 2.13. What is decided differently stands in
+`docs/pytest.md`.
+"""
+
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from workbench.atomic import replace_content
+from workbench.authoring.migrate import migrate
+from workbench.engine.options import RunOptions
+from workbench.model.evalset import read_initial_session
+from workbench.model.opening import name_of
+from workbench.testing.adk_module import load_module
+from workbench.testing.evaluation import Request, evaluate_request
+from workbench.testing.results import Evaluation
+from workbench.testing.rows import append_rows
+
+_RUNS = 2
+_CONCURRENCY = 4
+_NO_MANAGER = (
+    "eval_set_results_manager is not supported: nothing is saved by a test; `agent-workbench run` keeps runs, and "
+    "`agent-workbench export` writes them"
+)
+
+
+class AgentEvaluator:
+    """Evaluates the agent of a module in the test's own process, as ADK's class of this name does."""
+
+    @staticmethod
+    async def evaluate(
+        agent_module: str,
+        eval_dataset_file_path_or_dir: str,
+        num_runs: int = _RUNS,
+        agent_name: str | None = None,
+        initial_session_file: str | None = None,
+        print_detailed_results: bool = True,
+        artifact_service: Any = None,
+        output_file: str | None = None,
+        app_name: str | None = None,
+        eval_set_results_manager: Any = None,
+    ) -> None:
+        """Evaluates the agent of `agent_module` on a file, or on all `*.test.json` in and below a folder, each case
+        `num_runs` times. `output_file`: a CSV file that a row for each metric, turn and run is appended to.
+
+        Raises:
+            AssertionError: an execution of a case did not pass; the text explains every one.
+            ValueError: nothing can be evaluated as it stands; nothing ran.
+        """
+        _check(num_runs, app_name, eval_set_results_manager)
+        words = _files(Path(eval_dataset_file_path_or_dir))
+        request = Request(words, initial_session_file=_path(initial_session_file))
+        result = await _evaluate(request, agent_module, agent_name, num_runs, artifact_service)
+        _report(result, print_detailed_results, output_file)
+
+    @staticmethod
+    async def evaluate_eval_set(
+        agent_module: str,
+        eval_set: Any,
+        criteria: Mapping[str, float] | None = None,
+        eval_config: Any = None,
+        num_runs: int = _RUNS,
+        agent_name: str | None = None,
+        print_detailed_results: bool = True,
+        artifact_service: Any = None,
+        output_file: str | None = None,
+        app_name: str | None = None,
+        eval_set_results_manager: Any = None,
+    ) -> None:
+        """Evaluates an `EvalSet` under an `EvalConfig` of ADK's (or dicts with what would stand in their files).
+        `criteria`, deprecated in ADK, are thresholds by name.
+
+        Raises:
+            AssertionError, ValueError: as `evaluate`.
+        """
+        _check(num_runs, app_name, eval_set_results_manager)
+        config = {"criteria": dict(criteria)} if criteria else _json(eval_config)
+        if config is None:
+            raise ValueError("`eval_config` is required.")
+        content = _json(eval_set)
+        if not content or not (content.get("eval_cases") or content.get("evalCases")):
+            raise ValueError("No eval cases were evaluated: `eval_set` has no eval cases.")
+        name = re.sub(r"\W+", "_", str(content.get("eval_set_id") or content.get("evalSetId") or "evalset"))[:100]
+        with tempfile.TemporaryDirectory(prefix="agent-workbench-") as folder:
+            file = Path(folder, f"{name}.evalset.json")
+            file.write_text(json.dumps(content), encoding="ascii")
+            criteria_file = Path(folder, "test_config.json")
+            criteria_file.write_text(json.dumps(config), encoding="ascii")
+            request = Request((str(file),), config=criteria_file)
+            result = await _evaluate(request, agent_module, agent_name, num_runs, artifact_service)
+        _report(result, print_detailed_results, output_file)
+
+    @staticmethod
+    def migrate_eval_data_to_new_schema(
+        old_eval_data_file: str, new_eval_data_file: str, initial_session_file: str | None = None
+    ) -> None:
+        """Writes a test file of an old format as one of today's schema, as `agent-workbench migrate` does.
+
+        Raises:
+            ValueError: a name is empty, or the old file is broken or of today's schema already.
+            OSError: the new file cannot be written.
+        """
+        if not old_eval_data_file or not new_eval_data_file:
+            raise ValueError("One of old_eval_data_file or new_eval_data_file is empty.")
+        session = read_initial_session(Path(initial_session_file)) if initial_session_file else None
+        new = Path(new_eval_data_file)
+        migration = migrate(Path(old_eval_data_file), name=name_of(new), initial_session=session)
+        replace_content(new, migration.text.encode("utf-8", "surrogatepass"))
+
+    @staticmethod
+    def find_config_for_test_file(test_file: str) -> Any:
+        """ADK's own `EvalConfig` for a test file, for `evaluate_eval_set`; needs google-adk."""
+        from google.adk.evaluation.agent_evaluator import AgentEvaluator as AdksOwn
+
+        return AdksOwn.find_config_for_test_file(test_file)
+
+
+async def _evaluate(
+    request: Request, module: str, agent_name: str | None, runs: int, artifact_service: Any
+) -> Evaluation:
+    loaded, folder = await load_module(module, agent_name)
+    request = replace(request, loaded=replace(loaded, artifacts=artifact_service), folder=folder)
+    return await evaluate_request(request, RunOptions(runs=runs, concurrency=_CONCURRENCY, python=Path(sys.executable)))
+
+
+def _check(runs: int, app_name: str | None, manager: Any) -> None:
+    if runs < 1:
+        raise ValueError(f"`num_runs` must be at least 1, got {runs}.")
+    if manager is not None and not app_name:
+        raise ValueError("app_name is required when eval_set_results_manager is provided.")
+    if manager is not None:
+        raise NotImplementedError(_NO_MANAGER)
+
+
+def _files(path: Path) -> tuple[str, ...]:
+    if not path.is_dir():
+        return (str(path),)
+    files = tuple(str(file) for file in sorted(path.rglob("*.test.json")) if file.is_file())
+    if not files:
+        raise ValueError(f"No `*.test.json` eval files found in {path}, so there is nothing to evaluate.")
+    return files
+
+
+def _report(result: Evaluation, detailed: bool, output_file: str | None) -> None:
+    if detailed:
+        for case in result:
+            sys.stdout.write(f"{case.details}\n")
+    if output_file:
+        append_rows(result, Path(output_file))
+    result.assert_passed()
+
+
+def _json(value: Any) -> dict[str, Any] | None:
+    """A pydantic model, or a dict, as what would stand in its file."""
+    if value is None or isinstance(value, dict):
+        return value
+    dumped: dict[str, Any] = json.loads(value.model_dump_json(exclude_none=True, serialize_as_any=True))
+    return dumped
+
+
+def _path(value: str | None) -> Path | None:
+    return Path(value) if value else None
