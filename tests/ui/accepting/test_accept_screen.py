@@ -10,8 +10,18 @@ from textual.pilot import Pilot
 from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json, user
 from workbench import config, resources
-from workbench.events import CaseFinished, CaseRef, CaseStarted, PlannedCase, RunFinished, RunStarted, TurnFinished
-from workbench.events import TurnStarted as Began
+from workbench.events import (
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    MetricResult,
+    MetricScored,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+)
 from workbench.ui.accepting.screen import AcceptScreen
 from workbench.ui.session import Session
 from workbench.ui.themes import Themes
@@ -39,8 +49,10 @@ def ran(screen: Screen, *turns: dict[str, Any], case: int = 0) -> None:
     store.apply(RunStarted("run-1", str(screen.workspace.root), "2026-11-21T10:30:00Z", planned))
     store.apply(CaseStarted(ref, 0.0, ({"user_content": user("x")},), {}))
     for number, turn in enumerate(turns):
-        store.apply(Began(ref, number, turn["user_content"]))
+        store.apply(TurnStarted(ref, number, turn["user_content"]))
         store.apply(TurnFinished(ref, number, turn))
+    verdict = MetricResult("response_match_score", "failed", 0.25, 0.8, "")
+    store.apply(MetricScored(ref, verdict, (verdict,) * len(turns)))
     store.apply(CaseFinished(ref, "failed", None, 0.5))
     store.apply(RunFinished(1.0, False))
 
@@ -65,7 +77,8 @@ async def test_one_difference_is_chosen_seen_in_the_file_and_written(open_screen
         assert "0 of 2" in screen.text
         assert "✗ fails" in screen.text
         await pilot.press("G", "space")
-        await screen.until(pilot, lambda: "1 of 2" in screen.text and "✓ passes" in screen.text)
+        await screen.until(pilot, lambda: "1 of 2" in screen.text)
+        await screen.until(pilot, lambda: "response_match_score 0.25 → 1.00 ✓ passes" in screen.text)
         await screen.until(pilot, lambda: "+ …" in screen.text and "It is late." in screen.text)
         assert file_of(screen).read_bytes() == before
         await pilot.press("enter")

@@ -6,43 +6,77 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.events import MetricResult
-from workbench.metrics.base import ScoreRequest
+from workbench.metrics.base import ScoreRequest, mean
 from workbench.metrics.registry import score
+from workbench.metrics.words import words
 from workbench.model.criteria import Criterion
+from workbench.model.invocation import content_text
 
 TRAJECTORY, WORDS = "tool_trajectory_avg_score", "response_match_score"
-_COMPARED_AT_ONCE = (TRAJECTORY, WORDS)
-"""They are quick and ask nobody."""
 _LONGEST = 200_000
 """Characters of a transcript, above which nothing is scored while somebody chooses."""
+
+Results = Sequence[Mapping[str, MetricResult]]
+"""The verdicts of each turn, by criterion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A criterion's result before and after."""
+    """A criterion's score before and after; None where it has nothing to judge."""
 
     name: str
-    before: MetricResult
-    after: MetricResult
+    before: float | None
+    after: float | None
+    passes: bool
 
 
 def outcomes(
-    criteria: Sequence[Criterion], before: Mapping[str, Any], after: Mapping[str, Any], actual: Sequence[Any]
+    criteria: Sequence[Criterion],
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    actual: Sequence[Any],
+    verdicts: Results = (),
 ) -> list[Outcome]:
-    """For each criterion that can be told at once: `before` and `after` are a case's JSON, `actual` its transcript. []
-    where the transcript is not complete, or too large to be scored on the way; for a thread."""
+    """For each criterion that can be told at once: `before` and `after` are a case's JSON, `actual` its transcript,
+    `verdicts` what was said of its turns. [] where the transcript is not complete, or too large to be scored on the
+    way; for a thread."""
     whole = [turn for turn in actual if turn is not None]
     if len(json.dumps(whole, default=str)) > _LONGEST:
         return []
-    sides = [_turns(case) for case in (before, after)]
-    if any(side is None or len(side) != len(whole) for side in sides):
+    old, new = _turns(before), _turns(after)
+    if old is None or new is None or not len(old) == len(new) == len(whole):
         return []
     found = []
     for criterion in criteria:
-        if criterion.name in _COMPARED_AT_ONCE:
-            results = [score(ScoreRequest(criterion, side, tuple(whole))).result for side in sides]
-            found.append(Outcome(criterion.name, *results))
+        scores: list[float | None] | None = None
+        if criterion.name == TRAJECTORY:
+            scores = [score(ScoreRequest(criterion, side, tuple(whole))).result.score for side in (old, new)]
+        elif criterion.name == WORDS:
+            scores = _of_words(old, new, whole, verdicts)
+        if scores is not None:
+            one, other = scores
+            found.append(Outcome(criterion.name, one, other, other is not None and other >= criterion.threshold))
     return found
+
+
+def _of_words(
+    old: Sequence[Any], new: Sequence[Any], actual: Sequence[Any], verdicts: Results
+) -> list[float | None] | None:
+    """ROUGE needs half a second and libraries that the screen does without: a turn whose answer is not touched keeps
+    its score, and one whose answer is the expected one, to the letter, has 1. None where that does not tell it."""
+    if len(verdicts) != len(actual):
+        return None
+    known = [result.score if (result := turn.get(WORDS)) is not None else None for turn in verdicts]
+    after: list[float | None] = []
+    for number, made in enumerate(actual):
+        one, other, said = (content_text(turn.get("final_response")) for turn in (old[number], new[number], made))
+        if one == other:
+            after.append(known[number])
+        elif other == said and words(said):
+            after.append(1.0)
+        else:
+            return None
+    return [mean([one for one in side if one is not None]) for side in (known, after)]
 
 
 def _turns(case: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
@@ -56,9 +90,9 @@ def _turns(case: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
 def concerns(kind: str, failed: Iterable[str]) -> list[str]:
     """Which of the failed criteria a hunk of this kind is about."""
     if kind == "answer":
-        words = {WORDS, "final_response_match_v2", "response_evaluation_score"}
+        about = {WORDS, "final_response_match_v2", "response_evaluation_score"}
     elif kind in ("text", "text added", "text removed", "result"):
-        words = set()
+        about = set()
     else:
-        words = {TRAJECTORY}
-    return [name for name in failed if name in words]
+        about = {TRAJECTORY}
+    return [name for name in failed if name in about]

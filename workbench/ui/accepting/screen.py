@@ -24,7 +24,7 @@ from workbench.model.invocation import content_text
 from workbench.model.json_edit import EditError
 from workbench.text import one_line, plain
 from workbench.ui.accepting.hunk_list import HunkList, value_lines
-from workbench.ui.accepting.outcome import Outcome, outcomes
+from workbench.ui.accepting.outcome import Outcome, Results, outcomes
 from workbench.ui.accepting.preview import DiffLine, file_diff
 from workbench.ui.accepting.transcript import Transcript
 from workbench.ui.editing.drafts import CaseDraft, save_draft
@@ -46,6 +46,8 @@ class Acceptance:
     comparison: Comparison
     criteria: Sequence[Criterion]
     failed: Callable[[Hunk], str]
+    verdicts: Results = ()
+    """What was said of each turn, where that is known."""
 
     @property
     def questions(self) -> list[str]:
@@ -190,7 +192,7 @@ class AcceptScreen(ModalScreen[bool]):
         """The change of the file, or why it cannot be made; and what it does to the scores. In a thread."""
         about = self._about
         value = about.comparison.accepted(chosen)
-        told = outcomes(about.criteria, about.draft.value, value, about.transcript.turns)
+        told = outcomes(about.criteria, about.draft.value, value, about.transcript.turns, about.verdicts)
         if not chosen:
             return [], told
         try:
@@ -215,12 +217,10 @@ def _told(found: Sequence[Outcome]) -> Content:
     """`tool_trajectory_avg_score 0.50 → 1.00 passes`, for each criterion."""
     parts: list[tuple[str, str]] = []
     for one in found:
-        before, after = (_score(result.score) for result in (one.before, one.after))
-        passes = one.after.status == "passed"
-        word = {"passed": "✓ passes", "failed": "✗ fails"}.get(one.after.status, one.after.status.replace("_", " "))
+        before, after = _score(one.before), _score(one.after)
         parts += [("   " if parts else "", ""), (f"{one.name} ", "$label")]
         parts += [(f"{before} → {after} " if before != after else f"{after} ", "")]
-        parts += [(word, "$status-passed" if passes else "$status-failed")]
+        parts += [("✓ passes", "$status-passed") if one.passes else ("✗ fails", "$status-failed")]
     return Content.assemble(*parts)
 
 

@@ -82,7 +82,8 @@ class AcceptActions(EditActions, RunActions):
             return None
         criteria = self.session.draft.apply(entry.criteria).config.criteria
         failed = _failed_of(record)
-        return Acceptance(draft, transcript, comparison, criteria, failed)
+        verdicts = [turn.metrics for turn in record.turns] if record is not None else []
+        return Acceptance(draft, transcript, comparison, criteria, failed, verdicts)
 
     def _transcript(self, row: Row, record: "CaseRecord | None") -> "Transcript | None":
         from workbench.ui.accepting.transcript import of_last_run, of_record

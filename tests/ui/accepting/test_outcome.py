@@ -1,0 +1,56 @@
+"""What is said of a change before it is written agrees with what the criteria say of it afterwards."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.ui.transcripts import CRITERIA, execute, recorded, turn
+from workbench.authoring.accept import Comparison
+from workbench.ui.accepting.outcome import concerns, outcomes
+
+FIND = ("find_order", {"id": "A-7"})
+
+
+def test_the_scores_are_those_that_come_out() -> None:
+    turns = [turn("Hi", (), "Hello you"), turn("Where?", [FIND], "Here it is.")]
+    case = {"eval_id": "x", "conversation": turns}
+    actual = [recorded("Hi", (), "Hello there"), recorded("Where?", (), "こちらです")]
+    before = execute(turns, actual)
+    comparison = Comparison(case, actual)
+    verdicts = [made.metrics for made in before.turns]
+    for chosen in ((), comparison.hunks[:1], comparison.hunks[-1:], comparison.hunks):
+        changed = comparison.accepted(chosen)
+        after = execute(changed["conversation"], actual)
+        told = {one.name: (one.before, one.after) for one in outcomes(CRITERIA, case, changed, actual, verdicts)}
+        names = [criterion.name for criterion in CRITERIA]
+        assert told == {name: (before.metrics[name].score, after.metrics[name].score) for name in names}
+
+
+def test_what_is_not_known_is_not_told() -> None:
+    case = {"eval_id": "x", "conversation": [turn("Hi", (), "Hello you")]}
+    actual = [recorded("Hi", (), "Hello there")]
+    assert [one.name for one in outcomes(CRITERIA, case, case, actual)] == ["tool_trajectory_avg_score"]
+    assert outcomes(CRITERIA, case, case, [*actual, None], []) != []
+    assert outcomes(CRITERIA, case, case, [None], []) == []
+
+
+def test_which_criterion_a_difference_is_about() -> None:
+    failed = ["tool_trajectory_avg_score", "response_match_score", "final_response_match_v2"]
+    assert concerns("answer", failed) == failed[1:]
+    assert concerns("argument", failed) == failed[:1]
+    assert concerns("text added", failed) == []
+
+
+def test_nothing_heavy_is_loaded_for_it(repository: Path) -> None:
+    code = """
+import sys
+from workbench.metrics.registry import known
+from workbench.model.criteria import default_config
+from workbench.ui.accepting.outcome import outcomes
+turn = {"user_content": {"parts": [{"text": "Hi"}]}, "final_response": {"parts": [{"text": "Hello"}]}}
+case = {"eval_id": "x", "conversation": [turn]}
+found = outcomes(default_config().criteria, case, case, [turn], [{}])
+assert len(found) == 2, found
+assert not {"nltk", "numpy", "rouge_score"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=repository)
