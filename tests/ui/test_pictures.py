@@ -95,3 +95,11 @@ async def test_what_opens_on_top(screen: Screen, keys: str, name: str) -> None:
         await pilot.press(keys)
         await pilot.pause()
         compare(screen, name)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20)])
+async def test_the_form_of_the_criteria(screen: Screen, size: tuple[int, int]) -> None:
+    async with screen.open(size) as pilot:
+        await pilot.press("j", "j", "j", "c")
+        await screen.until(pilot, lambda: "last run: there is none" in screen.text)
+        compare(screen, "criteria")

@@ -1,10 +1,10 @@
 """The criteria that hold for what is under the cursor, in a form."""
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.text import one_line
-from workbench.ui.draft import configs
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.screens.undo_actions import UndoActions
 from workbench.ui.widgets.pick_list import Item
@@ -50,31 +50,30 @@ class CriteriaActions(UndoActions):
         if not entries:
             self.say("put the cursor on an evalset first")
             return None
-        chosen = configs(entry.criteria for entry in entries)
-        if len(chosen) == 1 and chosen[0].config.path is not None:
+        files = {_config_file(entry): entry for entry in reversed(entries)}
+        if len(files) == 1:
             return entries[0]
-        first = [next(entry for entry in entries if entry.criteria.config.path == one.config.path) for one in chosen]
         items = [
             Item(
-                self._below(str(entry.criteria.config.path or "no config: the defaults")),
+                self._below(str(file)) + ("" if entry.criteria.config.path else "  (new)"),
                 entry,
                 help=one_line(f"{entry.relative}: {entry.criteria.reason}"),
             )
-            for entry in first
+            for file, entry in sorted(files.items())
         ]
         found: EvalsetEntry | None = await self.app.push_screen_wait(PickScreen("which criteria?", searching(items)))
         return found
 
     async def _config_of(self, entry: "EvalsetEntry") -> "ConfigDraft | None":
-        from workbench.authoring.config_file import NEW_CONFIG, new_draft, open_config
+        from workbench.authoring.config_file import new_draft, open_config
         from workbench.model.json_edit import EditError
 
-        path = entry.criteria.config.path
-        new = entry.file.parent / NEW_CONFIG
+        file = _config_file(entry)
         try:
-            if path is None and not await asyncio.to_thread(new.exists):
-                return new_draft(new)
-            return await asyncio.to_thread(open_config, path or new)
+            # One may have come since the folder was read.
+            if entry.criteria.config.path is None and not await asyncio.to_thread(file.exists):
+                return new_draft(file)
+            return await asyncio.to_thread(open_config, file)
         except (EditError, OSError) as error:
             self.tell(error)
             return None
@@ -103,3 +102,10 @@ class CriteriaActions(UndoActions):
             )
         reason = entry.criteria.reason.removeprefix(draft.file.name).strip()
         return one_line(f"{self._below(str(draft.file))}, {reason}; holds for {holds}")
+
+
+def _config_file(entry: "EvalsetEntry") -> Path:
+    """The config that holds for an evalset, or where a new one would be written."""
+    from workbench.authoring.config_file import NEW_CONFIG
+
+    return entry.criteria.config.path or entry.file.parent / NEW_CONFIG
