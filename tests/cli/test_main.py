@@ -35,10 +35,20 @@ def test_help_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_of("--help") == 0
     text = capsys.readouterr().out
     assert text.startswith("Usage: agent-workbench [PATH]")
-    for part in ("--theme", "--no-mouse", "--version", "--watch", "run (eval)", "check", "migrate", "./run", "config.toml"):
+    for part in (
+        "--theme",
+        "--no-mouse",
+        "--version",
+        "--watch",
+        "run (eval)",
+        "check",
+        "migrate",
+        "./run",
+        "config.toml",
+    ):
         assert part in text
-    for later in ("compare",):
-        assert later not in text, "what is not there is not listed"
+    for part in ("history", "compare", "export"):
+        assert part in text
 
 
 @pytest.mark.parametrize("name", ["run", "eval"])

@@ -1,6 +1,7 @@
 """The list of runs: quick from its index, whole without it, and never stopped by what is damaged."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -131,9 +132,14 @@ def test_deleting_keeping_and_the_baseline(tmp_path: Path) -> None:
     assert baseline(tmp_path) is None
 
 
-def test_contents_go_with_the_last_run_that_used_them(tmp_path: Path) -> None:
-    import os
+def test_a_run_that_may_go_on_is_not_superfluous_and_one_that_was_killed_is(tmp_path: Path) -> None:
+    path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", [], ended=False)
+    assert superfluous(tmp_path, 0) == []
+    os.utime(path, (0, 0))
+    assert superfluous(tmp_path, 0) == [path.parent.name]
 
+
+def test_contents_go_with_the_last_run_that_used_them(tmp_path: Path) -> None:
     keep_objects(tmp_path, {"ab" * 16: b"used", "cd" * 16: b"not", "ef" * 16: b"new", "../../evil": b"no"})
     for name in ("ab", "cd"):
         os.utime(tmp_path / "objects" / name / (name * 15), (0, 0))

@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from workbench.history.run_list import list_runs, load_summary
 from workbench.history.state_dir import runs_dir
 
 BASELINE = "baseline"
+_SILENCE = 3600.0
+"""Seconds without a word from a run after which it is taken to have been killed."""
 
 
 def baseline(state: Path) -> str | None:
@@ -52,10 +55,20 @@ def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
 
 
 def superfluous(state: Path, keep: int) -> list[str]:
-    """The runs beyond the newest `keep`, without the baseline and without those that have not ended."""
+    """The runs beyond the newest `keep`, without the baseline and without those that may still be going on."""
     pinned = baseline(state)
     older: Sequence[dict[str, Any]] = list_runs(state).runs[keep:]
-    return [run["run_id"] for run in older if run["run_id"] != pinned and run["seconds"] is not None]
+    return [run["run_id"] for run in older if run["run_id"] != pinned and not _goes_on(state, run)]
+
+
+def _goes_on(state: Path, run: dict[str, Any]) -> bool:
+    """Whether the run has no end yet and something was written of it lately; one that was killed has none either."""
+    if run["seconds"] is not None:
+        return False
+    try:
+        return time.time() - (runs_dir(state) / run["run_id"] / FILE_NAME).stat().st_mtime < _SILENCE
+    except OSError:
+        return False
 
 
 def _drop_unused(state: Path) -> None:
