@@ -3,10 +3,12 @@
 from tests.ui.judged import HEURISTIC, MATCH, asked, judged_case
 from tests.ui.render.conftest import Texts
 from workbench.events import MetricResult
+from workbench.judge.base import JudgeFault, Reply, reply_record
 from workbench.ui.render.document import Subject
 from workbench.ui.render.judge_pane import build
 from workbench.ui.render.judge_words import cost_words
 from workbench.ui.render.lines import joined, text_of
+from workbench.ui.render.replies import question_lines
 from workbench.ui.render.rows import View
 
 KEY = f"question/{MATCH}/0/0"
@@ -46,6 +48,13 @@ def test_a_reply_that_could_not_be_read_and_one_that_never_came(texts: Texts) ->
     assert "reply 4  ! unread · gemini-2.5-flash-SCRIPTED · cached" in lines
     assert "reply 1  ! unread · 5 attempts" in lines
     assert any(line.startswith("! quota 429 RESOURCE_EXHAUSTED: Resource has been exhausted") for line in lines)
+
+
+def test_a_fault_is_told_once(texts: Texts) -> None:
+    message = "503 UNAVAILABLE: come back later"
+    reply = reply_record(1, Reply(None, JudgeFault("http", message, "503 UNAVAILABLE")), None, message)
+    lines = [line.strip() for line in texts(list(question_lines({"replies": [reply]}, False, View(76))))]
+    assert [line for line in lines if line.startswith("!")] == ["! http 503 UNAVAILABLE: come back later"]
 
 
 def test_votes_stand_over_each_turn(texts: Texts) -> None:

@@ -39,7 +39,8 @@ def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
     fault = mapping(reply.get("fault"))
     if fault:
         yield from hang([Segment("   ! ", "status-error")], wrap(_fault(fault), room), _BODY)
-    if unread := words(reply.get("unread")):
+    unread = words(reply.get("unread"))
+    if unread and unread != words(fault.get("message")):
         told = [Segment("not read: ", "status-error"), Segment(plain(unread))]
         yield from hang([Segment("   ! ", "status-error")], wrap(told, room), _BODY)
     text = reply.get("text")
@@ -79,7 +80,9 @@ def _answer(reply: dict[str, Any]) -> Iterator[Line]:
 def _fault(fault: dict[str, Any]) -> Iterator[Segment]:
     code = one_line(words(fault.get("code")), limit=100)
     yield Segment(f"{one_line(words(fault.get('kind')), limit=40)}{f' {code}' if code else ''}: ", "status-error")
-    yield Segment(plain(words(fault.get("message"))) or "no more is known")
+    # Most messages of services begin with the code.
+    message = words(fault.get("message")).removeprefix(f"{code}: " if code else "")
+    yield Segment(plain(message) or "no more is known")
 
 
 def _raw(text: str, opened: bool, room: int) -> list[Line]:
