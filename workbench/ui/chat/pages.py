@@ -87,7 +87,7 @@ def _ending(talk: Talk, view: View) -> list[Line]:
         )
     ]
     if talk.doing == "starting":
-        return [*remark("The agent is being started …", view), *waits]
+        return waits or list(remark("A message can be typed already.", view))
     if talk.over:
         words = "The conversation is over: r begins a new one." if talk.turns else "r tries again."
         told_already = bool(talk.turns) and talk.turns[-1].error is talk.error
