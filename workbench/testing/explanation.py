@@ -1,8 +1,5 @@
-"""Why a case did not pass, as the text of a failed test.
-
-This is the one place where tests look at the front ends: what a verdict is explained with is there (pure functions
-without Textual), and a second wording of it would soon say something else.
-"""
+"""Why a case did not pass, as the text of a failed test: in the words of the other front ends, which are pure
+functions without Textual. A second wording would soon say something else."""
 
 from workbench.cli.explain import criteria_and_source, reasons, way_out
 from workbench.cli.lines import case_line, notice_line
