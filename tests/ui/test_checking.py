@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.ui.conftest import MakeWorkspace, OpenScreen, case_json
 from workbench.model.faults import Fault
 from workbench.ui.checking import WHOLE, check, sort_out
@@ -49,6 +51,21 @@ async def test_marks_come_after_the_tree_and_go_when_the_file_is_mended(
         await screen.main.reopen(file)
         await screen.until(pilot, lambda: "△" not in screen.text and "▲" not in screen.text)
         await screen.until(pilot, lambda: screen.session.verdicts.found == {})
+
+
+async def test_what_goes_wrong_in_a_check_ends_nothing(
+    open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(workspace: object) -> None:
+        raise FileNotFoundError("gone")
+
+    monkeypatch.setattr("workbench.ui.screens.check_actions.check", fails)
+    screen = open_screen()
+    screen.session.checks = True
+    async with screen.open((120, 40)) as pilot:
+        await screen.until(pilot, lambda: "could not be checked: FileNotFoundError: gone" in screen.text)
+        await pilot.press("j")
+        assert screen.row == "order_desk"
 
 
 async def test_the_list_leads_to_the_case(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

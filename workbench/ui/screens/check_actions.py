@@ -1,7 +1,12 @@
 """What is wrong in the folder, found while nobody waits for it: marks in the tree, and all of it as a list."""
 
 import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
 from typing import TYPE_CHECKING
+
+from textual.timer import Timer
 
 from workbench.text import one_line, plain
 from workbench.ui.checking import MOST_CASES, Findings, check
@@ -21,10 +26,14 @@ _WAITS = 0.4
 class CheckActions(Shell):
     """Checks in a thread whenever the folder, or a file of it, was read."""
 
+    _check_timer: Timer | None = None
+
     def load(self, workspace: "Workspace") -> None:
         super().load(workspace)
+        if self._check_timer is not None:
+            self._check_timer.stop()
         if self.session.checks:
-            self.set_timer(_WAITS, self._check_later)
+            self._check_timer = self.set_timer(_WAITS, self._check_later)
 
     def _check_later(self) -> None:
         workspace = self.session.workspace
@@ -41,9 +50,9 @@ class CheckActions(Shell):
             return
         self.say("checking …")
         found = await self._check(workspace)
-        self.key_line.hush()
         if found is None:
             return
+        self.key_line.hush()
         items = [
             Item(
                 one_line(fault.message, limit=300),
@@ -71,7 +80,12 @@ class CheckActions(Shell):
 
     async def _check(self, workspace: "Workspace") -> Findings | None:
         """Checks and shows what was found; None (and nothing shown) if the folder was read again meanwhile."""
-        found = await asyncio.to_thread(check, workspace)
+        try:
+            found = await _beside(lambda: check(workspace))
+        except Exception as error:
+            # Nobody asked for it: what goes wrong in it must not end what somebody is doing.
+            self.say(f"the folder could not be checked: {type(error).__name__}: {error}", warning=True)
+            return None
         if workspace is not self.session.workspace:
             return None
         self.session.findings = found
@@ -83,3 +97,29 @@ class CheckActions(Shell):
         if row is not None and row.evalset >= 0 and found.of(row.evalset, row.case):
             self.show_row()
         return found
+
+
+async def _beside(work: Callable[[], Findings]) -> Findings:
+    """Does the work in a thread that nobody waits for when the program ends: a folder may take seconds."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Findings] = loop.create_future()
+
+    def tell(found: Findings | None, error: Exception | None) -> None:
+        if done.cancelled():
+            return
+        if found is not None:
+            done.set_result(found)
+        elif error is not None:
+            done.set_exception(error)
+
+    def do() -> None:
+        found, error = None, None
+        try:
+            found = work()
+        except Exception as raised:
+            error = raised
+        with suppress(RuntimeError):  # the program has ended
+            loop.call_soon_threadsafe(tell, found, error)
+
+    Thread(target=do, name="check", daemon=True).start()
+    return await done
