@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from workbench.history.summary import STATUSES, Summary, digest, texts, tool_steps
+from workbench.history.summary import STATUSES, Summary, digest, number, texts, tool_steps
 from workbench.history.summary_files import IndexEntry, index_entry
 
 ENDING = ".evalset_result.json"
@@ -105,11 +105,7 @@ def _row(ref: tuple[Any, ...], result: dict[str, Any]) -> dict[str, Any]:
 
 def _metric(item: dict[str, Any]) -> list[Any]:
     status = _STATUS.get(item.get("eval_status", 0), "not_evaluated")
-    return [_number(item.get("score")), _number(item.get("threshold")), status, "", None]
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return [number(item.get("score")), number(item.get("threshold")), status, "", None]
 
 
 def _time(value: Any) -> str:

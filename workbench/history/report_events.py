@@ -38,7 +38,7 @@ def _report_events(path: Path) -> Iterator[Event]:
     for number, item in enumerate(data["cases"], 1):
         try:
             of_case = list(_case(item))
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
             events.append(Noticed("warning", f"{path}: case {number} is left out: {error}"))
             continue
         finished = of_case[-1]

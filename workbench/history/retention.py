@@ -66,7 +66,8 @@ def _goes_on(state: Path, run: dict[str, Any]) -> bool:
     if run["seconds"] is not None:
         return False
     try:
-        return time.time() - (runs_dir(state) / run["run_id"] / FILE_NAME).stat().st_mtime < _SILENCE
+        written: float = (runs_dir(state) / str(run["run_id"]) / FILE_NAME).stat().st_mtime
+        return time.time() - written < _SILENCE
     except OSError:
         return False
 

@@ -57,8 +57,7 @@ def _events(data: dict[str, Any]) -> "list[dict[str, Any]]":
         }
     ]
     for case, ref in zip(cases, refs, strict=True):
-        metrics = [metric for metric in case.get("metrics") or () if isinstance(metric, dict)]
-        turns = [turn for turn in case.get("invocations") or () if isinstance(turn, dict)]
+        metrics, turns = _objects(case.get("metrics")), _objects(case.get("invocations"))
         criteria = {str(metric.get("name")): metric.get("threshold") for metric in metrics}
         expected = [turn["expected"] for turn in turns if turn.get("expected") is not None] or None
         given = {"criteria": criteria, "expected": expected, "scenario": case.get("scenario")}
@@ -70,3 +69,7 @@ def _events(data: dict[str, Any]) -> "list[dict[str, Any]]":
         events.append({**case, "event": "CaseFinished", "case": ref})
     events.append({"event": "RunFinished", "duration_seconds": data.get("duration_seconds") or 0.0})
     return events
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

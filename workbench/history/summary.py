@@ -129,17 +129,17 @@ class Gathering:
         row, result = self._row(data["case"]), data["result"]
         judge = _object(result.get("details")).get("judge")
         reason = _text(result.get("reason"))[:_LONGEST]
-        row["metrics"][result["name"]] = [
-            result.get("score"),
-            result.get("threshold"),
-            result["status"],
+        row["metrics"][_text(result["name"])] = [
+            number(result.get("score")),
+            number(result.get("threshold")),
+            _text(result["status"]),
             reason,
             None if judge is None else _judge(judge),
         ]
 
     def _case_finished(self, data: Mapping[str, Any]) -> None:
         row, error, usage = self._row(data["case"]), data.get("error"), _object(data.get("usage"))
-        row["status"], row["seconds"] = data["status"], float(data["duration_seconds"])
+        row["status"], row["seconds"] = _text(data["status"]) or "error", float(data["duration_seconds"])
         row["error"] = None if error is None else [_text(error["kind"]), _text(error["message"])[:_LONGEST]]
         row["calls"] = usage.get("model_calls", 0)
         row["tokens"] = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
@@ -187,6 +187,11 @@ def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":
     return [([call.get("name"), call.get("args")], None) for call in calls] + [
         (None, [result.get("name"), result.get("response")]) for result in results
     ]
+
+
+def number(value: Any) -> float | None:
+    """A score, threshold or time of a file; None for anything that is no number."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def texts(content: Any) -> list[str]:
