@@ -43,7 +43,7 @@ class Watched(Screen):
             yield self
             if self.session.watching is not None:
                 await pilot.press("w")
-            await asyncio.to_thread(self.app.runs.close, 1.0)
+            await asyncio.to_thread(self.app.runs.close, 10.0)
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)

@@ -147,6 +147,11 @@ class RunThread:
             self._task.cancel()
         if self._others:
             await asyncio.wait(self._others, timeout=timeout)
+        others = [*self._others]
+        for task in others:
+            # Or they would start what was ended just now.
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
         if self._at_end is not None:
             # What does not end in time dies with us: it holds the other end of a pipe.
             with contextlib.suppress(TimeoutError):
