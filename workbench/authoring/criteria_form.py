@@ -18,11 +18,9 @@ from workbench.model.criteria_schema import SIMULATORS, EvalConfig
 from workbench.model.places import Location
 from workbench.simulation.config import DEFAULT_TURN_LIMIT
 
-Kind: TypeAlias = Literal[
-    "threshold", "number", "flag", "choice", "word", "text", "json", "rubrics", "rubric", "heading", "kept"
-]
+Kind: TypeAlias = Literal["threshold", "number", "flag", "choice", "word", "text", "json", "rubrics", "heading", "kept"]
 """How a value is edited: by steps or as a number, between yes and no, among `choices`, on one line, over several, as
-JSON. `rubrics`, `rubric` and `heading` stand above others; what is `kept` is shown only."""
+JSON. `rubrics` and `heading` stand above others; what is `kept` is shown only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,8 @@ async def test_a_file_that_somebody_else_changed(
         await pilot.press("s")
         await screen.until(pilot, lambda: "was changed meanwhile" in screen.text)
         await pilot.press(*f"{pick}:", "enter")
-        await screen.until(pilot, lambda: "saved" in screen.text)
+        words = "test_config.json as it is now" if pick == "theirs" else "saved: test_config.json"
+        await screen.until(pilot, lambda: words in screen.text)
     criteria = json.loads(file.read_text(encoding="utf-8"))["criteria"]
     assert (criteria["tool_trajectory_avg_score"]["threshold"], criteria["response_match_score"]) == expected
 

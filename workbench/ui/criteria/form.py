@@ -351,27 +351,29 @@ class CriteriaScreen(ModalScreen[None]):
 
     async def _save(self) -> None:
         try:
-            draft = await self._written()
+            written = await self._written()
         except ConfigRejectedError as error:
             self._reject(error)
         except (ChangedOnDiskError, EditError, OSError) as error:
             self._say(in_words(error), warning=True)
         else:
-            if draft is None:
+            if written is None:
                 self._say("nothing was written; it is still here", warning=True)
                 return
-            self.draft, self.content = draft, draft.content
+            self.draft, saved = written
+            self.content = self.draft.content
             self._back.clear()
             await self._saved()
-            self._reason.update(Text(self._why(draft)))
+            self._reason.update(Text(self._why(self.draft)))
             self._show()
-            self._say(f"saved: {one_line(draft.file.name)}; u in the tree takes it back")
+            name = one_line(self.draft.file.name)
+            self._say(f"saved: {name}; u in the tree takes it back" if saved else f"{name} as it is now")
         finally:
             self._busy = False
 
-    async def _written(self) -> ConfigDraft | None:
+    async def _written(self) -> tuple[ConfigDraft, bool] | None:
         try:
-            return await asyncio.to_thread(save_config, self._saver, self.draft, self.content)
+            return await asyncio.to_thread(save_config, self._saver, self.draft, self.content), True
         except ChangedOnDiskError as error:
             return await settle(self.app, self._saver, error, self.draft, self.content)
 

@@ -17,8 +17,9 @@ from workbench.ui.widgets.pick_list import Item
 
 async def settle(
     app: App[Any], saver: Saver, error: ChangedOnDiskError, draft: ConfigDraft, content: Content
-) -> ConfigDraft | None:
-    """Asks what is to be, and writes it; the draft to go on with, None if the user went back to the edit.
+) -> tuple[ConfigDraft, bool] | None:
+    """Asks what is to be, and writes it; the draft to go on with and whether anything was written, None if the user
+    went back to the edit.
 
     Raises:
         ConfigRejectedError, ChangedOnDiskError, EditError, OSError: it cannot be written.
@@ -27,14 +28,14 @@ async def settle(
     title = one_line(f"{draft.file.name} was {'deleted' if error.theirs is None else 'changed'} meanwhile", limit=74)
     chosen = await app.push_screen_wait(PickScreen(title, searching(_items(draft, theirs, content))))
     if chosen == "theirs" and theirs is not None:
-        return theirs
+        return theirs, False
     if chosen == "both" and theirs is not None:
         both = merged(draft.content, theirs.content, content)
-        return await asyncio.to_thread(save_config, saver, theirs, both)
+        return await asyncio.to_thread(save_config, saver, theirs, both), True
     if chosen == "mine":
         if error.theirs is None:
-            return await asyncio.to_thread(save_config, saver, replace(draft, before=None), content)
-        return await asyncio.to_thread(save_config, saver, draft, content, over=error.theirs)
+            return await asyncio.to_thread(save_config, saver, replace(draft, before=None), content), True
+        return await asyncio.to_thread(save_config, saver, draft, content, over=error.theirs), True
     return None
 
 
