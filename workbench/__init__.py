@@ -3,9 +3,8 @@
 Importing the package costs nothing: every room is imported where it is used.
 """
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # Without importing `typing`: see above.
     from workbench.testing.evaluation import evaluate
 
     __version__: str
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "evaluate"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name == "__version__":
         from importlib import metadata
 
