@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.authoring.adk_session import NoSessionError, case_from_session
 from workbench.authoring.capture import (
     Captured,
     Choice,
-    NoSessionError,
-    case_from_session,
     case_of,
     free_id,
     id_from,

@@ -114,7 +114,7 @@ class ChatActions(FileActions):
     # Keeping
 
     async def _keep_session(self) -> None:
-        from workbench.authoring.capture import NoSessionError, case_from_session
+        from workbench.authoring.adk_session import NoSessionError, case_from_session
         from workbench.ui.editing.name import NameScreen
 
         assert self.session.workspace is not None

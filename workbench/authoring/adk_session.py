@@ -1,0 +1,173 @@
+"""Sessions that ADK saved as JSON, as conversations that can be kept."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from workbench.authoring.capture import FUNCTIONS, OPAQUE, Captured
+from workbench.authoring.spelling import get
+from workbench.model.breaches import snake
+
+Json = dict[str, Any]
+
+_USER = "user"
+
+
+class NoSessionError(ValueError):
+    """What was given is no session of ADK's; the message begins with the place."""
+
+
+def case_from_session(session: Any) -> Captured:
+    """A session as ADK writes it as JSON (`adk run --save_session`, the session of its web page; either spelling), as a
+    conversation.
+
+    The state of a session file is that after the last turn; that before the first one is worked out where the events
+    tell all that was changed, and what they do not tell is left as it is, with a note.
+
+    Raises:
+        NoSessionError: it is no session, or has no turn with a message of the user.
+    """
+    if not isinstance(session, dict):
+        raise NoSessionError("the file must hold one object, a session of ADK's, with app_name, user_id and events")
+    if get(session, "eval_cases") is not None:
+        raise NoSessionError("eval_cases: this is an evalset, not a session")
+    app_name = _text(session, "app_name")
+    user_id = _text(session, "user_id")
+    events = get(session, "events")
+    if not isinstance(events, list):
+        raise NoSessionError("events: this must be a list of ADK's events" + (" (it is missing)" * (events is None)))
+    state = get(session, "state")
+    if state is not None and not isinstance(state, dict):
+        raise NoSessionError("state: this must be an object")
+    checked = [_snake_event(event, number) for number, event in enumerate(events)]
+    turns, notes = _turns(checked)
+    if not turns:
+        raise NoSessionError("events: no message of a user is among them, so there is no turn to keep")
+    before, doubt = _state_before(state or {}, checked)
+    return Captured(app_name, user_id, tuple(turns), before, (*notes, *doubt))
+
+
+def _text(session: Json, name: str) -> str:
+    value = get(session, name)
+    if not isinstance(value, str) or not value:
+        raise NoSessionError(f"{name}: this must be text" + (" (it is missing)" if value is None else ""))
+    return value
+
+
+def _snake_event(event: Any, number: int) -> Json:
+    if not isinstance(event, dict):
+        raise NoSessionError(f"events[{number}]: this must be an object")
+    kept: Json = _in_snake(event)
+    content = kept.get("content")
+    if content is not None and not isinstance(content, dict):
+        raise NoSessionError(f"events[{number}].content: this must be an object")
+    parts = (content or {}).get("parts")
+    if parts is not None and not (isinstance(parts, list) and all(isinstance(part, dict) for part in parts)):
+        raise NoSessionError(f"events[{number}].content.parts: this must be a list of objects")
+    for place, part in enumerate(parts or ()):
+        _check_part(part, f"events[{number}].content.parts[{place}]")
+    return kept
+
+
+def _check_part(part: Json, place: str) -> None:
+    if not isinstance(part.get("text"), str | None):
+        raise NoSessionError(f"{place}.text: this must be text")
+    for function, inside in (("function_call", "args"), ("function_response", "response")):
+        value = part.get(function)
+        if value is None:
+            continue
+        if not isinstance(value, dict):
+            raise NoSessionError(f"{place}.{function}: this must be an object")
+        if not isinstance(value.get("name"), str):
+            raise NoSessionError(f"{place}.{function}.name: this must be text")
+        if not isinstance(value.get(inside), dict | None):
+            raise NoSessionError(f"{place}.{function}.{inside}: this must be an object")
+
+
+def _in_snake(value: Any) -> Any:
+    """Keys that are ADK's in snake_case; those of the user as they are. `state_delta` is the user's."""
+    if isinstance(value, list):
+        return [_in_snake(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    own = {*OPAQUE, "state_delta"}
+    return {snake(key): item if snake(key) in own else _in_snake(item) for key, item in value.items()}
+
+
+def _turns(events: Sequence[Json]) -> tuple[list[Json], list[str]]:
+    """The invocations, by ADK's rules (`EvaluationGenerator.convert_events_to_eval_invocations`): events of one
+    `invocation_id` are one turn, and the last final response with text is its answer."""
+    groups: dict[str, list[Json]] = {}
+    for event in events:
+        groups.setdefault(str(event.get("invocation_id") or ""), []).append(event)
+    turns: list[Json] = []
+    notes: list[str] = []
+    for number, group in enumerate(groups.values(), 1):
+        users = [event for event in group if _is_user(event) and _parts(event)]
+        if not users:
+            notes.append(f"invocation {number} has no message of the user, and is left out")
+            continue
+        turn = _turn_of(users[-1], [event for event in group if not _is_user(event)])
+        if "final_response" not in turn:
+            notes.append(f"turn {len(turns) + 1} has no answer")
+        turns.append(turn)
+    return turns, notes
+
+
+def _turn_of(user: Json, acted: Sequence[Json]) -> Json:
+    final: Json | None = None
+    for event in acted:
+        if _parts(event) and _is_final(event) and (final is None or _has_text(event) or not _has_text(final)):
+            final = event
+    turn: Json = {"user_content": user["content"]}
+    if final is not None:
+        turn["final_response"] = final["content"]
+    steps = [event for event in acted if event is not final or _has(event, "function_call")]
+    turn["intermediate_data"] = {"invocation_events": [event for event in steps if _counts(event)]}
+    if isinstance(user.get("timestamp"), int | float):
+        turn["creation_timestamp"] = user["timestamp"]
+    return turn
+
+
+def _state_before(after: Json, events: Sequence[Json]) -> tuple[Json, Iterator[str] | tuple[str, ...]]:
+    """The state before the first turn, as far as it can be known: without the keys that events set."""
+    changed: dict[str, None] = {}
+    for event in events:
+        delta = (event.get("actions") or {}).get("state_delta") if isinstance(event.get("actions"), dict) else None
+        if isinstance(delta, dict):
+            changed.update(dict.fromkeys(delta))
+    gone = [key for key in after if key in changed]
+    before = {key: copy.deepcopy(value) for key, value in after.items() if key not in changed}
+    if not gone:
+        return before, ()
+    names = ", ".join(gone[:5]) + (" …" if len(gone) > 5 else "")
+    return before, (f"left out of the initial state, for the agent set it on the way: {names}",)
+
+
+def _is_user(event: Json) -> bool:
+    return str(event.get("author") or "agent").lower() == _USER
+
+
+def _is_final(event: Json) -> bool:
+    """`Event.is_final_response` of google-adk, without a running agent's knowledge."""
+    actions = event.get("actions") if isinstance(event.get("actions"), dict) else {}
+    if (actions or {}).get("skip_summarization") or event.get("long_running_tool_ids"):
+        return True
+    return not (_has(event, "function_call") or _has(event, "function_response") or event.get("partial"))
+
+
+def _counts(event: Json) -> bool:
+    return any(part.get(name) for part in _parts(event) for name in (*FUNCTIONS, "text", "inline_data"))
+
+
+def _has(event: Json, name: str) -> bool:
+    return any(part.get(name) is not None for part in _parts(event))
+
+
+def _has_text(event: Json) -> bool:
+    return any(part.get("text") for part in _parts(event))
+
+
+def _parts(event: Json) -> list[Json]:
+    content = event.get("content") or {}
+    return content.get("parts") or []
