@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.authoring.edit import change_of, digest
+from workbench.authoring.edit import Edit, change_of
 from workbench.authoring.saving import ChangedOnDiskError, NothingToUndoError, Saver
 from workbench.authoring.undo import FILE_NAME
 
@@ -198,10 +198,17 @@ def test_killed_at_every_step_of_a_save(tmp_path: Path) -> None:
     assert lost
 
 
+def test_a_file_that_is_put_back_by_other_means_is_no_interrupted_edit(state: Path, file: Path) -> None:
+    Saver(state).save("one", {file: (b"old content", b"new")})
+    file.write_bytes(b"old content")  # as `git checkout` does
+    assert Saver(state).interrupted() is None
+    assert Saver(state).interrupted() is None, "also after the journal was begun anew"
+
+
 def test_an_interrupted_edit_can_be_left(state: Path, file: Path) -> None:
     saver = Saver(state)
-    saver.save("one", {file: (b"old content", b"new")})
-    file.write_bytes(b"old content")
-    assert digest(b"old content") == saver._journal.done[-1].changes[0].before
+    saver._journal.edit(Edit("one", (change_of(file, b"old content", b"new"),)))
+    assert Saver(state).interrupted() is not None
+    saver = Saver(state)
     saver.forget_interrupted()
     assert (saver.interrupted(), saver.can_undo) == (None, None)

@@ -72,6 +72,7 @@ class Saver:
         except BaseException:
             self._journal.drop()
             raise
+        self._journal.made()
         return edit
 
     def undo(self) -> Edit:
@@ -105,8 +106,8 @@ class Saver:
 
     def interrupted(self) -> Edit | None:
         """The newest edit, if this program or the machine was stopped before all of it was on the disk: a file still
-        holds what it held before. None if it is there, or the files have moved on."""
-        if not self._journal.done:
+        holds what it held before. None if it was written, or the files have moved on."""
+        if not (self._journal.done and self._journal.unfinished):
             return None
         edit = self._journal.done[-1]
         try:
@@ -128,6 +129,7 @@ class Saver:
             left = tuple(change for change in edit.changes if digest(_content(change.file)) == change.before)
             rest = Edit(edit.label, left)
             _write(_read_for(rest))
+            self._journal.made()
         return edit
 
     def forget_interrupted(self) -> None:

@@ -1,8 +1,9 @@
 """Edits kept in the order they were made, across saves and restarts: `.workbench/undo.jsonl`.
 
-Each line is one thing that happened: `{"did": "edit", "label", "changes": […]}`, `{"did": "undo"}`, `{"did": "redo"}`
-or `{"did": "drop"}` (an edit that came to nothing). An edit is written before its files are: one that was cut short is
-still known. A line that cannot be read ends what is known before it, as nothing before it fits the files any more.
+Each line is one thing that happened: `{"did": "edit", "label", "changes": […]}`, `{"did": "made"}` (its files are
+written), `{"did": "undo"}`, `{"did": "redo"}` or `{"did": "drop"}` (an edit that came to nothing). An edit is written
+before its files are: one that was cut short is still known. A line that cannot be read ends what is known before it,
+as nothing before it fits the files any more.
 """
 
 import json
@@ -31,6 +32,8 @@ class UndoJournal:
         self.undone: list[Edit] = []
         """Newest last: what `redo` would make again."""
         self.lasting = True
+        self.unfinished = False
+        """Whether it is not known that the files of the newest edit were written."""
         self._size = 0
         self._replay()
         self._make(state)
@@ -40,6 +43,11 @@ class UndoJournal:
         self._took("edit", edit)
         changes = [change.as_json() for change in edit.changes]
         self._append({"did": "edit", "label": edit.label, "changes": changes})
+
+    def made(self) -> None:
+        """The files of the newest edit are on the disk."""
+        self._took("made", None)
+        self._append({"did": "made"}, sync=False)
 
     def drop(self) -> None:
         """The newest edit came to nothing."""
@@ -57,11 +65,14 @@ class UndoJournal:
         self._append({"did": "redo"})
 
     def _took(self, did: str, edit: Edit | None) -> None:
+        self.unfinished = did == "edit"
         if edit is not None:
             self.done.append(edit)
             self.undone.clear()
         elif did == "drop":
             self.done.pop()
+        elif did == "made":
+            pass
         elif did == "undo":
             self.undone.append(self.done.pop())
         else:
@@ -77,7 +88,7 @@ class UndoJournal:
                 data = json.loads(line)
                 did = data["did"]
                 edit = _edit(data) if did == "edit" else None
-                if did not in ("edit", "drop", "undo", "redo"):
+                if did not in ("edit", "made", "drop", "undo", "redo"):
                     raise ValueError(did)
                 self._took(did, edit)
             except (ValueError, KeyError, TypeError, IndexError, RecursionError):
@@ -100,11 +111,13 @@ class UndoJournal:
             for edit in edits
         ]
         lines += [{"did": "undo"}] * len(self.undone)
+        if not self.unfinished:
+            lines.append({"did": "made"})
         content = b"".join(map(_line, lines))
         replace_content(self._path, content, mode=0o600)
         self._size = len(content)
 
-    def _append(self, data: dict[str, Any]) -> None:
+    def _append(self, data: dict[str, Any], *, sync: bool = True) -> None:
         if not self.lasting:
             return
         line = _line(data)
@@ -112,7 +125,8 @@ class UndoJournal:
             descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 os.write(descriptor, line)
-                os.fsync(descriptor)
+                if sync:
+                    os.fsync(descriptor)
             finally:
                 os.close(descriptor)
             self._size += len(line)
