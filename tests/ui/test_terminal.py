@@ -131,6 +131,19 @@ def test_told_to_end(folder: Path, number: signal.Signals) -> None:
         program.close()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a terminal cannot be asked whether it is there")
+def test_a_terminal_that_goes_without_a_word(folder: Path) -> None:
+    """Nobody sends a signal: the terminal is not the one that controls the program."""
+    program = started(workbench(folder))
+    os.close(program.slave)
+    os.close(program.master)
+    try:
+        assert program.process.wait(timeout=30) == 128 + signal.SIGHUP
+    finally:
+        program.process.kill()
+        program.process.wait()
+
+
 @pytest.mark.parametrize("what", ["RuntimeError('broken')", "SystemExit(7)", "KeyboardInterrupt()"])
 def test_a_crash(folder: Path, what: str) -> None:
     program = started([sys.executable, "-c", BREAK.format(what=what), str(folder)])

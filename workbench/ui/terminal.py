@@ -3,13 +3,18 @@ however the program ends. Imports no Textual."""
 
 import contextlib
 import os
+import select
 import signal
 import sys
 import termios
+import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.ui.pace import over_ssh
+
+if TYPE_CHECKING:
+    import asyncio
 
 # Leave the other screen, show the cursor, wrap lines; mouse, focus reports, bracketed paste, in-band resize and the
 # extended keyboard off; colours back.
@@ -51,18 +56,34 @@ def restored() -> Iterator[None]:
 
 def on_signals(act: Callable[[int], None]) -> Callable[[], None]:
     """Calls `act(number)` in the running event loop when the program is told to end; the returned function ends
-    that."""
+    that. A terminal that is gone counts as SIGHUP, which is not sent to a program that it did not control: without
+    this, reading from what is not there would keep a core busy for ever."""
     import asyncio
 
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
         loop.add_signal_handler(number, act, number)
+    if sys.platform == "linux":
+        threading.Thread(target=_tell_of_hang_up, args=(loop, act), daemon=True, name="hang-up").start()
 
     def undo() -> None:
         for number in SIGNALS:
             loop.remove_signal_handler(number)
 
     return undo
+
+
+def _tell_of_hang_up(loop: "asyncio.AbstractEventLoop", act: Callable[[int], None]) -> None:
+    try:
+        waiting = select.poll()
+        # Asked for nothing: a hang-up is told all the same.
+        waiting.register(sys.__stdin__.fileno() if sys.__stdin__ else 0, 0)
+        found = waiting.poll()
+    except (OSError, ValueError):
+        return
+    if any(event & select.POLLHUP for _, event in found):
+        with contextlib.suppress(RuntimeError):  # the program has come to its end
+            loop.call_soon_threadsafe(act, signal.SIGHUP)
 
 
 def _restore(before: list[Any]) -> None:
