@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from workbench.model.faults import Fault
-
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
+    from workbench.model.faults import Fault
 
 Severity: TypeAlias = Literal["error", "warning"]
 Pair: TypeAlias = tuple[int, int]
@@ -25,10 +24,10 @@ class Findings:
     """`faults` of each (evalset, case), with `WHOLE` for what concerns the evalset, its criteria or its agent; `every`
     in the order in which `check` tells them, with the row each belongs to (None for none)."""
 
-    faults: Mapping[Pair, tuple[Fault, ...]] = field(default_factory=dict)
-    every: tuple[tuple[Fault, Pair | None], ...] = ()
+    faults: Mapping[Pair, tuple["Fault", ...]] = field(default_factory=dict)
+    every: "tuple[tuple[Fault, Pair | None], ...]" = ()
 
-    def of(self, evalset: int, case: int) -> tuple[Fault, ...]:
+    def of(self, evalset: int, case: int) -> "tuple[Fault, ...]":
         """What concerns a case, or with `WHOLE` its evalset."""
         return self.faults.get((evalset, case), ())
 
@@ -49,7 +48,7 @@ def check(workspace: "Workspace") -> Findings:
     return sort_out(workspace, (problem.fault for problem in check_project(workspace)))
 
 
-def sort_out(workspace: "Workspace", faults: Iterable[Fault]) -> Findings:
+def sort_out(workspace: "Workspace", faults: "Iterable[Fault]") -> Findings:
     """The faults by row. One of a config belongs to every evalset for which that holds, one of an agent to its own."""
     found: dict[Pair, list[Fault]] = defaultdict(list)
     every: list[tuple[Fault, Pair | None]] = []
@@ -61,7 +60,7 @@ def sort_out(workspace: "Workspace", faults: Iterable[Fault]) -> Findings:
     return Findings({pair: tuple(mine) for pair, mine in found.items()}, tuple(every))
 
 
-def _row(workspace: "Workspace", number: int, fault: Fault) -> Pair | None:
+def _row(workspace: "Workspace", number: int, fault: "Fault") -> Pair | None:
     entry = workspace.evalsets[number]
     if fault.file == entry.file:
         place = _CASE.match(fault.json_path)
