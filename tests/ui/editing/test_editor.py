@@ -10,7 +10,8 @@ import pytest
 from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json
 from workbench.agents.workspace import Workspace
-from workbench.authoring.saving import Saver
+from workbench.authoring.edit import Edit, change_of
+from workbench.authoring.undo import UndoJournal
 from workbench.ui.editing.conflict import ConflictScreen
 from workbench.ui.editing.editor import EditorScreen
 from workbench.ui.screens.pick import PickScreen
@@ -252,9 +253,8 @@ async def test_an_edit_that_was_cut_short_is_offered_at_the_start(
     file = with_call.evalsets[0].file
     before = file.read_bytes()
     after = before.replace(b"parcel?", b"parcel!")
-    saver = Saver(with_call.root / ".workbench")
-    saver.save("on_time: user of turn 1", {file: (before, after)})
-    file.write_bytes(before)
+    # Written down, and then the program was killed.
+    UndoJournal(with_call.root / ".workbench").edit(Edit("on_time: user", (change_of(file, before, after),)))
     screen = open_screen(with_call)
     async with screen.open((120, 40)) as pilot:
         await screen.until(pilot, lambda: "an edit was cut short" in screen.text)
