@@ -106,6 +106,8 @@ async def test_a_save_runs_and_what_changed_is_walked(watched: Watched) -> None:
         assert copied is not None
         for part in ("✓ pass", "✗ fail", "You said hello", "I say hello", "echo/agent.py"):
             assert part in copied[1], part
+        # The tree hears of it with its next update.
+        await watched.until(watched.pilot, lambda: bool(watched.session.verdicts.turned), 30)
         watched.main.tree_view.set_query(parse_query(":changed"))
         assert [watched.main.tree_view.model.outline.all_cases()] == [[(row.evalset, row.case)]]
 
@@ -166,7 +168,7 @@ async def test_only_marked_cases_are_armed(watched: Watched) -> None:
         await watched.ran(first)
         newest = {ref.eval_id for ref in watched.session.store.current}
         assert newest == {"good"}
-        assert watched.session.verdicts.stale == {(0, 1)}
+        await watched.until(watched.pilot, lambda: watched.session.verdicts.stale == {(0, 1)}, 30)
 
 
 async def test_above_the_limit_it_waits_for_a_key(tmp_path: Path) -> None:
