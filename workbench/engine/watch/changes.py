@@ -26,6 +26,8 @@ _MANY = 20
 _QUIET = 0.2
 _LOCKED = 10.0
 _SLEPT = 2.0
+_BETWEEN = 0.1
+"""Seconds that a new watch is given to begin."""
 _IGNORED_FOLDERS = frozenset({".git", ".workbench", "__pycache__", ".adk", ".mypy_cache", ".ruff_cache", ".venv"})
 _IGNORED_SUFFIXES = (".pyc", ".pyo", ".swp", ".swx", ".swo", "~", ".tmp", ".part", ".crdownload")
 
@@ -126,8 +128,10 @@ class Changes:
             self._again.clear()
             if lost:
                 self._queue.put_nowait(Batch(frozenset(), all_files=True))
-            elif before and (added := self._watched - before):
-                self._queue.put_nowait(Batch(frozenset(_files_in(added))))
+            elif before and before != self._watched:
+                self._queue.put_nowait(Batch(frozenset(_files_in(self._watched - before))))
+                # What was saved while one watch had ended and the next had not begun, nobody was told of.
+                asyncio.get_running_loop().call_later(_BETWEEN, self._queue.put_nowait, Batch(frozenset(), True))
             lost = False
             try:
                 lost = await self._watch()
