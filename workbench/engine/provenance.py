@@ -23,8 +23,15 @@ from workbench.events import Sources
 _SUFFIXES = frozenset(
     {".py", ".yaml", ".yml", ".toml", ".txt", ".md", ".json", ".j2", ".jinja", ".jinja2", ".prompt", ".tmpl"}
 )
-_EVALUATION = ("test_config.json", "eval_config.json", ".evalset.json", ".test.json", ".evalset_result.json")
-"""Endings of files that are compared case by case, not as the agent's own."""
+_EVALUATION = (
+    "test_config.json",
+    "eval_config.json",
+    ".evalset.json",
+    ".test.json",
+    ".triage.json",
+    ".evalset_result.json",
+)
+"""Endings of files that are compared case by case, or by nobody, not as the agent's own."""
 _NOT_THE_AGENTS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 _LARGEST = 256 * 1024
 _FILES = 300

@@ -10,7 +10,15 @@ from workbench.engine.watch.snapshot import Key
 
 @pytest.mark.parametrize(
     "name",
-    ["README.md", "desk/README.md", "docs/guide.md", "pyproject.toml", "notes.txt", "desk/tests/test_agent.py"],
+    [
+        "README.md",
+        "desk/README.md",
+        "desk/talk.triage.json",
+        "docs/guide.md",
+        "pyproject.toml",
+        "notes.txt",
+        "desk/tests/test_agent.py",
+    ],
 )
 @pytest.mark.parametrize("footprints", [True, False], ids=["seen", "never ran"])
 def test_what_nothing_reads_runs_nothing(shop: Shop, name: str, footprints: bool) -> None:

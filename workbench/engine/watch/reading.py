@@ -12,6 +12,7 @@ _MODULES = (".py", ".pyi", ".so")
 _PAPERS = re.compile(r"(readme|changelog|changes|license|licence|contributing|authors|notice|todo)\b", re.IGNORECASE)
 _TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
 _SOURCES_READ = 200
+_TRIAGE = ".triage.json"
 
 
 def may_read(
@@ -36,9 +37,15 @@ def may_read(
 
 
 def _is_no_source(path: Path) -> bool:
-    """Evalsets, configs and environments have rules of their own; papers about the project are read by people."""
+    """Evalsets, configs and environments have rules of their own; what the user says of verdicts, and papers about the
+    project, are read by people."""
     name = path.name
-    return name.endswith(EVALSET_SUFFIXES) or name in CONFIG_NAMES or name == ".env" or bool(_PAPERS.match(name))
+    return (
+        name.endswith((*EVALSET_SUFFIXES, _TRIAGE))
+        or name in CONFIG_NAMES
+        or name == ".env"
+        or bool(_PAPERS.match(name))
+    )
 
 
 def _is_anothers(path: Path, folder: Path, others: Iterable[Path]) -> bool:

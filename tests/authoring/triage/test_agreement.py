@@ -1,0 +1,56 @@
+"""What an entry says about a judge, and the figures made of it."""
+
+import pytest
+
+from workbench.authoring.triage.agreement import agreements
+from workbench.authoring.triage.entry import CHOICES, About, Entry, Judged, says
+
+
+def test_what_each_choice_says_of_the_judge() -> None:
+    told = {choice.name: (says(choice.name, "failed"), says(choice.name, "passed")) for choice in CHOICES}
+    assert told == {
+        "agent bug": ("failed", "failed"),
+        "expectation wrong": ("", ""),
+        "judge wrong": ("passed", "failed"),
+        "flaky": ("", ""),
+        "won't fix": ("", ""),
+        "right": ("failed", "passed"),
+    }
+    assert says("judge wrong", "error") == says("right", "not_evaluated") == says("what", "failed") == ""
+
+
+def entries(*pairs: tuple[str, str], criterion: str = "c", judge: str = "m", part: str = "") -> list[Entry]:
+    return [
+        Entry(About(f"{criterion}{number}", criterion, part=part), Judged(judged, "a", judge=judge), says=user)  # type: ignore[arg-type]
+        for number, (user, judged) in enumerate(pairs)
+    ]
+
+
+def test_a_known_table() -> None:
+    """Cohen 1960 as in every textbook: 20, 5, 10, 15 of 50 give 0.4."""
+    pairs = [("passed", "passed")] * 20 + [("passed", "failed")] * 5
+    pairs += [("failed", "passed")] * 10 + [("failed", "failed")] * 15
+    (found,) = agreements(entries(*pairs))
+    assert found.pairs.kappa == pytest.approx(0.4)
+    assert (found.pairs.items, found.pairs.agreed, found.false_passes, found.few) == (50, 35, 10, False)
+    assert found.labels == ["passed", "failed"]
+    assert found.share.low < 0.7 < found.share.high
+
+
+def test_criteria_judges_and_labels_are_kept_apart_and_what_says_nothing_is_left_out() -> None:
+    said = entries(("passed", "failed")) + entries(("passed", "passed"), criterion="d", judge="other")
+    said += entries(("supported", "unsupported"), criterion="d", part="sentence")
+    said += entries(("", "failed"), ("passed", "error"), criterion="e")
+    found = agreements(said)
+    assert [(one.criterion, one.judge, one.part) for one in found] == [
+        ("c", "m", ""),
+        ("d", "m", "sentence"),
+        ("d", "other", ""),
+    ]
+    assert all(one.few for one in found)
+    assert found[2].pairs.kappa is None
+
+
+def test_an_entry_that_stands_twice_counts_once() -> None:
+    (found,) = agreements(entries(("passed", "failed")) * 2)
+    assert found.pairs.items == 1

@@ -1,0 +1,60 @@
+"""What was judged of a case, as it is put down beside what the user says of it."""
+
+from typing import Any
+
+from workbench.authoring.triage.entry import Judged
+from workbench.events import MetricResult
+from workbench.history.summary import digest, texts, tool_steps
+from workbench.store import CaseRecord
+
+
+def answer_of(record: CaseRecord) -> str:
+    """A digest of what the agent said and which tools it called, turn by turn: equal for two executions that anybody
+    would judge alike. Of a case that broke off also how."""
+    turns = []
+    for turn in record.turns:
+        actual = turn.actual if isinstance(turn.actual, dict) else {}
+        calls = [call for call, result in tool_steps(actual) if result is None]
+        turns.append([texts(actual.get("final_response")), calls])
+    return digest([turns, None if record.error is None else record.error.kind])
+
+
+def judged_case(record: CaseRecord) -> Judged:
+    """The verdict over the case."""
+    return Judged(record.state, answer_of(record), run=record.run_id)
+
+
+def judged_criterion(record: CaseRecord, criterion: str) -> Judged:
+    """The verdict of one criterion, which the case has."""
+    result = record.metrics[criterion]
+    return Judged(result.status, answer_of(record), result.score, result.threshold, judge_name(result), record.run_id)
+
+
+def judged_label(record: CaseRecord, criterion: str, label: str) -> Judged:
+    """One label that a judge gave on the way to the verdict of a criterion."""
+    result = record.metrics.get(criterion)
+    return Judged(label, answer_of(record), judge=judge_name(result) if result else "", run=record.run_id)
+
+
+def judge_name(result: MetricResult) -> str:
+    """The model that judged; "" where none did."""
+    found = [result.details, *_objects(result.details.get("questions"))]
+    for item in found:
+        judge = item.get("judge")
+        if isinstance(judge, dict) and isinstance(judge.get("model"), str):
+            return str(judge["model"])
+    return ""
+
+
+def deciding_criterion(record: CaseRecord) -> str:
+    """The criterion that a word on the case is about where it names none: the only one that failed or, if none did,
+    the only one that decided; "" where there are several."""
+    for status in ("failed", "passed"):
+        found = [result.name for result in record.metrics.values() if result.status == status]
+        if found:
+            return found[0] if len(found) == 1 else ""
+    return ""
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
