@@ -170,14 +170,22 @@ def test_many_saves_leave_nothing_behind(project: Project) -> None:
             lines.until("echo/talk/good tool")
             lines.round()
 
-        for number in range(20):
+        def least(numbers: range) -> tuple[int, int, int]:
+            """The least of a few moments: at one of them something may just be open."""
+            seen = []
+            for number in numbers:
+                save(number)
+                seen.append(_weight(lines))
+            processes, descriptors, memory = zip(*seen, strict=True)
+            return min(processes), min(descriptors), min(memory)
+
+        least(range(15))
+        before = least(range(15, 20))
+        for number in range(20, 55):
             save(number)
-        before = _weight(lines)
-        for number in range(20, 60):
-            save(number)
-        after = _weight(lines)
-    assert after[0] == before[0], "processes"
-    assert after[1] == before[1], "descriptors"
+        after = least(range(55, 60))
+    assert after[0] <= before[0], "processes"
+    assert after[1] <= before[1], "descriptors"
     assert after[2] < before[2] + 6 * 1024, "KiB of memory"
 
 
