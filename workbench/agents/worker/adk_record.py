@@ -31,6 +31,11 @@ class Turn:
         self.usage = Usage()
 
     @property
+    def recorded(self) -> int:
+        """How many events count so far."""
+        return len(self._recorded)
+
+    @property
     def is_empty(self) -> bool:
         """Did no event come at all?"""
         return not self.authors

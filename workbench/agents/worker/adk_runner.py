@@ -6,7 +6,7 @@ import contextlib
 import time
 import uuid
 from contextlib import AsyncExitStack
-from typing import Any, ContextManager, Dict, Optional
+from typing import Any, ContextManager, Dict, List, Optional
 
 from google.adk.artifacts.in_memory_artifact_service import (  # type: ignore[import-not-found,unused-ignore]
     InMemoryArtifactService,
@@ -22,8 +22,10 @@ from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
 from .adk_plugin import Recorder
 from .adk_record import Turn
+from .adk_trace import Tracer
 from .conversation import Conversation, FinishedTurn, Json, Shown
 from .loading import Loaded
+from .spans import Trace
 from .usage import Usage
 
 try:
@@ -37,10 +39,11 @@ except ImportError:  # before google-adk 2.13: a turn has no model_duration and 
 class AdkConversation(Conversation):
     """Made by `open`, in the event loop it is used in."""
 
-    def __init__(self, runner: Any, session: Any, recorder: Recorder) -> None:
+    def __init__(self, runner: Any, session: Any, recorder: Recorder, tracer: Tracer) -> None:
         self._runner = runner
         self._session = session
         self._recorder = recorder
+        self._tracer = tracer
         self._seen = Usage()
         """What the recorded events add up to."""
 
@@ -56,20 +59,20 @@ class AdkConversation(Conversation):
             state=given.get("state") or {},
             session_id=given.get("session_id") or f"adk-eval-session-{uuid.uuid4()}",
         )
-        recorder = Recorder()
+        recorder, tracer = Recorder(), Tracer(Trace())
         services = {
             "artifact_service": loaded.artifacts or InMemoryArtifactService(),
             "session_service": sessions,
             "memory_service": InMemoryMemoryService(),
         }
-        return cls(_runner(loaded, session.app_name, recorder, services), session, recorder)
+        return cls(_runner(loaded, session.app_name, [recorder, tracer], services), session, recorder, tracer)
 
     async def turn(self, content: Json, show: Shown) -> Optional[FinishedTurn]:
         """Sends one message; `show` is called with each step as it is taken."""
         message = types.Content.model_validate(content)
         turn = Turn(content, time.time())
         started = time.monotonic()
-        with _busy_intervals() as busy:
+        with _busy_intervals() as busy, self._tracer.turn():
             events = self._runner.run_async(
                 user_id=self._session.user_id, session_id=self._session.id, new_message=message
             )
@@ -77,6 +80,7 @@ class AdkConversation(Conversation):
                 closing.push_async_callback(events.aclose)
                 async for event in events:
                     shown = turn.add(event)
+                    self._tracer.link(event, None if shown is None else turn.recorded - 1)
                     if shown is not None:
                         show(shown)
         self._seen = self._seen.plus(turn.usage)
@@ -96,6 +100,9 @@ class AdkConversation(Conversation):
         names = {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}
         return dict((await self._runner.session_service.get_session(**names)).state)
 
+    def spans(self) -> Optional[Json]:
+        return self._tracer.trace.take()
+
     @property
     def usage(self) -> Usage:
         """The recorder counts agents used as tools too; the events also count what an app's plugin answered itself."""
@@ -106,11 +113,11 @@ class AdkConversation(Conversation):
         await self._runner.close()
 
 
-def _runner(loaded: Loaded, app_name: str, recorder: Recorder, services: Dict[str, Any]) -> Any:
-    """With an App: a copy of it that has our plugin after its own. Its caching and resumability settings stay."""
+def _runner(loaded: Loaded, app_name: str, plugins: List[Any], services: Dict[str, Any]) -> Any:
+    """With an App: a copy of it that has our plugins after its own. Its caching and resumability settings stay."""
     if loaded.app is None:
-        return Runner(app_name=app_name, agent=loaded.agent, plugins=[recorder], **services)
-    changes = {"plugins": [*loaded.app.plugins, recorder], "root_agent": loaded.agent}
+        return Runner(app_name=app_name, agent=loaded.agent, plugins=plugins, **services)
+    changes = {"plugins": [*loaded.app.plugins, *plugins], "root_agent": loaded.agent}
     try:
         return Runner(app=loaded.app.model_copy(update=changes), app_name=app_name, **services)
     except ValueError:

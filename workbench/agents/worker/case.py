@@ -64,10 +64,12 @@ class Case:
         if not self._sending:
             with contextlib.suppress(WorkbenchGoneError):
                 self._send({"event": "Stopped", "where": where})
+                self._tell_spans()
 
     def failed(self, fault: faults.Fault) -> None:
         """Ends the case with an error."""
         if self._opened is not None:
+            self._tell_spans()
             self._send(self._opened.conversation.usage.message())
         self._send({"event": "Failed", "turn": self._finished_turns, "error": fault})
 
@@ -105,6 +107,7 @@ class Case:
         if finished is None:
             self.failed(faults.fault("turn_count", f"turn {number + 1}: the agent did nothing, not a single event"))
             return False
+        self._tell_spans()
         self._send(conversation.usage.message())
         self._send({"event": "TurnFinished", "turn": number, "actual": finished.actual, "note": finished.note})
         self._finished_turns += 1
@@ -143,6 +146,17 @@ class Case:
             if error is not None
             else closing.result()
         )
+
+    def _tell_spans(self) -> None:
+        """What took how long in the turn. That it cannot be told must not cost the turn."""
+        try:
+            told = self._opened.conversation.spans() if self._opened is not None else None
+            if told is not None:
+                self._send({"event": "Spans", "turn": self._finished_turns, **told})
+        except WorkbenchGoneError:
+            raise
+        except Exception:
+            return
 
     def _send(self, message: Dict[str, Any]) -> None:
         if os.getpid() != self._pid:

@@ -44,6 +44,7 @@ class Chat(Case):
         self._send({"event": "TurnStarted", "turn": number, "user": content})
         outcome = await self._watched(content)
         assert self._opened is not None
+        self._tell_spans()
         self._send(self._opened.conversation.usage.message())
         await self._tell_state()
         if isinstance(outcome, FinishedTurn):

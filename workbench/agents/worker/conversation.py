@@ -46,6 +46,10 @@ class Conversation(abc.ABC):
     def usage(self) -> Usage:
         """What was spent so far."""
 
+    def spans(self) -> Optional[Json]:
+        """What took how long since this was asked last (`spans.Trace.take`); None if that is not known."""
+        return None
+
     async def close(self) -> None:  # noqa: B027 (most have nothing to close)
         """Lets go of what the agent holds. Raises whatever that raises."""
 

@@ -18,6 +18,8 @@ from .conversation import Conversation, FinishedTurn, Json, Shown
 from .faults import wrong_type
 from .jsonable import dumps
 from .loading import Loaded
+from .python_trace import Steps
+from .spans import Trace
 from .usage import Usage
 
 _ITEM = "an agent yields str, or a dict with one of text, tool_call, tool_response, usage"
@@ -60,20 +62,26 @@ class PythonConversation(Conversation):
         self._name = loaded.name
         self._threads = threads
         self._session = Session(session_input or {}, loaded.name)
+        self._trace = Trace()
         self._usage = Usage()
 
     async def state(self) -> Any:
         return self._session.state
+
+    def spans(self) -> Optional[Json]:
+        return self._trace.take()
 
     @property
     def usage(self) -> Usage:
         return self._usage
 
     async def turn(self, content: Json, show: Shown) -> Optional[FinishedTurn]:
-        recorded = _Recorded(self._name, show)
+        steps = Steps(self._trace, self._name)
+        recorded = _Recorded(self._name, show, steps)
         timestamp, started = time.time(), time.monotonic()
         try:
-            await self._run(Message.of(content), recorded.take)
+            with steps.turn():
+                await self._run(Message.of(content), recorded.take)
         finally:
             self._usage = self._usage.plus(recorded.usage)
         if recorded.is_empty:
@@ -120,9 +128,10 @@ class PythonConversation(Conversation):
 class _Recorded:
     """What the agent did in one turn; its steps are shown as they come in."""
 
-    def __init__(self, author: str, show: Shown) -> None:
+    def __init__(self, author: str, show: Shown, steps: Steps) -> None:
         self._author = author
         self._show = show
+        self._steps = steps
         self.answer: Optional[str] = None
         self.events: List[Json] = []
         self.usage = Usage()
@@ -147,6 +156,7 @@ class _Recorded:
         event: Json = {"author": _typed(item.get("author") or self._author, str, "author"), **self._step(item)}
         # As it is now: the agent may go on to change what it yielded.
         event = json.loads(dumps(event))
+        self._steps.take(event, len(self.events))
         self.events.append(event)
         self._show(event)
 
