@@ -49,7 +49,7 @@ class GeneralActions(RunActions):
                 if row.group != group:
                     group = row.group
                     items.append(Item(group, heading=True))
-                items.append(Item(row.help, ("do", row.id), kind=fit(self._keys_of(row), 11)))
+                items.append(Item(row.help, ("do", row.id), kind=fit(self._keys_of(row), 11), help=row.help))
         self._pick(PickScreen("keys", searching(items)))
 
     def action_theme(self) -> None:
