@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.model.documents import values
 from workbench.model.evalset_edit import EvalsetText, NewCase
 from workbench.model.json_edit import EditError
 
@@ -61,6 +62,41 @@ def test_a_new_case_is_laid_out_like_the_others() -> None:
     after = EvalsetText(FILE.encode()).with_order([0, NewCase({"eval_id": "neu", "conversation": []}), 1, 2]).decode()
     added = '    {\n      "eval_id": "neu",\n      "conversation": []\n    },\n'
     assert after == FILE.replace('    {"evalId": "zwei"', added + '    {"evalId": "zwei"')
+
+
+@pytest.mark.parametrize("newline", ["\r\n", "\n", "\r"])
+def test_what_is_added_to_a_case_ends_its_lines_as_the_file_does(newline: str) -> None:
+    text = EvalsetText(FILE.replace("\n", newline).encode())
+    after = text.with_case(0, {**text.case(0), "rubrics": [{"rubric_id": "r"}]}).decode()
+    longer = text.with_order([0, NewCase({"eval_id": "neu"}), 1, 2]).decode()
+    for whole in (after, longer):
+        assert whole.replace(newline, "").isprintable() and whole.count(newline) > FILE.count("\n")
+
+
+ODD = '{"eval_id": "odd", "state": {"a": 1e3, "b": 1.50, "c": "\\u00e9 \\/ é"}, "list": [1,2]}'
+
+
+def test_a_copy_is_written_as_its_original() -> None:
+    text = EvalsetText(f'{{"eval_cases": [\n  {ODD}\n]}}'.encode())
+    after = text.with_order([0, NewCase({**text.case(0), "eval_id": "twin"}, like=0)]).decode()
+    assert after == f'{{"eval_cases": [\n  {ODD},\n  {ODD.replace("odd", "twin")}\n]}}'
+
+
+def test_a_case_from_another_file_keeps_its_spelling_in_the_layout_of_this_one() -> None:
+    one = EvalsetText(f'{{"eval_set_id": "o", "eval_cases": [{ODD}]}}'.encode())
+    after = EvalsetText(FILE.encode()).with_order([0, 1, 2, one.taken(0)]).decode()
+    added = after.replace(FILE[: FILE.rindex("}\n  ]") + 1], "")
+    assert added.startswith(
+        ',\n    {\n      "eval_id": "odd",\n      "state": {\n        "a": 1e3,\n        "b": 1.50,'
+    )
+    assert '"c": "\\u00e9 \\/ é"' in added
+    assert json.loads(after)["eval_cases"][-1] == one.case(0)
+
+
+def test_a_case_that_goes_to_a_file_on_one_line_stands_on_one() -> None:
+    one = EvalsetText(f'{{"eval_cases":[{{"eval_id":"a"}}]}}'.encode())
+    after = one.with_order([0, EvalsetText(FILE.replace("\n", "\r\n").encode()).taken(2)]).decode()
+    assert after == '{"eval_cases":[{"eval_id":"a"},{"eval_id":"drei ü","note":null}]}'
 
 
 def test_the_first_case_of_an_empty_evalset() -> None:
@@ -119,3 +155,19 @@ def test_any_order_of_cases(order: list[int], indent: int | str | None, new: int
     # What Python writes is evenly laid out, and so it stays.
     if expected:
         assert after.decode() == json.dumps(json.loads(after), indent=indent, ensure_ascii=False)
+
+
+_INDENTS = st.sampled_from([None, 2, 4, "\t"])
+
+
+@given(case=st.dictionaries(st.text(max_size=3), values, max_size=3), indents=st.tuples(_INDENTS, _INDENTS))
+def test_any_case_goes_to_any_file(case: dict[str, Any], indents: tuple[int | str | None, ...]) -> None:
+    files = [{"eval_set_id": "x", "eval_cases": [{"eval_id": "a", **extra}]} for extra in (case, {"b": [1, {"c": 2}]})]
+    source, target = (
+        EvalsetText(json.dumps(file, indent=indent).encode()) for file, indent in zip(files, indents, strict=True)
+    )
+    after = target.with_order([0, source.taken(0)])
+    assert json.loads(after)["eval_cases"] == [target.case(0), source.case(0)]
+    assert (b"\n" in after) == (indents[1] is not None)
+    if indents[0] == indents[1]:
+        assert source.raw(0) in after

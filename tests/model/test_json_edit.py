@@ -117,6 +117,25 @@ def test_items_that_change_places_keep_their_own_text() -> None:
     )
 
 
+def test_an_added_object_is_written_as_the_one_before_it() -> None:
+    text = '{\n  "calls": [\n    {"args": {"a": 1.0, "b": 1e3}, "name": "x"},\n    { "name":"y" }\n  ]\n}'
+    item = {"name": "neu", "args": {}}
+    after = _changed(text, lambda value: value["calls"].insert(1, item))
+    assert after == text.replace('"x"},\n', '"x"},\n    {"args": {}, "name": "neu"},\n')
+
+
+def test_a_copy_keeps_every_spelling() -> None:
+    text = '[\n  {"a": 1e3, "b": "\\u00e9 \\/ é",\t"id": 1}\n]'
+    after = _changed(text, lambda value: value.append({**value[0], "id": 2}))
+    line = text.split("\n")[1]
+    assert after == text.replace(line, line + ",\n" + line.replace('"id": 1', '"id": 2'))
+
+
+def test_what_a_doubled_key_hides_is_not_copied() -> None:
+    after = _changed('[{"a": 1, "a": 2}]', lambda value: value.append({"a": 3}))
+    assert after == '[{"a": 1, "a": 2}, {"a": 3}]'
+
+
 def test_carriage_returns_and_tabs_stay() -> None:
     text = '{\r\n\t"a": [\r\n\t\t1\r\n\t]\r\n}\r\n'
     assert revised(text, {"a": [1, {"b": 2}]}) == (

@@ -45,6 +45,10 @@ class EvalsetFile:
         """The JSON of a case, as it stands there."""
         return self._text.case(number)
 
+    def taken(self, number: int) -> NewCase:
+        """That case for another file, as it is written."""
+        return self._text.taken(number)
+
     def changed(self, number: int, wanted: Any) -> bytes:
         """With a case saying something else.
 
@@ -75,7 +79,8 @@ class EvalsetFile:
             self._check(case, None, taken=ids)
             ids.append(id_of(case))
         order: list[int | NewCase] = list(range(len(self.ids)))
-        order[place:place] = [NewCase(case) for case in cases]
+        like = max(place - 1, 0) if order else None
+        order[place:place] = [NewCase(case, like=like) for case in cases]
         return self._text.with_order(order)
 
     def with_copies(self, numbers: Collection[int], fresh: Fresh = fresh_id) -> tuple[bytes, list[str]]:
@@ -93,7 +98,7 @@ class EvalsetFile:
             if number in numbers:
                 names.append(free_name(eval_id or "case", taken))
                 taken.add(names[-1])
-                order.append(NewCase(copied(self.case(number), names[-1], fresh)))
+                order.append(NewCase(copied(self.case(number), names[-1], fresh), like=number))
         return self._text.with_order(order), names
 
     def without(self, numbers: Collection[int]) -> bytes:
@@ -164,12 +169,12 @@ def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> t
         RejectedError: one of them is in the other already; nothing is lost.
         EditError: as `EvalsetFile.changed`.
     """
-    cases = [source.case(number) for number in numbers]
-    taken = set(target.ids) & {id_of(case) for case in cases}
+    cases = [source.taken(number) for number in numbers]
+    taken = set(target.ids) & {id_of(case.value) for case in cases}
     if taken:
         names = ", ".join(sorted(taken)[:3])
         raise RejectedError([Breach((), f"a case with the id {names} is there already: rename one of them first")])
-    order: list[int | NewCase] = [*range(len(target.ids)), *map(NewCase, cases)]
+    order: list[int | NewCase] = [*range(len(target.ids)), *cases]
     return source.without(numbers), target.reordered(order)
 
 

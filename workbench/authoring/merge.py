@@ -76,7 +76,8 @@ def _take(content: bytes, one: Difference, mine: bytes) -> bytes:
         )
     if one.theirs is None:
         order: list[int | NewCase] = list(range(len(text.ids)))
-        order.insert(_place(text, one.eval_id, mine), NewCase(one.mine))
+        own = EvalsetText(mine)
+        order.insert(_place(text, one.eval_id, own), own.taken(list(own.ids).index(one.eval_id)))
         return text.with_order(order)
     number = list(text.ids).index(one.eval_id)
     if one.mine is None:
@@ -84,9 +85,9 @@ def _take(content: bytes, one: Difference, mine: bytes) -> bytes:
     return text.with_case(number, one.mine)
 
 
-def _place(text: EvalsetText, eval_id: str, mine: bytes) -> int:
+def _place(text: EvalsetText, eval_id: str, mine: EvalsetText) -> int:
     """Behind the nearest case that stands before it in my version and is in theirs as well."""
-    ids = list(EvalsetText(mine).ids)
+    ids = list(mine.ids)
     for before in reversed(ids[: ids.index(eval_id)]):
         if before in text.ids:
             return list(text.ids).index(before) + 1

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from workbench.model.case_index import CaseIndex, id_in, index_cases
-from workbench.model.json_edit import EditError, apply_splices, rearrange, revise
+from workbench.model.json_edit import EditError, apply_splices, hides, rearrange, revise
 from workbench.model.json_layout import Layout, layout_of, line_indent
 from workbench.model.json_nodes import Child, Node
+from workbench.model.json_transplant import transplanted
 from workbench.model.scanner import scan
 from workbench.model.text_file import TextFile
 
@@ -21,9 +22,12 @@ _HEAD = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class NewCase:
-    """A case that is not in the file yet: its JSON."""
+    """A case that is not in the file yet: its JSON. With `like` it is written as the case at that position is; with
+    `text`, how it is written in another file, it keeps that spelling."""
 
     value: dict[str, Any]
+    like: int | None = None
+    text: str = ""
 
 
 Order: TypeAlias = Sequence[int | NewCase]
@@ -58,6 +62,10 @@ class EvalsetText:
     def raw(self, number: int) -> bytes:
         """The bytes of that case in the file."""
         return self._data[self._index.starts[number] : self._index.ends[number]]
+
+    def taken(self, number: int) -> NewCase:
+        """That case for another file."""
+        return NewCase(self.case(number), text=self._piece(number))
 
     def frame(self) -> dict[str, Any]:
         """The file's JSON with an empty list of cases."""
@@ -138,7 +146,9 @@ class EvalsetText:
     def _lead(self, start: int) -> str:
         before = self._data[max(start - _HEAD, 0) : start].decode("latin-1")
         blank = before[len(before.rstrip(" \t")) :]
-        return f"\n{blank}" if before[: len(before) - len(blank)].endswith(("\n", "\r")) else ""
+        line = before[: len(before) - len(blank)]
+        newline = next((end for end in ("\r\n", "\n", "\r") if line.endswith(end)), "")
+        return newline + blank if newline else ""
 
     def _brackets(self) -> tuple[int, int]:
         """Where the list of cases begins and ends."""
@@ -148,9 +158,7 @@ class EvalsetText:
     def _layout(self) -> Layout:
         """As the first case is laid out, or the file around them where it has none."""
         text = self._lead(self._index.starts[0]) + self._piece(0) if self._index.ids else self._frame()
-        root = scan(text).root
-        assert root is not None  # the file is sound
-        return layout_of(text, root)
+        return layout_of(text, _root(text))
 
     def _frame(self) -> str:
         return self._index.frame.decode("utf-8", "surrogatepass")
@@ -173,7 +181,13 @@ class EvalsetText:
         if isinstance(item, int):
             return _bytes(self._piece(item)).decode("latin-1")
         try:
-            return _bytes(layout.write(item.value, self._indent(layout))).decode("latin-1")
+            if item.like is not None and not hides(_root(self._piece(item.like))):
+                return self._changed_piece(item.like, item.value).decode("latin-1")
+            if item.text:
+                written = transplanted(item.text, layout, self._indent(layout))
+            else:
+                written = layout.write(item.value, self._indent(layout))
+            return _bytes(written).decode("latin-1")
         except RecursionError:
             raise EditError("the case is nested too deep") from None
         except (TypeError, ValueError) as error:
@@ -183,7 +197,7 @@ class EvalsetText:
         """What the lines of a new case begin with; None in a file on one line."""
         if self._index.ids:
             lead = self._lead(self._index.starts[-1])
-            return lead[1:] if lead else None
+            return lead.lstrip("\r\n") if lead else None
         if not layout.newline:
             return None
         return line_indent(self._frame(), self._index.frame_cut) + layout.unit
@@ -213,6 +227,12 @@ def _longest_run(numbers: Sequence[int]) -> list[int]:
         run.append(last)
         last = before[last]
     return run[::-1]
+
+
+def _root(text: str) -> Node:
+    root = scan(text).root
+    assert root is not None  # the file is sound
+    return root
 
 
 def _bytes(text: str) -> bytes:

@@ -2,24 +2,20 @@
 written. Everything else keeps its bytes: order and spelling of keys, numbers and escapes, unknown members, nulls,
 white space.
 
-A member or item that is added is laid out like its neighbours; one that is taken out goes with its comma and its line;
-one that only moved takes its own text along.
+A member or item that is added is laid out like its neighbours, an object in a list word by word: a copy of the one
+before it keeps every spelling. One that is taken out goes with its comma and its line; one that only moved takes its own
+text along.
 """
 
-import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any
 
+from workbench.model.json_alignment import Spare, aligned
 from workbench.model.json_layout import Layout, indent_of, layout_of, line_indent
 from workbench.model.json_nodes import Child, Node
 from workbench.model.scanner import scan
-
-_COMPARED = 4_000
-"""Items of two lists, multiplied, up to which it is worked out which of them are the same; in longer lists only what
-they have in common at either end stays as it is."""
 
 
 class EditError(ValueError):
@@ -139,15 +135,15 @@ class _Revision:
     def _list(self, node: Node, old: list[Any], wanted: list[Any]) -> Iterator[Splice]:
         kept = [False] * len(old)
         added: dict[int, list[str]] = {}
-        matching = list(_aligned(old, wanted))
+        matching = list(aligned(old, wanted))
         taken = {left for left, right in matching if left is not None and right is not None}
-        spare = _Spare(self._text, node, [number for number in range(len(old)) if number not in taken])
+        spare = Spare(self._text, node, [number for number in range(len(old)) if number not in taken])
         after = 0
         for left, right in matching:
             if left is None:
                 assert right is not None
                 own = spare.take(wanted[right])
-                entry = own if own is not None else self._written(wanted[right], self._indent_of_children(node))
+                entry = own if own is not None else self._new_item(node, after, wanted[right])
                 added.setdefault(after, []).append(entry)
             else:
                 after = left + 1
@@ -155,6 +151,17 @@ class _Revision:
                 if right is not None:
                     yield from self.value(node.children[left].node, wanted[right])
         yield from self.gaps(node, kept, added)
+
+    def _new_item(self, node: Node, place: int, wanted: Any) -> str:
+        """An item that comes before child `place`: an object is written as the one beside it, saying what it says."""
+        beside = node.children[max(place - 1, 0)].node if node.children else None
+        if beside is None or beside.kind != "object" or not isinstance(wanted, dict) or not wanted or hides(beside):
+            return self._written(wanted, self._indent_of_children(node))
+        splices = [
+            Splice(splice.start - beside.start, splice.end - beside.start, splice.new)
+            for splice in sorted(self.value(beside, wanted), key=_start)
+        ]
+        return apply_splices(self._text[beside.start : beside.end], splices)
 
     def gaps(self, node: Node, kept: Sequence[bool], added: Mapping[int, Sequence[str]]) -> Iterator[Splice]:
         """Takes out the children that are not kept; `added[i]` come before child `i`, those of the last gap at the
@@ -240,18 +247,16 @@ class _Revision:
         return None if shares else line_indent(text, node.start)
 
 
-class _Spare:
-    """Items that a list loses, whose text is used again where the same item is added at another place."""
-
-    def __init__(self, text: str, node: Node, numbers: list[int]) -> None:
-        self._texts: dict[str, list[str]] = {}
-        for number in numbers:
-            item = node.children[number].node
-            self._texts.setdefault(_canonical(item.value()), []).append(text[item.start : item.end])
-
-    def take(self, value: Any) -> str | None:
-        texts = self._texts.get(_canonical(value))
-        return texts.pop(0) if texts else None
+def hides(node: Node) -> bool:
+    """Whether a key stands twice somewhere in it: the first of the two says nothing, and is not to be copied."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        keys = [child.key for child in node.children if child.key is not None]
+        if len(set(keys)) < len(keys):
+            return True
+        waiting += [child.node for child in node.children]
+    return False
 
 
 def _renamed(last: Mapping[str, Child], wanted: Mapping[str, Any]) -> dict[str, str]:
@@ -267,55 +272,3 @@ def _renamed(last: Mapping[str, Child], wanted: Mapping[str, Any]) -> dict[str, 
             renamed[key] = found
             added.remove(found)
     return renamed
-
-
-def _aligned(old: list[Any], wanted: list[Any]) -> Iterator[tuple[int | None, int | None]]:
-    """Which item becomes which: pairs of positions in the order of both; None where one is added or taken out."""
-    left, right = [_canonical(item) for item in old], [_canonical(item) for item in wanted]
-    start = 0
-    while start < min(len(left), len(right)) and left[start] == right[start]:
-        start += 1
-    end = 0
-    while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
-        end += 1
-    yield from ((number, number) for number in range(start))
-    yield from _middle(left[start : len(left) - end], right[start : len(right) - end], start)
-    yield from ((len(left) - number, len(right) - number) for number in range(end, 0, -1))
-
-
-def _middle(left: list[str], right: list[str], shift: int) -> Iterator[tuple[int | None, int | None]]:
-    blocks = [("replace", 0, len(left), 0, len(right))]
-    if len(left) * len(right) <= _COMPARED:
-        blocks = list(SequenceMatcher(None, left, right, autojunk=False).get_opcodes())
-    moved = _moved(left, right, blocks)
-    for _, from_left, to_left, from_right, to_right in blocks:
-        one, other = from_left, from_right
-        while one < to_left or other < to_right:
-            goes = one < to_left and (other == to_right or left[one] in moved)
-            comes = other < to_right and not goes and (one == to_left or right[other] in moved)
-            same_item = one < to_left and other < to_right and left[one] == right[other]
-            if same_item or not (goes or comes):
-                yield shift + one, shift + other
-                one, other = one + 1, other + 1
-            elif goes:
-                yield shift + one, None
-                one += 1
-            else:
-                yield None, shift + other
-                other += 1
-
-
-def _moved(left: list[str], right: list[str], blocks: Iterable[tuple[str, int, int, int, int]]) -> set[str]:
-    """The items that are at another place on the right: they are not to become others, nor others them."""
-    gone: set[str] = set()
-    come: set[str] = set()
-    for kind, from_left, to_left, from_right, to_right in blocks:
-        if kind != "equal":
-            gone.update(left[from_left:to_left])
-            come.update(right[from_right:to_right])
-    return gone & come
-
-
-def _canonical(value: Any) -> str:
-    """The same text for values that are `same`, another for others."""
-    return json.dumps(value, sort_keys=True)
