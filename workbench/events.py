@@ -120,6 +120,10 @@ class RunStarted:
     """Agent → the names of models that stand in its sources."""
     sources: Sources = field(default_factory=dict)
     """The agents' files when the run began."""
+    determined: dict[str, Any] = field(default_factory=dict)
+    """What else must be the same for the run to be resumed (`workbench.engine.determined`)."""
+    until_sure: float | None = None
+    """The pass rate that repeats are to make sure of; None: each case is executed as often as planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +169,23 @@ class TurnFinished:
     turn: int
     actual: dict[str, Any]
     note: str = ""
+    usage: Usage = field(default_factory=Usage)
+    """What the case cost up to the end of this turn; zero in runs of earlier versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpansRecorded:
+    """What took how long in a turn. `spans` is JSON text, read only when somebody looks (`workbench.trace.spans`).
+
+    What was asked and answered (pieces, by digest) is JSON text in `pieces`, or, where the run is written, stands at
+    the places `kept` (JSON text, again) of the file of the run `kept_in` (`workbench.trace.pieces`)."""
+
+    case: CaseRef
+    turn: int
+    spans: str
+    pieces: dict[str, str] = field(default_factory=dict)
+    kept: str = ""
+    kept_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +248,30 @@ class JudgeWaits:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesRead:
+    """Further files that agents were seen to read, while the run goes on."""
+
+    sources: Sources
+
+
+@dataclass(frozen=True, slots=True)
+class RunResumed:
+    """The run goes on after it was interrupted; what it has results of is not done again. From here on `at` counts
+    from this moment, `started`."""
+
+    started: str
+    """UTC, ISO 8601 with a trailing Z."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatsDropped:
+    """These executions have not begun and are not needed any more: what is wanted of their cases is sure, or the budget
+    is spent. They are no part of the run from here on."""
+
+    cases: tuple[CaseRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunFinished:
     duration_seconds: float
     interrupted: bool = False
@@ -242,12 +287,16 @@ Event: TypeAlias = (
     | TurnStarted
     | AgentActed
     | TurnFinished
+    | SpansRecorded
     | UserSimulated
     | OutputCaptured
     | MetricScored
     | CaseFinished
     | Noticed
     | JudgeWaits
+    | FilesRead
+    | RunResumed
+    | RepeatsDropped
     | RunFinished
 )
 _TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}

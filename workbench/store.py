@@ -16,13 +16,17 @@ from workbench.events import (
     CaseRef,
     CaseStarted,
     Event,
+    FilesRead,
     JudgeWaits,
     MetricResult,
     Noticed,
     OutputCaptured,
     PlannedCase,
+    RepeatsDropped,
     RunFinished,
+    RunResumed,
     RunStarted,
+    SpansRecorded,
     TurnFinished,
     TurnStarted,
     Usage,
@@ -45,6 +49,8 @@ class Turn:
     actual: dict[str, Any] | None = None
     note: str = ""
     metrics: MetricNames = field(default_factory=dict)
+    spans: SpansRecorded | None = None
+    """What took how long in it; None where that was not told."""
 
 
 @dataclass(slots=True)
@@ -90,6 +96,8 @@ class RunSummary:
     duration_seconds: float = 0.0
     scored_from: str = ""
     """The run whose transcripts this one scores again; "" where the agents ran."""
+    until_sure: float | None = None
+    """The pass rate that repeats are to make sure of; None: of none."""
 
 
 Listener: TypeAlias = Callable[[Event], None]
@@ -133,6 +141,13 @@ class Store:
                 self.waits.pop(event.model, None)
                 if event.seconds > 0:
                     self.waits[event.model] = event
+            case RunResumed():
+                self.run = replace(self.run, finished=False, interrupted=False)
+                self.waits.clear()
+            case RepeatsDropped():
+                self._drop(event)
+            case FilesRead():
+                pass
             case _:
                 self._apply_to_case(self.records[event.case], event)
         for listener in tuple(self._listeners):
@@ -150,20 +165,36 @@ class Store:
         return (self.records[ref] for ref in self.current)
 
     def _start(self, event: RunStarted) -> None:
-        self.run = RunSummary(event.run_id, event.root, event.started, finished=False, scored_from=event.scored_from)
+        self.run = RunSummary(
+            event.run_id,
+            event.root,
+            event.started,
+            finished=False,
+            scored_from=event.scored_from,
+            until_sure=event.until_sure,
+        )
         self.current = [planned.case for planned in event.cases]
         self.notices.clear()
         self.waits.clear()
         for planned in event.cases:
             self.records[planned.case] = CaseRecord(planned, run_id=event.run_id)
 
+    def _drop(self, event: RepeatsDropped) -> None:
+        dropped = set(event.cases)
+        self.current = [ref for ref in self.current if ref not in dropped]
+        for ref in dropped:
+            self.records.pop(ref, None)
+
     def _apply_to_case(self, record: CaseRecord, event: Event) -> None:
         match event:
             case CaseStarted():
-                # The second time where a process shared with other cases ended: what it did until then is void.
+                # The second time where a process shared with other cases ended, or an interrupted run was resumed:
+                # what it did until then is void.
                 record.turns.clear()
                 record.simulated.clear()
                 record.output.clear()
+                record.metrics.clear()
+                record.error = None
                 record.state = "running"
                 record.started_at = event.at
                 record.expected = event.expected
@@ -174,11 +205,8 @@ class Store:
                 record.simulator = event.simulator
             case TurnStarted():
                 record.turns.append(Turn(event.user))
-            case AgentActed():
-                record.turns[event.turn].acted.append(event.acted)
-            case TurnFinished():
-                record.turns[event.turn].actual = event.actual
-                record.turns[event.turn].note = event.note
+            case AgentActed() | TurnFinished() | SpansRecorded():
+                _apply_to_turn(record.turns[event.turn], event)
             case UserSimulated():
                 record.simulated.append(event)
             case OutputCaptured():
@@ -193,6 +221,16 @@ class Store:
                 record.error = event.error
                 record.duration_seconds = event.duration_seconds
                 record.usage = event.usage
+
+
+def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded) -> None:
+    match event:
+        case AgentActed():
+            turn.acted.append(event.acted)
+        case TurnFinished():
+            turn.actual, turn.note = event.actual, event.note
+        case SpansRecorded():
+            turn.spans = event
 
 
 def _put(metrics: MetricNames, result: MetricResult, criteria: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from workbench.cli.refusal import Refused
-from workbench.engine.options import RunOptions
+from workbench.engine.options import MOST_UNTIL_SURE, RunOptions
 
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -47,6 +47,7 @@ class RunRequest:
     detailed: bool = False
     state_dir: Path | None = None
     watch: bool = False
+    fresh: bool = False
 
 
 _FILE = click.Path(path_type=Path)
@@ -67,7 +68,13 @@ _FILE = click.Path(path_type=Path)
 @click.option("--config", "--config-file-path", "config", type=_FILE, metavar="FILE", help="Criteria for all evalsets.")
 @click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case; may be given several times.")
 @click.option("--agent", type=_FILE, metavar="PATH", help="The agent of all evalsets.")
-@click.option("--runs", type=int, default=1, metavar="N", show_default=True, help="Executions of each case.")
+@click.option("--runs", type=int, metavar="N", help="Executions of each case.  [default: 1]")
+@click.option(
+    "--until-sure",
+    type=float,
+    metavar="RATE",
+    help="Repeats each case until it is sure that this share passes, or fewer do; --runs times at most (50).",
+)
 @click.option("--concurrency", type=int, default=8, metavar="N", show_default=True, help="Cases at the same time.")
 @click.option("--timeout", type=float, default=300.0, show_default=True, metavar="SECONDS", help="For one case.")
 @click.option("--json", metavar="FILE|-", help="Writes the report; with - to standard output, and nothing else there.")
@@ -94,7 +101,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--max-judge-calls", type=int, metavar="N", help="Stop asking judges at so many calls.")
 @click.option("--all-votes", is_flag=True, help="Ask judges for all samples, not only until the verdict is certain.")
 @click.option("--no-cache", is_flag=True, help="Ask judges again, also what they have answered before.")
-@click.option("--fresh", is_flag=True, hidden=True)
+@click.option("--fresh", is_flag=True, help="Runs all cases anew, also where an interrupted run could be resumed.")
 @click.option("--watch", is_flag=True, help="Goes on after the run: a save runs the cases that it can affect.")
 @click.option("--eval-storage-uri", hidden=True)
 @click.option("--enable-features", multiple=True, hidden=True)
@@ -102,9 +109,10 @@ _FILE = click.Path(path_type=Path)
 def run_command(**values: Any) -> int:
     """Runs what the command line asks for; the exit code."""
     _refuse_storage(values.pop("eval_storage_uri"))
-    values.pop("fresh")  # No run is resumed yet, so that each of them is.
     _set_environment(values.pop("log_level"), values.pop("enable_features"), values.pop("disable_features"))
     values["use_cache"] = not values.pop("no_cache")
+    if values["runs"] is None:
+        values["runs"] = 1 if values["until_sure"] is None else MOST_UNTIL_SURE
     options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
     request = RunRequest(**values, options=options)
     _check(request)

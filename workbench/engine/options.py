@@ -7,6 +7,9 @@ from typing import Literal, TypeAlias
 
 UsageKind: TypeAlias = Literal["usage", "config", "broken_file", "nothing"]
 
+MOST_UNTIL_SURE = 50
+"""How often a case is executed at most until something is sure, where nobody says it."""
+
 
 class UsageFaultError(Exception):
     """The command, a file named on it or a config is wrong, or there is nothing to run; and nothing ran.
@@ -31,6 +34,9 @@ class RunOptions:
 
     runs: int = 1
     """How often each case is executed: repeats 1 … runs."""
+    until_sure: float | None = None
+    """A case is executed only until it is sure that this share of its executions passes, or fewer do; `runs` times at
+    most. None: `runs` times."""
     concurrency: int = 8
     """How many cases have their agent working at the same time."""
     timeout: float = 300.0
@@ -55,6 +61,9 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.runs < 1:
             raise UsageFaultError(f"--runs must be at least 1, not {self.runs}")
+        if self.until_sure is not None and not 0 < self.until_sure < 1:
+            hint = f"{self.until_sure / 100:g} means {self.until_sure:g} %" if 1 < self.until_sure < 100 else ""
+            raise UsageFaultError(f"--until-sure must be above 0 and under 1, not {self.until_sure:g}", hint)
         if self.concurrency < 1:
             raise UsageFaultError(f"--concurrency must be at least 1, not {self.concurrency}")
         if not (math.isfinite(self.timeout) and self.timeout > 0):

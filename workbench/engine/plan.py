@@ -16,6 +16,7 @@ from workbench.agents.ownership import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.options import RunOptions, UsageFaultError, UsageKind
 from workbench.engine.selection import Chosen, Selection, choose
+from workbench.engine.until_sure import too_few
 from workbench.events import CaseError, CaseRef, Noticed
 from workbench.metrics.registry import check_criteria
 from workbench.model.criteria import CriteriaConfig
@@ -110,7 +111,7 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
     for item in chosen:
         faults = item.entry.document.faults
         warnings += [fault for fault in faults if fault.severity == "warning" and not item.entry.document.broken]
-    notices = (*fault_notices(warnings, workspace.root), *agent_notices(agents.values()))
+    notices = (*fault_notices(warnings, workspace.root), *agent_notices(agents.values()), *_repeat_notices(options))
     return Plan(new_run_id(), workspace.root, entries, agents, notices)
 
 
@@ -173,6 +174,12 @@ def _entries(item: Chosen, runs: int) -> Iterator[PlanEntry]:
             for repeat in range(1, runs + 1):
                 ref = CaseRef(agent, entry.relative, document.eval_set_id, case.eval_id, repeat)
                 yield PlanEntry(ref, entry, case.index, blocked)
+
+
+def _repeat_notices(options: RunOptions) -> Iterator[Noticed]:
+    notice = None if options.until_sure is None else too_few(options.until_sure, options.runs)
+    if notice is not None:
+        yield notice
 
 
 def agent_setting(agent: AgentFolder, root: Path, options: RunOptions) -> AgentSetting:

@@ -15,7 +15,9 @@ from workbench.events import (
     MetricScored,
     OutputCaptured,
     PlannedCase,
+    RepeatsDropped,
     RunStarted,
+    SpansRecorded,
     TurnFinished,
     TurnStarted,
     UserSimulated,
@@ -97,7 +99,7 @@ class StoredCase:
                 # The invocation holds all the steps that led to it.
                 self.steps = [step for step in self.steps if not isinstance(step, AgentActed)]
                 self.steps.append(event)
-            case AgentActed() | OutputCaptured() | UserSimulated():
+            case AgentActed() | OutputCaptured() | UserSimulated() | SpansRecorded():
                 self.steps.append(event)
             case CaseFinished():
                 self.finished = event
@@ -123,6 +125,10 @@ def collect(events: Iterable[Event]) -> StoredRun:
         if isinstance(event, RunStarted):
             run.run_id, run.root, run.scored_from = event.run_id, event.root, event.scored_from
             run.cases = {planned.case: StoredCase(planned) for planned in event.cases}
+            continue
+        if isinstance(event, RepeatsDropped):
+            for dropped in event.cases:
+                run.cases.pop(dropped, None)
             continue
         ref = None if isinstance(event, MetricScored) else getattr(event, "case", None)
         if ref in run.cases:

@@ -74,6 +74,7 @@ class Gathering:
             "TurnFinished": self._turn_finished,
             "MetricScored": self._metric_scored,
             "CaseFinished": self._case_finished,
+            "RepeatsDropped": self._repeats_dropped,
             "RunFinished": self._run_finished,
         }
 
@@ -107,6 +108,10 @@ class Gathering:
         summary.git = _object(data.get("git"))
         for agent, files in _object(data.get("sources")).items():
             summary.sources[agent] = {**_object(summary.sources.get(agent)), **_object(files)}
+
+    def _repeats_dropped(self, data: Mapping[str, Any]) -> None:
+        for case in data["cases"]:
+            self.summary.rows.pop(_key(case), None)
 
     def _case_started(self, data: Mapping[str, Any]) -> None:
         row = self._row(data["case"])
@@ -148,7 +153,7 @@ class Gathering:
             row["said"], row["called"], row["returned"] = map(digest, gathered)
 
     def _row(self, case: Mapping[str, Any]) -> Row:
-        key = (case["agent"], case["evalset_file"], case["eval_set_id"], case["eval_id"], case.get("repeat", 1))
+        key = _key(case)
         row = self.summary.rows.get(key)
         if row is None:
             row = self.summary.rows[key] = _new_row(list(key))
@@ -216,6 +221,10 @@ def _new_row(ref: list[Any]) -> Row:
         "called": "",
         "returned": "",
     }
+
+
+def _key(case: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (case["agent"], case["evalset_file"], case["eval_set_id"], case["eval_id"], case.get("repeat", 1))
 
 
 def _judge(judge: Any) -> str:

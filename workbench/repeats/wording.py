@@ -1,0 +1,82 @@
+"""The account of a case in words, the same on every surface. All of it is safe for a terminal."""
+
+from collections.abc import Iterator
+
+from workbench.repeats.account import CaseRepeats, Cause, Kind
+from workbench.text import one_line
+
+CAUSES: dict[Cause, str] = {
+    "agent": "agent",
+    "judge": "judge",
+    "both": "agent and judge",
+    "unknown": "agent or judge",
+}
+FLAKY = "FLAKY"
+
+
+def sentence(case: CaseRepeats) -> str:
+    """`3/5 passed, 60 % (23–88 %), pass^5 0.00, FLAKY (agent)`; behind it what else must be known: executions without a
+    verdict, a judge that disagrees with itself, whether the pass rate is sure."""
+    return ", ".join(filter(None, [*figures(case), mark(case.kind), *remarks(case)]))
+
+
+def figures(case: CaseRepeats) -> Iterator[str]:
+    """`3/5 passed`, `60 % (23–88 %)`, `pass^5 0.00`; without a verdict only that."""
+    rate = case.rate
+    if not rate.total:
+        yield "nothing has a verdict"
+        return
+    yield f"{rate.passed}/{rate.total} passed"
+    yield f"{percent(rate.rate or 0.0)} ({interval(case)})"
+    yield f"pass^{rate.total} {share(case.pass_hat(rate.total) or 0.0)}"
+
+
+def mark(kind: Kind) -> str:
+    """`FLAKY (agent)` or `stable`."""
+    return "stable" if kind == "stable" else f"{FLAKY} ({CAUSES[kind]})"
+
+
+def remarks(case: CaseRepeats) -> Iterator[str]:
+    """What the figures do not say."""
+    if case.without_verdict and case.rate.total:
+        yield f"{case.without_verdict} without a verdict"
+    for criterion in case.criteria:
+        if criterion.spread:
+            yield f"{one_line(criterion.name, limit=60)}: {spread(criterion.split, criterion.rejudged)}"
+    if case.until is not None:
+        yield sureness(case)
+
+
+def spread(split: int, rejudged: int) -> str:
+    """`votes split in 2`, `the same judged differently in 3`: in how many of the repeats."""
+    told = [f"votes split in {split}"] if split else []
+    told += [f"the same judged differently in {rejudged}"] if rejudged else []
+    return ", ".join(told)
+
+
+def sureness(case: CaseRepeats) -> str:
+    """`sure that at least 90 % pass`, `sure that under 90 % pass` or `not sure yet whether 90 % pass`."""
+    wanted = percent(case.until or 0.0)
+    words = {"above": f"sure that at least {wanted} pass", "below": f"sure that under {wanted} pass"}
+    return words.get(case.sure or "", f"not sure yet whether {wanted} pass")
+
+
+def interval(case: CaseRepeats) -> str:
+    """`23–88 %`, the 95 % interval of the rate."""
+    return f"{percent(case.rate.low).removesuffix(' %')}–{percent(case.rate.high)}"
+
+
+def percent(value: float) -> str:
+    """`60 %`; never `0 %` or `100 %` of what is not exactly that."""
+    number = round(value * 100)
+    if 0 < value < 1:
+        number = min(max(number, 1), 99)
+    return f"{number} %"
+
+
+def share(value: float) -> str:
+    """`0.60`; never `0.00` or `1.00` of what is not exactly that."""
+    text = f"{value:.2f}"
+    if text == "0.00" and value > 0:
+        return "<0.01"
+    return "0.99" if text == "1.00" and value < 1 else text
