@@ -70,7 +70,8 @@ def test_what_is_added_to_a_case_ends_its_lines_as_the_file_does(newline: str) -
     after = text.with_case(0, {**text.case(0), "rubrics": [{"rubric_id": "r"}]}).decode()
     longer = text.with_order([0, NewCase({"eval_id": "neu"}), 1, 2]).decode()
     for whole in (after, longer):
-        assert whole.replace(newline, "").isprintable() and whole.count(newline) > FILE.count("\n")
+        assert whole.replace(newline, "").isprintable()
+        assert whole.count(newline) > FILE.count("\n")
 
 
 ODD = '{"eval_id": "odd", "state": {"a": 1e3, "b": 1.50, "c": "\\u00e9 \\/ é"}, "list": [1,2]}'
@@ -94,7 +95,7 @@ def test_a_case_from_another_file_keeps_its_spelling_in_the_layout_of_this_one()
 
 
 def test_a_case_that_goes_to_a_file_on_one_line_stands_on_one() -> None:
-    one = EvalsetText(f'{{"eval_cases":[{{"eval_id":"a"}}]}}'.encode())
+    one = EvalsetText(b'{"eval_cases":[{"eval_id":"a"}]}')
     after = one.with_order([0, EvalsetText(FILE.replace("\n", "\r\n").encode()).taken(2)]).decode()
     assert after == '{"eval_cases":[{"eval_id":"a"},{"eval_id":"drei ü","note":null}]}'
 

@@ -3,8 +3,8 @@ written. Everything else keeps its bytes: order and spelling of keys, numbers an
 white space.
 
 A member or item that is added is laid out like its neighbours, an object in a list word by word: a copy of the one
-before it keeps every spelling. One that is taken out goes with its comma and its line; one that only moved takes its own
-text along.
+before it keeps every spelling. One that is taken out goes with its comma and its line; one that only moved takes its
+own text along.
 """
 
 import math

@@ -1,5 +1,5 @@
-"""A JSON value of one text, laid out for another: numbers, texts and keys keep their spelling, and containers that stand
-on one line stay on one; only line ends and indentation become those of the new place."""
+"""A JSON value of one text, laid out for another: numbers, texts and keys keep their spelling, and containers that
+stand on one line stay on one; only line ends and indentation become those of the new place."""
 
 from collections.abc import Iterator
 
