@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import re
 from typing import Optional, Tuple
@@ -10,8 +11,9 @@ OLDEST = "1.18"
 """The oldest google-adk that agents are run with."""
 
 
+@functools.lru_cache(maxsize=None)
 def installed_adk() -> Optional[str]:
-    """The version, or None where it is not installed."""
+    """The version, or None where it is not installed. Looked up once: what is forked from here has it at once."""
     try:
         return importlib.metadata.version("google-adk")
     except importlib.metadata.PackageNotFoundError:

@@ -11,10 +11,11 @@ import threading
 import time
 from typing import Any, Dict, Optional
 
-from . import faults, footprint, processes, sources
+from . import absent, faults, footprint, processes, sources
 from .adk_version import installed_adk
 from .case import refuse, run_forked
 from .conversation import conversation_type
+from .declared import declare_tools
 from .frames import Channel
 from .loading import Loaded, NoAgentError, load
 from .nursery import Nursery, capture, leave
@@ -107,6 +108,9 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
     else:
         # Once here rather than in each fork.
         conversation_type(loaded.framework)
+        if loaded.framework == "adk":
+            absent.believe()
+            declare_tools(loaded.agent)
         return loaded
     channel.send({"op": "import_failed", "error": fault, "files": footprint.news()})
     return None

@@ -82,8 +82,17 @@ def import_from_source(*roots: str) -> None:
         if not any(library.startswith(root) for library in _LIBRARIES):
             _roots.append(root)
     sys.meta_path.insert(0, ProjectFinder())
-    # What earlier imports have seen of the project's folders may be older than its last save.
-    importlib.invalidate_caches()
+    _look_again()
+
+
+def _look_again() -> None:
+    """What earlier imports have seen of the project's folders may be older than its last save. What they have seen of
+    the libraries holds: there it would take each forked process milliseconds to look again."""
+    for path, finder in list(sys.path_importer_cache.items()):
+        if finder is None:
+            del sys.path_importer_cache[path]
+        elif is_project_file(os.path.join(path, "__init__.py")) and hasattr(finder, "invalidate_caches"):
+            finder.invalidate_caches()
 
 
 def package(name: str, folder: str) -> types.ModuleType:

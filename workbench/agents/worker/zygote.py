@@ -8,7 +8,7 @@ import socket
 import sys
 from typing import Any, Dict
 
-from . import processes
+from . import absent, processes
 from .adk_version import installed_adk
 from .agent_process import ready, run_agent
 from .frames import Channel
@@ -58,5 +58,6 @@ def warm_up() -> None:
         from .adk_warm import run_dummy_turn
 
         run_dummy_turn()
+        absent.look()
     except Exception as error:
         print(f"warming up google-adk failed: {error!r}", file=sys.stderr)
