@@ -12,7 +12,7 @@ from workbench.engine.chat import Chat, ChatEnded, ChatEvent, ChatOpened, StateT
 from workbench.engine.children import Children
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import agent_setting
-from workbench.events import AgentActed, Noticed, OutputCaptured, TurnFinished, TurnStarted
+from workbench.events import AgentActed, Noticed, OutputCaptured, SpansRecorded, TurnFinished, TurnStarted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -96,7 +96,7 @@ async def test_turns_their_steps_and_the_state_come_as_they_happen(project: Proj
     assert second.turn == 1
     assert (await talker.end()).error is None
     kinds = [type(event) for event in talker.events if not isinstance(event, OutputCaptured | Noticed)]
-    turn = [TurnStarted, AgentActed, AgentActed, StateTold, TurnFinished]
+    turn = [TurnStarted, AgentActed, AgentActed, SpansRecorded, StateTold, TurnFinished]
     assert kinds == [ChatOpened, StateTold, *turn, *turn, ChatEnded]
     assert talker.states() == [
         {"customer": "Mira"},

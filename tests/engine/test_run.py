@@ -67,7 +67,7 @@ async def test_what_a_case_says_from_its_start_to_its_end(project: Project, chil
     kinds = [type(event).__name__ for event in outcome.events]
     metrics = [name for name in kinds if name == "MetricScored"]
     assert [name for name, _ in itertools.groupby(kinds)] == [
-        *("RunStarted", "CaseStarted", "TurnStarted", "AgentActed", "TurnFinished"),
+        *("RunStarted", "CaseStarted", "TurnStarted", "AgentActed", "SpansRecorded", "TurnFinished"),
         *("MetricScored", "CaseFinished", "RunFinished"),
     ]
     assert len(metrics) == 2 + 4
@@ -325,6 +325,8 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Projec
             self.lines.extend(lines)
 
         def keep(self, contents: Any) -> None: ...
+
+        def keep_pieces(self, pieces: Any) -> None: ...
 
         def close(self) -> None:
             self.lines.append("closed")

@@ -20,6 +20,7 @@ from workbench.events import (
     CaseRef,
     Event,
     OutputCaptured,
+    SpansRecorded,
     TurnFinished,
     TurnStarted,
     Usage,
@@ -228,11 +229,18 @@ class CaseRun:
                 self._event(AgentActed(self._ref, _int(frame["turn"]), _dict(frame["acted"])))
             case "TurnFinished":
                 self._turn_finished(_int(frame["turn"]), _dict(frame["actual"]), str(frame.get("note") or ""))
+            case "Spans":
+                self._spans_told(_int(frame["turn"]), str(frame["spans"]), _dict(frame["pieces"]))
             case "Usage":
                 counts = (_int(frame.get(name) or 0) for name in ("model_calls", "input_tokens", "output_tokens"))
                 self._transcript.usage = Usage(*counts)
             case "Failed":
                 self._settle(read_error(_dict(frame["error"])))
+            case _:
+                self._understand_end(frame)
+
+    def _understand_end(self, frame: Frame) -> None:
+        match frame["event"]:
             case "Stopped":
                 self._where = str(frame.get("where") or "")
             case "Touched":
@@ -246,11 +254,16 @@ class CaseRun:
         if self._settled.done() or turn != len(self._transcript.turns):
             return
         self._transcript.turns.append(actual)
-        self._event(TurnFinished(self._ref, turn, actual, note))
+        spent = with_judges(self._transcript.usage, self._source.usage)
+        self._event(TurnFinished(self._ref, turn, actual, note, spent))
         if turn == self._last:
             self._settle()
         elif self._stop_reason is None:
             self._go_on()
+
+    def _spans_told(self, turn: int, spans: str, pieces: dict[str, Any]) -> None:
+        if turn == len(self._transcript.turns):
+            self._event(SpansRecorded(self._ref, turn, spans, {str(name): str(text) for name, text in pieces.items()}))
 
     def _event(self, event: Event) -> None:
         if not self._settled.done():

@@ -5,10 +5,11 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from workbench.engine.secrets import Secrets
-from workbench.events import CaseFinished, Event, Noticed, RunFinished
+from workbench.engine.span_keeping import PieceKeeper, SpanKeeping
+from workbench.events import CaseFinished, Event, Noticed, RunFinished, SpansRecorded
 
 Publish: TypeAlias = Callable[[Event], None]
 
@@ -20,7 +21,7 @@ _PUBLISHED_AT_ONCE = 200
 """Events handed to the front end before the event loop may do something else."""
 
 
-class EventWriter(Protocol):
+class EventWriter(PieceKeeper, Protocol):
     """What keeps the events of a run: `workbench.history.journal.Journal`."""
 
     @property
@@ -42,6 +43,12 @@ class EventWriter(Protocol):
         ...
 
 
+class _Kept(NamedTuple):
+    """An event that was written by an earlier run of the program."""
+
+    event: Event
+
+
 class Recorder:
     """Takes events in order, without waiting, and publishes them in the same order from the event loop's thread.
 
@@ -60,19 +67,25 @@ class Recorder:
         self._publish = publish
         self._writer = writer
         self._secrets = secrets
+        self._spans = SpanKeeping(secrets)
         self._on_failure = on_failure
-        self._pending: list[Event] = []
+        self._pending: list[Event | _Kept] = []
         self._idle = asyncio.Event()
         self._idle.set()
         self._thread = ThreadPoolExecutor(1, "journal")
         self._pump: asyncio.Task[None] | None = None
 
-    def put(self, event: Event) -> None:
+    def put(self, event: "Event | _Kept") -> None:
         """Takes the event; it is written and published soon."""
         self._pending.append(event)
         if self._pump is None or self._pump.done():
             self._idle.clear()
             self._pump = asyncio.get_running_loop().create_task(self._run())
+
+    def show(self, *events: Event) -> None:
+        """Publishes events in their place among those that are taken, without writing them: they are kept already."""
+        for event in events:
+            self.put(_Kept(event))
 
     async def flush(self) -> None:
         """Returns when all that was taken is published.
@@ -111,9 +124,12 @@ class Recorder:
         finally:
             self._idle.set()
 
-    def _write(self, batch: Sequence[Event]) -> tuple[list[Event], OSError | None]:
+    def _write(self, batch: Sequence["Event | _Kept"]) -> tuple[list[Event], OSError | None]:
         events, lines = [], []
         for event in batch:
+            if isinstance(event, _Kept):
+                events.append(event.event)
+                continue
             shown, line = self._encode(event)
             events.append(shown)
             lines.append(line)
@@ -139,6 +155,8 @@ class Recorder:
 
     def _encode(self, event: Event) -> tuple[Event, str]:
         """The event as it may be shown, and its line."""
+        if isinstance(event, SpansRecorded):
+            event = self._spans.settle(event, self._writer)
         try:
             line = _line(event)
         except RecursionError:

@@ -17,20 +17,21 @@ from workbench.events import (
     CaseRef,
     CaseStarted,
     Event,
-    JudgeWaits,
     Noticed,
     PlannedCase,
-    RunFinished,
     RunStarted,
+    SpansRecorded,
     TurnFinished,
     TurnStarted,
     from_json,
 )
 from workbench.history.checked import HEAD, checked_line, read_checked
+from workbench.history.holding import take_hold
 from workbench.history.objects import keep_objects
 from workbench.history.state_dir import make_state_dir, runs_dir
 from workbench.history.summary import Gathering
 from workbench.history.summary_files import write_summary
+from workbench.trace.pieces import PieceWriter
 
 SCHEMA = "agent-workbench/journal/1"
 FILE_NAME = "events.jsonl"
@@ -46,6 +47,39 @@ class Journal:
         self._descriptor = descriptor
         self._size = 0
         self._gathering = Gathering()
+        self._pieces = PieceWriter(path.parent) if path is not None else None
+
+    @classmethod
+    def reopen(cls, path: Path) -> "Journal | None":
+        """The journal of a run that was interrupted, to be gone on with; None if somebody has it open to write to. What
+        was cut off at its end is dropped: it says nothing.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+        if not take_hold(descriptor):
+            os.close(descriptor)
+            return None
+        journal = cls(path, descriptor, None)
+        try:
+            with path.open("rb") as file:
+                for line in file:
+                    if line.endswith(b"\n"):
+                        journal._size += len(line)
+                        with contextlib.suppress(ValueError, RecursionError):
+                            journal._gathering.take(read_checked(line))
+            os.ftruncate(descriptor, journal._size)
+        except OSError:
+            journal.release()
+            raise
+        return journal
+
+    def release(self) -> None:
+        """Lets go of it as it is."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
     @classmethod
     def open(cls, state: Path, run_id: str) -> "Journal":
@@ -57,10 +91,14 @@ class Journal:
             runs_dir(state).mkdir(mode=0o700, exist_ok=True)
             folder.mkdir(mode=0o700)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+            take_hold(descriptor)
             journal = cls(path, descriptor, None)
             journal.write([json.dumps({"schema": SCHEMA, "run_id": run_id})], sync=True)
             _sync_folder(folder)
         except OSError as error:
+            for leave in (path.unlink, folder.rmdir):  # What could not be begun is no run.
+                with contextlib.suppress(OSError):
+                    leave()
             reason = error.strerror or type(error).__name__
             return cls(
                 None,
@@ -103,11 +141,24 @@ class Journal:
         if self.path is not None:
             keep_objects(self.path.parents[2], contents)
 
+    def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, list[int]]] | None:
+        """Keeps what models and tools were asked and answered beside the journal: the run's id, and where. None where
+        nothing can be written.
+
+        Raises:
+            OSError: the disk is full or gone.
+        """
+        if self._pieces is None or self.path is None:
+            return None
+        return self.path.parent.name, self._pieces.keep(pieces)
+
     def close(self) -> None:
         """No more will come: the summary of what came is written."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+            if self._pieces is not None:
+                self._pieces.close()
             if self.path is not None and self._gathering.summary.run_id:
                 write_summary(self.path.parent, self._gathering.summary, self._size)
 
@@ -127,7 +178,7 @@ def read_journal(path: Path) -> Iterator[Event]:
     for event in _announced(path):
         if isinstance(event, CaseStarted):
             turns[event.case] = 0
-        elif isinstance(event, TurnStarted | AgentActed | TurnFinished):
+        elif isinstance(event, TurnStarted | AgentActed | SpansRecorded | TurnFinished):
             # Where the line that began a turn is lost, its later ones still have a turn to belong to.
             lost = range(turns[event.case], event.turn + (not isinstance(event, TurnStarted)))
             yield from (TurnStarted(event.case, turn, {}) for turn in lost)
@@ -176,8 +227,8 @@ def _announcement(path: Path) -> RunStarted:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             event = _read_line(path, number, line)
-            if not isinstance(event, RunStarted | RunFinished | Noticed | JudgeWaits):
-                refs[event.case] = None
+            if (ref := getattr(event, "case", None)) is not None:
+                refs[ref] = None
     cases = tuple(PlannedCase(ref, None, "not known: the journal is damaged") for ref in refs)
     return RunStarted(path.parent.name, "", "", cases)
 

@@ -45,6 +45,8 @@ def _events(record: CaseRecord) -> Iterator[Event]:
     for number, turn in enumerate(record.turns):
         yield from (step for step in record.simulated if step.turn == number)
         yield TurnStarted(ref, number, turn.user)
+        if turn.spans is not None:
+            yield turn.spans
         if turn.actual is None:
             yield from (AgentActed(ref, number, acted) for acted in turn.acted)
         else:

@@ -43,8 +43,8 @@ async def ending(stack: Stack) -> list[dict[str, Any]]:
         events.append(message)
     channel.close()
     kinds = [event["event"] for event in events]
-    assert kinds[:4] == ["TurnStarted", "AgentActed", "Usage", "TurnFinished"]
-    return events[4:]
+    assert kinds[:5] == ["TurnStarted", "AgentActed", "Spans", "Usage", "TurnFinished"]
+    return events[5:]
 
 
 @pytest.mark.parametrize(

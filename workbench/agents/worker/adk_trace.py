@@ -13,6 +13,7 @@ from typing import Any, Awaitable, Callable, Dict, Iterator, Optional
 
 from google.adk.plugins.base_plugin import BasePlugin  # type: ignore[import-not-found,unused-ignore]
 
+from .faults import sentence
 from .spans import Contents, Span, Trace
 from .usage import usage_of
 
@@ -65,7 +66,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
 
     @_quiet
     async def on_agent_error_callback(self, *, agent: Any, callback_context: Any, error: Exception) -> None:
-        self._end_agent(_key(callback_context), _words(error))
+        self._end_agent(_key(callback_context), sentence(error))
 
     def _end_agent(self, key: Any, error: str = "") -> None:
         opened = self._agents.get(key)
@@ -107,7 +108,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
     async def on_model_error_callback(self, *, callback_context: Any, llm_request: Any, error: Exception) -> None:
         span = self._models.pop(_key(callback_context), None)
         if span is not None:
-            self.trace.close(span, error=_words(error))
+            self.trace.close(span, error=sentence(error))
             self._keep_request(span)
 
     def _end_unanswered(self, key: Any) -> None:
@@ -168,7 +169,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
     ) -> None:
         span = self._tools.get(_tool_key(tool_context))
         if span is not None:
-            self.trace.close(span, error=_words(error))
+            self.trace.close(span, error=sentence(error))
 
     # Events
 
@@ -209,7 +210,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
         try:
             yield
         except BaseException as error:
-            self._end_turn(_words(error))
+            self._end_turn(sentence(error))
             raise
         self._end_turn("")
 
@@ -236,11 +237,6 @@ def _key(context: Any) -> Any:
 
 def _tool_key(context: Any) -> Any:
     return context.invocation_id, context.function_call_id or id(context)
-
-
-def _words(error: BaseException) -> str:
-    said = str(error)
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _dumped(value: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Dict, Iterator, List, Optional
 
+from .faults import sentence
 from .spans import Span, Trace
 from .usage import Usage
 
@@ -34,7 +35,7 @@ class Steps:
         try:
             yield
         except BaseException as raised:
-            error = f"{type(raised).__name__}: {raised}"
+            error = sentence(raised)
             raise
         finally:
             self._trace.close(self._agent, error=error)
