@@ -1,9 +1,5 @@
 """Saving: never over somebody else's content, never half, always to be undone."""
 
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -126,6 +122,28 @@ def test_a_state_folder_that_cannot_be_written_costs_only_the_restart(tmp_path: 
     assert file.read_bytes() == b"old content"
 
 
+def test_what_could_not_be_kept_for_a_while_is_kept_again(tmp_path: Path, file: Path) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file")
+    saver = Saver(blocked)
+    saver.save("one", {file: (b"old content", b"new")})
+    blocked.unlink()
+    saver.save("two", {file: (b"new", b"newer")})
+    assert saver.lasting
+    again = Saver(blocked)
+    assert [again.undo().label, again.undo().label] == ["two", "one"]
+
+
+def test_what_is_back_already_is_taken_back_all_the_same(state: Path, file: Path) -> None:
+    saver = Saver(state)
+    saver.save("one", {file: (b"old content", b"1")})
+    saver.save("two", {file: (b"1", b"2")})
+    file.write_bytes(b"1")  # as `git checkout` does
+    assert saver.undo().label == "two"
+    assert saver.undo().label == "one"
+    assert file.read_bytes() == b"old content"
+
+
 @pytest.mark.parametrize(
     "damage", [b"", b"{", b'{"did": "edit"}\n', b'{"did": "undo"}\n', b"\xff\n", b'{"did": "x"}\n']
 )
@@ -137,65 +155,6 @@ def test_a_damaged_journal_forgets_and_goes_on(state: Path, file: Path, damage: 
     saver.save("two", {file: (b"new", b"newer")})
     saver.undo()
     assert file.read_bytes() == b"new"
-
-
-_SAVE = """
-import os, signal, sys
-from pathlib import Path
-from workbench.authoring import saving
-import workbench.atomic as atomic
-
-steps = iter(range(1000))
-def count(real):
-    def counted(*args, **words):
-        if next(steps) == int(sys.argv[3]):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(*args, **words)
-    return counted
-
-for name in ("open", "write", "fsync", "fchmod", "close"):
-    setattr(os, name, count(getattr(os, name)))
-Path.replace = count(Path.replace)
-file = Path(sys.argv[2])
-saving.Saver(Path(sys.argv[1])).save("one", {file: (b"old content", b"new content")})
-"""
-
-
-def test_killed_at_every_step_of_a_save(tmp_path: Path) -> None:
-    """Old or new content, never a mixture; and once the edit is known to the journal, it can be made whole."""
-    recovered = completed = lost = 0
-    for step in range(40):
-        folder = tmp_path / str(step)
-        folder.mkdir()
-        file, state = folder / "a.json", folder / "state"
-        file.write_bytes(b"old content")
-        words = [sys.executable, "-c", _SAVE, str(state), str(file), str(step)]
-        code = subprocess.run(
-            words, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False
-        ).returncode
-        content = file.read_bytes()
-        assert content in (b"old content", b"new content")
-        saver = Saver(state)
-        if saver.interrupted() is not None:
-            assert content == b"old content"
-            saver.resume()
-            recovered += 1
-        elif content == b"new content":
-            assert saver.can_undo == "one"
-            completed += 1
-        else:
-            lost += 1  # Killed before the edit was written anywhere: nothing was promised yet.
-        if file.read_bytes() == b"new content":
-            saver.undo()
-            assert file.read_bytes() == b"old content"
-        if code == 0:
-            break
-        assert code == -signal.SIGKILL
-    else:
-        pytest.fail("the save never came to its end")
-    assert recovered
-    assert completed
-    assert lost
 
 
 def test_a_file_that_is_put_back_by_other_means_is_no_interrupted_edit(state: Path, file: Path) -> None:

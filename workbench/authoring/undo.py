@@ -23,7 +23,7 @@ _LARGEST = 32 << 20
 
 
 class UndoJournal:
-    """What was done and undone. Where `state` cannot be written it is kept in memory, and `lasting` is False."""
+    """What was done and undone. As long as `state` cannot be written it is kept in memory, and `lasting` is False."""
 
     def __init__(self, state: Path) -> None:
         self._path = state / FILE_NAME
@@ -36,7 +36,7 @@ class UndoJournal:
         """Whether it is not known that the files of the newest edit were written."""
         self._size = 0
         self._replay()
-        self._make(state)
+        self._make()
 
     def edit(self, edit: Edit) -> None:
         """Keeps an edit that is about to be made. What was undone cannot be made again after it."""
@@ -96,11 +96,12 @@ class UndoJournal:
                 self.undone.clear()
         del self.done[:-_KEPT]
 
-    def _make(self, state: Path) -> None:
+    def _make(self) -> None:
         """Begins a file with what is known, so that it does not grow for ever."""
         try:
-            make_state_dir(state)
+            make_state_dir(self._path.parent)
             self._rewrite()
+            self.lasting = True
         except OSError:
             self.lasting = False
 
@@ -119,6 +120,7 @@ class UndoJournal:
 
     def _append(self, data: dict[str, Any], *, sync: bool = True) -> None:
         if not self.lasting:
+            self._make()  # there may be room on the disk by now
             return
         line = _line(data)
         try:

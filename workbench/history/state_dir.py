@@ -1,7 +1,8 @@
 """The folder where the workbench keeps what it must remember: runs, answers of judges, and later undo."""
 
-import os
 from pathlib import Path
+
+from workbench.atomic import replace_content
 
 FOLDER = ".workbench"
 
@@ -20,8 +21,7 @@ def make_state_dir(path: Path) -> None:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     ignore = path / ".gitignore"
     if not ignore.exists():
-        with os.fdopen(os.open(ignore, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
-            file.write("*\n")
+        replace_content(ignore, b"*\n", mode=0o600)  # a full disk leaves none, not an empty one that hides nothing
 
 
 def runs_dir(path: Path) -> Path:

@@ -29,7 +29,7 @@ class _Writer:
         if not node.children:
             yield self._text[node.start : node.end] if node.kind not in ("object", "array") else _EMPTY[node.kind]
             return
-        opening, closing = _EMPTY[node.kind]
+        opening, closing = _EMPTY[node.kind][0], _EMPTY[node.kind][1]
         yield opening
         inner = indent + self._layout.unit if indent is not None and self._over_lines(node) else None
         for number, child in enumerate(node.children):

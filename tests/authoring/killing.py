@@ -1,0 +1,106 @@
+"""Does one thing to a file again and again, each time killed a step later; a process of its own, for it forks.
+
+`python killing.py FOLDER ACTION [in-place]` makes a folder for each kill, with the file, the journal's folder, and
+`ended` where the action was not killed any more. `in-place` writes as one must not, to see that the kills find it out.
+"""
+
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from workbench.authoring import saving
+
+OLD = b"x" * 30_000 + b"old" + b"y" * 30_000
+NEW = OLD.replace(b"old", b"newer")
+LIMITS = (0, 100, 1_000, 30_000, 60_002)
+"""Bytes of a file at which the process is killed while it writes them."""
+_TRACED = ("workbench/atomic.py", "authoring/saving.py", "authoring/undo.py", "history/state_dir.py")
+
+
+def prepared(folder: Path, action: str) -> saving.Saver:
+    """The file and its journal as they are before the action."""
+    file = folder / "a.json"
+    file.write_bytes(OLD)
+    if action in ("undo", "redo"):
+        saver = saving.Saver(folder / "state")
+        saver.save("one", {file: (OLD, NEW)})
+        if action == "redo":
+            saver.undo()
+    return saving.Saver(folder / "state")
+
+
+def act(saver: saving.Saver, action: str, file: Path) -> None:
+    """The action that is killed."""
+    if action == "save":
+        saver.save("one", {file: (OLD, NEW)})
+    elif action == "move":
+        saver.save("two", {file: (OLD, NEW), file.with_name("b.json"): (None, OLD)})
+    elif action == "undo":
+        saver.undo()
+    else:
+        saver.redo()
+
+
+def at_line(number: int) -> Callable[[], None]:
+    """Kills before the line of that number that is run in the modules that write."""
+    left = number
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal left
+        if not frame.f_code.co_filename.endswith(_TRACED):
+            return None
+        if event == "line":
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    return lambda: sys.settrace(trace)
+
+
+def at_size(limit: int) -> Callable[[], None]:
+    """Kills in the middle of writing a file that becomes larger than that."""
+
+    def begin() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    return begin
+
+
+def killed(folder: Path, action: str, begin: Callable[[], None]) -> bool:
+    """Whether the action was killed before its end."""
+    folder.mkdir()
+    saver = prepared(folder, action)
+    child = os.fork()
+    if child == 0:
+        begin()
+        act(saver, action, folder / "a.json")
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if not os.WIFSIGNALED(status):
+        assert os.WEXITSTATUS(status) == 0
+        (folder / "ended").touch()
+    return os.WIFSIGNALED(status)
+
+
+def main(top: Path, action: str, *, in_place: bool) -> None:
+    """Kills at every line until there is none left, and at each size."""
+    if in_place:
+        saving.replace_content = lambda file, content: file.write_bytes(content)  # type: ignore[assignment]
+    os.fsync = lambda descriptor: None  # what is written outlives a process without it; it costs most of the time
+    for limit in LIMITS:
+        killed(top / f"size{limit}", action, at_size(limit))
+    number = 0
+    while killed(top / f"line{number}", action, at_line(number)):
+        number += 1
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], in_place="in-place" in sys.argv)

@@ -1,0 +1,79 @@
+"""kill -9 at every line of a save, an undo and a redo, and in the middle of what they write."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.authoring.killing import NEW, OLD
+from workbench.authoring.saving import Saver
+
+_SCRIPT = Path(__file__).with_name("killing.py")
+
+
+def folders_after(top: Path, *words: str) -> list[Path]:
+    """The folders that the kills have left."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, str(_SCRIPT), str(top), *words], env=environment, check=True)
+    return sorted(top.iterdir())
+
+
+def test_a_save(tmp_path: Path) -> None:
+    """Old or new content, never a mixture; and once the edit is known to the journal, it can be made whole."""
+    seen: Counter[str] = Counter()
+    for folder in folders_after(tmp_path, "save"):
+        file, saver = folder / "a.json", Saver(folder / "state")
+        content = file.read_bytes()
+        assert content in (OLD, NEW), folder.name
+        if saver.interrupted() is not None:
+            assert content == OLD
+            saver.resume()
+            seen["recovered"] += 1
+        else:
+            # Killed before the edit was written anywhere: nothing was promised yet.
+            seen["completed" if content == NEW else "lost"] += 1
+        assert file.read_bytes() in (OLD, NEW)
+        if file.read_bytes() == NEW:
+            saver.undo()
+            assert file.read_bytes() == OLD
+    assert min(seen["recovered"], seen["completed"], seen["lost"]) > 5
+
+
+def test_an_edit_of_two_files(tmp_path: Path) -> None:
+    """Both or none, after what was cut short is made whole."""
+    seen: Counter[str] = Counter()
+    for folder in folders_after(tmp_path, "move"):
+        one, other, saver = folder / "a.json", folder / "b.json", Saver(folder / "state")
+        if saver.resume() is not None:
+            seen["recovered"] += 1
+        assert (one.read_bytes(), other.exists()) in ((OLD, False), (NEW, True)), folder.name
+        if other.exists():
+            assert other.read_bytes() == OLD
+            saver.undo()
+            assert (one.read_bytes(), other.exists()) == (OLD, False)
+            seen["undone"] += 1
+    assert seen["undone"] > seen["recovered"] > 5
+
+
+@pytest.mark.parametrize("action", ["undo", "redo"])
+def test_what_is_taken_back_or_made_again(tmp_path: Path, action: str) -> None:
+    """Wherever it was killed, the same key leads to the same end, and the other one back."""
+    seen: Counter[bytes] = Counter()
+    for folder in folders_after(tmp_path, action):
+        file, saver = folder / "a.json", Saver(folder / "state")
+        seen[file.read_bytes()] += 1
+        same, other = (saver.undo, saver.redo) if action == "undo" else (saver.redo, saver.undo)
+        if saver.can_undo if action == "undo" else saver.can_redo:
+            same()
+        assert file.read_bytes() == (OLD if action == "undo" else NEW)
+        other()
+        assert file.read_bytes() == (NEW if action == "undo" else OLD)
+    assert set(seen) == {OLD, NEW}
+
+
+def test_the_kills_find_a_save_that_is_not_atomic(tmp_path: Path) -> None:
+    contents = {(folder / "a.json").read_bytes() for folder in folders_after(tmp_path, "save", "in-place")}
+    assert contents - {OLD, NEW}
