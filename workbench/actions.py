@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Where: TypeAlias = Literal["main", "options", "editor", "conflict", "chat", "review", "criteria", "accept"]
+Where: TypeAlias = Literal["main", "options", "editor", "conflict", "chat", "review", "criteria", "accept", "triage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ CONFLICT = "Where somebody else changed the file"
 ACCEPT = "Where what the agent did is accepted"
 OPTIONS = "In the options of the run"
 CRITERIA = "In the form of the criteria"
+TRIAGE = "Where a verdict is triaged"
 DIGITS = tuple("123456789")
 
 ACTIONS: tuple[Action, ...] = (
@@ -146,6 +147,14 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "accept", ("A",), "accept actual", "Makes what the agent did what is expected, difference by difference.", EDIT
     ),
+    Action(
+        "triage",
+        ("t",),
+        "triage",
+        "Says what the verdict, or the label under the cursor, is worth: agent bug, expectation wrong, judge wrong …",
+        EDIT,
+    ),
+    Action("agreement", (), "judge agreement", "How far judges agree with what you said of their verdicts.", FIND),
     Action("undo", ("u",), "undo", "Takes the last edit back, also one of an earlier session.", EDIT),
     Action("redo", ("U",), "redo", "Makes the edit again that was taken back last.", EDIT),
     Action("copy_id", ("y",), "copy id", "Copies the id of the case, the path of the file or of the agent.", COPY),
@@ -228,6 +237,17 @@ ACTIONS: tuple[Action, ...] = (
     Action("criteria_reset", ("R",), "reset", "Takes back every change since the last save.", CRITERIA, 0, "criteria"),
     Action("accept_toggle", ("space",), "choose", "Chooses the difference, the turn or the case.", ACCEPT, 1, "accept"),
     Action("accept_all", ("a",), "all", "Chooses everything; once more: nothing.", ACCEPT, 2, "accept"),
+    Action("triage_agent", ("a",), "agent bug", "The agent did wrong.", TRIAGE, 0, "triage"),
+    Action("triage_expectation", ("e",), "expectation wrong", "What is expected is wrong.", TRIAGE, 0, "triage"),
+    Action("triage_judge", ("j",), "judge wrong", "The verdict is wrong for this answer.", TRIAGE, 0, "triage"),
+    Action("triage_flaky", ("f",), "flaky", "Sometimes so, sometimes so.", TRIAGE, 0, "triage"),
+    Action("triage_stays", ("w",), "won't fix", "It stays as it is.", TRIAGE, 0, "triage"),
+    Action("triage_right", ("r",), "right", "The verdict is right.", TRIAGE, 0, "triage"),
+    Action("triage_number", DIGITS, "the n-th", "What stands in that line.", TRIAGE, 0, "triage"),
+    Action("triage_note", ("n",), "note", "To the note; enter comes back.", TRIAGE, 1, "triage"),
+    Action("triage_about", ("tab",), "of what", "Of the label, a criterion or the case.", TRIAGE, 2, "triage"),
+    Action("triage_on", ("space",), "go on", "Asks about the next problem at once.", TRIAGE, 3, "triage"),
+    Action("triage_back", ("D", "backspace"), "take back", "Takes back what was said.", TRIAGE, 4, "triage"),
 )
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 

@@ -69,5 +69,9 @@ VERDICTS: Mapping[str, Face] = {
 
 SPLIT = Face("◐", "split", "status-not-evaluated", 0)
 """The votes of a judge disagree."""
+TRIAGED = Face("⚑", "triaged", "status-informational", 0)
+"""The user said what the verdict is worth."""
+TRIAGED_EARLIER = Face("⚐", "triaged earlier", "status-informational", 1)
+"""The same of an earlier answer: the case gave another one since."""
 HEURISTIC = Face("≈", "heuristic", "status-not-evaluated", 0)
 """Rules judged, not a language model."""

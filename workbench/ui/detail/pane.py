@@ -1,6 +1,6 @@
 """The detail of one case: frame and verdict, the strip of panes, and the pane that is open."""
 
-from typing import Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from textual.app import ComposeResult
 from textual.content import Content
@@ -21,6 +21,9 @@ from workbench.ui.detail.reading import Reading
 from workbench.ui.render.document import AsideWhen, Document, Subject
 from workbench.ui.render.lines import width_of
 from workbench.ui.render.title import summary, title, verdict
+
+if TYPE_CHECKING:
+    from workbench.authoring.triage.entry import Entry
 
 Direction: TypeAlias = Literal["down", "up", "page_down", "page_up", "top", "bottom", "left", "right"]
 _ABOVE = 3
@@ -63,6 +66,12 @@ class CaseDetail(Widget):
         """The panes of the case, in the order of their digits."""
         return self._reading.titles
 
+    @property
+    def item_key(self) -> str:
+        """The key of the item under the cursor, "" for none."""
+        item = self._body.item
+        return item.key if item is not None else ""
+
     def show(
         self,
         record: CaseRecord | None,
@@ -70,10 +79,11 @@ class CaseDetail(Widget):
         case: EvalCase | None,
         change: Change | None = None,
         found: tuple[Fault, ...] = (),
+        triage: "tuple[tuple[Entry, ...], str]" = ((), ""),
     ) -> None:
         """Shows another subject from its first problem on; the same case again (run anew, say) is only brought up to
         date."""
-        if self._reading.take(Subject(record, entry, case, change, found)):
+        if self._reading.take(Subject(record, entry, case, change, found, *triage)):
             self._touched = False
             self._open()
         else:

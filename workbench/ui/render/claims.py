@@ -11,6 +11,7 @@ from workbench.ui.render.judge_words import criterion_head, nothing_yet
 from workbench.ui.render.judged import HALLUCINATIONS, mapping, number, objects, question_key, results, words
 from workbench.ui.render.lines import BLANK, Line, Segment, cut_line, flow, hang, pad, rule, wrap
 from workbench.ui.render.rows import View, part, under
+from workbench.ui.render.triaged import overridden
 from workbench.ui.status import HOLDS, LABELS, Face
 
 _NARROW = 60
@@ -43,7 +44,7 @@ def build(subject: Subject, view: View) -> Document:
     document.add(_account(result, texts, view))
     column = _label_column(texts)
     for index, _, turn in found:
-        _add_turn(document, index, turn, column, view)
+        _add_turn(document, subject, index, turn, column, view)
     document.opening_item = _first_problem(texts)
     return document
 
@@ -79,7 +80,7 @@ def _tally(labels: list[str]) -> Iterator[Line]:
             yield (Segment(f"{face.glyph} {many} {face.word}", face.variable),)
 
 
-def _add_turn(document: Document, index: int, result: MetricResult, column: int, view: View) -> None:
+def _add_turn(document: Document, subject: Subject, index: int, result: MetricResult, column: int, view: View) -> None:
     document.gap()
     document.turns.append(len(document.lines))
     score = "" if result.score is None else f"{result.score:.2f}"
@@ -98,7 +99,7 @@ def _add_turn(document: Document, index: int, result: MetricResult, column: int,
         for number_, item in enumerate(sentences):
             document.add_item(
                 f"claim/{index}/{place}/{number_}",
-                _sentence(item, column, view.width),
+                _sentence(item, column, view.width, _overridden(subject, index, item)),
                 targets=_targets(item, index, asked - 1),
                 aside=partial(_aside, item, index),
             )
@@ -149,7 +150,11 @@ def _label_column(texts: list[dict[str, Any]]) -> int:
     return max(found, default=0) + 2
 
 
-def _sentence(item: dict[str, Any], column: int, width: int) -> Iterator[Line]:
+def _overridden(subject: Subject, index: int, item: dict[str, Any]) -> Line:
+    return overridden(subject, HALLUCINATIONS, index + 1, "sentence", words(item.get("text")))
+
+
+def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iterator[Line]:
     face = face_of(item)
     body = [Segment(" ".join(plain(words(item.get("text"))).split("\n")).strip() or "(empty)")]
     if item.get("added") is True:
@@ -160,7 +165,7 @@ def _sentence(item: dict[str, Any], column: int, width: int) -> Iterator[Line]:
         body.append(Segment(f"  {face.word}", face.variable))
     else:
         lead, gutter = [Segment(" "), Segment(f"{face.glyph} {face.word}", face.variable)], column + 3
-    yield from hang(lead, wrap(body, max(width - gutter, 8)), gutter)
+    yield from hang(lead, wrap([*body, *mine], max(width - gutter, 8)), gutter)
 
 
 def _targets(item: dict[str, Any], turn: int, asked: int) -> tuple[Target, ...]:

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry
 from workbench.model.evalset import EvalCase
@@ -11,6 +11,9 @@ from workbench.model.faults import Fault
 from workbench.store import CaseRecord
 from workbench.ui.changed import Change
 from workbench.ui.render.lines import Line
+
+if TYPE_CHECKING:
+    from workbench.authoring.triage.entry import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,9 @@ class Subject:
     """What it was before its newest verdict, where that was another one."""
     found: tuple[Fault, ...] = ()
     """What `check` found wrong with the case or the file."""
+    triage: "tuple[Entry, ...]" = ()
+    """What the user said of the case and its labels, for whatever answer; `answer` is the digest of the one shown."""
+    answer: str = ""
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -46,7 +52,7 @@ class Subject:
         """Another value whenever there may be something else to show, as long as the subject before is kept."""
         record = self.record
         if record is None:
-            return id(self.entry), id(self.case), self.found
+            return id(self.entry), id(self.case), self.found, self.triage
         acted = sum(len(turn.acted) + (turn.actual is not None) for turn in record.turns)
         printed = tuple((len(text), text[-20:]) for text in record.output.values())
         # The results themselves: they never change, and what is scored again may differ in its reasons only.
@@ -63,6 +69,7 @@ class Subject:
             printed,
             record.error is None,
             self.found,
+            self.triage,
             None if self.change is None else id(self.change.before),
         )
 

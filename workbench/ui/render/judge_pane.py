@@ -30,6 +30,7 @@ from workbench.ui.render.judged import (
 from workbench.ui.render.lines import BLANK, Line, Segment, flow, hang, joined, rule
 from workbench.ui.render.replies import question_lines
 from workbench.ui.render.rows import View, label, part, under
+from workbench.ui.render.triaged import overridden
 from workbench.ui.status import SPLIT, VERDICTS
 
 _ABOUT = {
@@ -55,7 +56,7 @@ def build(subject: Subject, view: View) -> Document:
         document.add(criterion_head(record, result, view))
         document.add(_account(record, result, view))
         for turn, asked in groupby(all_asked(record, result.name), key=lambda item: item.turn):
-            _add_turn(document, record, result, turn, list(asked), view)
+            _add_turn(document, subject, result, turn, list(asked), view)
         document.add(_service(record, result, view))
     return document
 
@@ -68,11 +69,12 @@ def _account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[L
 
 
 def _add_turn(
-    document: Document, record: CaseRecord, result: MetricResult, turn: int | None, asked: list[Asked], view: View
+    document: Document, subject: Subject, result: MetricResult, turn: int | None, asked: list[Asked], view: View
 ) -> None:
+    assert subject.record is not None
     document.gap()
     document.turns.append(len(document.lines))
-    details = result.details if turn is None else record.turns[turn].metrics[result.name].details
+    details = result.details if turn is None else subject.record.turns[turn].metrics[result.name].details
     ending: Line = ()
     leading = leading_vote(details)
     if leading:
@@ -84,11 +86,13 @@ def _add_turn(
         if place:
             document.add([BLANK])
         opened = view.is_open(item.key)
-        lines = [*_question_head(item, view), *question_lines(item.question, opened, view)]
+        kind = words(item.question.get("kind"))
+        mine = overridden(subject, result.name, None if turn is None else turn + 1, "verdict", kind)
+        lines = [*_question_head(item, view, mine), *question_lines(item.question, opened, view)]
         document.add_item(item.key, lines, opens=True)
 
 
-def _question_head(item: Asked, view: View) -> Iterator[Line]:
+def _question_head(item: Asked, view: View, mine: Line) -> Iterator[Line]:
     """`does the answer match the reference?  3 × ✓ valid`, and what it took."""
     kind = words(item.question.get("kind"))
     about = _ABOUT.get(kind) or one_line(kind, limit=60) or "a question"
@@ -96,7 +100,7 @@ def _question_head(item: Asked, view: View) -> Iterator[Line]:
     for verdict, many in reply_verdicts(item.question).items():
         if verdict in VERDICTS:
             told.append((Segment(f"{many} × ", "muted"), verdict_mark(verdict)))
-    yield from hang([], flow([*told, *cost_words([item.question])], max(view.width - 1, 10)), 1)
+    yield from hang([], flow([*told, *cost_words([item.question]), mine[:1]], max(view.width - 1, 10)), 1)
 
 
 def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:

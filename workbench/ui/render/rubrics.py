@@ -22,6 +22,7 @@ from workbench.ui.render.judged import (
 )
 from workbench.ui.render.lines import Line, Segment, flow, fold, hang, rule, wrap
 from workbench.ui.render.rows import View, part
+from workbench.ui.render.triaged import overridden
 
 BRIEF_REASON = 4
 """Lines of a reason that are shown unless all of it is asked for."""
@@ -44,7 +45,7 @@ def build(subject: Subject, view: View) -> Document:
         document.add(_over_the_case(result, view))
         document.add(_unused(result, view))
         for index, _, turn in results(record, result.name):
-            _add_turn(document, index, turn, view, verdicts)
+            _add_turn(document, subject, index, turn, view, verdicts)
     document.opening_item = next((place for place, verdict in enumerate(verdicts) if verdict != "yes"), 0)
     return document
 
@@ -76,7 +77,9 @@ def _unused(result: MetricResult, view: View) -> Iterator[Line]:
         yield from part("not used", [Segment(f"{', '.join(told)}: ", "status-not-evaluated"), Segment(why)], view)
 
 
-def _add_turn(document: Document, index: int, result: MetricResult, view: View, verdicts: list[str]) -> None:
+def _add_turn(
+    document: Document, subject: Subject, index: int, result: MetricResult, view: View, verdicts: list[str]
+) -> None:
     rubrics = objects(result.details.get("rubrics"))
     if not rubrics and not result.reason:
         return
@@ -91,12 +94,13 @@ def _add_turn(document: Document, index: int, result: MetricResult, view: View, 
         verdicts.append(words(rubric.get("verdict")))
         given = _given(rubric, result)
         opened = view.is_open(key)
-        lines = [*_rubric(rubric, opened, view), *(_each_vote(given, view) if opened else ())]
+        mine = overridden(subject, result.name, index + 1, "rubric", words(rubric.get("rubric_id")))
+        lines = [*_rubric(rubric, opened, view, mine), *(_each_vote(given, view) if opened else ())]
         asked = Target("Judge", (question_key(result.name, index, 0),))
         document.add_item(key, lines, opens=bool(given), targets=(asked,))
 
 
-def _rubric(rubric: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
+def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Iterator[Line]:
     """Verdict and text, then votes and origin, then why."""
     verdict = words(rubric.get("verdict"))
     room = max(view.width - _GUTTER, 10)
@@ -104,7 +108,7 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
     name = one_line(words(rubric.get("rubric_id")), limit=100)
     lead = (Segment(" "), verdict_mark(verdict))
     strong = "" if verdict == "yes" else "strong"
-    yield from hang(lead, wrap([Segment(text, strong)], room), _GUTTER)
+    yield from hang(lead, wrap([Segment(text, strong), *mine], room), _GUTTER)
     votes = vote_words(rubric, verdict)
     origin = _ORIGINS.get(words(rubric.get("origin")), "")
     told: list[Line] = [(Segment(name, "label"),), *votes, (Segment(origin, "muted"),)]

@@ -24,6 +24,7 @@ from workbench.ui.render.reference import criteria_part
 from workbench.ui.render.rows import View, label, part, remark, under
 from workbench.ui.render.scores import verdict_head
 from workbench.ui.render.status import figure, glyph, score_text
+from workbench.ui.render.triaged import triage_lines
 from workbench.ui.status import FACES
 
 WORDS_SHOWN = 12
@@ -45,6 +46,7 @@ _TOLD = _CALLS_TOLD | _WORDS_TOLD | _JUDGED_TOLD | {"turns", "lowest_turn"}
 def build(subject: Subject, view: View) -> Document:
     """The whole pane."""
     document = Document()
+    document.add(triage_lines(subject, view))
     document.add(score_lines(subject, view, explained=view.full))
     if subject.record is not None and subject.record.metrics and not view.full:
         document.gap()

@@ -8,6 +8,7 @@ from workbench.ui.render.judge_words import tags
 from workbench.ui.render.lines import Line, Segment, cut_line, joined, width_of
 from workbench.ui.render.scores import chips
 from workbench.ui.render.status import badge
+from workbench.ui.render.triaged import triage_chip
 
 
 def title_parts(subject: Subject) -> list[str]:
@@ -59,10 +60,13 @@ def summary(subject: Subject, width: int) -> Line:
     if record is None:
         return _not_run(subject, width)
     if record.error is not None:
-        return cut_line((Segment(f"! {KIND_WORDS[record.error.kind]}", "status-error"),), width)
+        said = triage_chip(subject)
+        marks = (Segment("   "), *said) if said else ()
+        return cut_line((Segment(f"! {KIND_WORDS[record.error.kind]}", "status-error"), *marks), width)
     judged = [result for result in record.metrics.values() if result.status not in ("informational", "not_applicable")]
     if judged:
-        marks = joined(tags(record, record.metrics), "  ")
+        said = triage_chip(subject)
+        marks = joined([*([said] if said else []), *tags(record, record.metrics)], "  ")
         room = width - width_of(marks) - 3
         return (*chips(judged, room), Segment("   "), *marks) if marks and room >= 20 else chips(judged, width)
     words = {"queued": "waiting to run", "running": "running, no scores yet"}

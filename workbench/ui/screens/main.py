@@ -16,6 +16,7 @@ from workbench.ui.screens.criteria_actions import CriteriaActions
 from workbench.ui.screens.general_actions import GeneralActions
 from workbench.ui.screens.run_actions import Targets
 from workbench.ui.screens.tree_actions import TreeActions
+from workbench.ui.screens.triage_actions import TriageActions
 from workbench.ui.screens.watch_actions import WatchActions
 from workbench.ui.session import Session
 
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from workbench.ui.watching import Watching
 
 
-class MainScreen(TreeActions, ChatActions, CriteriaActions, AcceptActions, CheckActions, WatchActions, GeneralActions):
+class MainScreen(
+    TreeActions, ChatActions, CriteriaActions, AcceptActions, TriageActions, CheckActions, WatchActions, GeneralActions
+):
     """`build` makes a run of cases, `rescoring` one that only scores them again (asking judges anew if told so), `runs`
     the thread it is executed in (given what wakes the screen), `engine` what the watch and conversations need of it."""
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.agents.workspace import Workspace
+    from workbench.authoring.triage.entry import Entry
     from workbench.store import CaseRecord
     from workbench.ui.changed import Change
 
@@ -97,7 +98,13 @@ class Shell(Screen[None]):
             case = self.session.case(row.evalset, row.case) if row.case >= 0 else None
             change = self.change_of(self._shown_record)
             found = self.session.findings.of(row.evalset, row.case)
-            self.right.show_case(self._shown_record, self.session.entry(row.evalset), case, change, found)
+            self.right.show_case(
+                self._shown_record, self.session.entry(row.evalset), case, change, found, self.triage_of(row)
+            )
+
+    def triage_of(self, row: Row) -> "tuple[tuple[Entry, ...], str]":
+        """What the user said of a row's case, and the digest of the answer it has now."""
+        return self.session.verdicts.triage_of(row.evalset, row.case, row.repeat)
 
     def change_of(self, record: "CaseRecord | None") -> "Change | None":
         """What the case was before its newest verdict; None if that was no other."""

@@ -54,6 +54,8 @@ def _matching(
         cases = [case for case in cases if (evalset, case) in verdicts.stale]
     if query.changed:
         cases = [case for case in cases if (evalset, case) in verdicts.turned]
+    if query.triaged is not None:
+        cases = [case for case in cases if _is_triaged(verdicts, evalset, case) == query.triaged]
     if query.metrics:
         cases = [case for case in cases if query.metrics_hold(verdicts.records(evalset, case))]
     head = " ".join((entry.agent.name if entry.agent else "", entry.relative, entry.document.eval_set_id)).lower()
@@ -61,6 +63,11 @@ def _matching(
         summaries = entry.document.cases
         cases = [case for case in cases if all(word in summaries[case].eval_id.lower() for word in words)]
     return cases
+
+
+def _is_triaged(verdicts: Verdicts, evalset: int, case: int) -> bool:
+    said = verdicts.said(evalset, case)
+    return said is not None and not said.earlier
 
 
 def _sort_key(verdicts: Verdicts, evalset: int, sort: Sort) -> Callable[[int], Any]:

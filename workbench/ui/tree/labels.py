@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from workbench.store import CaseRecord
 from workbench.text import one_line
+from workbench.ui.cells import cell_len
 from workbench.ui.render.judged import case_is_split, is_heuristic
-from workbench.ui.status import CHECKED, COUNTED, FACES, HEURISTIC, SPLIT, Status
+from workbench.ui.status import CHECKED, COUNTED, FACES, HEURISTIC, SPLIT, TRIAGED, TRIAGED_EARLIER, Status
 from workbench.ui.tree.outline import Outline, Row
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts, View
 
@@ -99,12 +100,14 @@ class Labels:
             left.append((" ~stale" if width >= 34 else " ~", "not-evaluated"))
         left += self._found(pair, width)
         if view is None:
-            return left, []
+            return self._said(pair, left, [], width)
         if len(view.refs) > 1:
             left.insert(0, ("  " + _arrow(outline, row), "muted"))
             left[1] = ("", "")
-            return left, [(f"{view.passed}/{len(view.refs)} ", "muted"), (FACES[state].word, style)]
-        return left, self._outcome(view, self._verdicts.store.records[view.worst], width)
+            right = [(f"{view.passed}/{len(view.refs)} ", "muted"), (FACES[state].word, style)]
+        else:
+            right = self._outcome(view, self._verdicts.store.records[view.worst], width)
+        return self._said(pair, left, right, width)
 
     def _found(self, pair: tuple[int, int], width: int) -> Pieces:
         """The sign that `check` found something wrong, and where there is room, how bad."""
@@ -113,6 +116,16 @@ class Labels:
             return []
         face = CHECKED[worst]
         return [(f" {face.glyph}{face.word if width >= _WORDS_FROM else ''}", face.variable.removeprefix("status-"))]
+
+    def _said(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> tuple[Pieces, Pieces]:
+        """The row with the sign that the user said what the verdict is worth, and where there is room, what."""
+        said = self._verdicts.said(*pair)
+        if said is None:
+            return left, right
+        face = TRIAGED_EARLIER if said.earlier else TRIAGED
+        word = f" {one_line(said.word, limit=24)}"
+        taken = sum(cell_len(text) for text, _ in (*left, *right)) + cell_len(word) + 4
+        return [*left, (f" {face.glyph}{word if taken <= width else ''}", "accent")], right
 
     def _repeat(self, row: Row) -> tuple[Pieces, Pieces]:
         record = self._verdicts.record(row.evalset, row.case, row.repeat)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Literal
 from workbench.events import CaseFinished, CaseRef, CaseStarted, Event, MetricScored, RunFinished, RunStarted
 from workbench.store import CaseRecord, Store
 from workbench.ui.status import FACES, Status
+from workbench.ui.triage.book import Said, TriageBook
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
+    from workbench.authoring.triage.entry import Entry
 
 WHOLE_FILE = -1
 """Stands for a case's number where the file as a whole has the verdict: it could not be read."""
@@ -43,6 +45,7 @@ class Verdicts:
         """Cases whose verdict is another one than before → whether it is worse."""
         self.found: dict[tuple[int, int], Literal["error", "warning"]] = {}
         """Cases, and with WHOLE_FILE evalsets, that `check` found something wrong with."""
+        self.triage = TriageBook()
         self._entries: Sequence[EvalsetEntry] = ()
         self._files: dict[str, int] = {}
         self._numbers: dict[int, dict[str, int]] = {}
@@ -122,6 +125,19 @@ class Verdicts:
         for evalset in evalsets:
             total.update(self.counts[evalset])
         return total
+
+    def said(self, evalset: int, case: int) -> Said | None:
+        """What the user said of a case; None for nothing."""
+        entry = self._entries[evalset]
+        return self.triage.said(entry.file, entry.document.cases[case].eval_id, self.record(evalset, case))
+
+    def triage_of(self, evalset: int, case: int, repeat: int = -1) -> "tuple[tuple[Entry, ...], str]":
+        """Everything that the user said of a case, and the digest of its answer; nothing of a file as a whole."""
+        if case < 0:
+            return (), ""
+        entry = self._entries[evalset]
+        said = self.triage.of(entry.file, entry.document.cases[case].eval_id)
+        return said, self.triage.answer(self.record(evalset, case, repeat)) if said else ""
 
     def number(self, evalset: int, eval_id: str) -> int | None:
         """The number of a case in its file, None if the file has no such case."""

@@ -19,6 +19,7 @@ from workbench.ui.widgets.plain_input import PlainInput
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
+    from workbench.authoring.triage.entry import Entry
     from workbench.model.evalset import EvalCase
     from workbench.model.faults import Fault
     from workbench.store import CaseRecord
@@ -139,10 +140,12 @@ class Right(Vertical):
         case: "EvalCase | None",
         change: "Change | None" = None,
         found: "tuple[Fault, ...]" = (),
+        triage: "tuple[tuple[Entry, ...], str]" = ((), ""),
     ) -> None:
-        """Shows a case, or with `case` None its file; `found` is what `check` found wrong with it."""
+        """Shows a case, or with `case` None its file; `found` is what `check` found wrong with it, `triage` what the
+        user said of it and the digest of its answer."""
         self._show_detail(True)
-        self.detail.show(record, entry, case, change, found)
+        self.detail.show(record, entry, case, change, found, triage)
 
     def show_page(self, title: str, lines: Sequence[Line]) -> None:
         """Shows a page."""

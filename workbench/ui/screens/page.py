@@ -1,0 +1,71 @@
+"""A page of lines to read, over everything else."""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from workbench.ui.detail.body import Body
+from workbench.ui.keys import bindings
+from workbench.ui.render.document import Document
+from workbench.ui.render.lines import Line
+
+
+class PageScreen(ModalScreen[None]):
+    """`build` makes the lines for a width in cells; `title` is safe. Any key that goes back closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "back", "close", "quit")
+    ]
+
+    def __init__(self, title: str, build: Callable[[int], list[Line]], keys: Mapping[str, tuple[str, ...]]) -> None:
+        super().__init__()
+        self._title, self._build, self._keys = title, build, keys
+        self._body = Body()
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -page") as dialog:
+            dialog.border_title = Content(self._title)
+            dialog.border_subtitle = Content("esc leaves")
+            yield self._body
+
+    def on_mount(self) -> None:
+        self._body.focus()
+
+    def on_body_resized(self, event: Body.Resized) -> None:
+        event.stop()
+        self.show(self._build)
+
+    def show(self, build: Callable[[int], list[Line]]) -> None:
+        """Replaces the page; it stays where it was scrolled to."""
+        self._build = build
+        width = self._body.planned("never").width
+        if width > 0:
+            self._body.show(Document(build(width)), self._body.top)
+
+    def action_move_down(self) -> None:
+        self._body.step(1)
+
+    def action_move_up(self) -> None:
+        self._body.step(-1)
+
+    def action_page_down(self) -> None:
+        self._body.page(1)
+
+    def action_page_up(self) -> None:
+        self._body.page(-1)
+
+    def action_top(self) -> None:
+        self._body.to_end(last=False)
+
+    def action_bottom(self) -> None:
+        self._body.to_end(last=True)
+
+    def action_back(self) -> None:
+        self.dismiss(None)
+
+    action_close = action_quit = action_back

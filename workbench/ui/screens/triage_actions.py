@@ -1,0 +1,196 @@
+"""Saying what a verdict is worth: `t`, for the line, the case or the marked cases under the cursor."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from workbench.text import one_line, plain
+from workbench.ui.render.lines import Line
+from workbench.ui.screens.undo_actions import UndoActions
+from workbench.ui.tree.labels import label
+from workbench.ui.tree.outline import Row
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry, Workspace
+    from workbench.authoring.triage.entry import Entry
+    from workbench.store import CaseRecord
+    from workbench.ui.triage.dialog import Answer
+    from workbench.ui.triage.question import Question
+
+Pair = tuple[int, int]
+
+
+class TriageActions(UndoActions):
+    """Files are read and written in threads; what is shown of them is in the session's book."""
+
+    _goes_on = False
+
+    def load(self, workspace: "Workspace") -> None:
+        super().load(workspace)
+        self.run_worker(self._read_triage(workspace), group="triage", exclusive=True)
+
+    async def _read_triage(self, workspace: "Workspace") -> None:
+        """Takes in what was said; a file that cannot be read is named once."""
+        from workbench.authoring.triage.triage_file import BrokenTriageError, Triage, read_triage
+
+        def read() -> "list[tuple[EvalsetEntry, Triage, str]]":
+            found = []
+            for entry in workspace.evalsets:
+                try:
+                    triage = read_triage(entry.file)
+                except (BrokenTriageError, OSError) as error:
+                    found.append((entry, Triage(), str(error)))
+                else:
+                    found.append((entry, triage, "; ".join(triage.trouble[:2])))
+            return found
+
+        for entry, triage, trouble in await asyncio.to_thread(read):
+            self.session.verdicts.triage.take(entry.file, triage)
+            if trouble:
+                self.notify(plain(trouble, limit=600), title="triage", severity="warning", timeout=8, markup=False)
+        self._show_triage()
+
+    def _show_triage(self) -> None:
+        self.tree_view.refresh()
+        row = self.tree_view.row
+        if row is not None and row.case >= 0:
+            self.show_row()
+
+    # t
+
+    def action_triage(self) -> None:
+        row = self.tree_view.row
+        marked = sorted(self.tree_view.model.marks)
+        if not marked and (row is None or row.case < 0):
+            self.say("put the cursor on a case, or mark some with space, first")
+            return
+        self.run_worker(self._triage_marked(marked) if marked else self._triage_row(), group="edit", exclusive=True)
+
+    async def _triage_row(self) -> None:
+        """One case after the other, as long as the user wants to go on."""
+        while True:
+            row = self.tree_view.row
+            assert row is not None
+            record = self.session.record(row)
+            if record is None or not record.finished:
+                self.say("triage is about a verdict: run it first" if record is None else "wait for its verdict")
+                return
+            answer = await self._ask_triage(row, record)
+            if answer is None:
+                return
+            self._goes_on = answer.goes_on
+            pair = (row.evalset, row.case)
+            if not await self._put([(pair, answer.question)], answer) or not answer.goes_on:
+                return
+            self.go_left()
+            anew = self.tree_view.next_problem(1)
+            if anew is None or anew or self.tree_view.row == row:
+                self.say("that was the last problem")
+                return
+            self.show_row()
+
+    async def _ask_triage(self, row: Row, record: "CaseRecord") -> "Answer | None":
+        from workbench.ui.triage.dialog import TriageScreen
+        from workbench.ui.triage.question import questions
+
+        item = self.right.detail.item_key if self.in_right and self.right.shows_case else ""
+        entry = self.session.entry(row.evalset)
+        name = entry.document.cases[row.case].eval_id
+        said = {one.key: one for one in self.session.verdicts.triage.of(entry.file, name)}
+        screen = TriageScreen(f"triage: {label(name)}", questions(record, item), said, self.keys, goes_on=self._goes_on)
+        found: Answer | None = await self.app.push_screen_wait(screen)
+        return found
+
+    async def _triage_marked(self, marked: Sequence[Pair]) -> None:
+        """The same word on several cases, each on what decided it."""
+        from workbench.ui.triage.dialog import TriageScreen
+        from workbench.ui.triage.question import questions
+
+        asked = []
+        for pair in marked:
+            record = self.session.verdicts.record(*pair)
+            if record is not None and record.finished:
+                asked.append((pair, questions(record)[0]))
+        if not asked:
+            self.say("triage is about verdicts: none of the marked cases has one")
+            return
+        (_, first), *others = asked
+        many = f"{len(asked)} cases" if others else "1 case"
+        shown = first if not others else _together(many, [question for _, question in asked])
+        answer = await self.app.push_screen_wait(TriageScreen(f"triage: {many}", [shown], {}, self.keys))
+        if answer is not None:
+            await self._put(asked, answer)
+
+    async def _put(self, asked: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
+        """Writes what was said; False (and a notice) if that could not be done."""
+        from workbench.authoring.triage.triage_file import BrokenTriageError, save_triage
+
+        saver = await self.saver()
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        word = "taken back" if answer.option is None else answer.option.word
+        by_evalset: dict[int, list[Question]] = {}
+        for (evalset, _), question in asked:
+            by_evalset.setdefault(evalset, []).append(question)
+        for evalset, questions in by_evalset.items():
+            file = self.session.entry(evalset).file
+            option = answer.option
+            put = [] if option is None else [_clean(one.entry(option, answer.note, now)) for one in questions]
+            gone = [one.key() for one in questions] if option is None else []
+            told = f"triage of {_names(questions)}: {word}"
+            try:
+                triage = await asyncio.to_thread(save_triage, saver, file, told, put, gone)
+            except BrokenTriageError as error:
+                self.notify(plain(str(error), limit=600), severity="error", timeout=10, markup=False)
+                return False
+            except OSError as error:
+                self.tell(error)
+                return False
+            self.session.verdicts.triage.take(file, triage)
+        self.warn_if_fleeting()
+        self._show_triage()
+        self.say(f"{word}; u takes it back" if answer.option is not None else "what was said is taken back")
+        return True
+
+    # Agreement
+
+    def action_agreement(self) -> None:
+        from workbench.authoring.triage.agreement import agreements
+        from workbench.ui.render.agreement import agreement_lines
+        from workbench.ui.screens.page import PageScreen
+
+        model = self.tree_view.model
+        members = model.members(self.tree_view.row) if self.tree_view.row is not None else range(len(model.entries))
+        files = [self.session.entry(number).file for number in members]
+        found = agreements(self.session.verdicts.triage.every(files))
+
+        def build(width: int) -> list[Line]:
+            return list(agreement_lines(found, width))
+
+        self.app.push_screen(PageScreen("judge agreement", build, self.keys))
+
+
+def _together(many: str, questions: "Sequence[Question]") -> "Question":
+    """One question that stands for several."""
+    from workbench.ui.triage.question import Question
+
+    counts = dict.fromkeys(question.judged_words.split("  ")[0] for question in questions)
+    first = questions[0]
+    return Question(first.about, first.judged, f"{many}, each by what decided it", ", ".join(counts), first.options)
+
+
+def _clean(entry: "Entry") -> "Entry":
+    """Without secrets: the file is there to be committed."""
+    from dataclasses import replace
+
+    from workbench.engine.secrets import Secrets
+
+    secrets = Secrets([os.environ])
+    about = replace(entry.about, name=secrets.clean_text(entry.about.name))
+    return replace(entry, about=about, note=secrets.clean_text(entry.note))
+
+
+def _names(questions: "Sequence[Question]") -> str:
+    names = list(dict.fromkeys(one_line(question.about.case, limit=40) for question in questions))
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

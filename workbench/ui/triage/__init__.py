@@ -1,0 +1,1 @@
+"""What the user says of verdicts, on the screen."""

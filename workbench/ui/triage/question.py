@@ -1,0 +1,144 @@
+"""What can be said of what is under the cursor: of a label, of a criterion, of the case."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.authoring.triage.entry import CHOICES, About, Entry, Judged, says
+from workbench.authoring.triage.judged import deciding_criterion, judged_case, judged_criterion, judged_label
+from workbench.store import CaseRecord
+from workbench.text import one_line
+from workbench.ui.render.judge_words import leading_vote
+from workbench.ui.render.judged import HALLUCINATIONS, all_asked, objects, results, words
+from workbench.ui.render.status import score_text
+from workbench.ui.status import FACES, LABELS, VERDICTS
+
+_LETTERS = {
+    "agent bug": "a", "expectation wrong": "e", "judge wrong": "j", "flaky": "f", "won't fix": "w", "right": "r",
+}  # fmt: skip
+_SCALES = (("valid", "invalid"), ("yes", "no"))
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One thing to say: the name of a choice or a label; `key` is its letter, "" where it has only its number."""
+
+    value: str
+    word: str
+    help: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked about; `what` and `judged_words` are safe."""
+
+    about: About
+    judged: Judged
+    what: str
+    judged_words: str
+    options: tuple[Option, ...]
+
+    def entry(self, option: Option, note: str, at: str) -> Entry:
+        """What is put down when an option is chosen."""
+        if self.about.part:
+            return Entry(self.about, self.judged, "", option.value, note, at)
+        return Entry(self.about, self.judged, option.value, says(option.value, self.judged.says), note, at)
+
+    def key(self) -> tuple[Any, ...]:
+        """The key of any such entry."""
+        return Entry(self.about, self.judged).key
+
+
+def questions(record: CaseRecord, item: str = "") -> list[Question]:
+    """What can be asked about: the label of the pane's item `item` if it has one, then what decided the case, then the
+    case and each other criterion."""
+    names = [name for name, result in record.metrics.items() if result.status in ("passed", "failed", "error")]
+    first = deciding_criterion(record)
+    order = [first, *(["", *names] if first else names)]
+    asked = [_of_criterion(record, name) if name else _of_case(record) for name in dict.fromkeys(order)]
+    return [*_of_item(record, item), *asked]
+
+
+def _of_case(record: CaseRecord) -> Question:
+    face = FACES[record.state]
+    failed = [result for result in record.metrics.values() if result.status == "failed"]
+    told = [f"{face.glyph} {face.word}", *(f"{one_line(one.name, limit=60)} {score_text(one)}" for one in failed)]
+    if record.error is not None:
+        told.append(one_line(f"{record.error.kind}: {record.error.message}", limit=160))
+    return Question(About(record.ref.eval_id), judged_case(record), "the case", "  ".join(told), _choices())
+
+
+def _of_criterion(record: CaseRecord, name: str) -> Question:
+    judged = judged_criterion(record, name)
+    result = record.metrics[name]
+    face = FACES[result.status]
+    told = f"{face.glyph} {face.word}  {score_text(result)}".rstrip()
+    if judged.judge:
+        told += f"  by {one_line(judged.judge, limit=40)}"
+    return Question(About(record.ref.eval_id, name), judged, one_line(name, limit=60), told, _choices())
+
+
+def _choices() -> tuple[Option, ...]:
+    return tuple(Option(choice.name, choice.name, choice.help, _LETTERS[choice.name]) for choice in CHOICES)
+
+
+def _of_item(record: CaseRecord, item: str) -> Iterator[Question]:
+    kind, _, rest = item.partition("/")
+    if kind == "claim":
+        yield from _of_sentence(record, rest)
+    elif kind == "rubric":
+        yield from _of_rubric(record, rest)
+    elif kind == "question":
+        yield from _of_vote(record, item)
+
+
+def _of_sentence(record: CaseRecord, rest: str) -> Iterator[Question]:
+    turn, place, number = map(int, rest.split("/"))
+    for index, _, result in results(record, HALLUCINATIONS):
+        if index == turn:
+            sentence = objects(objects(result.details.get("texts"))[place].get("sentences"))[number]
+            text, label = words(sentence.get("text")), words(sentence.get("label"))
+            about = About(record.ref.eval_id, HALLUCINATIONS, turn + 1, "sentence", text)
+            known = [name for name in LABELS if name != "unlabelled"]
+            yield _of_label(record, about, label, f"“{one_line(text, limit=160)}”", known)
+
+
+def _of_rubric(record: CaseRecord, rest: str) -> Iterator[Question]:
+    criterion, turn, place = rest.rsplit("/", 2)
+    for index, _, result in results(record, criterion):
+        if index == int(turn):
+            rubric = objects(result.details.get("rubrics"))[int(place)]
+            name = words(rubric.get("rubric_id"))
+            about = About(record.ref.eval_id, criterion, index + 1, "rubric", name)
+            text = one_line(words(rubric.get("text")), limit=160) or one_line(name, limit=60)
+            yield _of_label(record, about, words(rubric.get("verdict")), f"rubric “{text}”", ["yes", "no"])
+
+
+def _of_vote(record: CaseRecord, item: str) -> Iterator[Question]:
+    """A question whose answer is one word, in the votes over the turn; one about several labels at once has none."""
+    for criterion in record.metrics:
+        for asked in all_asked(record, criterion):
+            if asked.key != item:
+                continue
+            whole = record.metrics[criterion] if asked.turn is None else record.turns[asked.turn].metrics[criterion]
+            label = leading_vote(whole.details)
+            scale = next((scale for scale in _SCALES if label in scale), None)
+            if scale is not None and label:
+                turn = None if asked.turn is None else asked.turn + 1
+                about = About(record.ref.eval_id, criterion, turn, "verdict", words(asked.question.get("kind")))
+                where = "over the case" if turn is None else f"of turn {turn}"
+                yield _of_label(record, about, label, f"the judge's verdict {where}", list(scale))
+
+
+def _of_label(record: CaseRecord, about: About, label: str, what: str, known: list[str]) -> Question:
+    faces = {**LABELS, **VERDICTS}
+    options = tuple(
+        Option(name, f"{faces[name].glyph} {faces[name].word}", "What the judge says." if name == label else "")
+        for name in known
+    )
+    judged = judged_label(record, about.criterion, label)
+    told = f"{faces[label].glyph} {faces[label].word}" if label in faces else one_line(label, limit=40) or "no label"
+    if judged.judge:
+        told += f"  by {one_line(judged.judge, limit=40)}"
+    return Question(about, judged, what, told, options)
