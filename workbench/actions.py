@@ -15,7 +15,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Where: TypeAlias = Literal["main", "options", "editor", "conflict", "chat", "review", "criteria", "accept", "triage"]
+Where: TypeAlias = Literal[
+    "main",
+    "options",
+    "editor",
+    "conflict",
+    "chat",
+    "review",
+    "criteria",
+    "accept",
+    "history",
+    "stored",
+    "compare",
+    "triage",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +63,9 @@ ACCEPT = "Where what the agent did is accepted"
 OPTIONS = "In the options of the run"
 CRITERIA = "In the form of the criteria"
 TRIAGE = "Where a verdict is triaged"
+HISTORY = "In the history"
+STORED = "In a run of the history"
+COMPARE = "Where two runs are compared"
 DIGITS = tuple("123456789")
 
 ACTIONS: tuple[Action, ...] = (
@@ -127,6 +143,8 @@ ACTIONS: tuple[Action, ...] = (
         FIND,
         footer=4,
     ),
+    Action("history", ("H",), "history", "The runs that are kept, also those of adk eval and adk web.", FIND),
+    Action("compare", ("C",), "compare", "What changed between the last run and the baseline, or any other.", FIND),
     Action("sort", ("s",), "sort", "By file, status, score, time, and again by file.", FIND),
     Action("found", (), "what check found", "What would cost a run to find out; enter goes to its place.", FIND),
     Action("edit", ("e",), "edit", "Edits the case, or the evalset's id, name and description.", EDIT),
@@ -248,6 +266,41 @@ ACTIONS: tuple[Action, ...] = (
     Action("triage_about", ("tab",), "of what", "Of the label, a criterion or the case.", TRIAGE, 2, "triage"),
     Action("triage_on", ("space",), "go on", "Asks about the next problem at once.", TRIAGE, 3, "triage"),
     Action("triage_back", ("D", "backspace"), "take back", "Takes back what was said.", TRIAGE, 4, "triage"),
+    Action("history_open", ("enter", "l", "right"), "open", "Opens the run as it was.", HISTORY, 1, "history"),
+    Action(
+        "history_compare",
+        ("C",),
+        "compare",
+        "Compares the two marked runs; the run with the marked one; else with the baseline or the run before it.",
+        HISTORY,
+        2,
+        "history",
+    ),
+    Action(
+        "history_mark", ("space",), "mark", "Marks the run, two at most; once more: unmarks.", HISTORY, 3, "history"
+    ),
+    Action("history_pin", ("p",), "baseline", "Makes the run the baseline; once more: none is.", HISTORY, 4, "history"),
+    Action("history_filter", ("/",), "filter", "Text, :fail :error :baseline :adk …", HISTORY, 5, "history"),
+    Action("history_delete", ("D",), "delete", "Deletes the run for good, after a question.", HISTORY, 6, "history"),
+    Action("history_copy", ("y",), "copy id", "Copies the id of the run.", HISTORY, 0, "history"),
+    Action("history_keys", ("?",), "keys", "The keys that work here.", HISTORY, 7, "history"),
+    Action("stored_next", ("n",), "next problem", "To the next case that failed or erred.", STORED, 1, "stored"),
+    Action("stored_previous", ("N",), "previous problem", "To the previous one.", STORED, 0, "stored"),
+    Action("stored_filter", ("/",), "filter", "Text, :fail :error :pass", STORED, 2, "stored"),
+    Action("stored_keep", ("+",), "keep as case", "Makes a case of what the agent did then.", STORED, 3, "stored"),
+    Action(
+        "stored_compare", ("C",), "compare", "Compares it with the baseline or the run before it.", STORED, 4, "stored"
+    ),
+    Action("stored_go", ("o",), "case of now", "To the case as it is now, in the tree.", STORED, 5, "stored"),
+    Action("stored_copy", ("y",), "copy id", "Copies the id of the case.", STORED, 0, "stored"),
+    Action("stored_copy_shown", ("Y",), "copy", "Copies what the pane shows.", STORED, 0, "stored"),
+    Action("stored_keys", ("?",), "keys", "The keys that work here.", STORED, 6, "stored"),
+    Action("compare_next", ("n", "]"), "next", "To the next case that changed.", COMPARE, 1, "compare"),
+    Action("compare_previous", ("N", "["), "previous", "To the previous case that changed.", COMPARE, 0, "compare"),
+    Action("compare_swap", ("C",), "other way", "Takes the later run for the earlier one.", COMPARE, 2, "compare"),
+    Action("compare_go", ("o",), "case of now", "To the case as it is now, in the tree.", COMPARE, 3, "compare"),
+    Action("compare_copy", ("y",), "copy id", "Copies the id of the case.", COMPARE, 0, "compare"),
+    Action("compare_keys", ("?",), "keys", "The keys that work here.", COMPARE, 4, "compare"),
 )
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 

@@ -5,11 +5,12 @@ ADK writes one file an evalset and run. Old versions encoded it twice: a JSON st
 
 import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from workbench.events import MetricStatus
 from workbench.history.summary import STATUSES, Summary, digest, number, texts, tool_steps
 from workbench.history.summary_files import IndexEntry, index_entry
 
@@ -17,7 +18,7 @@ ENDING = ".evalset_result.json"
 HISTORY = Path(".adk", "eval_history")
 _MARK = "adk:"
 """Before digests that can be compared with those of other results of ADK only."""
-_STATUS = {1: "passed", 2: "failed", 3: "not_evaluated", 4: "informational"}
+_STATUS: dict[int, MetricStatus] = {1: "passed", 2: "failed", 3: "not_evaluated", 4: "informational"}
 
 
 def adk_result_files(agents: Iterable[Path]) -> list[Path]:
@@ -47,22 +48,25 @@ def read_adk_result(path: Path) -> dict[str, Any]:
 def adk_summary(path: Path, root: Path) -> Summary:
     """The file as the summary of a run. Raises as `read_adk_result`."""
     data = read_adk_result(path)
-    created = data.get("creation_timestamp")
-    agent = path.parents[2].name
-    summary = Summary(run_id=path.name.removesuffix(ENDING), root=str(root), seconds=0.0, started=_time(created))
-    repeats: dict[tuple[str, str], int] = {}
-    for result in data["eval_case_results"]:
-        if not isinstance(result, dict):
-            continue
-        name = str(result.get("eval_set_id") or data.get("eval_set_id") or "")
-        eval_id = str(result.get("eval_id") or "")
-        repeat = repeats[name, eval_id] = repeats.get((name, eval_id), 0) + 1
-        # ADK does not say in which file the evalset stood.
-        ref = (agent, "", name, eval_id, repeat)
+    started = adk_time(data.get("creation_timestamp"))
+    summary = Summary(run_id=path.name.removesuffix(ENDING), root=str(root), seconds=0.0, started=started)
+    for ref, result in adk_results(path, data):
         # A case of a shape that nobody knows is left out; the others are there.
         with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError, IndexError, RecursionError):
             summary.rows[ref] = _row(ref, result)
     return summary
+
+
+def adk_results(path: Path, data: dict[str, Any]) -> Iterator[tuple[tuple[str, str, str, str, int], dict[str, Any]]]:
+    """The cases of a file that was read, each with the fields of a `CaseRef`. ADK does not say in which file the
+    evalset stood, and writes a case once for each time that it ran."""
+    repeats: dict[tuple[str, str], int] = {}
+    for result in data["eval_case_results"]:
+        if isinstance(result, dict):
+            name = str(result.get("eval_set_id") or data.get("eval_set_id") or "")
+            eval_id = str(result.get("eval_id") or "")
+            repeat = repeats[name, eval_id] = repeats.get((name, eval_id), 0) + 1
+            yield (path.parents[2].name, "", name, eval_id, repeat), result
 
 
 def adk_entries(agents: Iterable[Path], root: Path) -> tuple[list[IndexEntry], list[str]]:
@@ -81,7 +85,7 @@ def adk_entries(agents: Iterable[Path], root: Path) -> tuple[list[IndexEntry], l
 
 
 def _row(ref: tuple[Any, ...], result: dict[str, Any]) -> dict[str, Any]:
-    status = _STATUS.get(result.get("final_eval_status", 0), "not_evaluated")
+    status = adk_status(result.get("final_eval_status"))
     turns = [turn for turn in result.get("eval_metric_result_per_invocation") or () if isinstance(turn, dict)]
     actual = [turn["actual_invocation"] for turn in turns if isinstance(turn.get("actual_invocation"), dict)]
     steps = [step for turn in actual for step in tool_steps(turn)]
@@ -104,11 +108,17 @@ def _row(ref: tuple[Any, ...], result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _metric(item: dict[str, Any]) -> list[Any]:
-    status = _STATUS.get(item.get("eval_status", 0), "not_evaluated")
+    status = adk_status(item.get("eval_status"))
     return [number(item.get("score")), number(item.get("threshold")), status, "", None]
 
 
-def _time(value: Any) -> str:
+def adk_status(value: Any) -> MetricStatus:
+    """ADK's number for a status in our words."""
+    return _STATUS.get(value, "not_evaluated") if isinstance(value, int) else "not_evaluated"
+
+
+def adk_time(value: Any) -> str:
+    """A timestamp of ADK's as UTC, ISO 8601; "" where it is none."""
     try:
         return f"{datetime.fromtimestamp(float(value), UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (TypeError, ValueError, OverflowError, OSError):
@@ -127,7 +137,8 @@ def _snake(value: Any) -> Any:
 _READ = """
 eval_set_id eval_id eval_case_results creation_timestamp final_eval_status overall_eval_metric_results
 eval_metric_result_per_invocation actual_invocation expected_invocation eval_metric_results metric_name eval_status
-final_response intermediate_data invocation_events function_call function_response tool_uses tool_responses
+final_response user_content invocation_id intermediate_data invocation_events function_call function_response
+tool_uses tool_responses
 """
 
 

@@ -1,4 +1,5 @@
-"""The events of a run that is kept, whichever form it is kept in: its journal, or a JSON report of it."""
+"""The events of a run that is kept, whichever form it is kept in: its journal, a JSON report of it, or a result file
+of ADK."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +7,8 @@ from typing import Any
 
 from workbench.engine.options import UsageFaultError
 from workbench.events import CaseFinished, CaseStarted, Event, Noticed, PlannedCase, RunFinished, RunStarted, from_json
+from workbench.history.adk_events import adk_case_events
+from workbench.history.adk_results import ENDING
 from workbench.history.checked import HEAD
 from workbench.history.journal import FILE_NAME, read_journal
 from workbench.history.state_dir import runs_dir
@@ -24,6 +27,8 @@ def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
     try:
         if not word or not path.is_file():
             path = runs_dir(state) / run_id_of(word, state) / FILE_NAME
+        if path.name.endswith(ENDING):
+            return list(adk_case_events(path.absolute()))
         with path.open("rb") as file:
             journal = file.read(len(HEAD)) == HEAD
         return list(read_journal(path) if journal else _report_events(path))

@@ -25,10 +25,12 @@ _STALE = 200
 
 @dataclass
 class RunList:
-    """`runs` newest first; `trouble` names what is in the folder and cannot be listed, and why."""
+    """`runs` newest first; `trouble` names what is in the folder and cannot be listed, and why; `unreadable` the same
+    by the id of the run."""
 
     runs: list[IndexEntry] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
 
 
 def list_runs(state: Path) -> RunList:
@@ -44,7 +46,7 @@ def list_runs(state: Path) -> RunList:
     for run_id in sorted(ids, reverse=True):
         entry = index.get(run_id)
         if entry is None:
-            entry = _unlisted(runs, run_id, found.trouble)
+            entry = _unlisted(runs, run_id, found)
         if entry is not None:
             found.runs.append(entry)
     known = {entry["run_id"]: entry for entry in found.runs if entry["run_id"] in index}
@@ -101,15 +103,16 @@ def summarize(journal: Path) -> tuple[Summary, list[str]]:
     return summary, trouble
 
 
-def _unlisted(runs: Path, run_id: str, trouble: list[str]) -> IndexEntry | None:
+def _unlisted(runs: Path, run_id: str, found: RunList) -> IndexEntry | None:
     try:
         summary, damaged = load_summary(runs.parent, run_id)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        trouble.append(str(error))
+        found.trouble.append(str(error))
+        found.unreadable[run_id] = str(error)
         return None
-    trouble += _first(damaged)
+    found.trouble += _first(damaged)
     entry = index_entry(run_id, summary)
     if summary.seconds is not None and not damaged:
         try:

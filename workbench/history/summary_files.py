@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ INDEX = "index.jsonl"
 
 IndexEntry = dict[str, Any]
 """A run in the list: `run_id`, `started`, `seconds` (None: it did not end by itself), `interrupted`, `scored_from`,
-`counts` by status, `commit`, `dirty`, `agents`, `files` (evalsets)."""
+`counts` by status, `calls` and `tokens` of the agents' models, `commit`, `dirty`, `agents`, `files` (evalsets)."""
 
 
 def write_summary(folder: Path, summary: Summary, journal_bytes: int) -> None:
@@ -48,11 +49,17 @@ def index_entry(run_id: str, summary: Summary) -> IndexEntry:
         "interrupted": summary.interrupted,
         "scored_from": summary.scored_from,
         "counts": summary.counts(),
+        **{name: _sum(row.get(name) for row in summary.rows.values()) for name in ("calls", "tokens")},
         "commit": summary.git.get("commit"),
         "dirty": summary.git.get("dirty"),
         "agents": sorted({str(ref[0]) for ref in summary.rows}),
         "files": sorted({str(ref[1]) for ref in summary.rows}),
     }
+
+
+def _sum(values: Iterable[Any]) -> int:
+    # A journal may say anything.
+    return sum(value for value in values if isinstance(value, int))
 
 
 def add_to_index(runs: Path, entry: IndexEntry) -> None:

@@ -4,9 +4,11 @@ import difflib
 from collections.abc import Iterator
 from typing import Any
 
+from workbench.history.summary import tool_steps
 from workbench.store import CaseRecord, Turn
 from workbench.ui.changed import FileChange
 from workbench.ui.render.document import Document, Subject
+from workbench.ui.render.json_text import compact
 from workbench.ui.render.lines import Line, Segment, beside, column_width, fold, hang, rule, safe, wrap
 from workbench.ui.render.rows import View, remark
 from workbench.ui.status import FACES
@@ -27,29 +29,47 @@ def build(subject: Subject, view: View) -> Document:
     change, record = subject.change, subject.record
     if change is None or record is None:
         return document
-    before = change.before
-    document.add(_both(view, "", _state(before), _state(record), differs=before.state != record.state))
-    document.gap()
-    names = dict.fromkeys([*before.metrics, *record.metrics])
-    for name in names:
-        one, other = _score(before, name), _score(record, name)
-        if one == other and name in record.metrics and record.metrics[name].status == "informational":
-            continue
-        document.add(_both(view, name, one, other, differs=one != other))
-    for number in range(max(len(before.turns), len(record.turns))):
-        document.gap()
-        document.turns.append(len(document.lines))
-        document.add([rule((Segment(f"turn {number + 1}", "heading"),), (), view.width)])
-        turns = [record.turns[number] if number < len(record.turns) else None for record in (before, record)]
-        for word, reader in (("calls", _calls), ("answer", _answer)):
-            one, other = (reader(turn) for turn in turns)
-            document.add(_both(view, word, one, other, differs=one != other))
+    add_before_and_after(document, change.before, record, view)
     document.gap()
     document.add(_files(change.files, view))
     return document
 
 
-def _both(view: View, word: str, before: list[Segment], after: list[Segment], *, differs: bool) -> Iterator[Line]:
+def add_before_and_after(document: Document, before: CaseRecord, after: CaseRecord, view: View) -> None:
+    """Two executions of a case: how they came out, and turn by turn what the agent did."""
+    document.add(both(view, "", _state(before), _state(after), differs=before.state != after.state))
+    document.gap()
+    names = dict.fromkeys([*before.metrics, *after.metrics])
+    told = [name for name in names if not _only_informs(name, before, after)]
+    for name in told:
+        one, other = _score(before, name), _score(after, name)
+        document.add(both(view, name, one, other, differs=one != other))
+    for number in range(max(len(before.turns), len(after.turns))):
+        document.gap()
+        document.turns.append(len(document.lines))
+        document.add([rule((Segment(f"turn {number + 1}", "heading"),), (), view.width)])
+        turns = [record.turns[number] if number < len(record.turns) else None for record in (before, after)]
+        for word, reader in (("calls", _calls), ("results", _results), ("answer", _answer)):
+            one, other = (reader(turn) for turn in turns)
+            if word != "results" or one != other:
+                document.add(both(view, word, one, other, differs=one != other))
+    figures = [f"{name} {_figure(before, name)} → {_figure(after, name)}" for name in names if name not in told]
+    if figures:
+        document.gap()
+        document.add(hang([Segment(" ")], wrap([safe("   ".join(figures), "muted")], max(view.width - 1, 10)), 1))
+
+
+def _only_informs(name: str, *records: CaseRecord) -> bool:
+    results = [record.metrics[name] for record in records if name in record.metrics]
+    return all(result.status == "informational" for result in results)
+
+
+def _figure(record: CaseRecord, name: str) -> str:
+    result = record.metrics.get(name)
+    return "none" if result is None or result.score is None else f"{result.score:g}"
+
+
+def both(view: View, word: str, before: list[Segment], after: list[Segment], *, differs: bool) -> Iterator[Line]:
     """Before and after of one thing: side by side where there is room, else the one under the other; once if they are
     the same."""
     if word:
@@ -88,17 +108,21 @@ def _score(record: CaseRecord, name: str) -> list[Segment]:
 
 
 def _calls(turn: Turn | None) -> list[Segment]:
-    from workbench.ui.render.json_text import compact
+    return _steps(turn, wanted="call")
 
-    data = (turn.actual or {}).get("intermediate_data") if turn is not None else None
-    events = data.get("invocation_events") if isinstance(data, dict) else None
-    found = []
-    for event in events if isinstance(events, list) else ():
-        for part in _parts(event.get("content") if isinstance(event, dict) else None):
-            call = part.get("function_call")
-            if isinstance(call, dict):
-                found.append(f"{call.get('name')} {compact(call.get('args'))}")
-    return [safe("\n".join(found))] if found else [Segment("none", "muted")]
+
+def _results(turn: Turn | None) -> list[Segment]:
+    return _steps(turn, wanted="result")
+
+
+def _steps(turn: Turn | None, *, wanted: str) -> list[Segment]:
+    try:
+        steps = tool_steps(turn.actual or {}) if turn is not None else []
+    except (AttributeError, TypeError, LookupError):
+        return [Segment("of a shape that nobody knows", "muted")]
+    found = [call or result for call, result in steps if (result is None) == (wanted == "call")]
+    told = "\n".join(f"{name} {compact(value)}" for name, value in found)
+    return [safe(told)] if told else [Segment("none", "muted")]
 
 
 def _answer(turn: Turn | None) -> list[Segment]:

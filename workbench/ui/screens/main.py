@@ -10,10 +10,10 @@ from workbench.ui.keys import bindings_of
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Build, RunThread
 from workbench.ui.screens.accept_actions import AcceptActions
-from workbench.ui.screens.chat_actions import ChatActions
 from workbench.ui.screens.check_actions import CheckActions
 from workbench.ui.screens.criteria_actions import CriteriaActions
 from workbench.ui.screens.general_actions import GeneralActions
+from workbench.ui.screens.history_actions import HistoryActions
 from workbench.ui.screens.run_actions import Targets
 from workbench.ui.screens.tree_actions import TreeActions
 from workbench.ui.screens.triage_actions import TriageActions
@@ -29,7 +29,14 @@ if TYPE_CHECKING:
 
 
 class MainScreen(
-    TreeActions, ChatActions, CriteriaActions, AcceptActions, TriageActions, CheckActions, WatchActions, GeneralActions
+    TreeActions,
+    HistoryActions,
+    CriteriaActions,
+    AcceptActions,
+    TriageActions,
+    CheckActions,
+    WatchActions,
+    GeneralActions,
 ):
     """`build` makes a run of cases, `rescoring` one that only scores them again (asking judges anew if told so), `runs`
     the thread it is executed in (given what wakes the screen), `engine` what the watch and conversations need of it."""

@@ -136,7 +136,7 @@ class Right(Vertical):
     def show_case(
         self,
         record: "CaseRecord | None",
-        entry: "EvalsetEntry",
+        entry: "EvalsetEntry | None",
         case: "EvalCase | None",
         change: "Change | None" = None,
         found: "tuple[Fault, ...]" = (),

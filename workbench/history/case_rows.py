@@ -1,0 +1,66 @@
+"""What earlier runs said of one case, from their summaries, without reading the rest of them.
+
+A summary of 10 000 cases is 4 MB of JSON. The row of a case is found in it by its first key and read alone.
+"""
+
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.history.checked import HEAD
+from workbench.history.run_list import list_runs
+from workbench.history.state_dir import runs_dir
+from workbench.history.summary import Row
+from workbench.history.summary_files import FILE_NAME
+
+_CHECKSUM = 8
+_DATA = len(HEAD) + _CHECKSUM + len(b'", "data": ')
+_decode = json.JSONDecoder().raw_decode
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """A run that had the case: `rows` are its executions in it, in the order of their repeats."""
+
+    run_id: str
+    started: str
+    rows: tuple[Row, ...]
+
+
+def earlier_runs(state: Path, name: tuple[str, str, str, str], most: int) -> list[EarlierRun]:
+    """The newest `most` runs that had the case `name` (agent, evalset_file, eval_set_id, eval_id), the newest first.
+    Runs without a sound summary are passed over."""
+    found: list[EarlierRun] = []
+    for entry in list_runs(state).runs:
+        if name[1] not in (entry.get("files") or ()):
+            continue
+        rows = tuple(case_rows(runs_dir(state) / entry["run_id"] / FILE_NAME, name))
+        if any(row.get("status") for row in rows):
+            found.append(EarlierRun(entry["run_id"], str(entry.get("started") or ""), rows))
+        if len(found) == most:
+            break
+    return found
+
+
+def case_rows(summary: Path, name: tuple[str, str, str, str]) -> Iterator[Row]:
+    """The rows of a case in a summary file; none where the file is missing or damaged."""
+    try:
+        line = summary.read_bytes()
+    except OSError:
+        return
+    encoded = line[_DATA:-2]
+    if line[len(HEAD) : len(HEAD) + _CHECKSUM] != b"%08x" % zlib.crc32(encoded):
+        return
+    text = encoded.decode("ascii", "replace")
+    # As `json.dumps` writes it, up to the number of the repeat.
+    head = f'{{"ref": {json.dumps(list(name))[:-1]}, '
+    place = text.find(head)
+    while place >= 0:
+        try:
+            row, place = _decode(text, place)
+        except ValueError:
+            return
+        yield row
+        place = text.find(head, place)

@@ -1,0 +1,83 @@
+"""The cases that changed between two runs as a list: regressions, fixes, other verdicts, other scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.history.compare import ORDER, ChangedCase, Comparison
+from workbench.ui.history.case_rows import state_of
+from workbench.ui.status import FACES
+from workbench.ui.tree.labels import label, style_of
+from workbench.ui.widgets.rows import Piece, RowView
+
+_HEADINGS = {"regression": "regressions", "fix": "fixes", "other": "other verdicts", "score": "other scores"}
+_CAUSES_FROM = 34
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What differs as a whole (`heading` "", no `case`), a heading, or a case."""
+
+    heading: str = ""
+    case: ChangedCase | None = None
+
+
+class ChangeRows(RowView):
+    """Draws a comparison."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: list[Line] = [Line()]
+
+    def show_comparison(self, found: Comparison) -> None:
+        """Shows another comparison, from its first case on if a verdict changed."""
+        self._lines = [Line()]
+        for change in ORDER:
+            cases = [case for case in found.cases if case.change == change]
+            if cases:
+                self._lines.append(Line(f"{len(cases):,} {_HEADINGS[change]}"))
+                self._lines += [Line(case=case) for case in cases]
+        self.rows_changed()
+        self.move_to(0)
+        self.when_moved()
+
+    @property
+    def line(self) -> Line:
+        """The line under the cursor."""
+        return self._lines[min(self.cursor, len(self._lines) - 1)]
+
+    def next_case(self, step: int) -> bool:
+        """To the next (1) or previous (-1) case, from the other end again; whether there is any."""
+        count = len(self._lines)
+        for distance in range(1, count + 1):
+            place = (self.cursor + step * distance) % count
+            if self._lines[place].case is not None:
+                self.move_to(place)
+                return True
+        return False
+
+    # RowView
+
+    def row_count(self) -> int:
+        return len(self._lines)
+
+    def can_stop(self, position: int) -> bool:
+        return not self._lines[position].heading
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        line = self._lines[position]
+        if line.heading:
+            return [("  ", ""), (line.heading, "strong")], []
+        if line.case is None:
+            return [("what differs", "strong")], []
+        before, after = state_of(line.case.before), state_of(line.case.after)
+        *_, eval_id, repeat = line.case.after["ref"]
+        left: list[Piece] = [("    ", "")]
+        if before != after:
+            left += [(FACES[before].glyph, style_of(before)), ("→", "muted")]
+        left += [(f"{FACES[after].glyph} ", style_of(after)), (label(str(eval_id)) or "(no id)", "")]
+        if repeat != 1:
+            left.append((f" #{repeat}", "muted"))
+        causes = list(dict.fromkeys(cause.kind.replace("_", " ") for cause in line.case.causes))
+        return left, [
+            (", ".join(causes[:2]) + ("…" if len(causes) > 2 else ""), "muted")
+        ] if width >= _CAUSES_FROM else []

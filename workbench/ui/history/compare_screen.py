@@ -1,0 +1,216 @@
+"""Two runs compared: which cases came out otherwise, and why."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.timer import Timer
+
+from workbench.engine.options import UsageFaultError
+from workbench.events import CaseRef
+from workbench.history.compare import ChangedCase, Comparison, compare
+from workbench.history.kept_runs import KeptRun
+from workbench.history.sides import open_summary
+from workbench.store import CaseRecord
+from workbench.text import one_line
+from workbench.ui.clipboard import copy
+from workbench.ui.detail.body import Body
+from workbench.ui.history import words
+from workbench.ui.history.change_rows import ChangeRows
+from workbench.ui.history.records import read_records
+from workbench.ui.history.two_sides import TwoSides
+from workbench.ui.host import Host
+from workbench.ui.keys import bindings_of
+from workbench.ui.render.comparison import one_case, overview
+from workbench.ui.render.document import Document
+from workbench.ui.render.rows import View, remark
+
+_SOON = 0.05
+"""Seconds that the cursor rests before a case is read."""
+Pair = tuple[CaseRecord, CaseRecord]
+
+
+class Told(Vertical):
+    """The frame of the right side."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__(classes="told framed")
+        self._body = body
+
+    def compose(self) -> ComposeResult:
+        yield self._body
+
+
+class CompareScreen(TwoSides):
+    """`before` and `after` are the earlier and the later run; `go` shows a case as it is now (False: it is gone)."""
+
+    where = "compare"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("compare")]
+
+    def __init__(
+        self,
+        before: KeptRun,
+        after: KeptRun,
+        state: Path,
+        keys: Mapping[str, tuple[str, ...]],
+        host: Host,
+        go: Callable[[CaseRef], bool],
+    ) -> None:
+        self.changes, self._body = ChangeRows(), Body()
+        super().__init__(keys, host, self.changes, Told(self._body))
+        self._before, self._after, self._state, self._go = before, after, state, go
+        self._found: Comparison | None = None
+        self._trouble = ""
+        self._pairs: dict[CaseRef, Pair] = {}
+        self._due: Timer | None = None
+        self._shown: ChangedCase | None = None
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.frame.border_title = Content("what changed")
+        self.changes.when_moved = self._show
+        self._compare()
+
+    def _compare(self) -> None:
+        self._found, self._trouble = None, ""
+        self._pairs.clear()
+        before, after = self._names()
+        of = f"{words.what(self._after)}:  " if words.what(self._before) == words.what(self._after) else ""
+        self.show_bar(f"◂ {of}{before} → {after}", "esc: back")
+        self._draw()
+        self.run_worker(self._read(), group="read", exclusive=True)
+
+    async def _read(self) -> None:
+        try:
+            found, trouble = await asyncio.to_thread(self._work_out)
+        except UsageFaultError as error:
+            self._trouble = str(error)
+            self._draw()
+            return
+        if trouble:
+            self.notify(one_line(trouble[0], limit=400), severity="warning", timeout=10, markup=False)
+        self._found = found
+        self.frame.border_subtitle = Content(f"{found.unchanged:,} unchanged")
+        self.changes.show_comparison(found)
+
+    def _work_out(self) -> tuple[Comparison, list[str]]:
+        before, trouble = open_summary(self._before.word, self._state, self._state)
+        after, more = open_summary(self._after.word, self._state, self._state)
+        return compare(before, after, self._state), [*trouble, *more]
+
+    # What is shown
+
+    def _names(self) -> tuple[str, str]:
+        """The two runs in words, each by what tells it from the other."""
+        now, runs = datetime.now().astimezone(), (self._before, self._after)
+        same = words.what(self._before) == words.what(self._after)
+        before, after = (
+            words.moment(run.started, now) if same else f"{words.what(run)}, {words.moment(run.started, now)}"
+            for run in runs
+        )
+        return before, after
+
+    def _show(self) -> None:
+        case = self.changes.line.case
+        if self._due is not None:
+            self._due.stop()
+            self._due = None
+        self._draw()
+        if case is not None and _ref(case) not in self._pairs:
+            self._due = self.set_timer(_SOON, lambda: self.run_worker(self._load(case), group="case", exclusive=True))
+
+    async def _load(self, case: ChangedCase) -> None:
+        try:
+            self._pairs[_ref(case)] = await asyncio.to_thread(self._records, case)
+        except (OSError, ValueError) as error:
+            self.say(f"what the agent did cannot be read: {error}", warning=True)
+            return
+        if self.changes.line.case is case:
+            self._draw()
+
+    def _records(self, case: ChangedCase) -> Pair:
+        one, other = CaseRef(*case.before["ref"]), CaseRef(*case.after["ref"])
+        before, after = read_records(self._before.file, {one}), read_records(self._after.file, {other})
+        return before[one], after[other]
+
+    def _draw(self) -> None:
+        case = self.changes.line.case
+        same = case is self._shown
+        self._shown = case
+        shares = self._body.planned("never")
+        self._body.show(self._document(case, View(max(shares.width, 0), full=True)), self._body.top if same else 0)
+
+    def _document(self, case: ChangedCase | None, view: View) -> Document:
+        if view.width <= 0:
+            return Document()
+        if self._found is None:
+            document = Document()
+            document.add(remark(one_line(self._trouble) if self._trouble else "comparing …", view))
+            return document
+        if case is None:
+            return overview(self._found, self._names(), view)
+        return one_case(case, self._found.files, self._pairs.get(_ref(case)), view)
+
+    def on_body_resized(self, event: Body.Resized) -> None:
+        event.stop()
+        self._draw()
+
+    def on_body_moved(self, event: Body.Moved) -> None:
+        event.stop()
+
+    # TwoSides
+
+    def focus_told(self) -> None:
+        self._body.focus()
+
+    def move_told(self, direction: str) -> bool:
+        body = self._body
+        if direction in ("up", "down"):
+            return body.step(1 if direction == "down" else -1)
+        if direction in ("page_up", "page_down"):
+            return body.page(1 if direction == "page_down" else -1)
+        return direction in ("top", "bottom") and body.to_end(last=direction == "bottom")
+
+    # Keys
+
+    def action_compare_next(self) -> None:
+        self._step(1)
+
+    def action_compare_previous(self) -> None:
+        self._step(-1)
+
+    def _step(self, step: int) -> None:
+        if self._found is not None and not self.changes.next_case(step):
+            self.say("no case changed")
+
+    def action_compare_swap(self) -> None:
+        self._before, self._after = self._after, self._before
+        self._compare()
+
+    def action_compare_go(self) -> None:
+        case = self.changes.line.case
+        if case is None:
+            self.say("put the cursor on a case first")
+        elif not self._go(_ref(case)):
+            self.say("there is no such case any more", warning=True)
+
+    def action_compare_copy(self) -> None:
+        case = self.changes.line.case
+        if case is None:
+            told = f"agent-workbench compare {self._before.word} {self._after.word}"
+            self.say(copy("the command", told, self.host.write).message)
+        else:
+            self.say(copy("the id", _ref(case).eval_id, self.host.write).message)
+
+    def action_compare_keys(self) -> None:
+        self.show_keys()
+
+
+def _ref(case: ChangedCase) -> CaseRef:
+    return CaseRef(*case.after["ref"])

@@ -1,0 +1,92 @@
+"""The list of runs on the screen."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from workbench.history.kept_runs import KeptRun
+from workbench.ui.cells import cell_len, fit
+from workbench.ui.history import words
+from workbench.ui.widgets.rows import Piece, RowView
+
+_WHEN, _BAR, _COUNTS, _CHANGE, _SECONDS, _CALLS, _COMMIT = 13, 8, 13, 5, 8, 13, 10
+_BAR_FROM, _CALLS_FROM, _COMMIT_FROM = 68, 110, 90
+"""The widths from which on these columns are shown."""
+
+
+class RunRows(RowView):
+    """Draws runs, and keeps which are marked, by the file that holds them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs: Sequence[KeptRun] = ()
+        self.marked: list[KeptRun] = []
+        self.baseline: str | None = None
+        self.running = ""
+        """The id of the run that is going on in this session."""
+
+    def show_runs(self, runs: Sequence[KeptRun]) -> None:
+        """Shows other runs; the cursor stays on its run if that is among them."""
+        before = self.run.file if self.run is not None else None
+        self.runs = runs
+        place = next((number for number, run in enumerate(runs) if run.file == before), None)
+        self.rows_changed()
+        self._cursor = min(self._cursor, max(len(runs) - 1, 0)) if place is None else place
+        self.scroll_to(y=max(0, self._cursor - self.size.height // 2), animate=False)
+        self.show_cursor()
+        self.when_moved()
+
+    @property
+    def run(self) -> KeptRun | None:
+        """The run under the cursor; None in an empty list."""
+        return self.runs[self.cursor] if self.cursor < len(self.runs) else None
+
+    def toggle_mark(self) -> None:
+        """Marks the run and goes one down, or unmarks it. Of more than two, the last two stay."""
+        run = self.run
+        if run is None or run.trouble:
+            return
+        if any(one.file == run.file for one in self.marked):
+            self.marked = [one for one in self.marked if one.file != run.file]
+        else:
+            self.marked = [*self.marked, run][-2:]
+        self.refresh()
+        self.move("down")
+
+    # RowView
+
+    def row_count(self) -> int:
+        return len(self.runs)
+
+    def is_marked(self, position: int) -> bool:
+        return any(run.file == self.runs[position].file for run in self.marked)
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        run = self.runs[position]
+        left: list[Piece] = [(fit(words.when(run.started, datetime.now().astimezone()), _WHEN), "label")]
+        special = words.flags(run, baseline=self.baseline, running=self.running)
+        if run.trouble:
+            return [*left, (f"! {special[0]}  ", "error"), (run.run_id, "muted")], []
+        left.append((words.what(run), ""))
+        if special:
+            left.append((f"  {', '.join(special)}", "accent"))
+        return left, list(self._right(run, width))
+
+    def _right(self, run: KeptRun, width: int) -> list[Piece]:
+        right: list[Piece] = []
+        if width >= _BAR_FROM:
+            right += [*words.meter(run.counts, _BAR), ("  ", "")]
+        right += _column(words.counts(run.counts), _COUNTS)
+        right += _column([words.change(run.better)], _CHANGE)
+        right += _column([(words.seconds(run.seconds), "muted")], _SECONDS)
+        if width >= _CALLS_FROM:
+            told = f"{words.short(run.tokens)} tokens" if run.tokens else f"{words.short(run.calls)} calls"
+            right += _column([(told if run.calls or run.tokens else "", "muted")], _CALLS)
+        if width >= _COMMIT_FROM:
+            right += [("  ", ""), (fit(words.commit(run), _COMMIT - 1), "muted")]
+        return right
+
+
+def _column(pieces: list[Piece], width: int) -> list[Piece]:
+    """The pieces at the right of so many cells."""
+    taken = sum(cell_len(text) for text, _ in pieces)
+    return [(" " * max(width - taken, 1), ""), *pieces]

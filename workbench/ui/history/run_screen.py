@@ -1,0 +1,251 @@
+"""One run as it was: its cases, and what was said and scored then. Nothing in it can be changed."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.timer import Timer
+
+from workbench.engine.options import UsageFaultError
+from workbench.events import CaseRef
+from workbench.history.kept_runs import KeptRun
+from workbench.history.sides import open_summary
+from workbench.history.summary import Summary
+from workbench.store import CaseRecord
+from workbench.text import one_line
+from workbench.ui.clipboard import copy
+from workbench.ui.history import words
+from workbench.ui.history.case_rows import CaseRows
+from workbench.ui.history.records import read_records
+from workbench.ui.history.two_sides import TwoSides
+from workbench.ui.host import Host
+from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.tree.query import parse_query
+from workbench.ui.widgets.overview import Line
+from workbench.ui.widgets.plain_input import PlainInput
+from workbench.ui.widgets.sides import FilterInput, Right
+
+_SOON = 0.05
+"""Seconds that the cursor rests before a case is read."""
+Keep = Callable[[CaseRecord], None]
+Go = Callable[[CaseRef], bool]
+
+
+class RunScreen(TwoSides):
+    """`keep` makes a case of an execution, `go` shows a case as it is now (False: it is not there), `compare` compares
+    this run with another."""
+
+    where = "stored"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("pane", "next_turn", "previous_turn"),
+        *bindings_of("stored"),
+    ]
+
+    def __init__(
+        self,
+        run: KeptRun,
+        state: Path,
+        keys: Mapping[str, tuple[str, ...]],
+        host: Host,
+        *,
+        keep: Keep,
+        go: Go,
+        compare: Callable[[KeptRun], None],
+    ) -> None:
+        self.cases, self.right = CaseRows(), Right()
+        super().__init__(keys, host, self.cases, self.right)
+        self._run, self._state = run, state
+        self._keep, self._go, self._compare = keep, go, compare
+        self._summary = Summary()
+        self._trouble: list[str] = []
+        self._records: dict[CaseRef, CaseRecord] = {}
+        self._due: Timer | None = None
+        self._filter = FilterInput(placeholder="text  :fail  :error  :pass")
+
+    def below_list(self) -> ComposeResult:
+        yield self._filter
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.right.add_class("told")
+        self.frame.border_title = Content("cases of this run")
+        self.right.show_page("this run", [("reading …", "")])
+        self.cases.when_moved = self._show
+        self._say_which()
+        self.run_worker(self._read(), group="read", exclusive=True)
+
+    async def _read(self) -> None:
+        try:
+            self._summary, self._trouble = await asyncio.to_thread(
+                open_summary, self._run.word, self._state, self._state
+            )
+        except UsageFaultError as error:
+            self.right.show_page("this run", [("cannot be read", one_line(str(error)))])
+            return
+        self.cases.show_run(self._summary)
+        self._say_which()
+
+    # What is shown
+
+    def _say_which(self) -> None:
+        run = self._run
+        when = words.moment(run.started, datetime.now().astimezone())
+        told = words.counts_in_words(self._summary.counts() if self._summary.rows else run.counts)
+        self.show_bar(f"◂ run of {when}, as it was then: {words.what(run)}   {told}", "esc: back")
+
+    def _show(self) -> None:
+        ref = self.cases.line.ref
+        if self._due is not None:
+            self._due.stop()
+            self._due = None
+        if ref is None:
+            self.right.show_page("this run", self._about())
+        elif ref in self._records:
+            self._show_record(self._records[ref])
+        else:
+            self._due = self.set_timer(_SOON, lambda: self.run_worker(self._load(ref), group="case", exclusive=True))
+
+    async def _load(self, ref: CaseRef) -> None:
+        try:
+            self._records |= await asyncio.to_thread(read_records, self._run.file, {ref})
+        except (OSError, ValueError) as error:
+            self.right.show_page("this case", [("cannot be read", one_line(str(error)))])
+            return
+        if self.cases.line.ref == ref and ref in self._records:
+            self._show_record(self._records[ref])
+
+    def _show_record(self, record: CaseRecord) -> None:
+        self.right.show_case(record, None, None)
+
+    def _about(self) -> list[Line]:
+        """What is known of the run as a whole."""
+        run, summary = self._run, self._summary
+        time = words.local(run.started)
+        lines: list[Line] = [("run", one_line(run.run_id))]
+        lines += [("when", f"{time:%A, %-d %B %Y, %H:%M:%S}")] if time else []
+        lines += [("came out", words.counts_in_words(summary.counts()))]
+        lines += [("took", words.seconds(run.seconds))] if run.seconds else []
+        used = f"{run.calls:,} calls of models, {run.tokens:,} tokens"
+        lines += [("agents used", used)] if run.calls or run.tokens else []
+        lines += [("commit", one_line(run.commit) + (", and changed files" if run.dirty else ""))] if run.commit else []
+        lines += [("scored from", one_line(run.scored_from))] if run.scored_from else []
+        lines += [(one_line(name, limit=11), one_line(str(version))) for name, version in summary.versions.items()]
+        for agent, models in summary.models.items():
+            named = ", ".join(map(str, models)) if isinstance(models, list) else str(models)
+            lines.append(("models", one_line(f"{agent}: {named or 'none is named in its files'}")))
+        lines.append(("kept in", one_line(str(run.file))))
+        lines += [("left out", one_line(text)) for text in self._trouble[:5]]
+        if not run.adk:
+            lines.append(("hand on", f"agent-workbench export {one_line(run.run_id)} --format html -o run.html"))
+        return lines
+
+    # TwoSides
+
+    def focus_told(self) -> None:
+        self.right.enter()
+
+    def move_told(self, direction: str) -> bool:
+        if self.right.shows_case:
+            return self.right.detail.move(direction)  # type: ignore[arg-type]
+        return self.right.overview.move(direction)
+
+    def enter_told(self) -> None:
+        if self.right.shows_case:
+            self.right.detail.action_toggle_full()
+
+    # Keys
+
+    def action_back(self) -> None:
+        if self.in_right and self.right.shows_case and self.right.detail.go_back():
+            return
+        if not self.in_right and self.has_class("-filtering"):
+            self._end_filter()
+            return
+        super().action_back()
+
+    def action_pane(self, number: int) -> None:
+        if self.right.shows_case:
+            self.right.detail.show_pane(number)
+            if self.has_class("-narrow"):
+                self.go_right()
+
+    def action_next_turn(self) -> None:
+        if self.right.shows_case:
+            self.right.detail.action_next_turn()
+
+    def action_previous_turn(self) -> None:
+        if self.right.shows_case:
+            self.right.detail.action_previous_turn()
+
+    def action_stored_next(self) -> None:
+        self._problem(1)
+
+    def action_stored_previous(self) -> None:
+        self._problem(-1)
+
+    def _problem(self, step: int) -> None:
+        if not self.cases.next_problem(step):
+            self.say("nothing failed in this run")
+
+    def action_stored_filter(self) -> None:
+        self.add_class("-filtering")
+        self._filter.focus()
+
+    def action_stored_keep(self) -> None:
+        record = self._records.get(ref) if (ref := self.cases.line.ref) is not None else None
+        if record is None:
+            self.say("put the cursor on a case first")
+        else:
+            self._keep(record)
+
+    def action_stored_compare(self) -> None:
+        self._compare(self._run)
+
+    def action_stored_go(self) -> None:
+        ref = self.cases.line.ref
+        if ref is None:
+            self.say("put the cursor on a case first")
+        elif not self._go(ref):
+            self.say("there is no such case any more", warning=True)
+
+    def action_stored_copy(self) -> None:
+        ref = self.cases.line.ref
+        what, text = ("the id of the run", self._run.run_id) if ref is None else ("the id", ref.eval_id)
+        self.say(copy(what, text, self.host.write).message)
+
+    def action_stored_copy_shown(self) -> None:
+        found = self.right.detail.copy_text() if self.right.shows_case else None
+        if found is not None:
+            self.say(copy(*found, self.host.write).message)
+
+    def action_stored_keys(self) -> None:
+        self.show_keys()
+
+    # The filter
+
+    def on_input_changed(self, event: PlainInput.Changed) -> None:
+        event.stop()
+        query = parse_query(event.value)
+        self.cases.set_query(query)
+        told = query.faults[0] if query.faults else "" if query.empty else f"{self.cases.cases:,} cases"
+        self.frame.border_subtitle = Content(told) if told else None
+
+    def on_filter_input_done(self, event: FilterInput.Done) -> None:
+        event.stop()
+        if not self._filter.value.strip():
+            self._end_filter()
+        self.go_left()
+
+    def on_filter_input_cleared(self, event: FilterInput.Cleared) -> None:
+        event.stop()
+        self._end_filter()
+
+    def _end_filter(self) -> None:
+        self.remove_class("-filtering")
+        self._filter.value = ""
+        self.go_left()

@@ -1,0 +1,288 @@
+"""The runs that are kept: looked at, compared, pinned as baseline, deleted."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from workbench.actions import footer
+from workbench.history.kept_runs import KeptRun, kept_runs
+from workbench.history.retention import baseline, delete_runs, pin, unpin
+from workbench.text import one_line
+from workbench.ui.clipboard import copy
+from workbench.ui.editing.key_help import key_items
+from workbench.ui.history import words
+from workbench.ui.history.filtering import RunFilter
+from workbench.ui.history.run_rows import RunRows
+from workbench.ui.host import Host
+from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.widgets.pick_list import Item
+from workbench.ui.widgets.plain_input import PlainInput
+from workbench.ui.widgets.sides import FilterInput
+
+_EMPTY = (
+    "No run is kept yet. Every run is, from now on: esc, then r runs what is under the cursor. "
+    "Results of adk eval and adk web stand here too."
+)
+
+
+class HistoryScreen(Screen[None]):
+    """`show` opens a run, `compare` compares two of them (the earlier one first; with None for it, with the baseline or
+    any that the user names); `running` is the id of the run that is going on. `agents` are folders of agents."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "back", "close"),
+        *bindings_of("history"),
+    ]
+
+    def __init__(
+        self,
+        state: Path,
+        root: Path,
+        agents: Sequence[Path],
+        keys: Mapping[str, tuple[str, ...]],
+        host: Host,
+        *,
+        show: Callable[[KeptRun], None],
+        compare: Callable[[KeptRun | None, KeptRun], None],
+        running: Callable[[], str],
+    ) -> None:
+        super().__init__()
+        self._state, self._root, self._agents = state, root, agents
+        self._keys, self._host = keys, host
+        self._show_run, self._compare, self._going_on = show, compare, running
+        self._all: Sequence[KeptRun] = ()
+        self._read_once = False
+        self.list = RunRows()
+        self._filter = FilterInput(placeholder="text  :fail  :error  :baseline  :adk")
+        self._about = Static("", classes="about", markup=False)
+        self._frame = Vertical(classes="runs")
+        self._line = KeyLine(footer("history"), keys)
+
+    def compose(self) -> ComposeResult:
+        with self._frame:
+            yield self.list
+            yield self._filter
+            yield self._about
+        yield self._line
+
+    def on_mount(self) -> None:
+        self._frame.border_title = Content(f"history of {one_line(self._root.name, limit=60)}")
+        self.list.when_moved = self._show_about
+        self.list.focus()
+        self._about.update(Content("reading …"))
+
+    def on_screen_resume(self) -> None:
+        # A run may have ended meanwhile.
+        self.run_worker(self._read(), group="read", exclusive=True)
+
+    async def _read(self) -> None:
+        runs, trouble = await asyncio.to_thread(kept_runs, self._state, self._root, self._agents)
+        self.list.baseline = await asyncio.to_thread(baseline, self._state)
+        self.list.running = self._going_on()
+        if trouble and not self._read_once:
+            more = f" (and {len(trouble) - 1} more)" if len(trouble) > 1 else ""
+            self.notify(one_line(trouble[0], limit=400) + more, severity="warning", timeout=10, markup=False)
+        self._all, self._read_once = runs, True
+        self._show_filtered()
+
+    # What is shown
+
+    def _show_filtered(self) -> None:
+        wanted = RunFilter(self._filter.value)
+        self.list.show_runs([run for run in self._all if wanted.lets_through(run, self._flags(run))])
+        self._show_state()
+        self._show_about()
+
+    def _flags(self, run: KeptRun) -> list[str]:
+        return words.flags(run, baseline=self.list.baseline, running=self.list.running)
+
+    def _show_state(self) -> None:
+        shown, known = len(self.list.runs), len(self._all)
+        parts = [f"{shown:,} of {known:,}" if shown != known else f"{known:,} run{'' if known == 1 else 's'}"]
+        if self.list.marked:
+            parts.append(f"{len(self.list.marked)} marked")
+        self._frame.border_subtitle = Content(" · ".join([*parts, "esc: back"]))
+
+    def _show_about(self) -> None:
+        run = self.list.run
+        if run is None:
+            told = "no run matches; esc takes the filter back" if self._all else _EMPTY if self._read_once else ""
+            self._about.update(Content(told))
+            return
+        if run.trouble:
+            self._about.update(Content.styled(one_line(run.trouble, limit=500), "$status-error"))
+            return
+        time = words.local(run.started)
+        parts = [f"{time:%A, %-d %B %Y, %H:%M:%S}" if time else "no date", words.counts_in_words(run.counts)]
+        parts += [f"in {words.seconds(run.seconds)}"] if run.seconds else []
+        parts += [f"{run.calls:,} calls of models, {run.tokens:,} tokens"] if run.calls or run.tokens else []
+        parts += [f"commit {words.commit(run)}"] if run.commit else []
+        parts += [f"scored from {one_line(run.scored_from, limit=60)}"] if run.scored_from else []
+        parts += self._flags(run)
+        first = one_line(run.run_id, limit=120)
+        self._about.update(Content.assemble((first, "bold"), "\n", (" · ".join(parts), "$status-muted")))
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """Says something short in the last line; raw text."""
+        self._line.say(one_line(text), "status-not-evaluated" if warning else "label-strong")
+
+    # Moving
+
+    def action_move_down(self) -> None:
+        self.list.move("down")
+
+    def action_move_up(self) -> None:
+        self.list.move("up")
+
+    def action_page_down(self) -> None:
+        self.list.move("page_down")
+
+    def action_page_up(self) -> None:
+        self.list.move("page_up")
+
+    def action_top(self) -> None:
+        self.list.move("top")
+
+    def action_bottom(self) -> None:
+        self.list.move("bottom")
+
+    def action_back(self) -> None:
+        if self.list.marked:
+            self.list.marked = []
+            self.list.refresh()
+            self._show_state()
+        elif self.has_class("-filtering"):
+            self._end_filter()
+        else:
+            self.dismiss(None)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+    def on_row_view_picked(self) -> None:
+        self.action_history_open()
+
+    # Keys
+
+    def action_history_open(self) -> None:
+        run = self._run()
+        if run is not None:
+            self._show_run(run)
+
+    def action_history_mark(self) -> None:
+        self.list.toggle_mark()
+        self._show_state()
+
+    def action_history_compare(self) -> None:
+        run, marked = self._run(), self.list.marked
+        if run is None:
+            return
+        if len(marked) == 2:
+            one, other = sorted(marked, key=lambda found: found.started)
+            self._compare(one, other)
+        elif marked and marked[0].file != run.file:
+            one, other = sorted([marked[0], run], key=lambda found: found.started)
+            self._compare(one, other)
+        else:
+            self._compare(None, run)
+
+    def action_history_pin(self) -> None:
+        run = self._run()
+        if run is None:
+            return
+        if run.adk:
+            self.say("a result of ADK's cannot be the baseline: mark it, and C compares", warning=True)
+            return
+        self.run_worker(self._pin(run), group="pin", exclusive=True)
+
+    async def _pin(self, run: KeptRun) -> None:
+        pinned = run.run_id != self.list.baseline
+        try:
+            await asyncio.to_thread(pin, self._state, run.run_id) if pinned else await asyncio.to_thread(
+                unpin, self._state
+            )
+        except OSError as error:
+            self.say(f"it could not be kept: {error.strerror or error}", warning=True)
+            return
+        self.list.baseline = run.run_id if pinned else None
+        self.list.refresh()
+        self._show_about()
+        self.say("this is the baseline now: C compares with it" if pinned else "no run is the baseline")
+
+    def action_history_delete(self) -> None:
+        runs = self.list.marked or ([run] if (run := self.list.run) is not None else [])
+        if any(run.adk for run in runs):
+            self.say("ADK's result files are ADK's: the workbench does not delete them", warning=True)
+        elif any(run.run_id == self._going_on() for run in runs):
+            self.say("it is still going on", warning=True)
+        elif runs:
+            self.run_worker(self._delete(list(runs)), group="delete", exclusive=True)
+
+    async def _delete(self, runs: list[KeptRun]) -> None:
+        title = f"delete {'this run' if len(runs) == 1 else f'{len(runs)} runs'} for good?"
+        told = "; ".join(f"{one_line(run.run_id, limit=60)}: {words.counts_in_words(run.counts)}" for run in runs)
+        if any(run.run_id == self.list.baseline for run in runs):
+            told = f"The baseline is among them. {told}"
+        items = [Item("keep", False, help=told), Item("delete", True, help=f"{told}. It cannot be undone.")]
+        if not await self.app.push_screen_wait(PickScreen(title, searching(items))):
+            return
+        self.say("deleting …")
+        gone = await asyncio.to_thread(delete_runs, self._state, [run.run_id for run in runs])
+        self.list.marked = []
+        await self._read()
+        self.say(f"{len(gone)} deleted" if len(gone) == len(runs) else "not all could be deleted", warning=not gone)
+
+    def action_history_copy(self) -> None:
+        run = self.list.run
+        if run is not None:
+            self.say(copy("the id of the run", run.run_id, self._host.write).message)
+
+    def action_history_keys(self) -> None:
+        def picked(name: str | None) -> None:
+            if name is not None:
+                self.call_later(self.run_action, name)
+
+        self.app.push_screen(PickScreen("keys", searching(key_items("history", self._keys))), picked)
+
+    def _run(self) -> KeptRun | None:
+        """The run under the cursor, if anything of it can be read."""
+        run = self.list.run
+        if run is not None and run.trouble:
+            self.say("nothing of this run can be read", warning=True)
+            return None
+        return run
+
+    # The filter
+
+    def action_history_filter(self) -> None:
+        self.add_class("-filtering")
+        self._filter.focus()
+
+    def on_input_changed(self, event: PlainInput.Changed) -> None:
+        event.stop()
+        self._show_filtered()
+
+    def on_filter_input_done(self, event: FilterInput.Done) -> None:
+        event.stop()
+        if not self._filter.value.strip():
+            self._end_filter()
+        self.list.focus()
+
+    def on_filter_input_cleared(self, event: FilterInput.Cleared) -> None:
+        event.stop()
+        self._end_filter()
+
+    def _end_filter(self) -> None:
+        self.remove_class("-filtering")
+        self._filter.value = ""
+        self.list.focus()

@@ -1,0 +1,150 @@
+"""A kept run in words: when it was, whose, how it came out, and what is special about it. All texts are safe."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import PurePosixPath
+
+from workbench.history.kept_runs import KeptRun
+from workbench.text import one_line
+from workbench.ui.status import COUNTED, FACES
+from workbench.ui.tree.labels import Piece, label, style_of
+
+_MINUTE, _HOUR = 60, 3600
+
+
+def local(started: str) -> datetime | None:
+    """The time of a run in the user's time zone; None where it is not known."""
+    try:
+        return datetime.fromisoformat(started).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def when(started: str, now: datetime) -> str:
+    """`5 min ago`, `14:03`, `yest. 14:03`, `21 Nov 14:03`, `2025-11-21`: at most twelve cells."""
+    time = local(started)
+    if time is None:
+        return "no date"
+    ago = (now - time).total_seconds()
+    if 0 <= ago < _MINUTE:
+        return "just now"
+    if 0 <= ago < _HOUR:
+        return f"{int(ago // _MINUTE)} min ago"
+    if time.date() == now.date():
+        return f"{time:%H:%M}"
+    if time.date() == (now - timedelta(days=1)).date():
+        return f"yest. {time:%H:%M}"
+    if time.year == now.year:
+        return f"{time.day} {time:%b %H:%M}"
+    return f"{time:%Y-%m-%d}"
+
+
+def moment(started: str, now: datetime) -> str:
+    """`14:03:21` today, else `21 Nov 14:03:21`, with the year where it is another one: what tells two runs apart."""
+    time = local(started)
+    if time is None:
+        return "no date"
+    if time.date() == now.date():
+        return f"{time:%H:%M:%S}"
+    return f"{time.day} {time:%b %H:%M:%S}" if time.year == now.year else f"{time:%Y-%m-%d %H:%M:%S}"
+
+
+def what(run: KeptRun) -> str:
+    """`order_desk · refunds, parcels`."""
+    agents = ", ".join(label(name) for name in run.agents[:3] if name) or "?"
+    if run.adk:
+        # `AGENT_EVALSET_TIME`
+        sets = run.run_id.removeprefix(f"{run.agents[0]}_").rpartition("_")[0] if run.agents else run.run_id
+        return f"{agents} · {label(sets)}"
+    names = [label(evalset_name(file)) for file in run.files if file]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return " · ".join(filter(None, [agents, ", ".join(names[:3]) + more]))
+
+
+def evalset_name(file: str) -> str:
+    """`desk/refunds.evalset.json` as `refunds`; raw."""
+    return PurePosixPath(file).name.removesuffix(".json").removesuffix(".evalset").removesuffix(".test")
+
+
+def counts(run: Mapping[str, int]) -> list[Piece]:
+    """`10✓ 2✗`."""
+    pieces: list[Piece] = []
+    for status in COUNTED:
+        if run.get(status):
+            pieces += [(" ", "")] if pieces else []
+            pieces.append((f"{run[status]}{FACES[status].glyph}", style_of(status)))
+    return pieces or [("no cases", "muted")]
+
+
+def counts_in_words(run: Mapping[str, int]) -> str:
+    """`10 pass, 2 fail`."""
+    return ", ".join(f"{run[status]:,} {FACES[status].word}" for status in COUNTED if run.get(status)) or "no cases"
+
+
+def meter(run: Mapping[str, int], width: int) -> list[Piece]:
+    """A bar of `width` cells, each verdict with its share; what is there at all has at least one."""
+    total = sum(run.get(status, 0) for status in COUNTED)
+    if not total:
+        return [(" " * width, "")]
+    shares = {status: max(1, round(run[status] * width / total)) for status in COUNTED if run.get(status)}
+    while sum(shares.values()) > width and max(shares.values()) > 1:
+        shares[max(shares, key=lambda status: shares[status])] -= 1
+    drawn: list[Piece] = [("━" * share, style_of(status)) for status, share in shares.items()]
+    rest = width - sum(shares.values())
+    if rest > 0:
+        last, style = drawn[0]
+        drawn[0] = (last + "━" * rest, style)
+    return drawn
+
+
+def flags(run: KeptRun, *, baseline: str | None, running: str) -> list[str]:
+    """What is special about a run, the most important first."""
+    found = []
+    if run.trouble:
+        newer = "this version reads" in run.trouble
+        found.append("of a newer version" if newer else "damaged")
+    if run.run_id == baseline and not run.adk:
+        found.append("baseline")
+    if run.run_id == running:
+        found.append("running")
+    elif not run.ended and not run.trouble:
+        found.append("did not end")
+    if run.interrupted:
+        found.append("interrupted")
+    if run.scored_from:
+        found.append("scored again")
+    if run.adk:
+        found.append("adk")
+    return found
+
+
+def commit(run: KeptRun) -> str:
+    """`ab12cd34+`: the plus says that files differed from it."""
+    return f"{one_line(run.commit[:8])}{'+' * run.dirty}" if run.commit else ""
+
+
+def seconds(value: float | None) -> str:
+    """`4.2 s`, `12:03`."""
+    if value is None:
+        return ""
+    if value < _MINUTE:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def short(number: int) -> str:
+    """`950`, `12k`, `3.4M`."""
+    if number < 10_000:
+        return str(number)
+    return f"{number / 1000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
+
+
+def change(better: int | None) -> Piece:
+    """How many more cases passed than in the run before: `+2`, `−1`, `=`; nothing where there is none."""
+    if better is None:
+        return "", "muted"
+    if better == 0:
+        return "=", "muted"
+    return (f"+{better}", "passed") if better > 0 else (f"−{-better}", "failed")

@@ -1,0 +1,180 @@
+"""Runs that are kept: the list of them, one of them, two of them side by side."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from workbench.text import one_line
+from workbench.ui.host import Host
+from workbench.ui.screens.chat_actions import ChatActions
+from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.tree.outline import Row
+from workbench.ui.widgets.pick_list import Item
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from workbench.events import CaseRef
+    from workbench.history.kept_runs import KeptRun
+    from workbench.store import CaseRecord
+
+_OFFERED = 500
+"""Runs in the list of those to compare with."""
+
+
+class HistoryActions(ChatActions):
+    """The screens lie over the main one, which goes on with what it does."""
+
+    host: Host
+
+    def action_history(self) -> None:
+        workspace = self.session.workspace
+        if workspace is None:
+            self.say("still reading")
+            return
+        from workbench.ui.history.screen import HistoryScreen
+
+        self.app.push_screen(
+            HistoryScreen(
+                self.session.state_dir,
+                workspace.root,
+                self._agent_folders(),
+                self.keys,
+                self.host,
+                show=self._show_run,
+                compare=self._compare,
+                running=lambda: self.session.store.run.run_id if self.session.running else "",
+            )
+        )
+
+    def action_compare(self) -> None:
+        if self.session.workspace is None:
+            self.say("still reading")
+        else:
+            self.run_worker(self._compare_last(), group="compare", exclusive=True)
+
+    # One run
+
+    def _show_run(self, run: "KeptRun") -> None:
+        from workbench.ui.history.run_screen import RunScreen
+
+        screen = RunScreen(
+            run,
+            self.session.state_dir,
+            self.keys,
+            self.host,
+            keep=self._keep_stored,
+            go=self._go_from_history,
+            compare=lambda run: self._compare(None, run),
+        )
+        self.app.push_screen(screen)
+
+    def _keep_stored(self, record: "CaseRecord") -> None:
+        """Makes a case of an execution of a kept run."""
+        from workbench.ui.chat.kept import captured_from_record
+
+        workspace = self.session.workspace
+        assert workspace is not None
+        ref = record.ref
+        entry = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
+        agent = entry.agent if entry is not None else None
+        agent = agent or next((one for one in workspace.agents if one.name == ref.agent), None)
+        place = self.session.verdicts.place(ref.evalset_file, ref.eval_id)
+        case = self.session.case(*place) if place is not None else None
+        captured = captured_from_record(record, case, agent.folder.name if agent is not None else ref.agent)
+        if not captured.turns:
+            self.notify("no turn of it has an answer, so there is nothing to keep", markup=False)
+            return
+        file = entry.file if entry is not None else None
+        self.run_worker(self._review(captured, agent, f"{ref.eval_id}_as_run", file), group="talk", exclusive=True)
+
+    def _go_from_history(self, ref: "CaseRef") -> bool:
+        """Leaves the history for a case as it is now; False if there is none."""
+        verdicts = self.session.verdicts
+        files = [ref.evalset_file] if ref.evalset_file else []
+        workspace = self.session.workspace
+        if not files and workspace is not None:
+            # ADK does not say in which file the evalset stood.
+            files = [entry.relative for entry in workspace.evalsets if entry.document.eval_set_id == ref.eval_set_id]
+        for file in files:
+            place = verdicts.place(file, ref.eval_id)
+            if place is not None:
+                while self.app.screen is not self:
+                    self.app.pop_screen()
+                self.tree_view.go_to(Row("case", self.tree_view.model.outline.group_of[place[0]], *place))
+                self.go_left()
+                return True
+        return False
+
+    # Two runs
+
+    def _compare(self, before: "KeptRun | None", after: "KeptRun") -> None:
+        """Shows what changed; without an earlier run, from the one that the user names."""
+        if before is None:
+            self.run_worker(self._choose_and_compare(after), group="compare", exclusive=True)
+            return
+        from workbench.ui.history.compare_screen import CompareScreen
+
+        screen = CompareScreen(before, after, self.session.state_dir, self.keys, self.host, self._go_from_history)
+        self.app.push_screen(screen)
+
+    async def _compare_last(self) -> None:
+        """The run of this session, else the newest one that is kept, with another one."""
+        runs, _ = await asyncio.to_thread(self._runs)
+        here = self.session.store.run.run_id
+        known = [run for run in runs if not run.trouble]
+        run = next((run for run in known if run.run_id == here), None) or next(
+            (run for run in known if not run.adk), None
+        )
+        if run is None:
+            self.say("no run is kept yet: r runs what is under the cursor")
+            return
+        await self._choose_and_compare(run)
+
+    async def _choose_and_compare(self, after: "KeptRun") -> None:
+        from workbench.history.retention import baseline
+
+        runs, _ = await asyncio.to_thread(self._runs)
+        pinned = await asyncio.to_thread(baseline, self.session.state_dir)
+        others = [run for run in runs if run.file != after.file and not run.trouble]
+        if not others:
+            self.notify("there is no other run to compare it with", markup=False)
+            return
+        older = [run for run in others if run.started <= after.started and set(run.agents) & set(after.agents)]
+        first = next((run for run in others if run.run_id == pinned and not run.adk), None) or next(iter(older), None)
+        ordered = [*([first] if first is not None else []), *(run for run in others if run is not first)]
+        items = _items(ordered[:_OFFERED], pinned)
+        from workbench.ui.history import words
+
+        title = f"compare {words.what(after)} with …"
+        before = await self.app.push_screen_wait(PickScreen(one_line(title, limit=70), searching(items)))
+        if before is not None:
+            earlier, later = sorted([before, after], key=lambda run: run.started)
+            self._compare(earlier, later)
+
+    def _runs(self) -> "tuple[list[KeptRun], list[str]]":
+        from workbench.history.kept_runs import kept_runs
+
+        assert self.session.workspace is not None
+        return kept_runs(self.session.state_dir, self.session.workspace.root, self._agent_folders())
+
+    def _agent_folders(self) -> "list[Path]":
+        return [agent.folder for agent in self.session.workspace.agents] if self.session.workspace else []
+
+
+def _items(runs: "list[KeptRun]", pinned: str | None) -> list[Item]:
+    from datetime import datetime
+
+    from workbench.ui.cells import fit
+    from workbench.ui.history import words
+
+    now = datetime.now().astimezone()
+    items = []
+    for run in runs:
+        special = words.flags(run, baseline=pinned, running="")
+        hint = "".join(text for text, _ in words.counts(run.counts))
+        name = words.what(run) + (f"  {', '.join(special)}" if special else "")
+        told = f"{run.run_id}: {words.counts_in_words(run.counts)}"
+        if run.commit:
+            told += f", commit {words.commit(run)}"
+        items.append(Item(name, run, hint=hint, help=one_line(told), kind=fit(words.when(run.started, now), 12)))
+    return items
