@@ -11,6 +11,7 @@ from workbench.agents.channel import Frame
 from workbench.engine.agent_host import AgentHost, NoAgentProcessError, Seat
 from workbench.engine.agent_process import read_error
 from workbench.engine.case_run import CaseRun
+from workbench.engine.chat_stream import Growing, Streamed, says_something
 from workbench.engine.children import Children
 from workbench.engine.messages import Say
 from workbench.engine.options import RunOptions
@@ -67,7 +68,16 @@ class ChatEnded:
 
 
 ChatEvent: TypeAlias = (
-    ChatOpened | TurnStarted | AgentActed | TurnFinished | TurnFailed | StateTold | OutputCaptured | Noticed | ChatEnded
+    ChatOpened
+    | TurnStarted
+    | Streamed
+    | AgentActed
+    | TurnFinished
+    | TurnFailed
+    | StateTold
+    | OutputCaptured
+    | Noticed
+    | ChatEnded
 )
 Publish: TypeAlias = Callable[[ChatEvent], None]
 
@@ -108,12 +118,13 @@ class Chat:
         self._ended = False
         self._over: CaseError | None = None
         self._coming: asyncio.Future[Seat] | None = None
+        self._secrets: Secrets
         self._recorder: Recorder
 
     async def execute(self) -> None:
         """From the start of the agent's process to its end. Never raises but for being cancelled, which kills it."""
-        secrets = await asyncio.to_thread(Secrets, [self._setting.environment.values])
-        self._recorder = Recorder(cast(PublishEvent, self._publish), None, secrets, _nothing_is_written)
+        self._secrets = await asyncio.to_thread(Secrets, [self._setting.environment.values])
+        self._recorder = Recorder(cast(PublishEvent, self._publish), None, self._secrets, _nothing_is_written)
         host = AgentHost(self._setting, self._children, RunOptions(), self._put)
         try:
             error = await self._converse(host)
@@ -164,9 +175,11 @@ class Chat:
         imported = seat.process.imported.result()
         if not isinstance(imported, CaseError):
             self._put(ChatOpened(imported.framework, imported.adk))
-        run = self._run = _ChatRun(self._ref, self._messages, _NO_LIMIT, self._put)
+        growing = Growing(self._put, self._secrets.clean_text)
+        run = self._run = _ChatRun(self._ref, self._messages, _NO_LIMIT, self._put, growing)
         spec = {"eval_id": "chat", "session_input": self._session_input, "env": {}, "chat": True}
         transcript = await run.run(seat.process, spec, share=seat.share)
+        growing.tell_now()
         await run.finish()
         return None if transcript.error is _WISHED else transcript.error
 
@@ -181,19 +194,36 @@ class Chat:
 
 
 class _ChatRun(CaseRun):
-    """A case that also hears of failed turns and of the state."""
+    """A case that also hears of texts as they grow, of failed turns and of the state."""
+
+    def __init__(
+        self, ref: CaseRef, source: TypedMessages, timeout: float, emit: Callable[[Event], None], growing: Growing
+    ) -> None:
+        super().__init__(ref, source, timeout, emit)
+        self._growing = growing
 
     def stop_turn(self) -> None:
         self._channel.send({"op": "stop"})
 
     def _understand(self, frame: Frame) -> None:
         match frame["event"]:
+            case "Streamed":
+                self._growing.add(str(frame["author"]), str(frame["text"]), bool(frame["thought"]))
             case "State":
                 self._tell(StateTold(frame.get("state"), str(frame.get("why") or "")))
             case "TurnFailed":
+                self._growing.tell_now()
+                self._growing.end()
                 self._tell(TurnFailed(len(self._transcript.turns), read_error(dict(frame["error"]))))
                 if self._stop_reason is None:
                     self._go_on()
+            case "AgentActed":
+                if says_something(frame["acted"]):
+                    self._growing.drop(str(frame["acted"].get("author")))
+                super()._understand(frame)
+            case "TurnFinished":
+                self._growing.end()
+                super()._understand(frame)
             case _:
                 super()._understand(frame)
 

@@ -82,13 +82,18 @@ class Agent:
         return message
 
     def start(
-        self, *, share: bool = False, session: dict[str, Any] | None = None, env: dict[str, str] | None = None
+        self,
+        *,
+        share: bool = False,
+        session: dict[str, Any] | None = None,
+        env: dict[str, str] | None = None,
+        chat: bool = False,
     ) -> "Case":
-        """Starts a case; it waits for its first message."""
+        """Starts a case, or a conversation with somebody who types; it waits for its first message."""
         number = next(self._numbers)
         ours, theirs = socket.socketpair()
         out, err = os.pipe(), os.pipe()
-        spec = {"eval_id": "case", "session_input": session, "turns": None, "env": env or {}}
+        spec = {"eval_id": "case", "session_input": session, "turns": None, "env": env or {}, "chat": chat}
         command = {"op": "case", "id": number, "case": spec, "share": share}
         send(self.channel.sock, command, [theirs.fileno(), out[1], err[1]])
         theirs.close()
@@ -205,7 +210,7 @@ class Case:
             while self.channel.pending:
                 event = self.channel.pending.popleft()
                 self.outcome.events.append(event)
-                if event["event"] == "TurnFinished":
+                if event["event"] in ("TurnFinished", "TurnFailed"):
                     on_turn()
         if reports is not None and reports in ready:
             self.agent.take_reports()

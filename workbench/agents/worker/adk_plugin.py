@@ -40,7 +40,10 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         return None
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> Optional[Any]:
-        """Counts the answer. A request that is never answered tells nothing about the agent, as in ADK."""
+        """Counts the answer, but not the pieces that come before it where it is streamed. A request that is never
+        answered tells nothing about the agent, as in ADK."""
+        if getattr(llm_response, "partial", None):
+            return None
         invocation, agent = callback_context.invocation_id, callback_context.agent_name
         request = self._open.pop((invocation, agent), None)
         if request is not None:

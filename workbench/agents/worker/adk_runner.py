@@ -6,7 +6,7 @@ import contextlib
 import time
 import uuid
 from contextlib import AsyncExitStack
-from typing import Any, ContextManager, Dict, List, Optional
+from typing import Any, ContextManager, Dict, FrozenSet, List, Optional
 
 from google.adk.artifacts.in_memory_artifact_service import (  # type: ignore[import-not-found,unused-ignore]
     InMemoryArtifactService,
@@ -22,8 +22,9 @@ from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
 from .adk_plugin import Recorder
 from .adk_record import Turn
+from .adk_stream import Stream, streaming_agents
 from .adk_trace import Tracer
-from .conversation import Conversation, FinishedTurn, Json, Shown
+from .conversation import Conversation, FinishedTurn, Json, NotGivenWholeError, Shown, Streamed
 from .loading import Loaded
 from .spans import Trace
 from .usage import Usage
@@ -35,17 +36,24 @@ try:
 except ImportError:  # before google-adk 2.13: a turn has no model_duration and no tool_duration
     collect_busy_intervals = None
 
+_ONLY_PIECES = (
+    "the model gave its answer in pieces and never as a whole, so nothing of it is in the session; "
+    "from here on it is asked for whole answers: send the message again"
+)
+
 
 class AdkConversation(Conversation):
     """Made by `open`, in the event loop it is used in."""
 
-    def __init__(self, runner: Any, session: Any, recorder: Recorder, tracer: Tracer) -> None:
+    def __init__(self, loaded: Loaded, runner: Any, session: Any, recorder: Recorder, tracer: Tracer) -> None:
+        self._loaded = loaded
         self._runner = runner
         self._session = session
         self._recorder = recorder
         self._tracer = tracer
         self._seen = Usage()
         """What the recorded events add up to."""
+        self._streaming: Optional[FrozenSet[str]] = None
 
     @classmethod
     async def open(cls, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> AdkConversation:
@@ -65,25 +73,32 @@ class AdkConversation(Conversation):
             "session_service": sessions,
             "memory_service": InMemoryMemoryService(),
         }
-        return cls(_runner(loaded, session.app_name, [recorder, tracer], services), session, recorder, tracer)
+        runner = _runner(loaded, session.app_name, [recorder, tracer], services)
+        return cls(loaded, runner, session, recorder, tracer)
 
-    async def turn(self, content: Json, show: Shown) -> Optional[FinishedTurn]:
+    async def turn(self, content: Json, show: Shown, stream: Optional[Streamed] = None) -> Optional[FinishedTurn]:
         """Sends one message; `show` is called with each step as it is taken."""
         message = types.Content.model_validate(content)
+        pieces = self._pieces(stream)
         turn = Turn(content, time.time())
         started = time.monotonic()
         with _busy_intervals() as busy, self._tracer.turn():
             events = self._runner.run_async(
-                user_id=self._session.user_id, session_id=self._session.id, new_message=message
+                user_id=self._session.user_id, session_id=self._session.id, new_message=message, **pieces.options
             )
             async with AsyncExitStack() as closing:
                 closing.push_async_callback(events.aclose)
                 async for event in events:
+                    if pieces.takes(event):
+                        continue
                     shown = turn.add(event)
                     self._tracer.link(event, None if shown is None else turn.recorded - 1)
                     if shown is not None:
                         show(shown)
         self._seen = self._seen.plus(turn.usage)
+        if pieces.unfinished:
+            self._streaming = frozenset()
+            raise NotGivenWholeError(_ONLY_PIECES)
         if turn.is_empty:
             return None
         durations = {
@@ -93,6 +108,12 @@ class AdkConversation(Conversation):
         }
         details = self._recorder.app_details(turn.invocation_id, turn.authors)
         return FinishedTurn(turn.invocation(details, durations), turn.note)
+
+    def _pieces(self, stream: Optional[Streamed]) -> Stream:
+        """What takes the pieces of this turn's texts. Whose models can give any is looked up at the first turn."""
+        if stream is not None and self._streaming is None:
+            self._streaming = streaming_agents(self._loaded)
+        return Stream(self._streaming or frozenset(), stream)
 
     async def state(self) -> Any:
         """As the session service has it, with what belongs to the user and the app."""

@@ -9,7 +9,7 @@ from typing import Any, AsyncIterator, Dict, Union
 
 from . import faults
 from .case import Case, WorkbenchGoneError, readable
-from .conversation import FinishedTurn
+from .conversation import FinishedTurn, NotGivenWholeError
 from .frames import FrameTooLargeError
 from .jsonable import dumps
 
@@ -89,10 +89,16 @@ class Chat(Case):
         assert self._opened is not None
         try:
             finished = await self._opened.conversation.turn(
-                content, lambda acted: self._send({"event": "AgentActed", "turn": number, "acted": acted})
+                content,
+                lambda acted: self._send({"event": "AgentActed", "turn": number, "acted": acted}),
+                lambda author, text, thought: self._send(
+                    {"event": "Streamed", "author": author, "text": text, "thought": thought}
+                ),
             )
         except WorkbenchGoneError:
             raise
+        except NotGivenWholeError as error:
+            return faults.fault("agent_raised", str(error))
         except FrameTooLargeError as error:
             return faults.fault("too_large", f"a step of the agent has {error}")
         except BaseException as error:

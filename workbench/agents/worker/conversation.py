@@ -12,6 +12,12 @@ from .usage import Usage
 Json = Dict[str, Any]
 Shown = Callable[[Json], None]
 """Takes one step of the agent, an ADK invocation event, as soon as it is taken."""
+Streamed = Callable[[str, str, bool], None]
+"""Takes a piece of a text whose step is still to come: who says it, the piece, and whether it is a thought."""
+
+
+class NotGivenWholeError(Exception):
+    """The model gave an answer piece by piece and not as a whole, so that nothing of it is in the session."""
 
 
 class FinishedTurn(NamedTuple):
@@ -31,8 +37,9 @@ class Conversation(abc.ABC):
         synchronous agents are to run in threads, so that cases sharing a process do not wait for each other."""
 
     @abc.abstractmethod
-    async def turn(self, content: Json, show: Shown) -> Optional[FinishedTurn]:
+    async def turn(self, content: Json, show: Shown, stream: Optional[Streamed] = None) -> Optional[FinishedTurn]:
         """One message of the user and all the agent does until its answer. None: the agent did nothing at all.
+        `stream` is given texts as they grow, where the agent can do that; the turn is the same with and without it.
 
         Raises whatever the agent raises.
         """

@@ -14,7 +14,7 @@ import time
 import uuid
 from typing import Any, Callable, Dict, List, Optional
 
-from .conversation import Conversation, FinishedTurn, Json, Shown
+from .conversation import Conversation, FinishedTurn, Json, Shown, Streamed
 from .faults import wrong_type
 from .jsonable import dumps
 from .loading import Loaded
@@ -75,9 +75,9 @@ class PythonConversation(Conversation):
     def usage(self) -> Usage:
         return self._usage
 
-    async def turn(self, content: Json, show: Shown) -> Optional[FinishedTurn]:
+    async def turn(self, content: Json, show: Shown, stream: Optional[Streamed] = None) -> Optional[FinishedTurn]:
         steps = Steps(self._trace, self._name)
-        recorded = _Recorded(self._name, show, steps)
+        recorded = _Recorded(self._name, show, steps, stream)
         timestamp, started = time.time(), time.monotonic()
         try:
             with steps.turn():
@@ -128,10 +128,11 @@ class PythonConversation(Conversation):
 class _Recorded:
     """What the agent did in one turn; its steps are shown as they come in."""
 
-    def __init__(self, author: str, show: Shown, steps: Steps) -> None:
+    def __init__(self, author: str, show: Shown, steps: Steps, stream: Optional[Streamed]) -> None:
         self._author = author
         self._show = show
         self._steps = steps
+        self._stream = stream
         self.answer: Optional[str] = None
         self.events: List[Json] = []
         self.usage = Usage()
@@ -150,6 +151,8 @@ class _Recorded:
             item = _typed(item["text"], str, "text")
         if isinstance(item, str):
             self.answer = (self.answer or "") + item
+            if self._stream is not None:
+                self._stream(self._author, item, False)
             return
         if not isinstance(item, dict):
             raise wrong_type(_ITEM, item)

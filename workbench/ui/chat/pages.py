@@ -29,7 +29,7 @@ def conversation(talk: Talk, view: View) -> Document:
         document.turns.append(len(document.lines))
         end: Line = (Segment("…", "label"),) if item.going else ()
         document.add([rule((Segment(f"turn {number + 1}", "heading"),), end, view.width)])
-        add_turn(document, number, item.turn, view)
+        add_turn(document, number, item.shown, view)
         if item.error is not None:
             document.add(error_lines(item.error, view, traceback=True))
         document.gap()

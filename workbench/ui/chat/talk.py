@@ -1,9 +1,10 @@
 """What is known of a conversation: events in, state out, without a widget."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from workbench.engine.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, TurnFailed
+from workbench.engine.chat_stream import Streamed, says_something
 from workbench.events import AgentActed, CaseError, Noticed, OutputCaptured, TurnFinished, TurnStarted
 from workbench.store import Turn
 
@@ -17,11 +18,35 @@ class TalkTurn:
 
     turn: Turn
     error: CaseError | None = None
+    growing: dict[str, Streamed] = field(default_factory=dict)
+    """What agents have said of steps that are still to come."""
 
     @property
     def going(self) -> bool:
         """Whether the agent is still at it."""
         return self.turn.actual is None and self.error is None
+
+    @property
+    def shown(self) -> Turn:
+        """The turn with what is growing as its last steps."""
+        if not self.growing:
+            return self.turn
+        return replace(self.turn, acted=[*self.turn.acted, *map(_as_step, self.growing.values())])
+
+    def take(self, event: Streamed | AgentActed | TurnFinished | TurnFailed) -> None:
+        """Takes in what happened in this turn. A step with a text is the one whose text was growing."""
+        match event:
+            case Streamed():
+                self.growing[event.author] = event
+            case AgentActed():
+                self.turn.acted.append(event.acted)
+                if says_something(event.acted):
+                    self.growing.pop(str(event.acted.get("author")), None)
+            case TurnFinished():
+                self.turn.actual, self.turn.note = event.actual, event.note
+                self.growing.clear()
+            case TurnFailed():
+                self.error = event.error
 
 
 @dataclass
@@ -49,12 +74,8 @@ class Talk:
             case TurnStarted():
                 del self.waiting[:1]
                 self.turns.append(TalkTurn(Turn(event.user)))
-            case AgentActed() if self.turns:
-                self.turns[-1].turn.acted.append(event.acted)
-            case TurnFinished() if self.turns:
-                self.turns[-1].turn.actual, self.turns[-1].turn.note = event.actual, event.note
-            case TurnFailed() if self.turns:
-                self.turns[-1].error = event.error
+            case Streamed() | AgentActed() | TurnFinished() | TurnFailed() if self.turns:
+                self.turns[-1].take(event)
             case StateTold():
                 self.state = event
             case OutputCaptured():
@@ -83,3 +104,9 @@ class Talk:
         self.waiting.clear()
         if self.turns and self.turns[-1].going:
             self.turns[-1].error = error or CaseError("cancelled", "the conversation ended in this turn")
+
+
+def _as_step(streamed: Streamed) -> dict[str, Any]:
+    """As the step will look."""
+    parts = [{"text": text, **({"thought": True} if thought else {})} for text, thought in streamed.passages]
+    return {"author": streamed.author, "content": {"role": "model", "parts": parts}}

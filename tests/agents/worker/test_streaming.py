@@ -1,0 +1,160 @@
+"""Texts that are told as they grow in a conversation: the turn is the same as in a case, where nobody streams."""
+
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+from tests.agents.worker.client import Outcome
+from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
+
+pytestmark = [needs_adk, needs_fork]
+
+SCRIPTED = """
+from google.adk.agents import LlmAgent
+from google.adk.models import BaseLlm, LlmResponse
+from google.genai import types
+
+
+class Streaming(BaseLlm):
+    model: str = "scripted"
+    steps: list
+    whole: bool = True
+
+    async def generate_content_async(self, llm_request, stream=False):
+        parts = self.steps.pop(0)
+        if stream:
+            for part in parts:
+                for letter in part.text or "":
+                    yield response([types.Part(text=letter, thought=part.thought)], partial=True)
+        if self.whole or not stream:
+            yield response(parts)
+
+
+def response(parts, **more):
+    usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=10, candidates_token_count=2)
+    return LlmResponse(content=types.Content(role="model", parts=parts), usage_metadata=usage, **more)
+
+
+def text(said, thought=None):
+    return types.Part(text=said, thought=thought)
+
+
+def call(name, **args):
+    return types.Part(function_call=types.FunctionCall(name=name, args=args))
+
+
+def find_order(number: str) -> dict:
+    "Finds an order."
+    return {"item": "kettle"}
+
+
+def agent(*steps, name="desk", whole=True, **more):
+    return LlmAgent(name=name, model=Streaming(steps=list(steps), whole=whole), **more)
+
+
+"""
+WITH_A_TOOL = """
+root_agent = agent(
+    [text("I think", thought=True), text("Let me see."), call("find_order", number="A-7")],
+    [text("ご注文は a kettle")],
+    tools=[find_order],
+)
+"""
+HANDED_OVER = """
+below = agent([text("I know")], name="below", description="Knows.")
+root_agent = agent([text("one moment"), call("transfer_to_agent", agent_name="below")], sub_agents=[below])
+"""
+LOOKED_AT = """
+async def seen(callback_context, llm_response):
+    callback_context.state["seen"] = callback_context.state.get("seen", 0) + 1
+
+root_agent = agent([text("whole")], after_model_callback=seen)
+"""
+BY_A_PLUGIN = """
+from google.adk.apps import App
+from google.adk.plugins.base_plugin import BasePlugin
+
+class Counts(BasePlugin):
+    async def after_model_callback(self, *, callback_context, llm_response):
+        callback_context.state["seen"] = callback_context.state.get("seen", 0) + 1
+
+root_agent = agent([text("whole")])
+app = App(name="desk", root_agent=root_agent, plugins=[Counts(name="counts")])
+"""
+
+
+def run(make_agent: MakeAgent, source: str, *turns: str, chat: bool) -> Outcome:
+    made = make_agent(f"from .scripted import *\n\n{source}", files={"scripted.py": SCRIPTED, "__init__.py": ""})
+    assert made.imported["op"] == "imported", made.imported
+    return made.run(*turns, chat=chat)
+
+
+def same_every_time(value: Any) -> Any:
+    """Without what differs from one run to the next."""
+    differs = {"invocation_id", "creation_timestamp", "duration", "model_duration", "tool_duration", "id"}
+    if isinstance(value, list):
+        return [same_every_time(item) for item in value]
+    if isinstance(value, dict):
+        return {key: same_every_time(item) for key, item in value.items() if key not in differs}
+    return value
+
+
+def told(outcome: Outcome) -> dict[tuple[str, bool], str]:
+    """What was told piece by piece, by author and whether it was thought."""
+    texts: dict[tuple[str, bool], str] = defaultdict(str)
+    for event in outcome.of("Streamed"):
+        texts[event["author"], event["thought"]] += event["text"]
+    return dict(texts)
+
+
+@pytest.mark.parametrize("source", [WITH_A_TOOL, HANDED_OVER, LOOKED_AT, BY_A_PLUGIN])
+def test_the_turn_is_the_same_as_without(make_agent: MakeAgent, source: str) -> None:
+    watched = run(make_agent, source, "what is A-7?", chat=True)
+    alone = run(make_agent, source, "what is A-7?", chat=False)
+    assert not alone.of("Streamed")
+    assert same_every_time(watched.actual) == same_every_time(alone.actual)
+    assert len(alone.actual) == 1
+    assert watched.of("Usage")[-1] == alone.of("Usage")[-1]
+    acted = [same_every_time(event["acted"]) for event in watched.of("AgentActed")]
+    assert acted == [same_every_time(event["acted"]) for event in alone.of("AgentActed")]
+
+
+def test_texts_and_thoughts_come_piece_by_piece_before_their_step(make_agent: MakeAgent) -> None:
+    outcome = run(make_agent, WITH_A_TOOL, "what is A-7?", chat=True)
+    assert told(outcome) == {("desk", True): "I think", ("desk", False): "Let me see.ご注文は a kettle"}
+    kinds = [event["event"] for event in outcome.events if event["event"] in ("Streamed", "AgentActed")]
+    assert kinds == ["Streamed"] * 18 + ["AgentActed"] * 2 + ["Streamed"] * 13 + ["AgentActed"]
+
+
+def test_each_agent_says_its_own(make_agent: MakeAgent) -> None:
+    outcome = run(make_agent, HANDED_OVER, "hello", chat=True)
+    assert told(outcome) == {("desk", False): "one moment", ("below", False): "I know"}
+
+
+@pytest.mark.parametrize("source", [LOOKED_AT, BY_A_PLUGIN])
+def test_what_looks_at_each_answer_sees_it_once(make_agent: MakeAgent, source: str) -> None:
+    outcome = run(make_agent, source, "hello", chat=True)
+    assert not outcome.of("Streamed")
+    assert outcome.of("State")[-1]["state"]["seen"] == 1
+
+
+def test_a_model_that_only_gives_pieces_is_asked_for_whole_answers(make_agent: MakeAgent) -> None:
+    source = 'root_agent = agent([text("lost")], [text("kept")], whole=False)'
+    outcome = run(make_agent, source, "one", "two", chat=True)
+    (failed,) = outcome.of("TurnFailed")
+    assert "in pieces and never as a whole" in failed["error"]["message"]
+    assert outcome.answers == ["kept"]
+
+
+def test_pieces_of_a_plain_python_answer(make_agent: MakeAgent) -> None:
+    source = """
+def root_agent(message, session):
+    yield "It is "
+    yield {"tool_call": {"name": "look", "args": {}}}
+    yield "a kettle"
+"""
+    outcome = make_agent(source).run("what?", chat=True)
+    assert [event["text"] for event in outcome.of("Streamed")] == ["It is ", "a kettle"]
+    assert outcome.answers == ["It is a kettle"]
+    assert not make_agent(source).run("what?").of("Streamed")
