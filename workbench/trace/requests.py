@@ -1,0 +1,45 @@
+"""What a model was asked, put together from its pieces."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.trace.spans import Node
+
+_LONGEST_CHAIN = 20_000
+
+
+def content_digests(node: Node, models: Mapping[int, Node]) -> list[str]:
+    """The digests of all contents of a request, in order. `models` are the model calls of the conversation, by number:
+    a request names the earlier one whose beginning it shares. Empty where the request was not kept."""
+    chain: list[tuple[int | None, list[str]]] = []
+    here: Node | None = node
+    seen: set[int] = set()
+    while here is not None and len(chain) < _LONGEST_CHAIN and here.number not in seen:
+        seen.add(here.number)
+        request = request_of(here)
+        more = request.get("more")
+        base, same = request.get("base"), request.get("same")
+        shares = isinstance(base, int) and isinstance(same, int) and base in models
+        chain.append((same if shares else None, [str(name) for name in more] if isinstance(more, list) else []))
+        here = models[base] if shares and isinstance(base, int) else None
+    found: list[str] = []
+    for same, more in reversed(chain):
+        found = [*found[:same], *more] if same is not None else list(more)
+    return found
+
+
+def request_of(node: Node) -> dict[str, Any]:
+    """The request's own fields: digests of its `system` instruction, `tools` and `config`, and its contents."""
+    request = node.facts.get("request")
+    return request if isinstance(request, dict) else {}
+
+
+def tool_names(tools: Any) -> list[str]:
+    """The names of the functions in a request's `tools`."""
+    found: list[str] = []
+    for tool in tools if isinstance(tools, list) else ():
+        declared = tool.get("function_declarations") if isinstance(tool, dict) else None
+        for function in declared if isinstance(declared, list) else ():
+            if isinstance(function, dict) and isinstance(function.get("name"), str):
+                found.append(function["name"])
+    return found

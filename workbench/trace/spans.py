@@ -1,0 +1,206 @@
+"""The spans of a turn as a tree. Their wire form is documented in `docs/trace.md`.
+
+Where no spans were told (a run of an earlier version, a report), the tree is made of the turn's events, without times.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from workbench.events import SpansRecorded
+
+Kind: TypeAlias = Literal["turn", "agent", "model", "tool"]
+_KINDS = frozenset(get_args(Kind))
+_DEEPEST = 60
+"""Levels that are shown as such; what is deeper stands at this one."""
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A span. `start` and `end` are seconds since the conversation began; `end` is None for what never ended. `facts`
+    are the further fields of the wire form."""
+
+    number: int
+    turn: int
+    kind: Kind
+    name: str
+    start: float = 0.0
+    end: float | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    parent: "Node | None" = None
+    children: "list[Node]" = field(default_factory=list)
+    depth: int = 0
+    events: tuple[int, ...] = ()
+    """Which of the turn's recorded events it gave."""
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took; None where that is not known."""
+        return None if self.end is None else max(self.end - self.start, 0.0)
+
+    @property
+    def error(self) -> str:
+        return _text(self.facts.get("error"))
+
+    @property
+    def note(self) -> str:
+        return _text(self.facts.get("note"))
+
+    @property
+    def tokens(self) -> tuple[int, int] | None:
+        """Read and written by this call alone; None where nobody said."""
+        told = self.facts.get("tokens")
+        if isinstance(told, list) and len(told) == 2 and all(type(count) is int for count in told):
+            return told[0], told[1]
+        return None
+
+    def walk(self) -> "Iterator[Node]":
+        """The node and all in it, each before what is inside of it."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(node.children))
+
+    @property
+    def path(self) -> "list[Node]":
+        """From the turn to this node."""
+        found: list[Node] = [self]
+        while (parent := found[-1].parent) is not None:
+            found.append(parent)
+        return found[::-1]
+
+
+@dataclass(slots=True)
+class TurnTrace:
+    """One turn. `root` has the kind "turn". `timed`: when things began and ended is known. `lost`: so many spans were
+    too many to be told. `trouble` says why what was told cannot be shown."""
+
+    root: Node
+    timed: bool = True
+    lost: int = 0
+    trouble: str = ""
+
+    def by_event(self) -> dict[int, Node]:
+        """Recorded event → the span that gave it: of several, the first."""
+        found: dict[int, Node] = {}
+        for node in self.root.walk():
+            for event in node.events:
+                found.setdefault(event, node)
+        return found
+
+    def by_call(self) -> dict[str, Node]:
+        """Id of a tool call → its span."""
+        return {_text(node.facts["call"]): node for node in self.root.walk() if "call" in node.facts}
+
+
+def read_turn(turn: int, told: SpansRecorded | None, events: list[Any]) -> TurnTrace:
+    """The tree of a turn. `events` are its recorded invocation events, for where nothing (readable) was told."""
+    if told is None:
+        return TurnTrace(_from_events(turn, events), timed=False)
+    try:
+        items = json.loads(told.spans)
+        if not isinstance(items, list):
+            raise ValueError("no list")
+    except (ValueError, RecursionError) as error:
+        return TurnTrace(_from_events(turn, events), timed=False, trouble=f"its spans cannot be read: {error}")
+    return _tree(turn, items, len(events))
+
+
+def _tree(turn: int, items: list[Any], events: int) -> TurnTrace:
+    trace = TurnTrace(Node(0, turn, "turn", ""))
+    nodes: dict[int, Node] = {}
+    for item in items:
+        if not isinstance(item, dict):
+            continue
+        if item.get("kind") == "lost":
+            trace.lost = int(item["name"]) if str(item.get("name")).isdecimal() else 0
+            continue
+        node = _node(turn, item, events)
+        if node is None or node.number in nodes:
+            continue
+        nodes[node.number] = node
+        if node.kind == "turn":
+            trace.root = node
+            continue
+        # A parent is told before what is in it: there can be no circle.
+        parent = nodes.get(_int(item.get("parent")), trace.root)
+        node.parent, node.depth = parent, min(parent.depth + 1, _DEEPEST)
+        parent.children.append(node)
+    if trace.root.number == 0 and trace.root.children:
+        trace.root.start = min(child.start for child in trace.root.children)
+    return trace
+
+
+def _node(turn: int, item: dict[str, Any], events: int) -> Node | None:
+    kind, start, end = item.get("kind"), item.get("start"), item.get("end")
+    if kind not in _KINDS or not isinstance(start, int | float):
+        return None
+    given = item.get("events")
+    found = tuple(n for n in given if type(n) is int and 0 <= n < events) if isinstance(given, list) else ()
+    ended = float(end) if isinstance(end, int | float) else None
+    return Node(
+        _int(item.get("id")), turn, cast(Kind, kind), _text(item.get("name")), float(start), ended, item, events=found
+    )
+
+
+def _from_events(turn: int, events: list[Any]) -> Node:
+    """A node for each agent in the order in which they spoke, in it a model call for each event of the model's and a
+    tool call for each call."""
+    root = Node(0, turn, "turn", "")
+    agent: Node | None = None
+    calls: dict[str, Node] = {}
+    count = 0
+    for number, event in enumerate(events):
+        if not isinstance(event, dict):
+            continue
+        author = _text(event.get("author"))
+        parts = _parts(event)
+        for part in parts:
+            response = part.get("function_response")
+            if isinstance(response, dict) and (call := calls.get(_text(response.get("id") or response.get("name")))):
+                call.facts["answer"] = response.get("response")
+                call.events = (*call.events, number)
+        if parts and all("function_response" in part for part in parts):
+            continue
+        if agent is None or agent.name != author:
+            count += 1
+            agent = _inside(root, Node(count, turn, "agent", author))
+        count += 1
+        model = _inside(agent, Node(count, turn, "model", _text(event.get("model_version")), events=(number,)))
+        usage = event.get("usage_metadata")
+        if isinstance(usage, dict):
+            model.facts["tokens"] = [
+                _int(usage.get("prompt_token_count")) + _int(usage.get("tool_use_prompt_token_count")),
+                _int(usage.get("candidates_token_count")) + _int(usage.get("thoughts_token_count")),
+            ]
+        for part in parts:
+            asked = part.get("function_call")
+            if isinstance(asked, dict):
+                count += 1
+                name = _text(asked.get("name"))
+                facts = {"call": _text(asked.get("id")), "asked": asked.get("args")}
+                call = _inside(agent, Node(count, turn, "tool", name, facts=facts, events=(number,)))
+                calls[_text(asked.get("id")) or name] = call
+    return root
+
+
+def _inside(parent: Node, node: Node) -> Node:
+    node.parent, node.depth = parent, parent.depth + 1
+    parent.children.append(node)
+    return node
+
+
+def _parts(event: dict[str, Any]) -> list[dict[str, Any]]:
+    content = event.get("content")
+    parts = content.get("parts") if isinstance(content, dict) else None
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _int(value: Any) -> int:
+    return value if type(value) is int else 0
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
