@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from workbench.authoring.triage.entry import Entry, Part
-from workbench.history.statistics import Agreement, PassRate, agreement, pass_rate
+from workbench.history.statistics import Agreement, agreement
+from workbench.rates import PassRate, pass_rate
 
 FEW = 20
 """Below so many items kappa moves by a tenth and more with each further one."""
