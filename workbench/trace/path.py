@@ -1,7 +1,7 @@
 """The path through agents and tools, drawn with characters: each of them once where it stands, with how often it was
 taken, and in which order."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ class Drawn(NamedTuple):
     depth: int
 
 
-def path_of(root: Node, looked_at: Node | None = None, offered: "dict[str, Iterable[str]] | None" = None) -> Stop:
+def path_of(root: Node, looked_at: Node | None = None, offered: Mapping[str, Iterable[str]] | None = None) -> Stop:
     """What the turn of `root` went through. `offered`: agent → names of the tools that its models were offered."""
     start = Stop("turn", "user", marked=looked_at is not None)
     on_path = {node.number for node in looked_at.path} if looked_at is not None else set()

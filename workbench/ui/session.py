@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry, Workspace
     from workbench.authoring.saving import Saver
     from workbench.model.evalset import EvalCase
+    from workbench.ui.history.recall import Recalled
     from workbench.ui.watching import Watching
 
 Signature = tuple[tuple[str, int, int], ...]
@@ -59,6 +60,10 @@ class Session:
         """The watch, while it is armed."""
         self.last_watch = ""
         """What the last save led to, in words."""
+        self.recalled = ""
+        """The id of the run of an earlier session that is shown as the newest one."""
+        self.overtaken: set[tuple[str, str]] = set()
+        """Cases (evalset relative to the root, id) whose verdict of an earlier session was made with other files."""
         self._state_dir = state_dir
         self._clock = clock
         self._began = 0.0
@@ -99,6 +104,11 @@ class Session:
         """Where runs and answers are kept."""
         assert self.workspace is not None
         return self._state_dir or self.workspace.root / ".workbench"
+
+    @property
+    def runs_dir(self) -> Path:
+        """Where each run has a folder of its own."""
+        return self.state_dir / "runs"
 
     @property
     def saver(self) -> "Saver":
@@ -146,6 +156,15 @@ class Session:
         self.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         keep_owner(self.state_dir, entry.relative, agent.folder, self.workspace.root)
 
+    def recall(self, recalled: "Recalled") -> None:
+        """Takes in what is kept of earlier sessions, as far as this one knows nothing newer."""
+        known = {(ref.evalset_file, ref.eval_id) for ref in self.store.records}
+        if not self.store.current:
+            self.recalled = recalled.run.run_id
+        self.store.recall(recalled.run, recalled.current, recalled.records)
+        self.verdicts.recall(recalled.records)
+        self.overtaken = recalled.stale - known
+
     # The run
 
     @property
@@ -178,6 +197,7 @@ class Session:
             self.asked_to_cancel.clear()
             self.asked_to_quit = False
             self.draft.clear()
+            self.overtaken -= {(planned.case.evalset_file, planned.case.eval_id) for planned in event.cases}
         elif isinstance(event, RunFinished):
             self.asked_to_cancel.clear()
 

@@ -1,5 +1,6 @@
 """The detail of one case: frame and verdict, the strip of panes, and the pane that is open."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from textual.app import ComposeResult
@@ -12,6 +13,7 @@ from textual.widget import Widget
 from workbench.agents.workspace import EvalsetEntry
 from workbench.model.evalset import EvalCase
 from workbench.model.faults import Fault
+from workbench.prices import Prices
 from workbench.store import CaseRecord
 from workbench.ui.cells import cell_len
 from workbench.ui.changed import Change
@@ -47,6 +49,8 @@ class CaseDetail(Widget):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._reading = Reading()
+        self._runs: Path | None = None
+        self._prices: Prices | None = None
         self._turn: int | None = None
         """The turn that was jumped to, as long as nothing else was scrolled to."""
         self._touched = False
@@ -72,6 +76,10 @@ class CaseDetail(Widget):
         item = self._body.item
         return item.key if item is not None else ""
 
+    def know(self, runs: Path, prices: Prices | None) -> None:
+        """From here on cases are shown with what is kept of their runs, and with these prices."""
+        self._runs, self._prices = runs, prices
+
     def show(
         self,
         record: CaseRecord | None,
@@ -83,7 +91,7 @@ class CaseDetail(Widget):
     ) -> None:
         """Shows another subject from its first problem on; the same case again (run anew, say) is only brought up to
         date."""
-        if self._reading.take(Subject(record, entry, case, change, found, *triage)):
+        if self._reading.take(Subject(record, entry, case, change, found, *triage, self._runs, self._prices)):
             self._touched = False
             self._open()
         else:

@@ -3,11 +3,13 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry
 from workbench.model.evalset import EvalCase
 from workbench.model.faults import Fault
+from workbench.prices import Prices
 from workbench.store import CaseRecord
 from workbench.ui.changed import Change
 from workbench.ui.render.lines import Line
@@ -31,6 +33,10 @@ class Subject:
     triage: "tuple[Entry, ...]" = ()
     """What the user said of the case and its labels, for whatever answer; `answer` is the digest of the one shown."""
     answer: str = ""
+    runs: Path | None = field(default=None, compare=False)
+    """The folder of what is kept of runs: there stands what models were asked."""
+    prices: Prices | None = field(default=None, compare=False)
+    """The user's."""
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -53,7 +59,7 @@ class Subject:
         record = self.record
         if record is None:
             return id(self.entry), id(self.case), self.found, self.triage
-        acted = sum(len(turn.acted) + (turn.actual is not None) for turn in record.turns)
+        acted = sum(len(turn.acted) + (turn.actual is not None) + (turn.spans is not None) for turn in record.turns)
         printed = tuple((len(text), text[-20:]) for text in record.output.values())
         # The results themselves: they never change, and what is scored again may differ in its reasons only.
         scored = [*record.metrics.values(), *(result for turn in record.turns for result in turn.metrics.values())]

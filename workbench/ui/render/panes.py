@@ -10,6 +10,7 @@ from typing import NamedTuple
 from workbench.ui.render import change, claims, diff, judge_pane, log, rubrics, score_pane, simulator
 from workbench.ui.render.document import AsideWhen, Document, Subject
 from workbench.ui.render.rows import View
+from workbench.ui.render.trace import pane as trace
 
 
 def always(subject: Subject, criteria: frozenset[str]) -> bool:
@@ -38,6 +39,7 @@ PANES: tuple[Pane, ...] = (
     Pane("Judge", judge_pane.build, applies=judge_pane.applies),
     Pane("Simulator", simulator.build, by_turns=True, applies=simulator.applies, aside="beside"),
     Pane("Log", log.build),
+    Pane("Trace", trace.build, by_turns=True, aside="always"),
     Pane("Change", change.build, by_turns=True, applies=change.applies),
 )
 

@@ -1,5 +1,6 @@
 """The main screen's parts and how they share the room; what they do is in the modules beside this one."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
@@ -95,6 +96,7 @@ class Shell(Screen[None]):
             self._show_agent(workspace, row)
         else:
             self._shown_record = self.session.record(row)
+            self.right.detail.know(self.session.runs_dir, self.session.prices)
             case = self.session.case(row.evalset, row.case) if row.case >= 0 else None
             change = self.change_of(self._shown_record)
             found = self.session.findings.of(row.evalset, row.case)
@@ -137,6 +139,7 @@ class Shell(Screen[None]):
                 running=session.running,
                 interrupted=store.run.interrupted,
                 rescored=bool(store.run.scored_from),
+                earlier=self._earlier(),
                 seconds=session.elapsed(),
                 changed=not session.draft.empty,
                 judges=session.judges.words,
@@ -146,6 +149,15 @@ class Shell(Screen[None]):
                 watch=self._watch_words(),
             )
         )
+
+    def _earlier(self) -> str:
+        """When the run was, if an earlier session made it."""
+        run = self.session.store.run
+        if not self.session.recalled or run.run_id != self.session.recalled:
+            return ""
+        from workbench.ui.history.words import when
+
+        return f"ran {when(run.started, datetime.now().astimezone())}"
 
     def _watch_words(self) -> tuple[str, str]:
         """What the bar says of the watch, in full and in short."""

@@ -1,0 +1,50 @@
+"""What was asked and answered, as lines: JSON with its keys told from its values, and long ones folded."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.text import plain
+from workbench.ui.render.json_text import pretty
+from workbench.ui.render.lines import Line, Segment, fold, hang, wrap, wrap_indented
+from workbench.ui.render.rows import View
+from workbench.ui.render.trace.reading import Lost
+
+BRIEF = 120
+"""Lines of one value that are shown; copying gives all of it."""
+_KEY = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: )(.*)$', re.DOTALL)
+
+
+def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
+    """A value `indent` cells from the left."""
+    width = max(view.width - indent, 10)
+    if isinstance(value, Lost):
+        lines = list(wrap([Segment(plain(value.why), "muted")], width))
+    elif isinstance(value, str):
+        lines = list(wrap([Segment(plain(value))], width))
+    elif (begins := _cut_off(value)) is not None:
+        told = f"cut at {value['cut_at']:,} of {value['characters']:,} characters of JSON"
+        lines = [(Segment(told, "status-not-evaluated"),), *wrap([Segment(plain(begins, limit=200_000))], width)]
+    else:
+        lines = [_with_key(line) for line in wrap_indented(pretty(value), width)]
+    if len(lines) > BRIEF and not view.full:
+        lines = [*lines[:BRIEF], fold(f"… {len(lines) - BRIEF:,} more lines: Y copies all of them", width)]
+    yield from hang([], lines, indent)
+
+
+def _cut_off(value: Any) -> str | None:
+    """The beginning of a piece that was too long to be kept (`agents.worker.spans`); None for any other value."""
+    if isinstance(value, dict) and value.keys() == {"cut_at", "characters", "begins"}:
+        numbers = type(value["cut_at"]) is int and type(value["characters"]) is int
+        return value["begins"] if numbers and isinstance(value["begins"], str) else None
+    return None
+
+
+def _with_key(line: Line) -> Line:
+    """A line of JSON with the key in another style. A line is one segment or few: what differs is marked nowhere."""
+    text = "".join(segment.text for segment in line)
+    found = _KEY.match(text)
+    if found is None:
+        return (Segment(text),)
+    blank, key, colon, rest = found.groups()
+    return (Segment(blank), Segment(key, "label"), Segment(colon, "muted"), Segment(rest))

@@ -1,0 +1,211 @@
+"""What a row opens: its event, what was asked, what came back, and the path through agents and tools."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.text import one_line, plain
+from workbench.trace.path import Drawn, drawn, path_of, way
+from workbench.trace.requests import request_of, tool_names
+from workbench.trace.spans import Node
+from workbench.ui.cells import cut
+from workbench.ui.render.document import Document
+from workbench.ui.render.json_text import compact
+from workbench.ui.render.judged import mapping, objects, said, words
+from workbench.ui.render.lines import Line, Segment, cut_line, hang, wrap
+from workbench.ui.render.rows import View
+from workbench.ui.render.trace.data import data_lines
+from workbench.ui.render.trace.reading import Lost, TraceRead
+from workbench.ui.render.trace.row import GLYPHS
+
+_INDENT = 4
+_INNER = 6
+
+
+def add_sections(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    """The four parts of an open row, each an item that unfolds."""
+    _add_events(document, read, node, f"{key}/event", view)
+    _add_request(document, read, node, f"{key}/request", view)
+    _add_response(document, read, node, f"{key}/response", view)
+    _add_graph(document, read, node, f"{key}/graph", view)
+
+
+def _add(document: Document, key: str, name: str, told: str, view: View, *, indent: int = _INDENT) -> bool:
+    """The line of a part; whether it is unfolded."""
+    opened = view.is_open(key)
+    lead = f"{' ' * indent}{'▾' if opened else '▸'} "
+    line = (Segment(lead, "fold"), Segment(name, "label"), Segment(f"  {told}" if told else "", "muted"))
+    document.add_item(key, [cut_line(line, view.width)], opens=True)
+    return opened
+
+
+def _add_plain(document: Document, name: str, told: str, view: View) -> None:
+    """A part that there is nothing of, and why."""
+    body = wrap([Segment(told, "muted")], max(view.width - _INDENT - 2 - len(name) - 2, 12))
+    document.add(hang([Segment(f"{' ' * (_INDENT + 2)}{name}  ", "label")], body, _INDENT + 4 + len(name)))
+
+
+# The event
+
+
+def _add_events(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    if not node.events:
+        _add_plain(document, "Event", _why_no_event(node), view)
+        return
+    events = read.events(node.turn)
+    found = [events[number] for number in node.events if number < len(events)]
+    names = ", ".join(f"{number + 1} of {len(events)}" for number in node.events)
+    if _add(document, key, "Event", f"{names} in the conversation", view):
+        for event in found:
+            document.add(data_lines(event, _INNER, view))
+
+
+def _why_no_event(node: Node) -> str:
+    within = next((part for part in reversed(node.path[:-1]) if part.kind == "tool"), None)
+    if within is not None:
+        return f"none: it is inside of the tool {one_line(within.name, limit=100)}, where no criterion sees it"
+    if node.kind in ("agent", "turn"):
+        return "those of the rows in it"
+    return "none came of it"
+
+
+# The request
+
+
+def _add_request(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    if node.kind == "tool":
+        args = node.facts["asked"] if "asked" in node.facts else read.piece(node.facts.get("args"))
+        if _add(document, key, "Request", _brief(args), view):
+            document.add(data_lines(args, _INNER, view))
+    elif node.kind != "model":
+        _add_plain(document, "Request", "what the model was asked stands at its own row", view)
+    elif not request_of(node):
+        why = "not known: this run was recorded without" if not read.traces[node.turn].timed else "not kept"
+        _add_plain(document, "Request", why, view)
+    else:
+        _add_model_request(document, read, node, key, view)
+
+
+def _add_model_request(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    request = request_of(node)
+    digests = read.contents(node)
+    told = [f"{len(digests)} content{'' if len(digests) == 1 else 's'}"]
+    told += [
+        name
+        for field, name in (("system", "instruction"), ("tools", "tools"), ("config", "options"))
+        if field in request
+    ]
+    if not _add(document, key, "Request", ", ".join(told), view):
+        return
+    if "system" in request:
+        system = read.piece(request["system"])
+        text = system if isinstance(system, str) else said(system) or system
+        if _add(document, f"{key}/system", "instruction", _brief(text), view, indent=_INNER):
+            document.add(data_lines(text, _INNER + 2, view))
+    for number, digest in enumerate(digests):
+        content = read.piece(digest)
+        role = "?" if isinstance(content, Lost) else one_line(words(mapping(content).get("role")), limit=20) or "?"
+        if _add(document, f"{key}/{number}", f"{number + 1} {role}", _content_words(content), view, indent=_INNER):
+            document.add(data_lines(_simple(content), _INNER + 2, view))
+    if "tools" in request:
+        tools = read.piece(request["tools"])
+        names = tool_names(tools)
+        if _add(document, f"{key}/tools", f"tools {len(names)}", ", ".join(map(_one, names)), view, indent=_INNER):
+            document.add(data_lines(tools, _INNER + 2, view))
+    if "config" in request:
+        config = read.piece(request["config"])
+        if _add(document, f"{key}/config", "options", _brief(config), view, indent=_INNER):
+            document.add(data_lines(config, _INNER + 2, view))
+
+
+def _content_words(content: Any) -> str:
+    if isinstance(content, Lost):
+        return content.why
+    return "; ".join(_part_words(part) for part in objects(mapping(content).get("parts"))) or _brief(content)
+
+
+def _part_words(part: dict[str, Any]) -> str:
+    call, response = mapping(part.get("function_call")), mapping(part.get("function_response"))
+    if call:
+        return one_line(f"calls {words(call.get('name'))} {compact(call.get('args'))}")
+    if response:
+        return one_line(f"{words(response.get('name'))} gave {compact(response.get('response'))}")
+    text = part.get("text")
+    return one_line(text if isinstance(text, str) else compact(part))
+
+
+def _simple(content: Any) -> Any:
+    """A content that is only text, as text."""
+    parts = objects(mapping(content).get("parts"))
+    if len(parts) == 1 and parts[0].keys() == {"text"} and isinstance(parts[0]["text"], str):
+        return parts[0]["text"]
+    return content
+
+
+# The response
+
+
+def _add_response(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    if node.error:
+        body = wrap([Segment(plain(node.error), "status-error")], max(view.width - _INDENT - 13, 12))
+        document.add(hang([Segment(f"{' ' * (_INDENT + 2)}Error  ", "label")], body, _INDENT + 9))
+    if "answer" in node.facts or "response" in node.facts:
+        answer = node.facts["answer"] if "answer" in node.facts else read.piece(node.facts["response"])
+        told = _content_words(mapping(answer).get("content")) if _is_model_answer(answer) else _brief(answer)
+        if _add(document, key, "Response", told, view):
+            document.add(data_lines(answer, _INNER, view))
+    elif node.kind in ("agent", "turn"):
+        _add_plain(document, "Response", "what came back stands at the rows in it", view)
+    elif not node.error:
+        _add_plain(document, "Response", node.note or "none", view)
+
+
+def _is_model_answer(answer: Any) -> bool:
+    return isinstance(mapping(answer).get("content"), dict)
+
+
+# The graph
+
+
+def _add_graph(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    root = read.traces[node.turn].root
+    told = " → ".join(["user", *map(_one, way(root)[:12])])
+    if _add(document, key, "Graph", told, view):
+        document.add(hang([], graph_lines(read, node, view.width - _INNER), _INNER))
+
+
+def graph_lines(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
+    """The path of the node's turn, with the way to the node marked."""
+    start = path_of(read.traces[node.turn].root, node, read.offered(node.turn))
+    for line in drawn(start):
+        yield cut_line(_stop_line(line, width), width)
+
+
+def _stop_line(line: Drawn, width: int) -> Line:
+    stop = line.stop
+    glyph = "○" if stop.offered else GLYPHS[stop.kind]
+    style = "muted" if stop.offered else "hint" if stop.marked else "strong" if stop.kind == "agent" else ""
+    name = cut(_one(stop.name) or "model", max(width - len(line.branches) - 20, 8))
+    parts = [Segment(line.branches, "rule"), Segment(f"{glyph} {name}", style)]
+    if stop.count > 1:
+        parts.append(Segment(f" ×{stop.count}", "muted"))
+    if stop.steps:
+        shown = ", ".join(map(str, stop.steps[:6])) + (" …" if len(stop.steps) > 6 else "")
+        parts.append(Segment(f"  step {shown}", "muted"))
+    if stop.errors:
+        parts.append(Segment(f"  ! {stop.errors} failed", "status-error"))
+    if stop.offered:
+        parts.append(Segment("  not called", "muted"))
+    if stop.marked:
+        parts.append(Segment("  ◀", "hint"))
+    return tuple(parts)
+
+
+def _one(name: str) -> str:
+    return one_line(name, limit=100)
+
+
+def _brief(value: Any) -> str:
+    """A value on one line."""
+    if isinstance(value, Lost):
+        return one_line(value.why)
+    return one_line(value if isinstance(value, str) else compact(value), limit=200)
