@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from workbench.events import CaseError, ErrorKind
@@ -11,6 +12,7 @@ _Z = 1.959963984540054
 _DOUBT = 0.01 * (1 - 1e-9)
 """How likely a rate on the other side of the threshold may make what was seen, for being sure: under 1 %, by more than
 a float is rounded."""
+_FAR = 100
 _OF_THE_AGENT: frozenset[ErrorKind] = frozenset(
     {"agent_raised", "timeout", "crashed", "too_large", "output_flood", "turn_count"}
 )
@@ -103,6 +105,17 @@ def sure(rate: PassRate, threshold: float) -> Sure:
 def fewest_for_sure(threshold: float) -> int | None:
     """How many passes in a row make sure that the rate is at `threshold` (above 0) or over it; None: no number does."""
     return None if threshold >= 1 else math.floor(math.log(_DOUBT) / math.log(threshold)) + 1
+
+
+@lru_cache(4096)
+def fewest_to_decide(passed: int, total: int, threshold: float) -> int:
+    """How many further repeats could make sure of something at the earliest, if all of them pass or all fail; 100 at
+    most."""
+    for more in range(1, _FAR):
+        for extra in (more, 0):
+            if sure(pass_rate(passed + extra, total + more), threshold):
+                return more
+    return _FAR
 
 
 def _at_least(hits: int, total: int, chance: float) -> float:

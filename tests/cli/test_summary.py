@@ -42,6 +42,9 @@ def test_each_case_without_a_pass_has_its_reason(store: Store) -> None:
         "  desk/refunds/needs_a_key",
         "    safety_v1 not evaluated: needs google-cloud-aiplatform",
         "",
+        "Repeats: 0 of 1 flaky",
+        "  desk/refunds/on_time  1/1 passed  100 % (21–100 %)  pass^1 1.00    1 without a verdict",
+        "",
         "7 cases in 4.2 s: 1 passed, 1 failed, 3 errors, 1 not evaluated, 1 not started",
     ]
 
@@ -81,7 +84,7 @@ def test_repeats_that_fail_alike_are_told_once() -> None:
     other = MetricResult("response_match_score", "failed", 0.1, 0.8, "nothing matched")
     runs = [case_events(case, "failed", [TRAJECTORY_FAILED]) for case in refs[:2]]
     lines = lines_of(feed([started(refs)], *runs, case_events(refs[2], "failed", [other]), [RunFinished(1.0)]))
-    assert lines[lines.index("Failures:") + 1 : -2] == [
+    assert lines[lines.index("Failures:") + 1 : lines.index("Repeats: 0 of 1 flaky") - 1] == [
         "  desk/refunds/late_parcel (repeats 1, 2)",
         '    tool_trajectory_avg_score 0.5 < 1.0: turn 2: args.amount: number 12.5, got text "12.50"',
         "  desk/refunds/late_parcel (repeat 3)",

@@ -8,7 +8,9 @@ from html import escape
 
 from workbench.cli.explain import reasons
 from workbench.cli.lines import label
+from workbench.cli.repeat_lines import by_need, repeats_of
 from workbench.cli.summary import count_text
+from workbench.repeats.wording import cells
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line
 from workbench.ui.render.lines import Line
@@ -63,6 +65,7 @@ def _page(store: Store) -> Iterator[str]:
         yield f'<p class="notice-{_name(notice.level)}">{_text(notice.message)}</p>\n'
     records = list(store.current_records())
     yield from _criteria(records)
+    yield from _repeats(store)
     # What needs reading stands first.
     order = {"failed": 0, "error": 0, "not_evaluated": 1, "passed": 2}
     opened = 0
@@ -92,6 +95,21 @@ def _criteria(records: list[CaseRecord]) -> Iterator[str]:
         mean = f"{sum(given) / len(given):.3f}" if given else ""
         cells = f"<td>{passed}<td>{failed}<td>{len(found) - passed - failed}<td>{mean}"
         yield f"<tr><td>{_text(name)}{cells}</tr>\n"
+    yield "</tbody></table>\n"
+
+
+def _repeats(store: Store) -> Iterator[str]:
+    """How often each case passed, where any was executed more than once."""
+    cases = sorted(repeats_of(store), key=by_need)
+    if not cases:
+        return
+    yield "<table><thead><tr><th>repeats of<th>passed<th>rate (95 %)<th>pass^k<th>varies<th></tr></thead><tbody>\n"
+    for case in cases:
+        passed, rate, hat, mark, more = cells(case)
+        style = "status-not-evaluated" if case.flaky else ""
+        marked = f'<b class="{style}">{_text(mark)}</b>' if style else _text(mark)
+        told = f"<td>{_text(passed)}<td>{_text(rate)}<td>{_text(hat)}<td>{marked}<td>{_text(more)}"
+        yield f"<tr><td>{_text(label(case.ref))}{told}</tr>\n"
     yield "</tbody></table>\n"
 
 

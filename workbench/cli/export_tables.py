@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from workbench.cli.explain import reasons, score_text
 from workbench.cli.lines import label
+from workbench.cli.repeat_lines import by_need, repeats_of
 from workbench.cli.summary import count_text
+from workbench.repeats.wording import cells
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line
 
@@ -63,6 +65,7 @@ def _markdown(store: Store) -> Iterator[str]:
     if len(others) > _CASES:
         yield ""
         yield f"and {len(others) - _CASES} more that did not pass"
+    yield from _repeats(store)
     if passed:
         yield ""
         yield f"<details><summary>{len(passed)} passed</summary>"
@@ -76,6 +79,22 @@ def _markdown(store: Store) -> Iterator[str]:
             yield f"- and {len(passed) - _CASES} more"
         yield ""
         yield "</details>"
+
+
+def _repeats(store: Store) -> Iterator[str]:
+    """How often each case passed, where any was executed more than once."""
+    cases = sorted(repeats_of(store), key=by_need)
+    if cases:
+        yield ""
+        yield "| repeats of | passed | rate (95 %) | pass^k | | |"
+        yield "|---|---|---|---|---|---|"
+    for case in cases[:_CASES]:
+        passed, rate, hat, mark, more = cells(case)
+        shown = f"**{mark}**" if case.flaky else mark
+        yield f"| {code_span(label(case.ref))} | {passed} | {rate} | {hat} | {shown} | {code_span(more)} |"
+    if len(cases) > _CASES:
+        yield ""
+        yield f"and {len(cases) - _CASES} more that pass more often"
 
 
 def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:

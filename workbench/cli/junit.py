@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from xml.etree import ElementTree as Tree
 
 from workbench.cli.explain import criteria_and_source, reasons
-from workbench.store import CaseRecord, Store
+from workbench.repeats.account import accounts
+from workbench.repeats.wording import sentence
+from workbench.store import CaseRecord, RunSummary, Store
 from workbench.text import one_line, plain
 from workbench.ui.render.plain_case import plain_case
 
@@ -29,23 +31,26 @@ def build_junit(store: Store) -> bytes:
     root = Tree.Element("testsuites", {"name": "agent-workbench", **_figures(store.current_records())})
     root.set("time", _seconds(store.run.duration_seconds))
     for records in suites.values():
-        root.append(_suite(records, store.run.started))
+        root.append(_suite(records, store.run))
     Tree.indent(root)
     text: bytes = Tree.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
 
 
-def _suite(records: list[CaseRecord], started: str) -> Tree.Element:
+def _suite(records: list[CaseRecord], run: RunSummary) -> Tree.Element:
     ref = records[0].ref
     suite = Tree.Element("testsuite", {"name": _line(f"{ref.agent or '?'}/{ref.eval_set_id or ref.evalset_file}")})
     suite.attrib.update(_figures(records))
     suite.set("time", _seconds(sum(record.duration_seconds for record in records)))
     # The format's own schema wants a time without zone; by custom that is UTC.
-    suite.set("timestamp", _line(started.removesuffix("Z")))
+    suite.set("timestamp", _line(run.started.removesuffix("Z")))
     suite.set("file", _line(ref.evalset_file))
     criteria = criteria_and_source(next((record for record in records if record.criteria), records[0]))
     properties = Tree.SubElement(suite, "properties")
     Tree.SubElement(properties, "property", {"name": "criteria", "value": _line(criteria)})
+    for case in accounts(records, run.until_sure):
+        told = {"name": _line(f"repeats of {case.ref.eval_id}"), "value": _line(sentence(case))}
+        Tree.SubElement(properties, "property", told)
     suite.extend(_case(record) for record in records)
     return suite
 

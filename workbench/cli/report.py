@@ -10,11 +10,14 @@ import sys
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+from pydantic import BaseModel, Field
 
 from workbench.cli.refusal import SCHEMA
+from workbench.cli.report_parts import Count, Object, Part, Seconds, Words
+from workbench.cli.report_repeats import ReportRepeats, report_repeats
 from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus
 from workbench.prices import Prices, case_cost, criterion_cost, total
+from workbench.repeats.account import accounts
 from workbench.store import CaseRecord, Store, Turn
 
 _NO_PRICES = Prices()
@@ -22,18 +25,7 @@ _DEPTH = 200
 _TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
 
 
-# Not checked while it is written: an id may hold a lone surrogate, which stays what it is (`\ud800`) in ASCII JSON.
-Words = SkipValidation[str]
-Object = SkipValidation[dict[str, Any]]
-Seconds = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(ge=0)]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True, populate_by_name=True)
-
-
-class ReportError(_Part):
+class ReportError(Part):
     """Why there is no verdict, or why nothing ran."""
 
     kind: ErrorKind | Literal["usage"]
@@ -46,7 +38,7 @@ class ReportError(_Part):
     """The agent's own traceback where there is one, or empty."""
 
 
-class ReportUsage(_Part):
+class ReportUsage(Part):
     """What the case cost; zero where nothing was reported."""
 
     model_calls: Count
@@ -61,7 +53,7 @@ class ReportUsage(_Part):
     is not known."""
 
 
-class TurnMetric(_Part):
+class TurnMetric(Part):
     """A criterion's verdict over one turn."""
 
     name: Words
@@ -74,7 +66,7 @@ class TurnMetric(_Part):
     """The explanation as data; its shape belongs to the criterion."""
 
 
-class CaseMetric(_Part):
+class CaseMetric(Part):
     """A criterion's verdict over a case."""
 
     name: Words
@@ -89,7 +81,7 @@ class CaseMetric(_Part):
     """The explanation as data; its shape belongs to the criterion."""
 
 
-class ReportInvocation(_Part):
+class ReportInvocation(Part):
     """One turn of the conversation; `expected` and `actual` are ADK invocations with snake_case keys."""
 
     user: Object
@@ -103,7 +95,7 @@ class ReportInvocation(_Part):
     metrics: list[TurnMetric]
 
 
-class ReportCase(_Part):
+class ReportCase(Part):
     """One execution of one case. One that could not start stands here too, with its `error`."""
 
     agent: Words
@@ -129,7 +121,7 @@ class ReportCase(_Part):
     """The case's own; those of a turn stand in its `expected`."""
 
 
-class Summary(_Part):
+class Summary(Part):
     """How many cases have which status; each repeat counts."""
 
     total: Count
@@ -139,7 +131,7 @@ class Summary(_Part):
     not_evaluated: Count
 
 
-class Report(_Part):
+class Report(Part):
     """One run."""
 
     schema_name: Annotated[Literal["agent-workbench/report/1"], Field(alias="schema")]
@@ -152,6 +144,9 @@ class Report(_Part):
     summary: Summary
     cases: list[ReportCase]
     """In the order of the plan."""
+    repeats: list[ReportRepeats]
+    """One for each case that was executed more than once (with `--until-sure` for every case), in the order of the
+    plan; see docs/repeats.md."""
     scored_from: Words | None
     """The run whose transcripts were scored again; null where the agents ran."""
     judge_cost: Annotated[float, Field(ge=0)] | None
@@ -160,7 +155,7 @@ class Report(_Part):
     """That of the user's price table; null without one."""
 
 
-class Refusal(_Part):
+class Refusal(Part):
     """What stands in the place of a report when nothing ran (exit code 2); written by `workbench.cli.refusal`."""
 
     schema_name: Annotated[Literal["agent-workbench/report/1"], Field(alias="schema")]
@@ -188,6 +183,7 @@ def build_report(store: Store, prices: Prices = _NO_PRICES) -> Report:
         duration_seconds=run.duration_seconds,
         summary=summary,
         cases=cases,
+        repeats=[report_repeats(case) for case in accounts(store.current_records(), run.until_sure)],
         scored_from=run.scored_from or None,
         judge_cost=total(case.usage.judge_cost for case in cases) if prices else None,
         currency=prices.currency if prices else None,

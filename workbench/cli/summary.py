@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from workbench.cli.explain import criteria_text, reasons, way_out
 from workbench.cli.lines import label
+from workbench.cli.repeat_lines import repeat_lines, repeats_of
 from workbench.prices import Prices, case_cost, money, total
 from workbench.store import CaseRecord, CaseState, Store
 from workbench.text import one_line
@@ -53,6 +54,7 @@ def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[Summary
             yield SummaryLine("")
             yield SummaryLine(title, style=style)
             yield from _problems(found, store.run.root)
+    yield from _repeats(store)
     yield SummaryLine("")
     if store.run.scored_from:
         yield SummaryLine(f"The transcripts are those of run {one_line(store.run.scored_from)}.")
@@ -91,6 +93,17 @@ def count_text(store: Store) -> str:
     interrupted = "interrupted, " if store.run.interrupted else ""
     cases = "1 case" if total == 1 else f"{total} cases"
     return f"{interrupted}{cases} in {store.run.duration_seconds:.1f} s: {', '.join(parts) or 'nothing ran'}"
+
+
+def _repeats(store: Store) -> Iterator[SummaryLine]:
+    """How often each case passed, where any was executed more than once."""
+    cases = repeats_of(store)
+    if cases:
+        flaky = sum(case.flaky for case in cases)
+        yield SummaryLine("")
+        yield SummaryLine(f"Repeats: {flaky} of {len(cases)} flaky", style="bold")
+    for line, is_flaky in repeat_lines(cases):
+        yield SummaryLine(line, 2, "bold yellow" if is_flaky else "")
 
 
 def _problems(records: Iterable[CaseRecord], root: str) -> Iterator[SummaryLine]:

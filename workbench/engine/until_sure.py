@@ -1,21 +1,20 @@
-"""Repeats until a pass rate is sure: which executions are not needed any more.
+"""Repeats until a pass rate is sure: how many executions of a case are worth starting, and which are not needed any
+more.
 
 All repeats are planned, up to the most that may be made. They start in rounds (each case's first, then each case's
-second), and as soon as a case is sure those of its that have not begun are dropped, so that the others go on. Those
-under way come to their end and count: up to `concurrency` - 1 more than were needed.
+second), never more of one case at a time than could decide it if all of them came out the same: what is asked beyond
+that might be asked for nothing, as with the votes of a judge. As soon as a case is sure, those of its that have not
+begun are dropped, and the others go on.
 """
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from workbench.events import CaseFinished, CaseRef, Noticed
-from workbench.rates import counts, fewest_for_sure, pass_rate, sure
+from workbench.rates import counts, fewest_for_sure, fewest_to_decide, pass_rate, sure
 
-if TYPE_CHECKING:
-    from workbench.engine.plan import PlanEntry
-
-_Case: TypeAlias = tuple[str, str, str, str]
+Case: TypeAlias = tuple[str, ...]
 
 
 class UntilSure:
@@ -26,34 +25,39 @@ class UntilSure:
         self._threshold = threshold
         self._max_judge_calls = max_judge_calls
         self._judge_calls = 0
-        self._passed: Counter[_Case] = Counter()
-        self._counted: Counter[_Case] = Counter()
-        self._sure: set[_Case] = set()
+        self._judged: set[Case] = set()
+        """Cases whose executions ask judges."""
+        self._passed: Counter[Case] = Counter()
+        self._counted: Counter[Case] = Counter()
+        self._sure: set[Case] = set()
 
     def take(self, event: CaseFinished) -> bool:
         """An execution has ended; whether there may be needless ones now that were not before."""
-        case, spent = _case(event.case), self._spent
-        self._judge_calls += event.usage.judge_calls
+        case, usage, before = case_of(event.case), event.usage, (self._spent, len(self._judged), len(self._sure))
+        self._judge_calls += usage.judge_calls
+        if usage.judge_calls or usage.judge_calls_cached:
+            self._judged.add(case)
         if counts(event.status, event.error):
             self._counted[case] += 1
             self._passed[case] += event.status == "passed"
-        if case not in self._sure and sure(pass_rate(self._passed[case], self._counted[case]), self._threshold):
-            self._sure.add(case)
-            return True
-        return self._spent and not spent
+            if sure(pass_rate(self._passed[case], self._counted[case]), self._threshold):
+                self._sure.add(case)
+        return before != (self._spent, len(self._judged), len(self._sure))
 
-    def needless(self, queued: Iterable[CaseRef]) -> tuple[CaseRef, ...]:
-        """Those of the `queued` executions that are not needed any more: all, once the budget is spent."""
-        return tuple(ref for ref in queued if self._spent or _case(ref) in self._sure)
+    def needless(self, waiting: Iterable[CaseRef]) -> tuple[CaseRef, ...]:
+        """Those of the `waiting` executions that are not needed any more: of cases that are sure, and where the budget
+        is spent of those that ask judges."""
+        over = self._sure | self._judged if self._spent else self._sure
+        return tuple(ref for ref in waiting if case_of(ref) in over)
+
+    def has_room(self, ref: CaseRef, under_way: int) -> bool:
+        """Whether another execution is worth starting while so many of its case are under way."""
+        case = case_of(ref)
+        return under_way < fewest_to_decide(self._passed[case], self._counted[case], self._threshold)
 
     @property
     def _spent(self) -> bool:
         return self._max_judge_calls is not None and self._judge_calls >= self._max_judge_calls
-
-
-def in_rounds(entries: "Iterable[PlanEntry]") -> "list[PlanEntry]":
-    """Each case's first execution, then each case's second, and so on."""
-    return sorted(entries, key=lambda entry: entry.ref.repeat)
 
 
 def too_few(threshold: float, runs: int) -> Noticed | None:
@@ -70,5 +74,6 @@ def too_few(threshold: float, runs: int) -> Noticed | None:
     )
 
 
-def _case(ref: CaseRef) -> _Case:
+def case_of(ref: CaseRef) -> Case:
+    """The case that an execution is of."""
     return ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from workbench.repeats.account import CaseRepeats, Cause, Kind
+from workbench.repeats.account import CaseRepeats, Cause
 from workbench.text import one_line
 
 CAUSES: dict[Cause, str] = {
@@ -17,7 +17,13 @@ FLAKY = "FLAKY"
 def sentence(case: CaseRepeats) -> str:
     """`3/5 passed, 60 % (23–88 %), pass^5 0.00, FLAKY (agent)`; behind it what else must be known: executions without a
     verdict, a judge that disagrees with itself, whether the pass rate is sure."""
-    return ", ".join(filter(None, [*figures(case), mark(case.kind), *remarks(case)]))
+    return ", ".join(filter(None, [*figures(case), mark(case), *remarks(case)]))
+
+
+def cells(case: CaseRepeats) -> tuple[str, str, str, str, str]:
+    """The same for a table: passed, rate, pass^k, mark, and all else that must be known."""
+    passed, rate, hat = (*figures(case), "", "")[:3]
+    return passed.removesuffix(" passed"), rate, hat, mark(case), ", ".join(remarks(case))
 
 
 def figures(case: CaseRepeats) -> Iterator[str]:
@@ -31,9 +37,11 @@ def figures(case: CaseRepeats) -> Iterator[str]:
     yield f"pass^{rate.total} {share(case.pass_hat(rate.total) or 0.0)}"
 
 
-def mark(kind: Kind) -> str:
-    """`FLAKY (agent)` or `stable`."""
-    return "stable" if kind == "stable" else f"{FLAKY} ({CAUSES[kind]})"
+def mark(case: CaseRepeats) -> str:
+    """`FLAKY (agent)` or `stable`; "" of fewer than two executions that count, which say neither."""
+    if case.kind != "stable":
+        return f"{FLAKY} ({CAUSES[case.kind]})"
+    return "stable" if case.rate.total > 1 else ""
 
 
 def remarks(case: CaseRepeats) -> Iterator[str]:

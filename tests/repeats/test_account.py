@@ -1,0 +1,218 @@
+"""Agent or judge: the rule of docs/repeats.md on executions that never happened."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.events import CaseError, CaseRef, CaseStatus, ErrorKind, MetricResult, MetricStatus, PlannedCase
+from workbench.repeats.account import CaseRepeats, account, accounts, criterion_repeats
+from workbench.repeats.votes import hangs_on_one
+from workbench.repeats.wording import percent, sentence, share
+from workbench.store import CaseRecord, CaseState, Turn
+
+JUDGED = "final_response_match_v2"
+CALLS = "tool_trajectory_avg_score"
+JUDGE = {"kind": "gemini", "model": "m"}
+
+
+def execution(
+    repeat: int,
+    state: CaseState = "passed",
+    *,
+    name: str = JUDGED,
+    said: str = "sent",
+    calls: tuple[str, ...] = (),
+    votes: tuple[int, int] | None = None,
+    judge: dict[str, str] | None = None,
+    error: ErrorKind | None = None,
+    score: float | None = None,
+    status: MetricStatus | None = None,
+) -> CaseRecord:
+    """One execution with one turn and one criterion."""
+    record = CaseRecord(PlannedCase(CaseRef("desk", "f", "s", "c", repeat), None, ""), state)
+    uses = [{"name": call, "args": {"id": 1}, "id": f"{repeat}-{call}"} for call in calls]
+    final = {"role": "model", "parts": [{"text": said}]}
+    turn = Turn({}, actual={"final_response": final, "intermediate_data": {"tool_uses": uses}})
+    if error is not None:
+        record.error = CaseError(error, "because")
+        record.turns = [Turn({})]
+        return record
+    details: dict[str, Any] = {} if votes is None and judge is None else {"judge": judge or JUDGE}
+    if votes is not None:
+        details["votes"] = {"valid": votes[0], "invalid": votes[1]}
+    verdict: MetricStatus = status or ("passed" if state == "passed" else "failed")
+    number = score if score is not None else float(state == "passed")
+    result = MetricResult(name, verdict, number, 1.0, "", details)
+    record.metrics, turn.metrics = {name: result}, {name: result}
+    record.turns = [turn]
+    return record
+
+
+def kind_of(*records: CaseRecord) -> str:
+    return account(records).kind
+
+
+def test_other_calls_are_the_agent() -> None:
+    found = account(
+        [
+            execution(1, name=CALLS, calls=("find",)),
+            execution(2, "failed", name=CALLS, calls=("find", "send")),
+            execution(3, name=CALLS, calls=("find",), said="other words"),
+        ]
+    )
+    assert (found.kind, found.flaky, found.rate.passed, found.rate.total) == ("agent", True, 2, 3)
+    assert [(len(path.calls[0]), path.times, path.passed) for path in found.paths] == [(1, 2, 2), (2, 1, 0)]
+    assert found.answers == 2
+
+
+def test_the_same_answer_judged_both_ways_is_the_judge() -> None:
+    assert kind_of(execution(1, votes=(1, 0)), execution(2, "failed", votes=(0, 1))) == "judge"
+    assert kind_of(execution(1, votes=(5, 0)), execution(2, "failed", votes=(0, 5))) == "judge"
+
+
+def test_firm_verdicts_on_other_answers_are_the_agent() -> None:
+    assert kind_of(execution(1, votes=(5, 0)), execution(2, "failed", said="no", votes=(1, 4))) == "agent"
+
+
+def test_verdicts_that_hang_on_one_vote_are_the_judge() -> None:
+    assert kind_of(execution(1, votes=(5, 0)), execution(2, "failed", said="sent!", votes=(2, 3))) == "judge"
+
+
+def test_both() -> None:
+    records = [
+        execution(1, votes=(5, 0)),
+        execution(2, "failed", said="no", votes=(0, 5)),
+        execution(3, "failed", said="sent!", votes=(2, 3)),
+    ]
+    assert kind_of(*records) == "both"
+    assert account(records).criteria[0].split == 1
+
+
+def test_one_vote_each_on_other_answers_says_neither() -> None:
+    assert kind_of(execution(1, votes=(1, 0)), execution(2, "failed", said="no", votes=(0, 1))) == "unknown"
+
+
+def test_rules_are_firm() -> None:
+    rules = {"kind": "heuristic", "model": "heuristic"}
+    one, two = execution(1, votes=(1, 0), judge=rules), execution(2, "failed", said="no", votes=(0, 1), judge=rules)
+    assert kind_of(one, two) == "agent"
+
+
+def test_an_agent_that_breaks_off_has_not_passed() -> None:
+    found = account([execution(1, votes=(1, 0)), execution(2, "error", error="timeout")])
+    assert (found.kind, found.rate.total, found.broke, found.without_verdict) == ("agent", 2, 1, 0)
+
+
+@pytest.mark.parametrize("error", ["judge", "quota", "cancelled", "simulator", "internal"])
+def test_what_the_agent_is_not_to_blame_for_does_not_count(error: ErrorKind) -> None:
+    found = account([execution(1), execution(2, "error", error=error)])
+    assert (found.kind, found.rate.total, found.without_verdict) == ("stable", 1, 1)
+
+
+def test_a_passing_case_shows_the_spread_of_its_judge() -> None:
+    found = account([execution(1, votes=(3, 2)), execution(2, votes=(5, 0))])
+    assert (found.kind, found.criteria[0].split) == ("stable", 1)
+    assert "votes split in 1" in sentence(found)
+
+
+def test_the_same_text_scored_otherwise_is_a_spread_of_labels() -> None:
+    name = "hallucinations_v1"
+    found = account([execution(1, name=name, judge=JUDGE, score=0.9), execution(2, name=name, judge=JUDGE, score=1.0)])
+    assert (found.kind, found.criteria[0].rejudged) == ("stable", 2)
+
+
+def test_what_applies_only_sometimes_varies_with_the_agent() -> None:
+    records = [execution(1, status="not_applicable"), execution(2, "failed", votes=(0, 3))]
+    assert criterion_repeats(records, JUDGED).cause == "agent"
+
+
+def test_foreign_details_are_no_votes() -> None:
+    record = execution(1)
+    foreign: tuple[dict[str, Any], ...] = ({"votes": []}, {"votes": {"valid": "x"}}, {"rubrics": [3, {"votes": 1}]}, {"stop": "no"})
+    for details in foreign:
+        record.metrics[JUDGED] = MetricResult(JUDGED, "passed", 1.0, 1.0, "", details)
+        assert account([record, execution(2, "failed")]).flaky
+
+
+def test_a_sentence() -> None:
+    records = [
+        execution(n, name=CALLS, calls=("find",) * n, state="passed" if n < 4 else "failed") for n in range(1, 6)
+    ]
+    assert sentence(account(records)) == "3/5 passed, 60 % (23–88 %), pass^5 0.00, FLAKY (agent)"
+    assert sentence(account(records, until=0.9)).endswith("not sure yet whether 90 % pass")
+    assert sentence(account([execution(1, "error", error="judge")])) == "nothing has a verdict"
+
+
+def test_only_what_ran_more_than_once_is_told_of() -> None:
+    assert not accounts([execution(1)])
+    assert len(accounts([execution(1)], until=0.9)) == 1
+    assert [found.rate.total for found in accounts([execution(2), execution(1)])] == [2]
+
+
+votes = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(any)
+runs = st.lists(
+    st.tuples(
+        st.booleans(), st.sampled_from(["a", "b", "c"]), votes, st.sampled_from([None, None, "timeout", "judge"])
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def _records(plan: list[Any]) -> list[CaseRecord]:
+    made = []
+    for number, (passed, said, given_votes, error) in enumerate(plan, 1):
+        state: CaseStatus = "error" if error else "passed" if passed else "failed"
+        made.append(execution(number, state, said=said, votes=given_votes, error=error))
+    return made
+
+
+@given(runs, st.randoms(use_true_random=False))
+def test_the_account_adds_up_in_any_order(plan: list[Any], random: Any) -> None:
+    records = _records(plan)
+    found = account(records)
+    assert found.rate.total + found.without_verdict + found.unfinished == len(records)
+    assert (found.kind == "stable") == (not found.flaky)
+    assert sum(path.times for path in found.paths) == sum(error is None for *_, error in plan)
+    for criterion in found.criteria:
+        assert (criterion.cause is not None) == (criterion.passed > 0 and criterion.failed > 0)
+    random.shuffle(records)
+    assert account(records) == found
+
+
+@given(runs)
+def test_one_answer_alone_is_never_the_agents_doing(plan: list[Any]) -> None:
+    same = [(passed, "a", given_votes, None) for passed, _, given_votes, _ in plan]
+    assert account(_records(same)).kind in ("stable", "judge")
+
+
+@given(runs)
+def test_calls_alone_are_never_the_judges_doing(plan: list[Any]) -> None:
+    """A criterion that nobody judges varies only with what it is shown."""
+    records = [
+        execution(number, "passed" if said == "a" else "failed", name=CALLS, calls=(said,))
+        for number, (_, said, _, _) in enumerate(plan, 1)
+    ]
+    assert account(records).kind in ("stable", "agent")
+
+
+@given(st.integers(0, 9), st.integers(0, 9))
+def test_one_vote_turns_what_hangs_on_one(yes: int, no: int) -> None:
+    turned = (yes > no) != (yes - 1 > no + 1) if yes > no else (yes > no) != (yes + 1 > no - 1)
+    assert hangs_on_one((yes, no)) == (bool(yes and no) and turned)
+
+
+@given(st.floats(0, 1))
+def test_nothing_is_rounded_to_always_or_never(value: float) -> None:
+    assert (percent(value) == "100 %") == (value == 1)
+    assert (percent(value) == "0 %") == (value == 0)
+    assert (share(value) == "1.00") == (value == 1)
+    assert (share(value) == "0.00") == (value == 0)
+
+
+def test_an_account_of_nothing_finished() -> None:
+    record = CaseRecord(PlannedCase(CaseRef("desk", "f", "s", "c"), None, ""), "running")
+    found: CaseRepeats = account([record])
+    assert (found.unfinished, found.without_verdict, found.pass_hat(1)) == (1, 0, None)
