@@ -1,0 +1,154 @@
+"""What an interrupted run has already: cases with a result, and transcripts that only lack their scores."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from workbench.engine.transcripts import StoredCase
+from workbench.events import (
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    Event,
+    FilesRead,
+    MetricScored,
+    RepeatsDropped,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    Sources,
+    Usage,
+)
+from workbench.metrics.base import Scored
+
+_TRIED_AGAIN = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
+"""Errors whose cause may have passed. Any other one is a result: the agent would do the same again."""
+_HIDDEN = "[secret "
+
+
+@dataclass
+class KeptCase:
+    """One execution of a case as far as the run came with it: `events` of its last attempt. `spoilt`: a line that may
+    have been about it cannot be read."""
+
+    stored: StoredCase
+    events: list[Event] = field(default_factory=list)
+    spoilt: bool = False
+
+    @property
+    def has_result(self) -> bool:
+        """Whether it has a verdict, or an error that would come again."""
+        ended = self.stored.finished
+        if ended is None or self.spoilt:
+            return False
+        return ended.error is None or ended.error.kind not in _TRIED_AGAIN
+
+    @property
+    def has_transcript(self) -> bool:
+        """Whether it lacks nothing but scores. One with something hidden in it is not scored: a criterion would see
+        other words than the agent said."""
+        if self.has_result or self.spoilt or self.stored.started is None or self.stored.why_incomplete() is not None:
+            return False
+        return bool(self.stored.turns) and _HIDDEN not in repr([self.stored.started, *self.stored.turns])
+
+    @property
+    def scored(self) -> tuple[Scored, ...]:
+        """The verdicts that hold, of a case with a transcript."""
+        found = [event for event in self.events if isinstance(event, MetricScored)]
+        by_name = {event.result.name: Scored(event.result, event.turns) for event in found}
+        return tuple(one for one in by_name.values() if one.result.status != "error")
+
+    @property
+    def usage(self) -> Usage:
+        """What the agent cost, of a case with a transcript."""
+        return self.stored.turns[-1].usage
+
+    def take(self, event: Event) -> None:
+        """The next event of this case."""
+        if isinstance(event, CaseStarted):
+            self.events, self.spoilt = [], False
+        elif self.stored.finished is not None:
+            # Its beginning was lost.
+            self.spoilt = True
+        self.events.append(event)
+        self.stored.take(event)
+
+
+@dataclass
+class Resumption:
+    """An interrupted run: how it announced itself, what it has of each case, the files that its agents read, and how
+    many seconds it took. `ended`: it came to an end, and not by being killed; `complete`: with everything done."""
+
+    announced: RunStarted
+    cases: dict[CaseRef, KeptCase]
+    sources: Sources = field(default_factory=dict)
+    seconds: float = 0.0
+    ended: bool = False
+    complete: bool = False
+    _before: float = 0.0
+    """Seconds until it was resumed the last time."""
+
+    @property
+    def results(self) -> int:
+        """How many cases need nothing any more."""
+        return sum(case.has_result for case in self.cases.values())
+
+    @property
+    def transcripts(self) -> int:
+        """How many are only to be scored."""
+        return sum(case.has_transcript for case in self.cases.values())
+
+    @property
+    def judge_calls(self) -> int:
+        """How many calls its judges have had, of those that a run may make."""
+        ended = [case.stored.finished for case in self.cases.values() if case.has_result]
+        return sum(event.usage.judge_calls for event in ended if event is not None)
+
+    def take(self, event: Event | None) -> None:
+        """The next event of the run; None for a line that cannot be read."""
+        match event:
+            case None:
+                for case in self.cases.values():
+                    case.spoilt = case.spoilt or (case.stored.started is not None and case.stored.finished is None)
+            case RunResumed():
+                self.ended = self.complete = False
+                self._before = self.seconds
+            case RunFinished():
+                self.ended, self.complete = True, not event.interrupted
+                self.seconds = event.duration_seconds
+                self._read(event.sources)
+            case FilesRead():
+                self._read(event.sources)
+            case RepeatsDropped():
+                for dropped in event.cases:
+                    self.cases.pop(dropped, None)
+            case _:
+                ref = getattr(event, "case", None)
+                if ref in self.cases:
+                    self._take_of_case(self.cases[ref], event)
+
+    def _take_of_case(self, case: KeptCase, event: Event) -> None:
+        case.take(event)
+        began = 0.0 if case.stored.started is None else case.stored.started.at
+        if isinstance(event, CaseFinished):
+            began += event.duration_seconds
+        if isinstance(event, CaseStarted | CaseFinished):
+            self.seconds = max(self.seconds, self._before + began)
+
+    def _read(self, sources: Sources) -> None:
+        for agent, files in sources.items():
+            self.sources[agent] = {**self.sources.get(agent, {}), **files}
+
+
+def collect_results(events: Iterable[Event | None]) -> Resumption | None:
+    """What the events of a run hold, None among them standing for a line that cannot be read. None where they do not
+    begin with its announcement."""
+    found: Resumption | None = None
+    for event in events:
+        if isinstance(event, RunStarted):
+            cases = {planned.case: KeptCase(StoredCase(planned)) for planned in event.cases}
+            found = Resumption(event, cases, dict(event.sources))
+        elif found is None:
+            return None
+        else:
+            found.take(event)
+    return found

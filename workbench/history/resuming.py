@@ -1,0 +1,151 @@
+"""Whether a run that was interrupted can go on: the newest one of the same cases, if nothing that determines it has
+changed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from workbench.engine.determined import changed_files, determined, differences
+from workbench.engine.options import RunOptions
+from workbench.engine.plan import Plan
+from workbench.engine.provenance import Kept, read_sources, versions
+from workbench.engine.resumption import Resumption, collect_results
+from workbench.engine.secrets import Secrets
+from workbench.events import Event, Noticed, RunFinished, RunStarted, Sources, from_json
+from workbench.history.checked import read_checked
+from workbench.history.journal import FILE_NAME, Journal, read_journal
+from workbench.history.state_dir import runs_dir
+from workbench.history.stored_run import run_ids
+
+_LOOKED_AT = 20
+"""Runs, the newest first, among which the one of the same cases is looked for."""
+_LAST_LINE = 1024 * 1024
+_TOLD = 3
+
+
+@dataclass
+class Resumable:
+    """A run that can go on: its plan with what is to be said of it, its journal, held open, and what it has."""
+
+    plan: Plan
+    journal: Journal
+    resumption: Resumption
+
+
+def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
+    """The run that `plan` goes on with, or `plan` itself, with a notice if there is an interrupted run of the same
+    cases that cannot be resumed, and why. Reads files: not for an event loop's thread."""
+    path = _newest_of(state, plan)
+    if path is None or _is_complete(path):
+        return plan
+    try:
+        journal = Journal.reopen(path)
+    except OSError as error:
+        return _afresh(plan, path, [f"its journal cannot be written ({error.strerror or error})"])
+    if journal is None:
+        return plan  # It is going on.
+    found = read_results(path)
+    if found is None or (found.ended and (found.complete or found.results == len(found.cases))):
+        journal.release()
+        return plan
+    if not found.results and not found.transcripts:
+        journal.release()
+        return plan  # There is nothing to go on with.
+    changes = list(_changes(found, plan, options))
+    if changes:
+        journal.release()
+        return _afresh(plan, path, changes)
+    return Resumable(_going_on(plan, found), journal, found)
+
+
+def read_results(path: Path) -> Resumption | None:
+    """What the journal at `path` holds of its run; None if that cannot be told."""
+    try:
+        return collect_results(_read(path))
+    except (OSError, ValueError):
+        return None
+
+
+def _read(path: Path) -> Iterator[Event | None]:
+    for event in read_journal(path):
+        if not isinstance(event, Noticed):
+            yield event
+        elif event.message.startswith(f"{path}:"):
+            yield None
+
+
+def _newest_of(state: Path, plan: Plan) -> Path | None:
+    """The journal of the newest run of exactly these cases."""
+    wanted = {entry.ref for entry in plan.entries}
+    for run_id in run_ids(state)[:_LOOKED_AT]:
+        path = runs_dir(state) / run_id / FILE_NAME
+        announced = announcement(path)
+        if announced is not None and not announced.scored_from and {case.case for case in announced.cases} == wanted:
+            return path
+    return None
+
+
+def announcement(path: Path) -> RunStarted | None:
+    """How a run announced itself; None if that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            file.readline()
+            event = from_json(read_checked(file.readline()))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return event if isinstance(event, RunStarted) else None
+
+
+def _is_complete(path: Path) -> bool:
+    """Whether the run came to its end with everything done, by its last line: most have, and need not be read."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _LAST_LINE))
+            last = file.read().splitlines(keepends=True)[-1]
+        event = from_json(read_checked(last))
+    except (OSError, ValueError, RecursionError, IndexError):
+        return False
+    return isinstance(event, RunFinished) and not event.interrupted
+
+
+def _changes(found: Resumption, plan: Plan, options: RunOptions) -> Iterator[str]:
+    """What determines the run and is not as it was."""
+    announced = found.announced
+    salt = announced.determined.get("salt")
+    if not isinstance(salt, str):
+        yield "an earlier version of the workbench made it"
+        return
+    kept, files = _files_now(found.sources, plan)
+    yield from changed_files(found.sources, files)
+    yield from differences(announced.determined, determined(plan, options, kept, salt))
+    now = versions(plan.agents.values())
+    yield from (
+        f"{name} was {announced.versions.get(name)}" for name in now if announced.versions.get(name) != now[name]
+    )
+
+
+def _files_now(then: Sources, plan: Plan) -> tuple[Kept, Sources]:
+    """The agents' own files as they are now, and with them those that the run saw them read."""
+    clean = Secrets([setting.environment.values for setting in plan.agents.values()]).clean_text
+    own = read_sources(plan.agents, {}, clean)
+    beside = {
+        setting.agent.folder: [plan.root / path for path in then.get(name, {}) if path not in own.sources[name]]
+        for name, setting in plan.agents.items()
+    }
+    more = read_sources(plan.agents, beside, clean, own.sources)
+    return own, {name: {**files, **more.sources.get(name, {})} for name, files in own.sources.items()}
+
+
+def _going_on(plan: Plan, found: Resumption) -> Plan:
+    run_id, done, cases = found.announced.run_id, found.results, len(found.cases)
+    scored = f", and of {found.transcripts} only scores are missing" if found.transcripts else ""
+    text = f"resuming {run_id}: {done:,} of {cases:,} cases have results{scored}"
+    notice = Noticed("info", text, "--fresh starts anew")
+    return replace(plan, run_id=run_id, notices=(notice, *plan.notices))
+
+
+def _afresh(plan: Plan, path: Path, changes: list[str]) -> Plan:
+    more = f", and {len(changes) - _TOLD} more" if len(changes) > _TOLD else ""
+    text = f"{path.parent.name} was interrupted and is not resumed: {', '.join(changes[:_TOLD])}{more}"
+    return replace(plan, notices=(Noticed("info", text), *plan.notices))
