@@ -153,6 +153,12 @@ class Store:
         for listener in tuple(self._listeners):
             listener(event)
 
+    def recall(self, run: RunSummary, current: list[CaseRef], records: Mapping[CaseRef, CaseRecord]) -> None:
+        """Takes in what is kept of earlier sessions; what this one knows already holds."""
+        self.records = {**records, **self.records}
+        if not self.current:
+            self.run, self.current = run, current
+
     def counts(self, refs: list[CaseRef] | None = None) -> Counter[CaseState]:
         """How many cases are in which state: of `refs`, or of the newest run."""
         return Counter(self.records[ref].state for ref in (self.current if refs is None else refs))

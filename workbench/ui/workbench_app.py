@@ -86,6 +86,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
 
     async def _read_first(self) -> None:
         if await self.main.read_again():
+            self.main.recall()
             if self._watch:
                 self.main.arm()
             await self.main.offer_interrupted()

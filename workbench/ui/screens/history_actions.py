@@ -7,6 +7,7 @@ from workbench.text import one_line
 from workbench.ui.host import Host
 from workbench.ui.screens.chat_actions import ChatActions
 from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.screens.watch_actions import WatchActions
 from workbench.ui.tree.outline import Row
 from workbench.ui.widgets.pick_list import Item
 
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
     from workbench.events import CaseRef
     from workbench.history.kept_runs import KeptRun
     from workbench.store import CaseRecord
+    from workbench.ui.history.recall import Recalled
 
 _OFFERED = 500
 """Runs in the list of those to compare with."""
 
 
-class HistoryActions(ChatActions):
+class HistoryActions(ChatActions, WatchActions):
     """The screens lie over the main one, which goes on with what it does."""
 
     host: Host
@@ -51,6 +53,33 @@ class HistoryActions(ChatActions):
             self.say("still reading")
         else:
             self.run_worker(self._compare_last(), group="compare", exclusive=True)
+
+    # Earlier sessions
+
+    def recall(self) -> None:
+        """Shows the newest verdicts that are kept, as soon as they are read; nothing waits for that."""
+        self.run_worker(self._recall(), group="recall", exclusive=True)
+
+    async def _recall(self) -> None:
+        session, workspace = self.session, self.session.workspace
+        if workspace is None:
+            return
+
+        def read() -> "Recalled | None":
+            from workbench.ui.history.recall import recall
+
+            return recall(session.state_dir, workspace)
+
+        recalled = await asyncio.to_thread(read)
+        if recalled is None:
+            return
+        session.recall(recalled)
+        verdicts = session.verdicts
+        changed, verdicts.changed = verdicts.changed, set()
+        self.tree_view.verdicts_changed(changed)
+        self.show_flags()
+        self.show_row()
+        self.show_facts()
 
     # One run
 

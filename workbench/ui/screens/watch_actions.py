@@ -97,7 +97,7 @@ class WatchActions(RunActions):
         if watching is not None:
             watching.watcher.close()
         self.session.last_watch = ""
-        self._show_flags()
+        self.show_flags()
         self.show_facts()
         self.say("the watch is off")
 
@@ -153,7 +153,7 @@ class WatchActions(RunActions):
             watching.started(start.job)
             self.session.starting = True
             self.runs.start(self.build_watched(watching, start.job))
-        self._show_flags()
+        self.show_flags()
         self.show_facts()
 
     def admit(self, event: Event) -> Event | None:
@@ -177,13 +177,14 @@ class WatchActions(RunActions):
                 self.run_worker(asyncio.to_thread(watching.watcher.learn), group="learn")
                 self.go_on()
         if ended:
-            self._show_flags()
+            self.show_flags()
 
-    def _show_flags(self) -> None:
+    def show_flags(self) -> None:
         """Brings the marks of stale and changed cases up to date."""
         session = self.session
         verdicts, watching = session.verdicts, session.watching
-        stale = {pair for key in (watching.stale() if watching else ()) if (pair := verdicts.place(*key)) is not None}
+        names = {*(watching.stale() if watching else ()), *session.overtaken}
+        stale = {pair for key in names if (pair := verdicts.place(*key)) is not None}
         turned = {
             pair: session.changed.is_regression(ref)
             for ref in session.changed.refs()

@@ -95,6 +95,16 @@ class Verdicts:
         self.changed |= {pair for pair in self.found.keys() | found.keys() if self.found.get(pair) != found.get(pair)}
         self.found = found
 
+    def recall(self, refs: Iterable[CaseRef]) -> None:
+        """The store has these executions of earlier sessions; cases of which this one knows newer ones keep those."""
+        found: dict[tuple[str, str], list[CaseRef]] = {}
+        for ref in refs:
+            found.setdefault((ref.evalset_file, ref.eval_id), []).append(ref)
+        for name, of_case in found.items():
+            if name not in self._newest:
+                self._newest[name] = of_case
+                self._review(*name)
+
     def look_again(self, ref: CaseRef) -> None:
         """The store has another record of this execution."""
         self._review(ref.evalset_file, ref.eval_id)

@@ -25,6 +25,8 @@ class Facts:
     interrupted: bool = False
     rescored: bool = False
     """Whether no agent ran: transcripts were scored again."""
+    earlier: str = ""
+    """When it was, of a run of an earlier session."""
     seconds: float = 0.0
     judges: str = ""
     """How much judges were asked, in words."""
@@ -90,6 +92,8 @@ def _run(facts: Facts, *, words: bool, meter: int) -> list[Part]:
             text = f"{face.glyph} {counts[state]}{word}" if words else f"{face.glyph}{counts[state]}"
             parts.append((gap + text, face.variable))
     parts.append((gap + clock(facts.seconds), ""))
+    if facts.earlier:
+        parts.append((gap + facts.earlier, "status-muted"))
     if facts.rescored:
         parts.append((gap + ("scored again" if words else "again"), "status-muted"))
     if facts.interrupted:

@@ -1,0 +1,70 @@
+"""The newest verdict of each case, over the runs that are kept: what somebody who comes back wants to see."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from workbench.events import CaseRef
+from workbench.history.journal import FILE_NAME
+from workbench.history.run_list import list_runs, load_summary
+from workbench.history.state_dir import runs_dir
+from workbench.history.summary import Summary
+
+_LOOKED_AT = 20
+"""Runs, the newest first, in which verdicts are looked for."""
+_MOST = 64 * 2**20
+"""Bytes of journals: of what lies further back only the history tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatestRun:
+    """A run that has the newest verdict of the cases `refs`, all repeats of each; `file` is its journal."""
+
+    summary: Summary
+    file: Path
+    refs: tuple[CaseRef, ...]
+
+
+def latest_runs(state: Path, files: Collection[str]) -> list[LatestRun]:
+    """The runs with the newest verdicts of the cases of these evalsets (relative to the root), the newest run first.
+    What cannot be read is passed over; a case without a verdict in a run is looked for further back."""
+    found: list[LatestRun] = []
+    seen: set[tuple[str, str]] = set()
+    wanted, left = set(files), _MOST
+    runs = [run for run in list_runs(state).runs if wanted.intersection(run.get("files") or ())]
+    for run in runs[:_LOOKED_AT]:
+        journal = runs_dir(state) / run["run_id"] / FILE_NAME
+        try:
+            left -= journal.stat().st_size
+            if left < 0:
+                break
+            summary, _ = load_summary(state, run["run_id"])
+        except (OSError, ValueError):
+            continue
+        rows = [row for row in summary.rows.values() if row["status"] is not None and row["ref"][1] in wanted]
+        names = {(row["ref"][1], row["ref"][3]) for row in rows} - seen
+        if names:
+            refs = tuple(CaseRef(*row["ref"]) for row in rows if (row["ref"][1], row["ref"][3]) in names)
+            found.append(LatestRun(summary, journal, refs))
+            seen |= names
+    return found
+
+
+def agents_changed(sources: Mapping[str, Any], root: Path, clean: Callable[[str], str]) -> set[str]:
+    """The agents of which a file is not as it was when a run kept these `sources` (agent → path → digest); `clean`
+    takes secrets out, as they were taken out then. Reads the files: for a thread."""
+    return {agent for agent, files in sources.items() if isinstance(files, dict) and _differs(files, root, clean)}
+
+
+def _differs(files: Mapping[str, Any], root: Path, clean: Callable[[str], str]) -> bool:
+    for path, digest in files.items():
+        try:
+            content = (root / path).read_bytes()
+        except (OSError, ValueError):
+            return True
+        cleaned = clean(content.decode("utf-8", "replace")).encode("utf-8", "replace")
+        if blake2b(cleaned, digest_size=16).hexdigest() != digest:
+            return True
+    return False

@@ -1,0 +1,99 @@
+"""What the workbench knew when it was closed: the newest verdicts of the cases, and which of them files have overtaken
+since."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.agents.environment import agent_environment
+from workbench.engine.secrets import Secrets
+from workbench.events import CaseRef
+from workbench.history.latest import agents_changed, latest_runs
+from workbench.model.evalset import case_or_none
+from workbench.store import CaseRecord, RunSummary
+from workbench.ui.history.records import read_records
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import EvalsetEntry, Workspace
+
+Name = tuple[str, str]
+"""An evalset's path relative to the root, and the id of a case."""
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """`run` is the newest run, `current` its executions; `records` also those of earlier runs. `stale`: cases that were
+    run with other files."""
+
+    run: RunSummary
+    current: list[CaseRef]
+    records: dict[CaseRef, CaseRecord]
+    stale: set[Name]
+
+
+def recall(state: Path, workspace: "Workspace") -> Recalled | None:
+    """The newest verdicts that are kept; None where there are none. Reads journals: for a thread."""
+    entries = {entry.relative: entry for entry in workspace.evalsets}
+    runs = latest_runs(state, entries.keys())
+    if not runs:
+        return None
+    records: dict[CaseRef, CaseRecord] = {}
+    stale: set[Name] = set()
+    clean = _clean(workspace)
+    for run in reversed(runs):
+        try:
+            found = read_records(run.file, set(run.refs))
+        except (OSError, ValueError):
+            continue
+        # A line that is lost may have been the verdict.
+        found = {ref: record for ref, record in found.items() if record.finished}
+        changed = agents_changed(run.summary.sources, workspace.root, clean)
+        stale |= _stale(found, changed, entries)
+        records |= found
+    newest = runs[0].summary
+    told = RunSummary(
+        newest.run_id,
+        newest.root,
+        newest.started,
+        interrupted=newest.interrupted,
+        duration_seconds=newest.seconds or 0.0,
+        scored_from=newest.scored_from,
+    )
+    return Recalled(told, [ref for ref in runs[0].refs if ref in records], records, stale)
+
+
+def _clean(workspace: "Workspace") -> Callable[[str], str]:
+    environments = [agent_environment(agent.folder, os.environ).values for agent in workspace.agents]
+    return Secrets([os.environ, *environments]).clean_text
+
+
+def _stale(found: dict[CaseRef, CaseRecord], agents: set[str], entries: "dict[str, EvalsetEntry]") -> set[Name]:
+    """The cases whose agent, reference or criteria are not what they were."""
+    numbers = {
+        file: {case.eval_id: case.index for case in entries[file].document.cases}
+        for file in {ref.evalset_file for ref in found}
+    }
+    stale: set[Name] = set()
+    for ref, record in found.items():
+        number = numbers[ref.evalset_file].get(ref.eval_id)
+        if number is None:
+            continue
+        entry = entries[ref.evalset_file]
+        if ref.agent in agents or _differs(entry, number, record):
+            stale.add((ref.evalset_file, ref.eval_id))
+    return stale
+
+
+def _differs(entry: "EvalsetEntry", number: int, record: CaseRecord) -> bool:
+    config = entry.criteria.config
+    if record.started_at is None:
+        return False
+    if record.criteria != {item.name: item.value for item in config.criteria}:
+        return True
+    case = case_or_none(entry.document, number)
+    if case is None:
+        return True
+    expected = None if record.expected is None else list(record.expected)
+    return expected != (None if case.turns is None else list(case.turns)) or list(record.rubrics) != list(case.rubrics)
