@@ -147,6 +147,21 @@ def test_a_doubled_rubric_gets_an_id_of_its_own() -> None:
     assert [rubric["rubric_id"] for rubric in after["conversation"][0]["rubrics"]] == ["polite", "polite_2"]
 
 
+def test_a_doubled_call_gets_an_id_of_its_own_where_it_has_one() -> None:
+    event = {"author": "a", "content": {"parts": [{"function_call": {"id": "adk-1", "name": "find", "args": {}}}]}}
+    turns = [
+        {"intermediate_data": {"tool_uses": [{"id": "x", "name": "find"}, {"id": "x_2", "name": "find"}]}},
+        {"intermediate_data": {"invocation_events": [event]}},
+        {"intermediate_data": {"tool_uses": [{"name": "find", "args": {"id": "kept"}}]}},
+    ]
+    case: Any = {"eval_id": "a", "conversation": turns}
+    rows = [row for row in rows_of(case) if row.kind == "call"]
+    twins = [value_at(*duplicate(case, row)) for row in (rows[0], rows[2], rows[3])]
+    assert twins[0] == {"id": "x_3", "name": "find"}
+    assert twins[1]["content"]["parts"][0]["function_call"]["id"] == "adk-1_2"
+    assert twins[2] == turns[2]["intermediate_data"]["tool_uses"][0]
+
+
 def test_calls_and_turns_move() -> None:
     after, place = move(WRITTEN, row(WRITTEN, "args"), 1)
     assert place[-1] == 1

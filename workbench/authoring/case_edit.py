@@ -75,16 +75,39 @@ def duplicate(case: Any, row: CaseRow, fresh: Fresh = fresh_id) -> tuple[Any, Lo
     """
     *_, step = row.unit
     if not isinstance(step, int):
-        raise NotPossibleError("a case has one of these only")
+        whole = "a turn" if row.turn is not None else "a case"
+        raise NotPossibleError(f"{whole} has one of these only")
     twin = copy.deepcopy(value_at(case, row.unit))
     if row.unit == row.location and row.kind == "turn":
         put(twin, "invocation_id", fresh(), camel=is_camel(case))
+    elif row.kind in ("call", "args"):
+        _give_call_an_id(twin, value_at(case, row.unit[:-1]), camel=is_camel(case))
     elif row.kind == "rubric":
         others = value_at(case, row.unit[:-1])
         taken = {get(rubric, "rubric_id") for rubric in others}
         put(twin, "rubric_id", free_name(str(get(twin, "rubric_id") or "rubric"), taken), camel=is_camel(case))
     place = (*row.unit[:-1], step + 1)
     return with_item(case, place, twin), place
+
+
+def _give_call_an_id(twin: Any, others: Any, *, camel: bool) -> None:
+    """A call that has an id gets one of its own: by it ADK knows which response is whose."""
+    calls = [call for item in (twin, *others) for call in _calls_in(item)]
+    taken = {get(call, "id") for call in calls}
+    for call in _calls_in(twin):
+        if isinstance(get(call, "id"), str):
+            put(call, "id", free_name(get(call, "id"), taken), camel=camel)
+            taken.add(get(call, "id"))
+
+
+def _calls_in(item: Any) -> list[Any]:
+    """The calls in a list's item: of `tool_uses` itself, of a part or of an event what they hold."""
+    if not isinstance(item, dict):
+        return []
+    parts = get(get(item, "content"), "parts")
+    inner = [get(part, "function_call") for part in (parts if isinstance(parts, list) else [item])]
+    found = [call for call in inner if isinstance(call, dict)]
+    return found or ([item] if isinstance(get(item, "name"), str) else [])
 
 
 def move(case: Any, row: CaseRow, step: int) -> tuple[Any, Location]:

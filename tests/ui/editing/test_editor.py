@@ -123,10 +123,13 @@ async def test_parts_are_added_doubled_moved_and_deleted(open_screen: OpenScreen
         await screen.until(pilot, lambda: calls() == ["refund", "refund", "find"] and "duplicate" in screen.text)
         await pilot.press("D")
         await screen.until(pilot, lambda: calls() == ["refund", "find"] and "delete" in screen.text)
-        for label in ("delete call", "duplicate call", "move call", "call", "new call"):
+        for label in ("delete call", "duplicate call", "move call"):
             await pilot.press("u")
             await screen.until(pilot, lambda label=label: f"undone: on_time: {label}" in screen.text)  # type: ignore[misc]
+        await pilot.press("u", "u")
+        await screen.until(pilot, lambda: "undone: on_time: new call" in screen.text)
         assert file_of(screen).read_bytes() == before
+        assert isinstance(screen.app.screen, EditorScreen)
 
 
 async def test_the_evalset_itself_is_edited(open_screen: OpenScreen, with_call: Workspace) -> None:

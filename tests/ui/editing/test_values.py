@@ -79,3 +79,11 @@ def test_the_head_of_json_is_how_it_begins(value: Any, most: int) -> None:
 def test_a_row_of_a_large_value_is_short() -> None:
     assert len(in_short({"a": ["x" * 1000] * 10_000})) <= 400
     assert in_short(" ") == "(empty)"
+
+
+def test_a_persona_of_ones_own_is_an_object() -> None:
+    persona = CaseRow(("conversation_scenario", "user_persona"), "scenario", "persona", None, "word", (), missing=True)
+    assert read_value("NOVICE", persona) == "NOVICE"
+    assert read_value(' {"id": "picky"}', persona) == {"id": "picky"}
+    with pytest.raises(UnreadableError):
+        read_value("{picky", persona)

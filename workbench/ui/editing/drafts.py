@@ -82,6 +82,7 @@ class FrameDraft:
 
 
 _WHOLES = {"args": "call", "call": "call", "response": "result", "rubric": "rubric", "session": "session"}
+_NOUNS = {"said": "text"}
 _OPTIONAL = frozenset({"type", "persona", "session id", "name", "description"})
 Draft = CaseDraft | FrameDraft
 
@@ -147,6 +148,7 @@ def place_in_words(row: CaseRow) -> str:
 
 
 def _in_turn(name: str, row: CaseRow) -> str:
+    name = _NOUNS.get(name, name)
     return f"{name} of turn {row.turn + 1}" if row.turn is not None and row.kind != "turn" else name
 
 

@@ -71,7 +71,7 @@ class ValueField(TextArea):
         self.post_message(self.Left())
 
     def action_enter(self) -> None:
-        if self.row is not None and self.row.form == "word" and not as_json(self.row):
+        if self.row is not None and self.row.form == "word" and not as_json(self.row) and "\n" not in self.text:
             self.post_message(self.Saved())
         else:
             self.insert("\n")

@@ -37,34 +37,14 @@ class EditActions(OutsideActions):
 
     async def edit_row(self, row: Row, *, at: "Location | None" = None, editing: bool = False) -> None:
         """Opens the editor on a case, or on what stands around the cases of a file, until it is left."""
+        from workbench.ui.editing.editor import EditorScreen
+
         draft = await self._draft(row)
-        words = ""
         saver = await self.saver()
         if draft is not None:
             self.warn_if_fleeting()
-        while draft is not None:
-            from workbench.ui.editing.editor import EditorScreen
-
-            screen = EditorScreen(
-                draft,
-                saver,
-                self.keys,
-                saved=self.reopen,
-                settle=self.settle,
-                at=at,
-                editing=editing,
-                words=words,
-                over=lambda: self.right.region,
-            )
-            ending = await self.app.push_screen_wait(screen)
-            draft, editing, at, words = screen.draft, False, screen.place, ""
-            if ending is None:
-                return
-            if ending == "outside":
-                draft = await self.edit_outside(draft)
-            else:
-                words = await self.take_back(again=ending == "redo")
-                draft = await self._reopened(draft)
+            screen = EditorScreen(draft, saver, self.keys, self, at=at, editing=editing, over=lambda: self.right.region)
+            await self.app.push_screen_wait(screen)
 
     async def _draft(self, row: Row) -> "Draft | None":
         from workbench.model.json_edit import EditError
@@ -87,7 +67,7 @@ class EditActions(OutsideActions):
             return None
         return draft
 
-    async def _reopened(self, draft: "Draft") -> "Draft | None":
+    async def reopened(self, draft: "Draft") -> "Draft | None":
         """The draft in the file as it is now; None if it is not there any more."""
         from workbench.authoring.evalset_file import EvalsetFile
         from workbench.model.json_edit import EditError

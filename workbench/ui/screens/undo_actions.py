@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +26,19 @@ class UndoActions(FolderActions):
     # Back and again
 
     def action_undo(self) -> None:
-        self.run_worker(self._say_taken_back(again=False), group="edit", exclusive=True)
+        self.run_worker(self._say_taken_back(again=False), group="back")
 
     def action_redo(self) -> None:
-        self.run_worker(self._say_taken_back(again=True), group="edit", exclusive=True)
+        self.run_worker(self._say_taken_back(again=True), group="back")
+
+    @cached_property
+    def _one_at_a_time(self) -> asyncio.Lock:
+        """A key that is pressed twice takes two edits back, one after the other."""
+        return asyncio.Lock()
 
     async def _say_taken_back(self, *, again: bool) -> None:
-        self.say(await self.take_back(again=again))
+        async with self._one_at_a_time:
+            self.say(await self.take_back(again=again))
 
     async def take_back(self, *, again: bool) -> str:
         """Takes the newest edit back, or makes it again; what was done, in safe words."""
