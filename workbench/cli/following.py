@@ -37,11 +37,12 @@ Make: TypeAlias = Callable[[Publish, Children, Journal, Path | None], Followed]
 """Makes it, of where events go, the children, the journal, and the folder where judges' answers are kept."""
 
 
-async def follow(wanted: Wanted, state: Path, run_id: str, make: Make) -> int:
-    """Executes what `make` gives, keeps it in the state folder `state`, writes what is `wanted`; the exit code."""
+async def follow(wanted: Wanted, state: Path, run_id: str, make: Make, journal: Journal | None = None) -> int:
+    """Executes what `make` gives, keeps it in the state folder `state`, writes what is `wanted`; the exit code.
+    `journal`: that of a run that is resumed."""
     store = Store()
     prices = read_prices()
-    journal = Journal.open(state, run_id)
+    journal = journal or Journal.open(state, run_id)
     cache = None if journal.path is None else judge_cache_dir(state)
     results = sys.stderr if wanted.json == "-" else sys.stdout
     progress = _progress(wanted, store, results)

@@ -17,6 +17,7 @@ from workbench.engine.recorder import Publish
 from workbench.engine.run import Run
 from workbench.engine.selection import Selection, open_selection, parse_words
 from workbench.history.journal import Journal
+from workbench.history.resuming import Resumable, resume
 from workbench.history.state_dir import state_dir
 from workbench.model.evalset import BrokenFileError, read_initial_session
 
@@ -35,10 +36,17 @@ def run(request: RunRequest) -> int:
         write_refusal_file(request, Refused.from_fault(fault))
         raise
 
-    def make(publish: Publish, children: Children, journal: Journal, cache: Path | None) -> Run:
-        return Run(plan, request.options, publish, children, journal, cache)
+    state = state_dir(plan.root, request.state_dir)
+    found = plan if request.fresh else resume(state, plan, request.options)
+    kept = found if isinstance(found, Resumable) else None
+    going = kept.plan if kept is not None else found
+    assert isinstance(going, Plan)
 
-    return asyncio.run(follow(request, state_dir(plan.root, request.state_dir), plan.run_id, make))
+    def make(publish: Publish, children: Children, journal: Journal, cache: Path | None) -> Run:
+        resumed = None if kept is None else kept.resumption
+        return Run(going, request.options, publish, children, journal, cache, resumed=resumed)
+
+    return asyncio.run(follow(request, state, going.run_id, make, None if kept is None else kept.journal))
 
 
 def _plan(request: RunRequest) -> Plan:

@@ -33,6 +33,7 @@ OPTIONS = {
     "use_cache": "--no-cache",
     "all_votes": "--all-votes",
     "max_judge_calls": "--max-judge-calls",
+    "until_sure": "--until-sure",
 }
 """The options that matter to results, by their names on the command line."""
 _FAMILIES = re.compile(

@@ -12,6 +12,7 @@ from workbench.events import (
     FilesRead,
     MetricScored,
     RepeatsDropped,
+    RepeatsDropped,
     RunFinished,
     RunResumed,
     RunStarted,

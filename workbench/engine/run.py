@@ -1,11 +1,13 @@
 """One execution of a plan: cases through processes and scoring, events in order, and every way it can end."""
 
 import asyncio
+import contextlib
 import resource
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,15 +15,34 @@ from typing import Any
 from workbench.engine.agent_host import AgentHost
 from workbench.engine.case_flow import CaseFlow
 from workbench.engine.children import Children
+from workbench.engine.determined import determined, new_salt
 from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import Plan, PlanEntry
 from workbench.engine.preflight import preflight
 from workbench.engine.provenance import Commit, Kept, read_sources, versions
 from workbench.engine.recorder import EventWriter, Publish, Recorder
+from workbench.engine.resumed_case import ResumedCase
+from workbench.engine.resumption import KeptCase, Resumption
 from workbench.engine.run_context import RunContext
 from workbench.engine.secrets import Secrets
-from workbench.events import CaseError, CaseFinished, CaseRef, Noticed, PlannedCase, RunFinished, RunStarted, Sources
+from workbench.engine.transcripts import StoredCase
+from workbench.engine.until_sure import UntilSure
+from workbench.engine.waiting import Waiting
+from workbench.events import (
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    Event,
+    FilesRead,
+    Noticed,
+    PlannedCase,
+    RepeatsDropped,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    Sources,
+)
 
 _FILES_A_CASE = 8
 _FILES_BESIDES = 256
@@ -32,7 +53,8 @@ class Run:
     """Runs `plan` once. `publish` gets each event in the event loop's thread, after it is clean and written (to
     `writer`, which is closed at the end; None: to nowhere), from `RunStarted` to `RunFinished`, and must not raise.
     `judge_cache` is the folder where answers of judges are kept; None keeps them as long as `children` live.
-    `make_host` takes what `AgentHost` does, for agents that do not run in children.
+    `make_host` takes what `AgentHost` does, for agents that do not run in children. With `resumed`, the plan is that of
+    a run which was interrupted, `writer` goes on with its journal, and what it has is shown and not done again.
 
     Cases that never started, because the run was stopped, get no `CaseFinished`.
     """
@@ -46,8 +68,11 @@ class Run:
         writer: EventWriter | None = None,
         judge_cache: Path | None = None,
         make_host: Callable[..., AgentHost] = AgentHost,
+        resumed: Resumption | None = None,
     ) -> None:
         self._make_host = make_host
+        self._resumed = resumed
+        self._todo = [entry for entry in plan.entries if not self._kept_case(entry).has_result]
         self._plan = plan
         self._options = options
         self._children = children
@@ -55,18 +80,23 @@ class Run:
         self._writer = writer
         self._judge_cache = judge_cache
         self._environments: dict[str, dict[str, Any]] = {}
-        self._stopping = False
         self._interrupted = False
-        self._flows: dict[CaseRef, CaseFlow] = {}
-        self._queued: dict[CaseRef, PlanEntry] = {}
+        self._flows: dict[CaseRef, CaseFlow | ResumedCase] = {}
+        until = None if options.until_sure is None else UntilSure(options.until_sure, options.max_judge_calls)
+        self._waiting = Waiting(self._todo, until)
         self._hosts: dict[str, AgentHost] = {}
-        self._left = Counter(entry.ref.agent for entry in plan.entries)
+        self._left = Counter(entry.ref.agent for entry in self._todo)
         """How many cases of an agent are not over yet."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._began = 0.0
         self._recorder: Recorder
         self._secrets: Secrets
         self._kept = Kept({}, {}, {})
+        self._determined: dict[str, Any] = {}
+        self._further: dict[str, dict[str, Any]] = {}
+        """Files that agents were seen to read since the run began, like `Sources`."""
+        self._footprints = 0
+        """How many files the agents were seen to read when that was looked at last."""
         self._commit: Commit | None = None
 
     async def execute(self) -> None:
@@ -78,7 +108,7 @@ class Run:
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
         self._began = time.monotonic()
         _allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
-        context = RunContext(self._options, self._children, self._recorder.put, self._at, secrets, self._environment_of)
+        context = RunContext(self._left_options(), self._children, self._put, self._at, secrets, self._environment_of)
         self._hosts = self._make_hosts()
         try:
             self._announce(ahead)
@@ -96,7 +126,7 @@ class Run:
 
     def stop(self) -> None:
         """No new cases; those that run finish or are cut at their time-out."""
-        self._stopping = True
+        self._waiting.close()
         self._interrupted = True
 
     def cancel(self, ref: CaseRef | None = None, *, kill: bool = False) -> None:
@@ -108,12 +138,12 @@ class Run:
                 flow.cancel(_CANCELLED, kill=kill)
         elif ref in self._flows:
             self._flows[ref].cancel(_CANCELLED, kill=kill)
-        elif self._queued.pop(ref, None) is not None:
+        elif self._waiting.remove(ref):
             self._recorder.put(CaseFinished(ref, "error", _CANCELLED, 0.0))
 
     def _make_hosts(self) -> dict[str, AgentHost]:
         agents = self._plan.agents
-        startable = (entry for entry in self._plan.entries if entry.blocked is None)
+        startable = [entry for entry in self._todo if entry.blocked is None]
         cases = Counter(agents[entry.ref.agent].interpreter.path for entry in startable)
         return {
             name: self._make_host(
@@ -124,6 +154,7 @@ class Run:
                 single=not self._children.worth_a_zygote(setting.interpreter.path, cases[setting.interpreter.path]),
             )
             for name, setting in agents.items()
+            if any(entry.ref.agent == name for entry in startable)
         }
 
     async def _look_ahead(self) -> list[Noticed]:
@@ -136,7 +167,15 @@ class Run:
     def _read_what_determines(self) -> None:
         """The secrets, and without them the agents' files as they are before the first case; for a thread."""
         self._secrets = Secrets([setting.environment.values for setting in self._plan.agents.values()])
+        if self._resumed is not None:
+            self._kept = Kept(self._resumed.sources, {}, {})
+            return
+        if self._writer is None:
+            return
         self._kept = self._keep_sources(known=None)
+        self._footprints = self._files_read()
+        with contextlib.suppress(Exception):  # Then the run cannot be resumed.
+            self._determined = determined(self._plan, self._options, self._kept, new_salt())
 
     def _keep_sources(self, known: Sources | None) -> Kept:
         """Keeps the agents' files that are not `known` yet. No fault of it may end a run."""
@@ -150,26 +189,36 @@ class Run:
         return kept
 
     def _announce(self, ahead: list[Noticed]) -> None:
-        plan = self._plan
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        cases = tuple(PlannedCase(entry.ref, plan.config_file(entry), entry.criteria_source) for entry in plan.entries)
-        kept = self._kept
-        found = {} if self._writer is None else versions(plan.agents.values())
-        self._recorder.put(
-            RunStarted(
-                plan.run_id,
-                str(plan.root),
-                started,
-                cases,
-                versions=found,
-                models=dict(kept.models),
-                sources=kept.sources,
-            )
-        )
+        if self._resumed is None:
+            self._recorder.put(self._started(started))
+        else:
+            self._recorder.show(self._resumed.announced)
+            self._recorder.put(RunResumed(started))
+            for case in self._resumed.cases.values():
+                if case.has_result:
+                    self._recorder.show(*case.events)
+        plan = self._plan
         if self._writer is not None and self._writer.notice is not None:
             self._recorder.put(self._writer.notice)
         for notice in (*plan.notices, *ahead):
             self._recorder.put(notice)
+
+    def _started(self, started: str) -> RunStarted:
+        plan, kept = self._plan, self._kept
+        cases = tuple(PlannedCase(entry.ref, plan.config_file(entry), entry.criteria_source) for entry in plan.entries)
+        found = {} if self._writer is None else versions(plan.agents.values())
+        return RunStarted(
+            plan.run_id,
+            str(plan.root),
+            started,
+            cases,
+            versions=found,
+            models=dict(kept.models),
+            sources=kept.sources,
+            determined=self._determined,
+            until_sure=self._options.until_sure,
+        )
 
     def _environment_of(self, agent: str) -> dict[str, Any]:
         """What judges of an agent's cases are asked with. Made when it is first needed: most runs ask nobody."""
@@ -178,15 +227,15 @@ class Run:
         return self._environments[agent]
 
     def _criteria(self) -> set[str]:
-        return {criterion.name for entry in self._plan.entries for criterion in entry.config.criteria}
+        return {criterion.name for entry in self._todo for criterion in entry.config.criteria}
 
     def _at(self) -> float:
         return time.monotonic() - self._began
 
     async def _run_all(self, context: RunContext) -> None:
-        self._queued = {entry.ref: entry for entry in self._plan.entries}
+        self._drop_what_was_sure()
         try:
-            for entry in self._plan.entries:
+            for entry in self._todo:
                 if entry.blocked is not None:
                     self._start(CaseFlow(entry, context, None, lambda: None))
             await self._start_in_order(context)
@@ -202,37 +251,90 @@ class Run:
     async def _start_in_order(self, context: RunContext) -> None:
         """Starts each case when there is room for it."""
         slots = asyncio.Semaphore(self._options.concurrency)
-        for entry in tuple(self._queued.values()):
+        while True:
             await slots.acquire()
-            if self._stopping:
+            entry = await self._waiting.next()
+            if entry is None:
                 return
-            if entry.ref in self._queued:
+            kept = self._kept_case(entry)
+            if kept.has_transcript:
+                self._start(ResumedCase(entry, kept, context, slots.release))
+            else:
                 self._start(CaseFlow(entry, context, self._hosts[entry.ref.agent], slots.release))
-            else:  # Cancelled while it waited.
-                slots.release()
 
-    def _start(self, flow: CaseFlow) -> None:
-        del self._queued[flow.ref]
+    def _put(self, event: Event) -> None:
+        """Puts what a case has to say; before its end goes what is not needed any more because of it."""
+        if isinstance(event, CaseFinished):
+            self._drop_needless(event)
+        self._recorder.put(event)
+
+    def _drop_what_was_sure(self) -> None:
+        """What the results of a run that is resumed make needless."""
+        for case in () if self._resumed is None else self._resumed.cases.values():
+            if case.has_result and case.stored.finished is not None:
+                self._drop_needless(case.stored.finished)
+
+    def _drop_needless(self, event: CaseFinished) -> None:
+        dropped = self._waiting.take(event)
+        for ref in dropped:
+            self._left[ref.agent] -= 1
+        if dropped:
+            self._recorder.put(RepeatsDropped(dropped))
+
+    def _start(self, flow: CaseFlow | ResumedCase) -> None:
+        self._waiting.begin(flow.ref)
         self._flows[flow.ref] = flow
         task = asyncio.create_task(self._run_case(flow))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run_case(self, flow: CaseFlow) -> None:
+    async def _run_case(self, flow: CaseFlow | ResumedCase) -> None:
         try:
             await flow.run()
         finally:
             del self._flows[flow.ref]
+            self._waiting.ended(flow.ref)
+        await self._note_reads()
         # An agent whose cases are over lets go of its memory while others run.
         self._left[flow.ref.agent] -= 1
         if self._left[flow.ref.agent] == 0 and flow.ref.agent in self._hosts:
             await self._hosts[flow.ref.agent].close()
 
+    def _files_read(self) -> int:
+        footprints = self._children.footprints
+        return sum(len(footprints.get(setting.agent.folder, ())) for setting in self._plan.agents.values())
+
+    async def _note_reads(self) -> None:
+        """Keeps what the agents were seen to read since this was asked last: whoever resumes the run must know it."""
+        now = self._files_read()
+        if self._writer is None or now == self._footprints:
+            return
+        self._footprints = now
+        known = {agent: {**files, **self._further.get(agent, {})} for agent, files in self._kept.sources.items()}
+        kept = await asyncio.to_thread(self._keep_sources, known)
+        news = {agent: files for agent, files in kept.sources.items() if files}
+        for agent, files in news.items():
+            self._further.setdefault(agent, {}).update(files)
+        if news:
+            self._recorder.put(FilesRead(news))
+
+    def _kept_case(self, entry: PlanEntry) -> KeptCase:
+        """What an interrupted run has of a case: nothing where none is resumed."""
+        found = None if self._resumed is None else self._resumed.cases.get(entry.ref)
+        return found or KeptCase(StoredCase(PlannedCase(entry.ref, None, "")))
+
+    def _left_options(self) -> RunOptions:
+        """The options, with as many calls of judges as are left to a run that is resumed."""
+        most = self._options.max_judge_calls
+        if self._resumed is None or most is None:
+            return self._options
+        return replace(self._options, max_judge_calls=max(0, most - self._resumed.judge_calls))
+
     def _cannot_write(self, error: OSError) -> None:
         """What is on disk stays; what cannot be written must not be spent on."""
         reason = error.strerror or str(error)
         self._recorder.put(Noticed("error", f"the run was stopped: it cannot be written any more ({reason})"))
-        self._stopping = True
+        self._waiting.close()
         for flow in tuple(self._flows.values()):
             flow.cancel(CaseError("cancelled", f"stopped: the run cannot be written any more ({reason})"), kill=True)
 
@@ -240,11 +342,13 @@ class Run:
         try:
             await asyncio.gather(*(host.close() for host in self._hosts.values()))
         finally:
-            took, git, sources = self._at(), {}, {}
+            took, git = self._at(), {}
+            if self._resumed is not None:
+                took += self._resumed.seconds
             if self._commit is not None:
                 git = await self._commit.get()
-                sources = (await asyncio.to_thread(self._keep_sources, self._kept.sources)).sources
-            self._recorder.put(RunFinished(took, self._interrupted, git, {a: f for a, f in sources.items() if f}))
+            await self._note_reads()
+            self._recorder.put(RunFinished(took, self._interrupted, git, self._further))
             await self._recorder.close()
 
 
