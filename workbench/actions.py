@@ -172,6 +172,9 @@ ACTIONS: tuple[Action, ...] = (
         "Says what the verdict, or the label under the cursor, is worth: agent bug, expectation wrong, judge wrong …",
         EDIT,
     ),
+    Action(
+        "pictures", (), "pictures", "Scores, pass rate over runs, slowest and dearest cases, below the cursor.", FIND
+    ),
     Action("agreement", (), "judge agreement", "How far judges agree with what you said of their verdicts.", FIND),
     Action("undo", ("u",), "undo", "Takes the last edit back, also one of an earlier session.", EDIT),
     Action("redo", ("U",), "redo", "Makes the edit again that was taken back last.", EDIT),
@@ -182,6 +185,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("keys", ("?",), "keys", "The keys that work here; enter does what is marked.", GENERAL, footer=7),
     Action("theme", (), "theme", "Choose a theme; it shows as you move.", GENERAL),
+    Action("screenshot", (), "save a screenshot", "Saves the screen as an SVG, where you say.", GENERAL),
     Action("reload", (), "read the folder again", "Takes in files that came, went or changed.", GENERAL),
     Action("ignored", (), "what was ignored", "Files and folders that were passed over, and why.", GENERAL),
     Action("choose_agent", (), "choose the agent", "Says which agent an evalset belongs to; kept.", GENERAL),

@@ -14,6 +14,7 @@ from workbench.ui.screens.check_actions import CheckActions
 from workbench.ui.screens.criteria_actions import CriteriaActions
 from workbench.ui.screens.general_actions import GeneralActions
 from workbench.ui.screens.history_actions import HistoryActions
+from workbench.ui.screens.picture_actions import PictureActions
 from workbench.ui.screens.run_actions import Targets
 from workbench.ui.screens.tree_actions import TreeActions
 from workbench.ui.screens.triage_actions import TriageActions
@@ -34,6 +35,7 @@ class MainScreen(
     CriteriaActions,
     AcceptActions,
     TriageActions,
+    PictureActions,
     CheckActions,
     WatchActions,
     GeneralActions,

@@ -1,0 +1,78 @@
+"""What pictures are made of: scores by criterion, and which cases took the most time and tokens."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from workbench.store import CaseRecord
+
+BINS = 20
+"""Scores from 0 to 1 are counted in so many bins of equal width; 1 itself is in the last one."""
+LONGEST = 8
+_COUNTED = ("passed", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of one criterion over all executions: how many in each bin, and what came of them. `threshold` is
+    None where it was not the same for all. Scores outside of 0 to 1 count in the outermost bins."""
+
+    name: str
+    bins: tuple[int, ...]
+    mean: float
+    passed: int
+    failed: int
+    threshold: float | None
+
+    @property
+    def total(self) -> int:
+        return sum(self.bins)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """An execution and its share of something: seconds or tokens."""
+
+    record: CaseRecord
+    amount: float
+
+
+def scores(records: Iterable[CaseRecord]) -> list[Scores]:
+    """By criterion, in the order in which they appear; what is only informational is left out."""
+    found: dict[str, list[tuple[float, float | None, str]]] = {}
+    for record in records:
+        for result in record.metrics.values():
+            if result.score is not None and result.status in _COUNTED and result.score == result.score:
+                found.setdefault(result.name, []).append((result.score, result.threshold, result.status))
+    return [_scores(name, given) for name, given in found.items()]
+
+
+def slowest(records: Iterable[CaseRecord], most: int = LONGEST) -> list[Share]:
+    """The executions that took the longest, in seconds."""
+    return _largest(((record, record.duration_seconds) for record in records), most)
+
+
+def dearest(records: Iterable[CaseRecord], most: int = LONGEST) -> list[Share]:
+    """The executions with the most tokens: of the agent, the simulated user and the judges, in and out."""
+    return _largest(((record, float(tokens(record))) for record in records), most)
+
+
+def tokens(record: CaseRecord) -> int:
+    """All tokens of an execution."""
+    usage = record.usage
+    return usage.input_tokens + usage.output_tokens + usage.judge_input_tokens + usage.judge_output_tokens
+
+
+def _scores(name: str, given: list[tuple[float, float | None, str]]) -> Scores:
+    bins = [0] * BINS
+    for score, _, _ in given:
+        bins[min(max(int(min(max(score, 0.0), 1.0) * BINS), 0), BINS - 1)] += 1
+    thresholds = {threshold for _, threshold, _ in given}
+    states = [status for _, _, status in given]
+    mean = sum(min(max(score, -1e12), 1e12) for score, _, _ in given) / len(given)
+    threshold = thresholds.pop() if len(thresholds) == 1 else None
+    return Scores(name, tuple(bins), mean, states.count("passed"), states.count("failed"), threshold)
+
+
+def _largest(amounts: Iterable[tuple[CaseRecord, float]], most: int) -> list[Share]:
+    found = [Share(record, amount) for record, amount in amounts if record.finished and amount > 0]
+    return sorted(found, key=lambda share: -share.amount)[:most]

@@ -1,0 +1,136 @@
+"""Pictures made of characters."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from workbench.history.pass_rates import RunRate
+from workbench.store import CaseRecord
+from workbench.text import one_line
+from workbench.ui.cells import cell_len, fit
+from workbench.ui.pictures.figures import BINS, Scores, Share, dearest, scores, slowest
+from workbench.ui.render.lines import BLANK, Line, Segment, cut_line, rule, wrap
+
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_ACROSS = "▏▎▍▌▋▊▉█"
+_HEIGHT = 5
+_AXIS = 6
+_NAME = 38
+_LEAST_BAR = 8
+
+
+def picture_lines(records: Sequence[CaseRecord], rates: Sequence[RunRate] | None, width: int) -> Iterator[Line]:
+    """The whole page in `width` cells. `rates` None: they are being read."""
+    yield from _heading("scores per criterion", "one column each 0.05, from 0 to 1", width)
+    found = scores(records)
+    for one in found:
+        yield from _distribution(one, width)
+    if not found:
+        yield from _nothing("nothing has run yet that has scores", width)
+    yield BLANK
+    yield from _heading("pass rate over runs", "oldest left", width)
+    if rates is None:
+        yield from _nothing("reading …", width)
+    else:
+        yield from _columns(rates, width)
+    yield BLANK
+    yield from _heading("slowest", "", width)
+    yield from _bars(slowest(records), _seconds, width)
+    yield BLANK
+    yield from _heading("most tokens", "agent, simulated user and judges", width)
+    yield from _bars(dearest(records), lambda amount: f"{amount:,.0f}", width)
+
+
+def _heading(name: str, hint: str, width: int) -> Iterator[Line]:
+    right: Line = (Segment(hint, "muted"),) if hint and len(name) + len(hint) + 10 <= width else ()
+    yield rule((Segment(name, "heading"),), right, width)
+
+
+def _nothing(words: str, width: int) -> Iterator[Line]:
+    yield from wrap([Segment(words, "muted")], width)
+
+
+def _distribution(one: Scores, width: int) -> Iterator[Line]:
+    """`name  ▁  ▂ ┊▇█  12 of 15 pass  mean 0.87  ≥ 0.80`; the bins below the threshold and those above in their
+    colours, and the threshold between them."""
+    most = max(one.bins) or 1
+    cut = None if one.threshold is None else min(max(round(one.threshold * BINS), 0), BINS)
+    drawn: list[Segment] = []
+    for number, count in enumerate(one.bins):
+        if number == cut:
+            drawn.append(Segment("┊", "label"))
+        style = "" if cut is None else "status-failed" if number < cut else "status-passed"
+        drawn.append(Segment(_EIGHTHS[0 if not count else max(1, round(count / most * 8))], style))
+    if cut is None or cut == BINS:
+        drawn.append(Segment("┊" if cut == BINS else " ", "label"))
+    told = f"  {one.passed:,} of {one.passed + one.failed:,} pass  mean {one.mean:.2f}"
+    if one.threshold is not None:
+        told += f"  ≥ {one.threshold:g}"
+    frame: Line = (Segment("│", "rule"), *drawn, Segment("│", "rule"), Segment(told))
+    taken = BINS + 3 + len(told)
+    name = one_line(one.name, limit=200)
+    if width - taken >= min(cell_len(name) + 2, _NAME):
+        yield (Segment(fit(name, min(width - taken, _NAME)), "name"), *frame)
+    else:
+        yield cut_line((Segment(name, "name"),), width)
+        yield cut_line((Segment(" "), *frame), width)
+
+
+def _columns(rates: Sequence[RunRate], width: int) -> Iterator[Line]:
+    """A column a run, as high as its pass rate; the newest at the right."""
+    if not rates:
+        yield from _nothing("no run is kept", width)
+        return
+    step = 2 if len(rates) * 2 <= width - _AXIS else 1
+    shown = rates[-((width - _AXIS) // step) :]
+    for level in range(_HEIGHT, 0, -1):
+        axis = {_HEIGHT: "100 %", 1: "  0 %"}.get(level, "")
+        row = [Segment(f"{axis:>5} ", "label")]
+        for one in shown:
+            eighths = min(max(round(one.rate * _HEIGHT * 8) - (level - 1) * 8, 0), 8)
+            if level == 1 and not eighths:
+                eighths = 1  # a run in which nothing passed is a run
+            style = "status-passed" if one.passed == one.total else "status-failed" if not one.passed else ""
+            row.append(Segment(_EIGHTHS[eighths] + " " * (step - 1), style))
+        yield tuple(row)
+    last = shown[-1]
+    best = max(one.rate for one in shown)
+    many = f"{len(shown):,} run{'' if len(shown) == 1 else 's'}"
+    told = f"{many}  now {last.rate * 100:.0f} % ({last.passed:,} of {last.total:,})  best {best * 100:.0f} %"
+    yield from wrap([Segment(" " * _AXIS), Segment(told)], width)
+
+
+def _bars(shares: Sequence[Share], words: Callable[[float], str], width: int) -> Iterator[Line]:
+    """A bar a case, the longest first, with the verdict's own glyph left out: it is about time and tokens."""
+    if not shares:
+        yield from _nothing("nothing was measured", width)
+        return
+    names = [_name(share.record) for share in shares]
+    figures = [words(share.amount) for share in shares]
+    beside = max(map(len, figures))
+    room = min(max(map(cell_len, names)), max(width - beside - _LEAST_BAR - 4, _LEAST_BAR), width // 2)
+    bar = max(width - room - beside - 4, 1)
+    for share, name, figure in zip(shares, names, figures, strict=True):
+        drawn = _across(share.amount / shares[0].amount * bar)
+        yield cut_line(
+            (
+                Segment(fit(name, room)),
+                Segment("  "),
+                Segment(f"{figure:>{beside}}  ", "strong"),
+                Segment(drawn, "name"),
+            ),
+            width,
+        )
+
+
+def _across(cells: float) -> str:
+    eighths = max(round(cells * 8), 1)
+    return "█" * (eighths // 8) + (_ACROSS[eighths % 8 - 1] if eighths % 8 else "")
+
+
+def _name(record: CaseRecord) -> str:
+    ref = record.ref
+    repeat = f" #{ref.repeat}" if ref.repeat > 1 else ""
+    return one_line(f"{ref.eval_set_id} › {ref.eval_id}{repeat}", limit=200)
+
+
+def _seconds(amount: float) -> str:
+    return f"{amount:.0f} s" if amount >= 100 else f"{amount:.2f} s"

@@ -1,0 +1,87 @@
+"""What is better looked at than read: pictures of the cases below the cursor, and of the screen itself."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from workbench.history.pass_rates import RunRate, pass_rates
+from workbench.store import CaseRecord
+from workbench.text import one_line, plain
+from workbench.ui.render.lines import Line
+from workbench.ui.screens.shell import Shell
+from workbench.ui.tree.labels import label
+
+
+class PictureActions(Shell):
+    """Runs are read in a thread, after the page is there."""
+
+    def action_pictures(self) -> None:
+        from workbench.ui.screens.page import PageScreen
+
+        workspace, row = self.session.workspace, self.tree_view.row
+        if workspace is None or row is None:
+            self.say("nothing to show")
+            return
+        model = self.tree_view.model
+        members = model.members(row)
+        verdicts = self.session.verdicts
+        records = [
+            record
+            for evalset in members
+            for case in range(len(self.session.entry(evalset).document.cases))
+            for record in verdicts.records(evalset, case)
+        ]
+        everything = len(members) == len(workspace.evalsets)
+        files = None if everything else {self.session.entry(evalset).relative for evalset in members}
+        where = self.session.place if row.kind == "all" else model.groups[row.agent]
+        if row.evalset >= 0:
+            where = self.session.entry(row.evalset).document.eval_set_id or self.session.entry(row.evalset).file.name
+        page = PageScreen(f"pictures: {label(where)}", lambda width: _lines(records, None, width), self.keys)
+        self.app.push_screen(page)
+        state = self.session.state_dir
+
+        async def read() -> None:
+            rates = await asyncio.to_thread(pass_rates, state, files)
+            if page.is_running:
+                page.show(lambda width: _lines(records, rates, width))
+
+        self.run_worker(read(), group="pictures", exclusive=True)
+
+    def action_screenshot(self) -> None:
+        self.run_worker(self._screenshot(), group="screenshot", exclusive=True)
+
+    async def _screenshot(self) -> None:
+        from workbench.atomic import replace_content
+        from workbench.ui.editing.name import NameScreen
+        from workbench.ui.screenshot import picture, proposed
+
+        # Taken before the question: what is wanted is the screen behind it.
+        drawn = await asyncio.to_thread(picture, self.app.export_screenshot(simplify=True))
+        here = Path.cwd()
+        name = await self.app.push_screen_wait(
+            NameScreen("save a picture of the screen as", _fault, proposed(here), "SVG; enter saves it, esc leaves")
+        )
+        if name is None:
+            return
+        file = here / Path(name).expanduser()
+        try:
+            await asyncio.to_thread(replace_content, file, drawn)
+        except OSError as error:
+            self.notify(plain(f"{file}: {error.strerror or error}", limit=600), severity="error", markup=False)
+            return
+        self.say(one_line(f"saved: {file}"))
+
+
+def _lines(records: Sequence[CaseRecord], rates: Sequence[RunRate] | None, width: int) -> list[Line]:
+    from workbench.ui.pictures.lines import picture_lines
+
+    return list(picture_lines(records, rates, width))
+
+
+def _fault(name: str) -> str:
+    if not name:
+        return "a file needs a name"
+    file = Path(name).expanduser()
+    if file.is_dir():
+        return f"{name} is a folder"
+    return "" if file.suffix == ".svg" else "its name must end in .svg"
