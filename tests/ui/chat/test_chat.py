@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Paste
 from textual.pilot import Pilot
 
 from tests.ui.conftest import Screen, case_json
 from workbench import config, resources
+from workbench.ui.chat.message_box import LONGEST, MessageBox
 from workbench.ui.chat.review import ReviewScreen
 from workbench.ui.chat.screen import ChatScreen
 from workbench.ui.session import Session
@@ -148,6 +150,32 @@ async def test_what_is_left_out_in_the_review_is_not_in_the_file(project: Path) 
         assert len(turn["intermediate_data"]["invocation_events"]) == 2
         assert case["session_input"]["state"] == {"customer": "Mira"}
         assert len(cases_of(project)) == 1
+
+
+async def test_a_message_of_several_lines(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        screen.app.post_message(Paste("one\r\n\ttwo\x1b[31m\n"))
+        await screen.until(pilot, lambda: "two␛[31m" in screen.text)
+        await pilot.press("ctrl+n")
+        await type_in(pilot, "three")
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "1 turn" in screen.text and "python" in screen.text)
+        await pilot.press("up")
+        box = screen.app.screen.query_one(MessageBox)
+        assert box.text == "one\n\ttwo␛[31m\n\nthree"
+        await keep(pilot, screen)
+        await pilot.press("s")
+        await screen.until(pilot, lambda: len(cases_of(project)) == 2)
+        assert cases_of(project)[1]["conversation"][0]["user_content"]["parts"][0]["text"] == "one\n\ttwo␛[31m\n\nthree"
+
+
+async def test_a_message_that_is_too_long_is_said_to_be_cut(project: Path) -> None:
+    async with opened(project) as (pilot, screen):
+        await talk(pilot, screen)
+        screen.app.post_message(Paste("x" * (LONGEST + 5)))
+        await screen.until(pilot, lambda: "the end of this one is missing" in screen.text)
+        assert len(screen.app.screen.query_one(MessageBox).text) == LONGEST
 
 
 async def test_a_turn_is_stopped_and_one_that_does_not_listen_is_killed(project: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.hostile import HOSTILE, leaks
 from workbench.engine.chat import ChatEnded, ChatOpened, StateTold, TurnFailed
+from workbench.engine.chat_stream import Streamed
 from workbench.events import AgentActed, CaseError, CaseRef, Noticed, OutputCaptured, TurnFinished, TurnStarted
 from workbench.ui.chat.kept import captured_from_talk
 from workbench.ui.chat.pages import PAGES
@@ -35,6 +36,7 @@ def test_hostile_texts_do_not_reach_the_terminal(text: str) -> None:
         ChatOpened("adk", text),
         Noticed("warning", text, text),
         TurnStarted(REF, 0, content(text)),
+        Streamed(text, ((text, True), (text, False))),
         AgentActed(REF, 0, acted),
         AgentActed(REF, 0, {"author": text, "content": content(text)}),
         OutputCaptured(REF, "stdout", text),
@@ -121,3 +123,35 @@ def test_a_state_nested_too_deeply_is_refused() -> None:
 def test_a_test_file_is_known_by_its_name(tmp_path: Any) -> None:
     assert Destination(tmp_path / "a.test.json", "a").one_session
     assert not Destination(tmp_path / "a.evalset.json", "a").one_session
+
+
+def test_a_text_grows_until_its_step_is_there() -> None:
+    talk = Talk("desk", {})
+    talk.take(TurnStarted(REF, 0, content("Where?")))
+    for passages in ((("hm", True),), (("hm", True), ("It left", False))):
+        talk.take(Streamed("desk", passages))
+    lines = shown(talk).splitlines()
+    assert [line.split() for line in lines[1:4]] == [
+        ["user", "Where?"],
+        ["thought", "desk", "hm"],
+        ["says", "desk", "It", "left"],
+    ]
+    calls = {"author": "desk", "content": {"parts": [{"function_call": {"name": "look", "args": {}}}]}}
+    talk.take(AgentActed(REF, 0, calls))
+    assert "It left" in shown(talk)
+    talk.take(AgentActed(REF, 0, {"author": "desk", "content": content("It left at six.")}))
+    assert shown(talk).count("It left") == 1
+    assert "hm" not in shown(talk)
+
+
+def test_what_was_said_of_a_turn_that_failed_stays() -> None:
+    talk = Talk("desk", {})
+    talk.take(TurnStarted(REF, 0, content("Where?")))
+    talk.take(Streamed("desk", (("It left", False),)))
+    talk.take(TurnFailed(0, CaseError("agent_raised", "no such order")))
+    assert "It left" in shown(talk)
+    talk.take(TurnStarted(REF, 0, content("Where?")))
+    talk.take(Streamed("desk", (("It came", False),)))
+    talk.take(TurnFinished(REF, 0, {"user_content": content("Where?"), "final_response": content("It is there.")}, ""))
+    assert "It came" not in shown(talk)
+    assert "It is there." in shown(talk)

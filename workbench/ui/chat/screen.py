@@ -1,5 +1,6 @@
 """Talking to an agent: what was said and done above, the message being typed below."""
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -10,41 +11,26 @@ from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
 from textual.timer import Timer
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from workbench.actions import footer
-from workbench.text import one_line, plain
+from workbench.text import one_line
 from workbench.ui.chat.link import ChatLink
-from workbench.ui.chat.pages import PAGES
+from workbench.ui.chat.message_box import LONGEST, MessageBox
 from workbench.ui.chat.state_screen import StateScreen
 from workbench.ui.chat.talk import Talk
-from workbench.ui.detail.body import Body
-from workbench.ui.detail.head import Head
+from workbench.ui.chat.talk_view import TalkView
 from workbench.ui.editing.key_help import key_items
 from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.render.lines import Line, Segment
-from workbench.ui.render.rows import View
+from workbench.ui.pace import Pace
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.widgets.footer import KeyLine
 
 Connect = Callable[[dict[str, Any], Callable[[], None]], ChatLink]
 """Begins a conversation whose session has this state; the function is called, from another thread, at news."""
-_PAUSE = 0.03
-"""Seconds between two looks at what came."""
-_LONGEST = 100_000
-"""Characters of a message."""
-_TYPING = " enter sends · esc {} · tab state and output · pgup pgdn"
-
-
-class MessageInput(Input):
-    """One line for a message of the user."""
-
-    def __init__(self) -> None:
-        super().__init__(placeholder="your message", compact=True, select_on_focus=False)
-        self.cursor_blink = False
-
-    def validate_value(self, value: str) -> str:
-        return plain(value, limit=_LONGEST).replace("\n", " ")
+_TOGETHER = 0.03
+"""Seconds in which what comes is shown together."""
+_TYPING = " enter sends · ctrl+n new line · esc {} · tab pages · pgup pgdn"
 
 
 class ChatScreen(ModalScreen[Talk | None]):
@@ -52,8 +38,7 @@ class ChatScreen(ModalScreen[Talk | None]):
     left. With `talk` it goes on with one that was begun before (`link` is its other end)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "next_turn", "previous_turn"),
-        *bindings("pane", "next_pane", "back", "keys"),
+        *bindings("page_down", "page_up", "next_pane", "back", "keys"),
         *bindings_of("chat"),
     ]
 
@@ -73,15 +58,13 @@ class ChatScreen(ModalScreen[Talk | None]):
         self._agent, self._connect, self._keys = name, connect, keys
         self.talk: Talk = before.talk if before else Talk(name, initial or {})
         self._link: ChatLink | None = before._link if before else None
-        self._page = 0
-        self._full = False
+        self._pace = Pace()
         self._due: Timer | None = None
         self._asked_to_stop = False
         self._sure = ""
         """What was asked for once, and is done when it is asked for again."""
-        self._head = Head()
-        self._body = Body()
-        self._field = MessageInput()
+        self._view = TalkView(self.talk)
+        self._box = MessageBox()
         self._typing_keys = Static("", classes="field-keys", markup=False)
         self._message = Static("", classes="message", markup=False)
         self._line = KeyLine(footer("chat"), keys)
@@ -89,10 +72,9 @@ class ChatScreen(ModalScreen[Talk | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="chat") as frame:
             frame.border_title = Content(f"talk to {one_line(self._agent, limit=60)}")
-            yield self._head
-            yield self._body
+            yield self._view
             yield self._message
-            yield self._field
+            yield self._box
             yield self._line
             yield self._typing_keys
 
@@ -101,7 +83,7 @@ class ChatScreen(ModalScreen[Talk | None]):
             self._begin()
         else:
             self._link.listen(self._wake)
-        self._field.focus()
+        self._box.focus()
         self._show()
 
     def leave(self) -> None:
@@ -113,7 +95,7 @@ class ChatScreen(ModalScreen[Talk | None]):
 
     def _begin(self) -> None:
         self.leave()
-        self.talk = Talk(self._agent, self.talk.initial)
+        self.talk = self._view.talk = Talk(self._agent, self.talk.initial)
         self._asked_to_stop = False
         self._link = self._connect(self.talk.initial, self._wake)
 
@@ -122,7 +104,7 @@ class ChatScreen(ModalScreen[Talk | None]):
 
     def on_chat_screen_news_came(self) -> None:
         if self._due is None:
-            self._due = self.set_timer(_PAUSE, self._take_news)
+            self._due = self.set_timer(max(_TOGETHER, self._pace.wait(time.monotonic())), self._take_news)
 
     def _take_news(self) -> None:
         self._due = None
@@ -134,27 +116,28 @@ class ChatScreen(ModalScreen[Talk | None]):
             if self.talk.doing != "answering":
                 self._asked_to_stop = False
             self._show()
+            self._pace.painted(time.monotonic(), 0)
 
     # The message
 
-    def on_input_submitted(self) -> None:
-        text = self._field.value.strip()
-        if not text:
-            return
+    def on_message_box_sent(self) -> None:
         if self.talk.over:
             self._say("the conversation is over: esc, then r begins a new one", warning=True)
             return
+        text = self._box.take()
+        if not text:
+            return
         assert self._link is not None
-        self._field.value = ""
         content = {"role": "user", "parts": [{"text": text}]}
         self.talk.waiting.append(content)
-        self._page = 0
         self._link.say(content)
-        self._show(to_end=True)
+        self._view.turn_page(0)
+
+    def on_message_box_cut(self) -> None:
+        self._say(f"a message has {LONGEST:,} characters at most: the end of this one is missing", warning=True)
 
     def action_chat_write(self) -> None:
-        self._field.focus()
-        self._show()
+        self._box.focus()
 
     def action_chat_stop(self) -> None:
         if self.talk.doing != "answering" or self._link is None:
@@ -170,9 +153,8 @@ class ChatScreen(ModalScreen[Talk | None]):
     def action_back(self) -> None:
         if self.talk.doing == "answering":
             self.action_chat_stop()
-        elif self._field.has_focus:
-            self._body.focus()
-            self._show()
+        elif self._box.has_focus:
+            self._view.read()
         elif self.talk.finished and self._sure != "leave":
             self._sure = "leave"
             self._say("not kept: + keeps it as a case, esc once more drops it", warning=True)
@@ -219,93 +201,38 @@ class ChatScreen(ModalScreen[Talk | None]):
         if action is not None:
             self.call_later(self.run_action, action)
 
-    # Reading
-
-    def action_move_down(self) -> None:
-        self._body.step(1)
-
-    def action_move_up(self) -> None:
-        self._body.step(-1)
-
-    def action_page_down(self) -> None:
-        self._body.page(1)
-
-    def action_page_up(self) -> None:
-        self._body.page(-1)
-
-    def action_top(self) -> None:
-        self._body.to_end(last=False)
-
-    def action_bottom(self) -> None:
-        self._body.to_end(last=True)
-
-    def action_next_turn(self) -> None:
-        self._go_to_turn(1)
-
-    def action_previous_turn(self) -> None:
-        self._go_to_turn(-1)
-
-    def _go_to_turn(self, step: int) -> None:
-        turns = self._body.document.turns
-        ahead = [line for line in turns if (line - self._body.top) * step > 0]
-        if ahead:
-            self._body.go_to(min(ahead) if step > 0 else max(ahead))
-
-    def action_chat_full(self) -> None:
-        self._full = not self._full
-        self._show(to_end=False)
-
-    def action_pane(self, number: int) -> None:
-        if number <= len(PAGES):
-            self._turn_page(number - 1)
-
-    def action_next_pane(self) -> None:
-        self._turn_page((self._page + 1) % len(PAGES))
-
-    def on_head_chosen(self, event: Head.Chosen) -> None:
-        self._turn_page(event.index)
-
-    def _turn_page(self, page: int) -> None:
-        self._page = page
-        self._show(to_end=page == 0)
-
-    def on_body_resized(self) -> None:
-        self._show()
-
     # What is shown
 
+    def action_chat_full(self) -> None:
+        self._view.toggle_full()
+
+    def action_page_down(self) -> None:
+        self._view.scroll_page(1)
+
+    def action_page_up(self) -> None:
+        self._view.scroll_page(-1)
+
+    def action_next_pane(self) -> None:
+        self._view.next_page()
+
+    def on_talk_view_turned(self) -> None:
+        self._show_keys()
+
     def _show(self, *, to_end: bool | None = None) -> None:
-        """Lays the page out anew; the end is followed as long as it is in sight."""
-        width = self._body.shares.width
-        if width <= 0:
-            return
+        self._view.show(to_end=to_end)
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        """The keys of where the user is; what was said before is over."""
         self._sure = ""
-        follow = self._body.at_end if to_end is None else to_end
-        document = PAGES[self._page][1](self.talk, View(width, self._full))
-        self._body.show(document, len(document.lines) if follow else self._body.top)
-        turns = len(self.talk.turns)
-        position = f"{turns} turn{'' if turns == 1 else 's'}" if turns else ""
-        self._head.show(tuple(title for title, _ in PAGES), self._page, position, self._summary())
-        typing = self._field.has_focus
+        typing = self._box.has_focus
         self._line.display, self._typing_keys.display = not typing, typing
         way = "stops the turn" if self.talk.doing == "answering" else "the other keys"
         self._typing_keys.update(Content(_TYPING.format(way)))
         self._say("")
 
-    def _summary(self) -> Line:
-        framework = one_line(self.talk.framework)
-        match self.talk.doing:
-            case "starting":
-                return (Segment("starting the agent …", "status-running"),)
-            case "answering":
-                return (Segment("the agent is at work …", "status-running"),)
-            case "over":
-                return (Segment("over", "status-error"),)
-            case _:
-                return (Segment(framework, "muted"),)
-
     def on_descendant_focus(self) -> None:
-        self._show()
+        self._show_keys()
 
     def _say(self, text: str, *, warning: bool = False) -> None:
         self._message.set_class(warning, "-warning")

@@ -1,0 +1,121 @@
+"""What was said and done, on pages, and the keys with which it is read."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.message import Message
+
+from workbench.text import one_line
+from workbench.ui.chat.pages import PAGES
+from workbench.ui.chat.talk import Talk
+from workbench.ui.detail.body import Body
+from workbench.ui.detail.head import Head
+from workbench.ui.keys import bindings
+from workbench.ui.render.lines import Line, Segment
+from workbench.ui.render.rows import View
+
+
+class TalkView(Vertical):
+    """The pages of a conversation. The end is followed as long as it is in sight."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("move_down", "move_up", "top", "bottom", "next_turn", "previous_turn", "pane")
+    ]
+
+    class Turned(Message):
+        """Another page, or the room for it is another one: it is to be shown anew."""
+
+    def __init__(self, talk: Talk) -> None:
+        super().__init__()
+        self.talk = talk
+        self._page = 0
+        self._full = False
+        self._head = Head()
+        self._body = Body()
+
+    def compose(self) -> ComposeResult:
+        yield self._head
+        yield self._body
+
+    def show(self, *, to_end: bool | None = None) -> None:
+        """Lays the page out anew."""
+        width = self._body.shares.width
+        if width <= 0:
+            return
+        follow = self._body.at_end if to_end is None else to_end
+        document = PAGES[self._page][1](self.talk, View(width, self._full))
+        self._body.show(document, len(document.lines) if follow else self._body.top)
+        turns = len(self.talk.turns)
+        position = f"{turns} turn{'' if turns == 1 else 's'}" if turns else ""
+        self._head.show(tuple(title for title, _ in PAGES), self._page, position, _summary(self.talk))
+
+    def read(self) -> None:
+        """Gives its keys to the reader."""
+        self._body.focus()
+
+    def turn_page(self, page: int) -> None:
+        """Shows another page: the conversation at its end, the others from their beginning."""
+        self._page = page
+        self.show(to_end=page == 0)
+        self.post_message(self.Turned())
+
+    def next_page(self) -> None:
+        """Shows the page behind this one, after the last the first."""
+        self.turn_page((self._page + 1) % len(PAGES))
+
+    def toggle_full(self) -> None:
+        """Shows all of long texts, or their beginnings again."""
+        self._full = not self._full
+        self.show(to_end=False)
+
+    def scroll_page(self, step: int) -> None:
+        """Half a page down, or up with -1."""
+        self._body.page(step)
+
+    def action_move_down(self) -> None:
+        self._body.step(1)
+
+    def action_move_up(self) -> None:
+        self._body.step(-1)
+
+    def action_top(self) -> None:
+        self._body.to_end(last=False)
+
+    def action_bottom(self) -> None:
+        self._body.to_end(last=True)
+
+    def action_next_turn(self) -> None:
+        self._go_to_turn(1)
+
+    def action_previous_turn(self) -> None:
+        self._go_to_turn(-1)
+
+    def action_pane(self, number: int) -> None:
+        if number <= len(PAGES):
+            self.turn_page(number - 1)
+
+    def on_head_chosen(self, event: Head.Chosen) -> None:
+        self.turn_page(event.index)
+
+    def on_body_resized(self) -> None:
+        self.show()
+
+    def _go_to_turn(self, step: int) -> None:
+        turns = self._body.document.turns
+        ahead = [line for line in turns if (line - self._body.top) * step > 0]
+        if ahead:
+            self._body.go_to(min(ahead) if step > 0 else max(ahead))
+
+
+def _summary(talk: Talk) -> Line:
+    match talk.doing:
+        case "starting":
+            return (Segment("starting the agent …", "status-running"),)
+        case "answering":
+            return (Segment("the agent is at work …", "status-running"),)
+        case "over":
+            return (Segment("over", "status-error"),)
+        case _:
+            return (Segment(one_line(talk.framework), "muted"),)
