@@ -26,7 +26,6 @@ from workbench.model.evalset import BrokenCaseError
 
 OPTIONS = {
     "runs": "--runs",
-    "until_sure": "--until-sure",
     "timeout": "--timeout",
     "isolation": "--isolation",
     "allow_not_evaluated": "--allow-not-evaluated",

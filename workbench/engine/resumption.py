@@ -12,7 +12,6 @@ from workbench.events import (
     FilesRead,
     MetricScored,
     RepeatsDropped,
-    RepeatsDropped,
     RunFinished,
     RunResumed,
     RunStarted,

@@ -1,7 +1,6 @@
 """One execution of a plan: cases through processes and scoring, events in order, and every way it can end."""
 
 import asyncio
-import contextlib
 import resource
 import time
 import traceback
@@ -15,12 +14,12 @@ from typing import Any
 from workbench.engine.agent_host import AgentHost
 from workbench.engine.case_flow import CaseFlow
 from workbench.engine.children import Children
-from workbench.engine.determined import determined, new_salt
+from workbench.engine.evidence import Evidence
 from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import Plan, PlanEntry
 from workbench.engine.preflight import preflight
-from workbench.engine.provenance import Commit, Kept, read_sources, versions
+from workbench.engine.provenance import Commit
 from workbench.engine.recorder import EventWriter, Publish, Recorder
 from workbench.engine.resumed_case import ResumedCase
 from workbench.engine.resumption import KeptCase, Resumption
@@ -41,7 +40,6 @@ from workbench.events import (
     RunFinished,
     RunResumed,
     RunStarted,
-    Sources,
 )
 
 _FILES_A_CASE = 8
@@ -91,12 +89,8 @@ class Run:
         self._began = 0.0
         self._recorder: Recorder
         self._secrets: Secrets
-        self._kept = Kept({}, {}, {})
-        self._determined: dict[str, Any] = {}
-        self._further: dict[str, dict[str, Any]] = {}
-        """Files that agents were seen to read since the run began, like `Sources`."""
-        self._footprints = 0
-        """How many files the agents were seen to read when that was looked at last."""
+        known = None if resumed is None else resumed.sources
+        self._evidence = Evidence(plan, options, children, writer, known)
         self._commit: Commit | None = None
 
     async def execute(self) -> None:
@@ -167,26 +161,7 @@ class Run:
     def _read_what_determines(self) -> None:
         """The secrets, and without them the agents' files as they are before the first case; for a thread."""
         self._secrets = Secrets([setting.environment.values for setting in self._plan.agents.values()])
-        if self._resumed is not None:
-            self._kept = Kept(self._resumed.sources, {}, {})
-            return
-        if self._writer is None:
-            return
-        self._kept = self._keep_sources(known=None)
-        self._footprints = self._files_read()
-        with contextlib.suppress(Exception):  # Then the run cannot be resumed.
-            self._determined = determined(self._plan, self._options, self._kept, new_salt())
-
-    def _keep_sources(self, known: Sources | None) -> Kept:
-        """Keeps the agents' files that are not `known` yet. No fault of it may end a run."""
-        if self._writer is None:
-            return Kept({}, {}, {})
-        try:
-            kept = read_sources(self._plan.agents, self._children.footprints, self._secrets.clean_text, known)
-            self._writer.keep(kept.contents)
-        except Exception:
-            return Kept({}, {}, {})
-        return kept
+        self._evidence.read(self._secrets.clean_text)
 
     def _announce(self, ahead: list[Noticed]) -> None:
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -205,19 +180,15 @@ class Run:
             self._recorder.put(notice)
 
     def _started(self, started: str) -> RunStarted:
-        plan, kept = self._plan, self._kept
+        plan = self._plan
         cases = tuple(PlannedCase(entry.ref, plan.config_file(entry), entry.criteria_source) for entry in plan.entries)
-        found = {} if self._writer is None else versions(plan.agents.values())
         return RunStarted(
             plan.run_id,
             str(plan.root),
             started,
             cases,
-            versions=found,
-            models=dict(kept.models),
-            sources=kept.sources,
-            determined=self._determined,
             until_sure=self._options.until_sure,
+            **self._evidence.announced(),
         )
 
     def _environment_of(self, agent: str) -> dict[str, Any]:
@@ -300,21 +271,8 @@ class Run:
         if self._left[flow.ref.agent] == 0 and flow.ref.agent in self._hosts:
             await self._hosts[flow.ref.agent].close()
 
-    def _files_read(self) -> int:
-        footprints = self._children.footprints
-        return sum(len(footprints.get(setting.agent.folder, ())) for setting in self._plan.agents.values())
-
     async def _note_reads(self) -> None:
-        """Keeps what the agents were seen to read since this was asked last: whoever resumes the run must know it."""
-        now = self._files_read()
-        if self._writer is None or now == self._footprints:
-            return
-        self._footprints = now
-        known = {agent: {**files, **self._further.get(agent, {})} for agent, files in self._kept.sources.items()}
-        kept = await asyncio.to_thread(self._keep_sources, known)
-        news = {agent: files for agent, files in kept.sources.items() if files}
-        for agent, files in news.items():
-            self._further.setdefault(agent, {}).update(files)
+        news = await self._evidence.news()
         if news:
             self._recorder.put(FilesRead(news))
 
@@ -348,7 +306,7 @@ class Run:
             if self._commit is not None:
                 git = await self._commit.get()
             await self._note_reads()
-            self._recorder.put(RunFinished(took, self._interrupted, git, self._further))
+            self._recorder.put(RunFinished(took, self._interrupted, git, self._evidence.further))
             await self._recorder.close()
 
 
