@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from tests.authoring.test_case_edit import CASES, RECORDED, WRITTEN
+from workbench.authoring.adk_session import case_from_session
+from workbench.authoring.capture import Choice, case_of
 from workbench.authoring.case_edit import NotPossibleError, duplicate, move, remove, with_value
 from workbench.authoring.case_parts import new_case, parts_for, with_part
 from workbench.authoring.case_rows import rows_of
 from workbench.authoring.evalset_file import EvalsetFile, RejectedError, new_evalset
 from workbench.authoring.saving import Saver
+from workbench.model.invocation import content_text, tool_calls
 
 
 def web_page() -> bytes:
@@ -55,12 +58,19 @@ def command_line() -> bytes:
     return json.dumps(content, indent=2).encode()
 
 
+DATA = Path(__file__).parent / "data" / "adk"
 ODD = (
     '\ufeff{ "eval_cases" :[\r\n\t{"eval_id":"odd" ,\r\n\t  "extra": [1.0,1e3 , "\\u00e9"],\r\n'
     '   "conversation": [ {"user_content":{"parts":[{"text"\t: \r\n"Hello"\r\n}]}, "x_" : null\r\n}],\r\n'
     '"session_input":{"app_name":"a","user_id":"u"}}]\r\n,"eval_set_id":"odd"}'
 ).encode()
-FILES = {"web page": web_page(), "command line": command_line(), "odd": ODD.replace(b', "x_" : null', b"")}
+FILES = {
+    "web page of before": web_page(),
+    "command line of before": command_line(),
+    "odd": ODD.replace(b', "x_" : null', b""),
+    "web page": (DATA / "from_web_page.evalset.json").read_bytes(),
+    "command line": (DATA / "from_command_line.evalset.json").read_bytes(),
+}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -76,11 +86,58 @@ def test_one_value_is_one_line(name: str, tmp_path: Path) -> None:
     git("add", ".")
     evalset = EvalsetFile(FILES[name])
     case = evalset.case(0)
-    row = next(row for row in rows_of(case) if row.kind == "user")
+    row = next(row for row in rows_of(case) if row.kind in ("user", "scenario"))
     after = evalset.changed(0, with_value(case, row.location, "Guten Tag"))
     Saver(tmp_path / ".workbench").save("edit", {path: (FILES[name], after)})
     assert "1 file changed, 1 insertion(+), 1 deletion(-)" in git("diff", "--stat", "--", path.name)
     assert after == FILES[name].replace(json.dumps(row.value, ensure_ascii=False).encode(), b'"Guten Tag"')
+
+
+@pytest.mark.parametrize("name", ["from_web_page", "from_command_line"])
+def test_every_value_of_a_real_file_is_one_line(name: str) -> None:
+    before = (DATA / f"{name}.evalset.json").read_bytes()
+    evalset = EvalsetFile(before)
+    lines = before.decode().split("\n")
+    edited = set()
+    for number in range(len(evalset.ids)):
+        case = evalset.case(number)
+        for row in rows_of(case):
+            if not isinstance(row.value, str) or row.form not in ("text", "word") or row.kind == "id":
+                continue
+            try:
+                after = evalset.changed(number, with_value(case, row.location, "späte Grüße"))
+            except RejectedError:
+                continue  # Such as an author that nothing may be made of.
+            changed = [(old, new) for old, new in zip(lines, after.decode().split("\n"), strict=True) if old != new]
+            ((old, new),) = changed
+            assert new.strip() == old.strip().replace(json.dumps(row.value, ensure_ascii=False), '"späte Grüße"')
+            edited.add(row.kind)
+    assert edited >= ({"user", "answer", "call"} if name == "from_web_page" else {"scenario", "session"})
+
+
+@pytest.mark.parametrize(("name", "said"), [("saved_by_page", "Hello there, größe 東京"), ("saved_by_cli", "Hello")])
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_session_that_adk_saved_becomes_a_case_that_adk_reads(
+    name: str, said: str, recorded: bool, tmp_path: Path
+) -> None:
+    captured = case_from_session(json.loads((DATA / f"{name}.session.json").read_text("utf-8")))
+    assert captured.app_name == "parcel_desk"
+    assert captured.state == {}
+    assert [note for note in captured.notes if "__session_metadata__" in note] == [*captured.notes]
+    assert [content_text(turn["user_content"]) for turn in captured.turns] == [said, "Where is my parcel?"]
+    assert [[call.name for call in tool_calls(turn)] for turn in captured.turns] == [[], ["track"]]
+    case = case_of(captured, Choice("kept", frozenset({0, 1}), recorded=recorded), now=7.0)
+    content = EvalsetFile(new_evalset("kept")).added(0, [case])
+    assert adk_ids(tmp_path / "kept.evalset.json", content) == ["kept"]
+
+
+def adk_ids(path: Path, content: bytes) -> list[str]:
+    """The cases that google-adk's own loader finds."""
+    pytest.importorskip("google.adk.evaluation.local_eval_sets_manager")
+    from google.adk.evaluation.local_eval_sets_manager import load_eval_set_from_file
+
+    path.write_bytes(content)
+    return [case.eval_id for case in load_eval_set_from_file(str(path), "s").eval_cases]
 
 
 def test_the_names_of_the_samples_are_those_of_adk() -> None:
@@ -119,15 +176,9 @@ def edited_files() -> Iterator[bytes]:
 
 
 def test_what_is_written_google_adk_reads(tmp_path: Path) -> None:
-    pytest.importorskip("google.adk.evaluation.local_eval_sets_manager")
-    from google.adk.evaluation.local_eval_sets_manager import load_eval_set_from_file
-
-    path = tmp_path / "s.evalset.json"
     count = 0
     for content in dict.fromkeys(edited_files()):
-        path.write_bytes(content)
-        loaded = load_eval_set_from_file(str(path), "s")
         wanted = [case.get("evalId", case.get("eval_id")) for case in json.loads(content)["eval_cases"]]
-        assert [case.eval_id for case in loaded.eval_cases] == wanted
+        assert adk_ids(tmp_path / "s.evalset.json", content) == wanted
         count += 1
     assert count > 60

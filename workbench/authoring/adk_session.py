@@ -1,7 +1,7 @@
 """Sessions that ADK saved as JSON, as conversations that can be kept."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from workbench.authoring.capture import FUNCTIONS, OPAQUE, Captured
@@ -129,19 +129,31 @@ def _turn_of(user: Json, acted: Sequence[Json]) -> Json:
     return turn
 
 
-def _state_before(after: Json, events: Sequence[Json]) -> tuple[Json, Iterator[str] | tuple[str, ...]]:
+def _state_before(after: Json, events: Sequence[Json]) -> tuple[Json, Sequence[str]]:
     """The state before the first turn, as far as it can be known: without the keys that events set."""
     changed: dict[str, None] = {}
     for event in events:
         delta = (event.get("actions") or {}).get("state_delta") if isinstance(event.get("actions"), dict) else None
         if isinstance(delta, dict):
             changed.update(dict.fromkeys(delta))
-    gone = [key for key in after if key in changed]
-    before = {key: copy.deepcopy(value) for key, value in after.items() if key not in changed}
-    if not gone:
-        return before, ()
-    names = ", ".join(gone[:5]) + (" …" if len(gone) > 5 else "")
-    return before, (f"left out of the initial state, for the agent set it on the way: {names}",)
+    own = [key for key in after if _is_adks_own(key)]
+    gone = [key for key in after if key in changed and key not in own]
+    before = {key: copy.deepcopy(value) for key, value in after.items() if key not in (*own, *gone)}
+    notes = []
+    if gone:
+        notes.append(f"left out of the initial state, for the agent set it on the way: {_listed(gone)}")
+    if own:
+        notes.append(f"left out of the initial state, for it is ADK's own: {_listed(own)}")
+    return before, notes
+
+
+def _is_adks_own(key: str) -> bool:
+    """Whether ADK's tools keep something under it, such as the title that the web page gives a session."""
+    return len(key) > 4 and key.startswith("__") and key.endswith("__")
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return ", ".join(keys[:5]) + (" …" if len(keys) > 5 else "")
 
 
 def _is_user(event: Json) -> bool:
