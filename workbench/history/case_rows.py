@@ -8,13 +8,16 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from workbench.history.checked import HEAD
 from workbench.history.run_list import list_runs
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Row
-from workbench.history.summary_files import FILE_NAME
+from workbench.history.summary_files import FILE_NAME, INDEX, IndexEntry
 
+Name: TypeAlias = tuple[str, str, str, str]
+"""A case whatever its repeat: agent, evalset_file, eval_set_id, eval_id."""
 _CHECKSUM = 8
 _DATA = len(HEAD) + _CHECKSUM + len(b'", "data": ')
 _decode = json.JSONDecoder().raw_decode
@@ -29,22 +32,45 @@ class EarlierRun:
     rows: tuple[Row, ...]
 
 
-def earlier_runs(state: Path, name: tuple[str, str, str, str], most: int) -> list[EarlierRun]:
-    """The newest `most` runs that had the case `name` (agent, evalset_file, eval_set_id, eval_id), the newest first.
-    Runs without a sound summary are passed over."""
-    found: list[EarlierRun] = []
-    for entry in list_runs(state).runs:
-        if name[1] not in (entry.get("files") or ()):
-            continue
-        rows = tuple(case_rows(runs_dir(state) / entry["run_id"] / FILE_NAME, name))
-        if any(row.get("status") for row in rows):
-            found.append(EarlierRun(entry["run_id"], str(entry.get("started") or ""), rows))
-        if len(found) == most:
-            break
-    return found
+class EarlierRuns:
+    """Finds the earlier runs of cases; reads the list of runs again only when it has changed. For one thread at a
+    time."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._stamp: tuple[int, ...] = ()
+        self._listed: list[IndexEntry] = []
+
+    def of(self, name: Name, most: int) -> tuple[EarlierRun, ...]:
+        """The newest `most` runs in which the case has a verdict, the newest first. Runs without a sound summary are
+        passed over."""
+        found: list[EarlierRun] = []
+        for entry in self._entries():
+            if name[1] not in (entry.get("files") or ()):
+                continue
+            rows = tuple(case_rows(runs_dir(self._state) / entry["run_id"] / FILE_NAME, name))
+            if any(row.get("status") for row in rows):
+                found.append(EarlierRun(entry["run_id"], str(entry.get("started") or ""), rows))
+            if len(found) == most:
+                break
+        return tuple(found)
+
+    def _entries(self) -> list[IndexEntry]:
+        folder = runs_dir(self._state)
+        try:
+            stamp: tuple[int, ...] = (
+                folder.stat().st_mtime_ns,
+                (folder / INDEX).stat().st_mtime_ns,
+                (folder / INDEX).stat().st_size,
+            )
+        except OSError:
+            stamp = ()
+        if not stamp or stamp != self._stamp:
+            self._listed, self._stamp = list_runs(self._state).runs, stamp
+        return self._listed
 
 
-def case_rows(summary: Path, name: tuple[str, str, str, str]) -> Iterator[Row]:
+def case_rows(summary: Path, name: Name) -> Iterator[Row]:
     """The rows of a case in a summary file; none where the file is missing or damaged."""
     try:
         line = summary.read_bytes()

@@ -1,5 +1,6 @@
 """The detail of one case: frame and verdict, the strip of panes, and the pane that is open."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
@@ -11,6 +12,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from workbench.agents.workspace import EvalsetEntry
+from workbench.events import CaseRef
 from workbench.model.evalset import EvalCase
 from workbench.model.faults import Fault
 from workbench.prices import Prices
@@ -26,8 +28,10 @@ from workbench.ui.render.title import summary, title, verdict
 
 if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
+    from workbench.history.case_rows import EarlierRun
 
 Direction: TypeAlias = Literal["down", "up", "page_down", "page_up", "top", "bottom", "left", "right"]
+_TELLS_EARLIER = "Scores"
 _ABOVE = 3
 """Lines that are seen above what was jumped to."""
 
@@ -91,11 +95,23 @@ class CaseDetail(Widget):
     ) -> None:
         """Shows another subject from its first problem on; the same case again (run anew, say) is only brought up to
         date."""
-        if self._reading.take(Subject(record, entry, case, change, found, *triage, self._runs, self._prices)):
+        subject = Subject(record, entry, case, change, found, *triage, self._runs, self._prices)
+        if subject.identity == self._reading.subject.identity:
+            subject = replace(subject, earlier=self._reading.subject.earlier)
+        if self._reading.take(subject):
             self._touched = False
             self._open()
         else:
             self.refresh_record()
+
+    def show_earlier(self, ref: CaseRef, earlier: "tuple[EarlierRun, ...]") -> None:
+        """Tells what earlier runs said of the case; nothing if another one is shown by now."""
+        subject = self._reading.subject
+        if subject.record is None or subject.record.ref != ref or subject.earlier == earlier:
+            return
+        self._reading.take(replace(subject, earlier=earlier))
+        if self._reading.pane.title == _TELLS_EARLIER:
+            self._fit()
 
     def refresh_record(self) -> None:
         """The record that is shown may have changed in place."""

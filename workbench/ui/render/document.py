@@ -16,6 +16,7 @@ from workbench.ui.render.lines import Line
 
 if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
+    from workbench.history.case_rows import EarlierRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Subject:
     """The folder of what is kept of runs: there stands what models were asked."""
     prices: Prices | None = field(default=None, compare=False)
     """The user's."""
+    earlier: "tuple[EarlierRun, ...]" = field(default=(), compare=False)
+    """The newest runs in which the case has a verdict, the newest first."""
 
     @property
     def identity(self) -> tuple[object, ...]:

@@ -9,6 +9,7 @@ from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 from workbench.ui.render.calls import match_type_words
 from workbench.ui.render.document import Document, Subject
+from workbench.ui.render.earlier import earlier_lines
 from workbench.ui.render.json_text import pretty_lines
 from workbench.ui.render.judge_words import (
     criterion_tags,
@@ -61,6 +62,7 @@ def score_lines(subject: Subject, view: View, *, explained: bool) -> Iterator[Li
         for result in record.metrics.values():
             if result.status != "informational":
                 yield from _criterion(result, record, view, explained)
+                yield from earlier_lines(result.name, subject.earlier, view)
                 yield BLANK
         if not record.metrics:
             yield from remark(_no_scores(record), view)

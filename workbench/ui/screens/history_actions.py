@@ -14,11 +14,18 @@ from workbench.ui.widgets.pick_list import Item
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from textual.timer import Timer
+
     from workbench.events import CaseRef
+    from workbench.history.case_rows import EarlierRun, EarlierRuns
     from workbench.history.kept_runs import KeptRun
     from workbench.store import CaseRecord
     from workbench.ui.history.recall import Recalled
 
+_EARLIER = 20
+"""Runs of which a case tells what they said of it."""
+_RESTS = 0.15
+"""Seconds that the cursor rests before they are read."""
 _OFFERED = 500
 """Runs in the list of those to compare with."""
 
@@ -80,6 +87,48 @@ class HistoryActions(ChatActions, WatchActions):
         self.show_flags()
         self.show_row()
         self.show_facts()
+
+    # Earlier runs of a case
+
+    _due_earlier: "Timer | None" = None
+    _earlier_runs: "EarlierRuns | None" = None
+
+    def show_row(self) -> None:
+        super().show_row()
+        self._want_earlier()
+
+    def after_news(self, ended: bool) -> None:
+        super().after_news(ended)
+        if ended:
+            self._want_earlier()
+
+    def _want_earlier(self) -> None:
+        """Has it told what earlier runs said of the case, once the cursor rests."""
+        if self._due_earlier is not None:
+            self._due_earlier.stop()
+            self._due_earlier = None
+        row = self.tree_view.row
+        record = self.session.record(row) if row is not None and row.case >= 0 else None
+        if record is not None and record.finished:
+            ref = record.ref
+            self._due_earlier = self.set_timer(_RESTS, lambda: self._tell_earlier(ref))
+
+    def _tell_earlier(self, ref: "CaseRef") -> None:
+        self.run_worker(self._read_earlier(ref), group="earlier", exclusive=True)
+
+    async def _read_earlier(self, ref: "CaseRef") -> None:
+        state = self.session.state_dir
+
+        def read() -> "tuple[EarlierRun, ...]":
+            from workbench.history.case_rows import EarlierRuns
+
+            if self._earlier_runs is None:
+                self._earlier_runs = EarlierRuns(state)
+            return self._earlier_runs.of((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), _EARLIER)
+
+        earlier = await asyncio.to_thread(read)
+        if self.right.shows_case:
+            self.right.detail.show_earlier(ref, earlier)
 
     # One run
 
