@@ -4,7 +4,7 @@ name = "dusk"            # default: the file's name
 dark = true
 ansi = false             # true: only the terminal's sixteen colours (ansi_red …) are used
 [colors]                 # primary is needed; secondary accent foreground background surface panel success warning error
-[statuses]               # passed failed error not-evaluated running queued muted: $status-…
+[statuses]               # passed failed error not-evaluated flaky running queued muted: $status-…
 [differences]            # same differs missing extra moved, differs-background …: $diff-…
 [variables]              # any other variable of the stylesheet
 """
@@ -90,6 +90,7 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
         "status-failed": colors["error"],
         "status-error": colors["accent"],
         "status-not-evaluated": colors["warning"],
+        "status-flaky": colors["warning"],
         "status-running": colors["primary"],
         "status-queued": muted,
         "status-informational": muted,

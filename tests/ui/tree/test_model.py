@@ -4,6 +4,7 @@ import pytest
 
 from tests.ui.conftest import Feed, MakeWorkspace
 from workbench.agents.workspace import Workspace
+from workbench.events import RepeatsDropped
 from workbench.store import Store
 from workbench.ui.tree.labels import Labels, shown_score
 from workbench.ui.tree.model import Tree
@@ -248,7 +249,37 @@ def test_repeats_stand_under_their_case(tree: Tree, feed: Feed) -> None:
     for ref, status in zip(feed.start(("refunds", "on_time"), runs=2), ("passed", "failed"), strict=True):
         feed.begin(ref)
         feed.end(ref, status)  # type: ignore[arg-type]
-    assert lines(tree)[3] == "  ▸ ✗ on_time  |  1/2 fail"
+    assert lines(tree)[3] == "  ▸ ∿ on_time  |  1/2 50 % flaky"
     tree.show(Row("case", 0, 0, 0))
     tree.toggle()
     assert lines(tree)[4:6] == ["      ✓ #1  |  pass", "      ✗ #2  |  fail"]
+
+
+def test_repeats_that_are_dropped_leave_the_rows(tree: Tree, store: Store, feed: Feed) -> None:
+    refs = feed.start(("refunds", "on_time"), runs=4)
+    tree.show(Row("case", 0, 0, 0))
+    tree.toggle()
+    tree.show(Row("repeat", 0, 0, 0, 4))
+    rows = len(lines(tree))
+    for ref in refs[:2]:
+        feed.begin(ref)
+        feed.end(ref)
+    store.apply(RepeatsDropped(tuple(refs[2:])))
+    assert tree.repeats_changed()
+    assert len(lines(tree)) == rows - 2
+    assert lines(tree)[3:6] == ["  ▾ ✓ on_time  |  2/2 100 % pass", "      ✓ #1  |  pass", "      ✓ #2  |  pass"]
+    assert tree.cursor is not None
+    assert tree.cursor.case >= 0
+
+
+def test_flaky_cases_are_found_and_sorted_behind_those_that_always_fail(tree: Tree, feed: Feed) -> None:
+    verdicts = {"on_time": ("passed", "failed"), "late_parcel": ("failed", "failed")}
+    for name, statuses in verdicts.items():
+        for ref, status in zip(feed.start(("refunds", name), runs=2), statuses, strict=True):
+            feed.begin(ref)
+            feed.end(ref, status)  # type: ignore[arg-type]
+    tree.set_query(parse_query(":flaky"))
+    assert tree.outline.all_cases() == [(0, 0)]
+    tree.set_query(parse_query(""))
+    tree.next_sort()
+    assert tree.outline.all_cases()[:2] == [(0, 1), (0, 0)]

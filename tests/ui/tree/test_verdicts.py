@@ -55,7 +55,7 @@ def test_repeats_show_the_worst_once_all_are_done(verdicts: Verdicts, feed: Feed
         feed.begin(ref)
         feed.end(ref, status)  # type: ignore[arg-type]
     view = verdicts.views[0, 0]
-    assert (view.state, view.passed, view.worst.repeat) == ("failed", 2, 2)
+    assert (view.state, view.rate.passed, view.worst.repeat) == ("failed", 2, 2)
     shown = verdicts.record(0, 0, 3)
     assert shown is not None
     assert shown.state == "passed"

@@ -6,7 +6,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.ui.render.lines import Line
-from workbench.ui.status import FACES
+from workbench.ui.status import FACES, FLAKY
 from workbench.ui.widgets.strips import joined
 
 PREFIX = "detail--"
@@ -32,7 +32,7 @@ _RULES = {
     "evidence-against": "color: $status-failed;",
     "tab": "color: $status-muted;",
     "tab-chosen": "color: $label-strong; text-style: bold underline;",
-    **{face.variable: f"color: ${face.variable}; text-style: bold;" for face in FACES.values()},
+    **{face.variable: f"color: ${face.variable}; text-style: bold;" for face in (*FACES.values(), FLAKY)},
 }
 COMPONENTS = frozenset(f"{PREFIX}{name}" for name in _RULES)
 

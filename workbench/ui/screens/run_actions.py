@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from textual.message import Message
 from textual.timer import Timer
 
-from workbench.events import CaseRef, Event, Noticed, RunFinished, RunStarted
+from workbench.events import CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
 from workbench.text import one_line, plain
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Build, Ended, News, Refused, RunThread
@@ -165,6 +165,8 @@ class RunActions(FolderActions):
             self._apply(item, touched, notices)
         verdicts = self.session.verdicts
         changed, verdicts.changed = verdicts.changed, set()
+        if any(isinstance(item, RunStarted | RepeatsDropped) for item in news):
+            self.tree_view.repeats_changed()
         lines = self.tree_view.verdicts_changed(changed) + self.refresh_row(touched)
         lines += _LINES_OF_BAR * self.show_facts()
         self.after_news(any(isinstance(item, Ended) for item in news))

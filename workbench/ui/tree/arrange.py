@@ -56,6 +56,8 @@ def _matching(
         cases = [case for case in cases if (evalset, case) in verdicts.turned]
     if query.triaged is not None:
         cases = [case for case in cases if _is_triaged(verdicts, evalset, case) == query.triaged]
+    if query.flaky:
+        cases = [case for case in cases if verdicts.flaky(evalset, case)]
     if query.metrics:
         cases = [case for case in cases if query.metrics_hold(verdicts.records(evalset, case))]
     head = " ".join((entry.agent.name if entry.agent else "", entry.relative, entry.document.eval_set_id)).lower()
@@ -80,6 +82,7 @@ def _sort_key(verdicts: Verdicts, evalset: int, sort: Sort) -> Callable[[int], A
             return slowest(list(verdicts.records(evalset, case)))
         if sort == "score":
             return _LAST if view is None or view.score is None else view.score
-        return FACES[view.state if view else "not_run"].rank
+        # What always fails before what sometimes does.
+        return FACES[view.state if view else "not_run"].rank + (0.5 if verdicts.flaky(evalset, case) else 0.0)
 
     return key

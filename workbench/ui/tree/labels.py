@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from workbench.repeats.wording import CAUSES, percent
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.cells import cell_len
 from workbench.ui.render.judged import case_is_split, is_heuristic
-from workbench.ui.status import CHECKED, COUNTED, FACES, HEURISTIC, SPLIT, TRIAGED, TRIAGED_EARLIER, Status
+from workbench.ui.status import CHECKED, COUNTED, FACES, FLAKY, HEURISTIC, SPLIT, TRIAGED, TRIAGED_EARLIER, Status
 from workbench.ui.tree.outline import Outline, Row
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts, View
 
@@ -21,6 +22,7 @@ Pieces = list[Piece]
 _NO_JOINERS = {0x200D: None, 0xFE0E: None, 0xFE0F: None}
 _SECONDS_SHOWN_FROM = 3
 _WORDS_FROM = 34
+_RATE_FROM = 46
 
 
 def label(text: str) -> str:
@@ -102,12 +104,34 @@ class Labels:
         if view is None:
             return self._said(pair, left, [], width)
         if len(view.refs) > 1:
-            left.insert(0, ("  " + _arrow(outline, row), "muted"))
-            left[1] = ("", "")
-            right = [(f"{view.passed}/{len(view.refs)} ", "muted"), (FACES[state].word, style)]
+            left[0] = ("  " + _arrow(outline, row), "muted")
+            if view.rate.flaky and state not in ("running", "queued"):
+                left[1] = (FLAKY.glyph + " ", "flaky")
+            right = self._repeated(pair, view, width)
         else:
             right = self._outcome(view, self._verdicts.store.records[view.worst], width)
         return self._said(pair, left, right, width)
+
+    def _repeated(self, pair: tuple[int, int], view: View, width: int) -> Pieces:
+        """`3/5 60 % flaky agent`, of a case with several executions; as long as some are to come, how many of how
+        many have a verdict."""
+        rate, style = view.rate, style_of(view.state)
+        if view.state in ("running", "queued"):
+            so_far = f"{rate.passed}/{rate.total} of {len(view.refs)} " if rate.total else f"{len(view.refs)} times "
+            return [(so_far, "muted"), (FACES[view.state].word, style)]
+        wide = width >= _RATE_FROM
+        pieces: Pieces = [(f"{rate.passed}/{rate.total} ", "muted")]
+        if wide and rate.rate is not None:
+            pieces.append((f"{percent(rate.rate)} ", "muted"))
+        if not rate.flaky:
+            return [*pieces, (FACES[view.state].word, style)]
+        case = self._verdicts.account(*pair)
+        if case is not None and case.without_verdict:
+            pieces.append((f"{case.without_verdict}{FACES['error'].glyph} ", "error"))
+        pieces.append((FLAKY.word, "flaky"))
+        if wide and case is not None and case.kind in ("agent", "judge", "both"):
+            pieces.append((f" {CAUSES[case.kind]}", "muted"))
+        return pieces
 
     def _found(self, pair: tuple[int, int], width: int) -> Pieces:
         """The sign that `check` found something wrong, and where there is room, how bad."""

@@ -111,6 +111,14 @@ class Tree:
             row = self.cursor
             self._arrange((row.evalset, row.case) if row and row.case >= 0 else None)
 
+    def repeats_changed(self) -> bool:
+        """Cases may have more or fewer repeats than they had; whether that changed the rows."""
+        if not self.outline.opened:
+            return False
+        self.outline.rebuild()
+        self.stand_on(self.position)
+        return True
+
     # Opening
 
     def show(self, row: Row) -> bool:

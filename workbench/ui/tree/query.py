@@ -23,8 +23,9 @@ STATUS_NAMES: dict[str, frozenset[Status]] = {
 MARKED = "marked"
 STALE = "stale"
 CHANGED = "changed"
+FLAKY = "flaky"
 TRIAGED, UNTRIAGED = "triaged", "untriaged"
-_FLAGS = (MARKED, STALE, CHANGED, TRIAGED, UNTRIAGED)
+_FLAGS = (MARKED, STALE, CHANGED, FLAKY, TRIAGED, UNTRIAGED)
 _METRIC = re.compile(r"([A-Za-z_]\w*)(<=|>=|<|>|=)(-?\d*\.?\d+)")
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -63,6 +64,7 @@ class Query:
     marked: bool = False
     stale: bool = False
     changed: bool = False
+    flaky: bool = False
     triaged: bool | None = None
     """Whether the user has said what the verdict is worth, of the answer there is now; None: either."""
     faults: tuple[str, ...] = ()
@@ -70,9 +72,8 @@ class Query:
     @property
     def empty(self) -> bool:
         """Whether everything gets through."""
-        return not (self.words or self.statuses or self.metrics or self.marked or self.stale or self.changed) and (
-            self.triaged is None
-        )
+        flags = (self.marked, self.stale, self.changed, self.flaky)
+        return not (self.words or self.statuses or self.metrics or any(flags)) and (self.triaged is None)
 
     def metrics_hold(self, records: Iterable[CaseRecord]) -> bool:
         """Whether one of the records satisfies each of the metric tests."""
@@ -106,6 +107,7 @@ def parse_query(text: str) -> Query:
         MARKED in flags,
         STALE in flags,
         CHANGED in flags,
+        FLAKY in flags,
         None if (TRIAGED in flags) == (UNTRIAGED in flags) else TRIAGED in flags,
         tuple(faults),
     )

@@ -5,7 +5,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from workbench.events import CaseFinished, CaseRef, CaseStarted, Event, MetricScored, RunFinished, RunStarted
+from workbench.events import (
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    Event,
+    MetricScored,
+    RepeatsDropped,
+    RunFinished,
+    RunStarted,
+)
+from workbench.rates import PassRate
+from workbench.repeats.account import CaseRepeats, account, rate_of
 from workbench.store import CaseRecord, Store
 from workbench.ui.status import FACES, Status
 from workbench.ui.triage.book import Said, TriageBook
@@ -28,7 +39,8 @@ class View:
     state: Status
     score: float | None
     threshold: float
-    passed: int
+    rate: PassRate
+    """How often it passed, of the executions that count."""
 
 
 class Verdicts:
@@ -49,6 +61,7 @@ class Verdicts:
         self._entries: Sequence[EvalsetEntry] = ()
         self._files: dict[str, int] = {}
         self._numbers: dict[int, dict[str, int]] = {}
+        self._accounts: dict[tuple[int, int], tuple[View, CaseRepeats]] = {}
         self._newest: dict[tuple[str, str], list[CaseRef]] = {}
 
     def bind(self, entries: "Sequence[EvalsetEntry]") -> None:
@@ -69,6 +82,8 @@ class Verdicts:
                 self._start(event)
             case CaseStarted() | CaseFinished() | MetricScored():
                 self._review(event.case.evalset_file, event.case.eval_id)
+            case RepeatsDropped():
+                self._drop(event)
             case RunFinished():
                 left = {
                     (ref.evalset_file, ref.eval_id)
@@ -117,6 +132,25 @@ class Verdicts:
         view = self.views.get((evalset, case))
         return len(view.refs) if view else 0
 
+    def flaky(self, evalset: int, case: int) -> bool:
+        """Whether a case passed in some of its repeats and not in others."""
+        view = self.views.get((evalset, case))
+        return view is not None and view.rate.flaky
+
+    def account(self, evalset: int, case: int) -> CaseRepeats | None:
+        """The repeats of a case taken together; None where it was executed once, or never."""
+        view = self.views.get((evalset, case))
+        if view is None or len(view.refs) < 2:
+            return None
+        # A view is another object as soon as anything came of one of its executions.
+        known = self._accounts.get((evalset, case))
+        if known is None or known[0] is not view:
+            run = self.store.run
+            until = run.until_sure if self.store.records[view.worst].run_id == run.run_id else None
+            known = view, account(list(self.records(evalset, case)), until)
+            self._accounts[evalset, case] = known
+        return known[1]
+
     def records(self, evalset: int, case: int) -> Iterator[CaseRecord]:
         """All executions of a case in its newest run."""
         view = self.views.get((evalset, case))
@@ -164,6 +198,15 @@ class Verdicts:
         for file, eval_id in started:
             self._review(file, eval_id)
 
+    def _drop(self, event: RepeatsDropped) -> None:
+        dropped: dict[tuple[str, str], set[CaseRef]] = {}
+        for ref in event.cases:
+            dropped.setdefault((ref.evalset_file, ref.eval_id), set()).add(ref)
+        for name, gone in dropped.items():
+            self._newest[name] = [ref for ref in self._newest.get(name, ()) if ref not in gone]
+            if self._newest[name]:
+                self._review(*name)
+
     def _review(self, file: str, eval_id: str) -> None:
         evalset = self._files.get(file)
         if evalset is None:
@@ -199,7 +242,7 @@ def _view(records: Sequence[CaseRecord], run_finished: bool) -> View:
         state=state,
         score=score,
         threshold=threshold,
-        passed=sum(record.state == "passed" for record in records),
+        rate=rate_of(records),
     )
 
 

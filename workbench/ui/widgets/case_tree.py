@@ -53,6 +53,11 @@ class CaseTree(RowView):
             self.model.arrange_again()
             self._lay_out()
 
+    def repeats_changed(self) -> None:
+        """Cases may have more or fewer repeats than they had; the cursor stays where it is, if that is still there."""
+        if self.model.repeats_changed():
+            self._lay_out()
+
     def go_to(self, row: Row) -> None:
         """Puts the cursor on a row, opening what hides it."""
         before = self.cursor

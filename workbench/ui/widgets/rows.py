@@ -41,6 +41,7 @@ class RowView(ScrollView, can_focus=True):
         "rows--failed",
         "rows--error",
         "rows--not-evaluated",
+        "rows--flaky",
         "rows--running",
         "rows--queued",
         "rows--not-run",
