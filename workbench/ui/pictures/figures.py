@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from workbench.store import CaseRecord
 
-BINS = 20
-"""Scores from 0 to 1 are counted in so many bins of equal width; 1 itself is in the last one."""
+STEPS = 20
+BINS = STEPS + 1
+"""Scores from 0 to 1 are counted in bins of 0.05; 1 itself, which so many thresholds ask for, is one of its own."""
 LONGEST = 8
 _COUNTED = ("passed", "failed")
 
@@ -65,7 +66,8 @@ def tokens(record: CaseRecord) -> int:
 def _scores(name: str, given: list[tuple[float, float | None, str]]) -> Scores:
     bins = [0] * BINS
     for score, _, _ in given:
-        bins[min(max(int(min(max(score, 0.0), 1.0) * BINS), 0), BINS - 1)] += 1
+        # 0.15 * 20 is a little less than 3, and 0.15 belongs to the bin that begins there.
+        bins[int(min(max(score, 0.0), 1.0) * STEPS + 1e-9)] += 1
     thresholds = {threshold for _, threshold, _ in given}
     states = [status for _, _, status in given]
     mean = sum(min(max(score, -1e12), 1e12) for score, _, _ in given) / len(given)

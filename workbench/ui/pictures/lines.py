@@ -6,11 +6,10 @@ from workbench.history.pass_rates import RunRate
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.cells import cell_len, fit
-from workbench.ui.pictures.figures import BINS, Scores, Share, dearest, scores, slowest
+from workbench.ui.pictures.figures import BINS, STEPS, Scores, Share, dearest, scores, slowest
 from workbench.ui.render.lines import BLANK, Line, Segment, cut_line, rule, wrap
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
-_ACROSS = "▏▎▍▌▋▊▉█"
 _HEIGHT = 5
 _AXIS = 6
 _NAME = 38
@@ -52,7 +51,7 @@ def _distribution(one: Scores, width: int) -> Iterator[Line]:
     """`name  ▁  ▂ ┊▇█  12 of 15 pass  mean 0.87  ≥ 0.80`; the bins below the threshold and those above in their
     colours, and the threshold between them."""
     most = max(one.bins) or 1
-    cut = None if one.threshold is None else min(max(round(one.threshold * BINS), 0), BINS)
+    cut = None if one.threshold is None else min(max(round(one.threshold * STEPS), 0), BINS)
     drawn: list[Segment] = []
     for number, count in enumerate(one.bins):
         if number == cut:
@@ -88,7 +87,7 @@ def _columns(rates: Sequence[RunRate], width: int) -> Iterator[Line]:
             eighths = min(max(round(one.rate * _HEIGHT * 8) - (level - 1) * 8, 0), 8)
             if level == 1 and not eighths:
                 eighths = 1  # a run in which nothing passed is a run
-            style = "status-passed" if one.passed == one.total else "status-failed" if not one.passed else ""
+            style = "status-passed" if one.passed == one.total else "status-failed" if not one.passed else "label"
             row.append(Segment(_EIGHTHS[eighths] + " " * (step - 1), style))
         yield tuple(row)
     last = shown[-1]
@@ -109,21 +108,13 @@ def _bars(shares: Sequence[Share], words: Callable[[float], str], width: int) ->
     room = min(max(map(cell_len, names)), max(width - beside - _LEAST_BAR - 4, _LEAST_BAR), width // 2)
     bar = max(width - room - beside - 4, 1)
     for share, name, figure in zip(shares, names, figures, strict=True):
-        drawn = _across(share.amount / shares[0].amount * bar)
-        yield cut_line(
-            (
-                Segment(fit(name, room)),
-                Segment("  "),
-                Segment(f"{figure:>{beside}}  ", "strong"),
-                Segment(drawn, "name"),
-            ),
-            width,
-        )
+        drawn = Segment(_across(share.amount / shares[0].amount * bar), "label")
+        yield cut_line((Segment(f"{fit(name, room)}  "), Segment(f"{figure:>{beside}}  ", "strong"), drawn), width)
 
 
 def _across(cells: float) -> str:
-    eighths = max(round(cells * 8), 1)
-    return "█" * (eighths // 8) + (_ACROSS[eighths % 8 - 1] if eighths % 8 else "")
+    halves = max(round(cells * 2), 1)
+    return "━" * (halves // 2) + "╸" * (halves % 2)
 
 
 def _name(record: CaseRecord) -> str:
