@@ -23,6 +23,7 @@ from benchmarks.open_large import _cases
 from workbench.authoring.case_edit import with_value
 from workbench.authoring.case_rows import rows_of
 from workbench.authoring.saving import Saver
+from workbench.authoring.whole_cases import Chosen
 from workbench.model.evalset import EvalsetDocument, open_evalset
 from workbench.ui.editing.drafts import open_case, save_draft
 
@@ -51,7 +52,7 @@ def main() -> int:
     print(f"{size:.0f} MB: read and written plainly {base * 1000:.0f} ms")
     ratio = _told("one value edited and saved", edit_seconds, base)
     print(f"  goal: at most {GOAL:g} × plainly: {'ok' if ratio <= GOAL else 'MISSED'}")
-    _told("the same, its cases listed anew", fresh_seconds, base)
+    _told("the same, with opening the file", fresh_seconds, base)
     return 0 if ratio <= GOAL else 1
 
 
@@ -73,8 +74,10 @@ def plainly(file: Path) -> None:
 
 
 def edit(file: Path, saver: Saver, number: int, document: EvalsetDocument | None = None) -> None:
-    """What the editor does from `e` to the message that it is saved."""
-    draft = open_case(file, _IN_THE_MIDDLE, document)
+    """What the editor does from `e` to the message that it is saved; without `document`, opens the file first."""
+    document = document or open_evalset(file)
+    ids = [case.eval_id for case in document.cases]
+    draft = open_case(Chosen(file, ids, [_IN_THE_MIDDLE]), document)
     row = next(row for row in rows_of(draft.value) if row.kind == "user")
     value = with_value(draft.value, row.location, f"edited {number}")
     save_draft(saver, draft, value, "edit")

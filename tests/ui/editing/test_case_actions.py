@@ -158,15 +158,22 @@ async def test_what_cannot_be_written_is_said_and_harms_nothing(
         await screen.until(pilot, lambda: "there is nothing to undo" in screen.text)
 
 
-async def test_a_file_that_changed_on_the_disk_is_read_again_before_its_cases_are_touched(
-    open_screen: OpenScreen,
-) -> None:
+async def test_what_somebody_else_changed_in_the_file_stays_and_what_is_gone_is_said(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         file = files_of(screen)[0]
-        theirs = file.read_bytes().replace(b"late_parcel", b"very_late")
-        file.write_bytes(theirs)
+        theirs = json.loads(file.read_bytes().replace(b"late_parcel", b"very_late"))
+        theirs["eval_cases"].insert(0, theirs["eval_cases"].pop())
+        file.write_text(json.dumps(theirs))
         await pilot.press("j", "j", "j", "D")
-        await screen.until(pilot, lambda: "has changed on the disk" in screen.text)
-        assert file.read_bytes() == theirs
-        assert "very_late" in screen.text
+        await screen.until(pilot, lambda: "done: delete on_time" in screen.text)
+        assert json.loads(file.read_bytes())["eval_cases"] == [
+            case for case in theirs["eval_cases"] if case["eval_id"] != "on_time"
+        ]
+        await pilot.press("u")
+        await screen.until(pilot, lambda: screen.row == "on_time" or "undone" in screen.text)
+        file.write_bytes(file.read_bytes().replace(b"very_late", b"later_still"))
+        screen.main.go_to_case(file, "very_late")
+        await pilot.press("D")
+        await screen.until(pilot, lambda: "very_late is not there any more" in notices(screen))
+        assert "later_still" in ids_in(file)

@@ -11,6 +11,7 @@ from workbench.authoring.case_edit import with_value, without
 from workbench.authoring.case_rows import CaseRow, frame_rows, rows_of, value_at
 from workbench.authoring.evalset_file import EvalsetFile, id_of
 from workbench.authoring.saving import Saver
+from workbench.authoring.whole_cases import Chosen
 from workbench.model.evalset import EvalsetDocument
 
 
@@ -87,16 +88,18 @@ _OPTIONAL = frozenset({"type", "persona", "session id", "name", "description"})
 Draft = CaseDraft | FrameDraft
 
 
-def open_case(file: Path, number: int, document: EvalsetDocument | None = None) -> CaseDraft:
-    """Reads a file and begins to edit a case in it; for a thread. Where it still is what `document` was opened from,
-    its cases need not be found again.
+def open_case(chosen: Chosen, document: EvalsetDocument | None = None) -> CaseDraft:
+    """Reads a file and begins to edit the case chosen in it, wherever it stands by now; for a thread. Where the file
+    still is what `document` was opened from, its cases need not be found again.
 
     Raises:
         OSError, EditError: it cannot be read, or changed safely.
+        GoneError: the case is not there any more.
     """
-    content = file.read_bytes()
+    content = chosen.file.read_bytes()
     evalset = EvalsetFile(content, document.index_of(content) if document is not None else None)
-    return CaseDraft(file, evalset, number, evalset.case(number))
+    (number,) = chosen.places({chosen.file: evalset})
+    return CaseDraft(chosen.file, evalset, number, evalset.case(number))
 
 
 def open_frame(file: Path) -> FrameDraft:

@@ -1,13 +1,12 @@
 """Whole cases: new, duplicated, renamed, moved, deleted; of several at once where they are marked."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from workbench.text import one_line
-from workbench.ui.screens.edit_actions import EditActions
 from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.screens.writing_actions import Contents, WritingActions
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Row
 from workbench.ui.widgets.pick_list import Item
@@ -16,11 +15,8 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.evalset_file import EvalsetFile
 
-Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]
-"""File → what it holds and what it is to hold."""
 
-
-class CaseActions(EditActions):
+class CaseActions(WritingActions):
     """What is done to a case is done to all marked ones, as one edit that is undone at once."""
 
     def action_new_case(self) -> None:
@@ -66,7 +62,7 @@ class CaseActions(EditActions):
 
     async def _new(self, row: Row, *, scenario: bool) -> None:
         from workbench.authoring.case_parts import new_case
-        from workbench.authoring.evalset_file import id_of
+        from workbench.authoring.whole_cases import added
         from workbench.ui.editing.name import NameScreen
 
         entry = self.session.entry(row.evalset)
@@ -80,24 +76,24 @@ class CaseActions(EditActions):
             return
         app, user = await asyncio.to_thread(_session_of, entry, max(row.case, 0))
         case = new_case(name, app=app, user=user, camel=evalset.camel, scenario=scenario)
-        place = row.case + 1 if row.case >= 0 else len(evalset.ids)
-        contents = await self.prepared(lambda: {entry.file: (evalset.content, evalset.added(place, [case]))})
-        if contents is not None and await self.put(f"new case {id_of(case)}", contents):
+        after = self.chosen(row.evalset, [row.case]) if row.case >= 0 else None
+        if await self.change_cases(
+            [entry], lambda opened: (f"new case {name}", added(opened, entry.file, case, after=after))
+        ):
             self.go_to_case(entry.file, name)
             if (at := self.tree_view.row) is not None:
                 place_of_text = ("conversation_scenario",) if scenario else ("conversation", 0)
                 await self.edit_row(at, at=(*place_of_text, *(() if scenario else (_user_key(case),))), editing=True)
 
     async def _rename(self, row: Row) -> None:
-        from workbench.authoring.case_edit import with_value
-        from workbench.authoring.spelling import key_in
+        from workbench.authoring.whole_cases import renamed
         from workbench.ui.editing.name import NameScreen
 
-        entry = self.session.entry(row.evalset)
+        entry, chosen = self.session.entry(row.evalset), self.chosen(row.evalset, [row.case])
         evalset = await self.evalset_file(entry)
-        if evalset is None or row.case >= len(evalset.ids):
+        if evalset is None:
             return
-        old, case = evalset.ids[row.case], evalset.case(row.case)
+        (old,) = chosen.names
         shown = one_line(old).strip()
 
         def fault(name: str) -> str:
@@ -106,68 +102,56 @@ class CaseActions(EditActions):
         name = await self.app.push_screen_wait(NameScreen(f"another id for {label(old)}", fault, old))
         if name is None or name == shown:
             return
-        wanted = with_value(case, (key_in(case, "eval_id") or "eval_id",), name)
-        contents = await self.prepared(lambda: {entry.file: (evalset.content, evalset.changed(row.case, wanted))})
-        if contents is not None and await self.put(f"rename {old} to {name}", contents):
+        if await self.change_cases([entry], lambda opened: (f"rename {old} to {name}", renamed(opened, chosen, name))):
             self.go_to_case(entry.file, name)
 
     # Several
 
     async def _duplicate(self, pairs: list[tuple[int, int]]) -> None:
-        files: dict[Path, tuple[bytes | None, bytes | None]] = {}
+        from workbench.authoring.whole_cases import Opened, duplicated
+
+        by_evalset = self.entries_of(pairs)
+        chosen = [self.chosen(*one) for one in by_evalset.items()]
         names: list[str] = []
-        first: Path | None = None
-        for number, cases in self.entries_of(pairs).items():
-            entry = self.session.entry(number)
-            evalset = await self.evalset_file(entry)
-            if evalset is None:
-                return
-            content, added = await asyncio.to_thread(evalset.with_copies, set(cases))
-            files[entry.file] = (evalset.content, content)
-            first = first or entry.file
-            names += added
-        if await self.put(f"duplicate as {_listed(names)}", files) and first is not None:
-            self.go_to_case(first, names[0])
+
+        def change(opened: Opened) -> tuple[str, Contents]:
+            contents, names[:] = duplicated(opened, chosen)
+            return f"duplicate as {_listed(names)}", contents
+
+        if await self.change_cases([*map(self.session.entry, by_evalset)], change):
+            self.go_to_case(chosen[0].file, names[0])
 
     async def _delete(self, pairs: list[tuple[int, int]]) -> None:
-        names = [self._id_of(pair) for pair in pairs]
+        from workbench.authoring.whole_cases import deleted
+
+        by_evalset = self.entries_of(pairs)
+        chosen = [self.chosen(*one) for one in by_evalset.items()]
+        names = [name for one in chosen for name in one.names]
         if len(pairs) > 1 and not await self._sure(f"delete {len(pairs)} cases?", _listed(names)):
             return
-        files: dict[Path, tuple[bytes | None, bytes | None]] = {}
-        for number, cases in self.entries_of(pairs).items():
-            entry = self.session.entry(number)
-            evalset = await self.evalset_file(entry)
-            if evalset is None:
-                return
-            files[entry.file] = (evalset.content, await asyncio.to_thread(evalset.without, cases))
-        file, case = self.session.entry(pairs[0][0]).file, pairs[0][1]
-        if await self.put(f"delete {_listed(names)}", files):
-            self._stand_near(file, case)
+        if await self.change_cases(
+            [*map(self.session.entry, by_evalset)],
+            lambda opened: (f"delete {_listed(names)}", deleted(opened, chosen)),
+        ):
+            self.stand_near(chosen[0].file, chosen[0].numbers[0])
 
     async def _move_to(self, pairs: list[tuple[int, int]]) -> None:
+        from workbench.authoring.whole_cases import moved_to
+
         by_evalset = self.entries_of(pairs)
         if len(by_evalset) > 1:
             self.say("cases of one evalset at a time, please")
             return
         ((number, cases),) = by_evalset.items()
-        source = self.session.entry(number)
+        source, chosen = self.session.entry(number), self.chosen(number, cases)
         target = await self._pick_target(source, len(cases))
         if target is None:
             return
-        from workbench.authoring.evalset_file import moved
-
-        one, other = await self.evalset_file(source), await self.evalset_file(target)
-        if one is None or other is None:
-            return
-
-        def change() -> Contents:
-            left, right = moved(one, cases, other)
-            return {target.file: (other.content, right), source.file: (one.content, left)}
-
-        names = [self._id_of(pair) for pair in pairs]
-        contents = await self.prepared(change)
-        if contents is not None and await self.put(f"move {_listed(names)} to {target.file.name}", contents):
-            self.go_to_case(target.file, names[0])
+        label_of_edit = f"move {_listed(chosen.names)} to {target.file.name}"
+        if await self.change_cases(
+            [source, target], lambda opened: (label_of_edit, moved_to(opened, chosen, target.file))
+        ):
+            self.go_to_case(target.file, chosen.names[0])
 
     async def _pick_target(self, source: "EvalsetEntry", count: int) -> "EvalsetEntry | None":
         """Another evalset; those of the same agent first."""
@@ -190,76 +174,6 @@ class CaseActions(EditActions):
             Item("keep them", False),
         ]
         return bool(await self.app.push_screen_wait(PickScreen(question, searching(items))))
-
-    # What all of them need
-
-    async def evalset_file(self, entry: "EvalsetEntry") -> "EvalsetFile | None":
-        """A file as it is on the disk, ready to be changed; None (and a notice) if it cannot be, or is not what is
-        shown."""
-        from workbench.authoring.evalset_file import EvalsetFile
-        from workbench.model.json_edit import EditError
-
-        if entry.document.format != "current":
-            self.say_old_format()
-            return None
-        try:
-            evalset = EvalsetFile(await asyncio.to_thread(entry.file.read_bytes))
-        except (EditError, OSError) as error:
-            self.tell(error)
-            return None
-        if list(evalset.ids) != [case.eval_id for case in entry.document.cases]:
-            await self.reopen(entry.file)
-            self.say(f"{one_line(entry.file.name)} has changed on the disk and was read again", warning=True)
-            return None
-        return evalset
-
-    async def prepared(self, change: "Callable[[], Contents]") -> "Contents | None":
-        """What a change makes of the files, worked out in a thread; None (and a notice) if it cannot be made."""
-        try:
-            return await asyncio.to_thread(change)
-        except ValueError as error:
-            self.tell(error)
-            return None
-
-    async def put(self, what: str, contents: "Contents") -> bool:
-        """Writes files as one edit and shows them; False (and a notice) if nothing was written."""
-        from workbench.authoring.saving import ChangedOnDiskError
-        from workbench.ui.editing.drafts import write
-
-        try:
-            await asyncio.to_thread(write, await self.saver(), what, contents)
-        except ChangedOnDiskError as error:
-            self.tell(error)
-            await self.reopen(error.file)
-            return False
-        except OSError as error:
-            self.tell(error)
-            return False
-        self.warn_if_fleeting()
-        await self.reopen(*contents)
-        self.say(one_line(f"done: {what}; u takes it back"))
-        return True
-
-    def go_to_case(self, file: Path, eval_id: str) -> None:
-        """Puts the cursor on a case of a file by its id."""
-        for number, entry in enumerate(self.tree_view.model.entries):
-            if entry.file == file:
-                case = next((case.index for case in entry.document.cases if case.eval_id == eval_id), -1)
-                self._stand_on(number, case)
-
-    def _stand_near(self, file: Path, case: int) -> None:
-        """Puts the cursor where a case was that is gone."""
-        for number, entry in enumerate(self.tree_view.model.entries):
-            if entry.file == file:
-                self._stand_on(number, min(case, len(entry.document.cases) - 1))
-
-    def _stand_on(self, evalset: int, case: int) -> None:
-        group = self.tree_view.model.outline.group_of[evalset]
-        self.tree_view.go_to(Row("case" if case >= 0 else "evalset", group, evalset, case))
-        self.show_row()
-
-    def _id_of(self, pair: tuple[int, int]) -> str:
-        return self.session.entry(pair[0]).document.cases[pair[1]].eval_id
 
 
 def _id_fault(name: str, evalset: "EvalsetFile") -> str:

@@ -47,6 +47,7 @@ class EditActions(OutsideActions):
             await self.app.push_screen_wait(screen)
 
     async def _draft(self, row: Row) -> "Draft | None":
+        from workbench.authoring.whole_cases import GoneError
         from workbench.model.json_edit import EditError
         from workbench.ui.editing.drafts import open_case, open_frame
 
@@ -57,15 +58,12 @@ class EditActions(OutsideActions):
         try:
             if row.case < 0:
                 return await asyncio.to_thread(open_frame, entry.file)
-            draft = await asyncio.to_thread(open_case, entry.file, row.case, entry.document)
-        except (EditError, OSError, IndexError) as error:
+            chosen = self.chosen(row.evalset, [row.case])
+            return await asyncio.to_thread(open_case, chosen, entry.document)
+        except (EditError, GoneError, OSError) as error:
             self.tell(error)
-            return None
-        if draft.name != entry.document.cases[row.case].eval_id:
-            self.say("the file has changed on the disk: it was read again; once more, please", warning=True)
             await self.reopen(entry.file)
             return None
-        return draft
 
     async def reopened(self, draft: "Draft") -> "Draft | None":
         """The draft in the file as it is now; None if it is not there any more."""

@@ -1,7 +1,7 @@
 """Undo and redo, and showing files as they are after an edit."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from workbench.authoring.saving import ChangedOnDiskError, Saver
+    from workbench.authoring.whole_cases import Chosen
     from workbench.ui.editing.drafts import Draft
     from workbench.ui.editing.settling import Settled
 
@@ -131,6 +132,13 @@ class UndoActions(FolderActions):
         """Why a file of an old format is not changed, and the way out."""
         words = "it is in an old format: “migrate the evalset” in the palette makes one of today's schema of it"
         self.notify(words, timeout=8, markup=False)
+
+    def chosen(self, evalset: int, cases: Sequence[int]) -> "Chosen":
+        """Cases of an evalset as they are shown."""
+        from workbench.authoring.whole_cases import Chosen
+
+        entry = self.session.entry(evalset)
+        return Chosen(entry.file, [case.eval_id for case in entry.document.cases], list(cases))
 
     def entries_of(self, pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
         """Cases by their evalset."""
