@@ -12,21 +12,26 @@ _written: dict[Path, str] = {}
 
 
 def last_written(file: Path) -> str | None:
-    """The hash (BLAKE2b, 16 bytes) of what this process has put into `file` last; None if it never did. A watch tells
+    """The hash of what this process has put into `file` last; None if it never did. A watch tells
     by it what the workbench wrote from what somebody else did."""
     return _written.get(file)
 
 
-def replace_content(file: Path, content: bytes, *, mode: int | None = None) -> None:
+def content_hash(content: bytes) -> str:
+    """The BLAKE2b hash, of 16 bytes, by which contents of files are told apart."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def replace_content(file: Path, content: bytes, *, mode: int | None = None, known_hash: str = "") -> None:
     """Writes `content` into a new file beside `file` and puts it in its place. Permissions, and as far as we may the
     owner, stay those of the old file; a new one gets `mode` (None: as any new file). A link stays a link: its target
-    is replaced. A pipe or a device is written to as it is.
+    is replaced. A pipe or a device is written to as it is. `known_hash` is that of the content, where it is known.
 
     Raises:
         OSError: the folder is missing or not writable, or the disk is full; the old file is as it was.
     """
     _written.pop(file, None)
-    _written[file] = hashlib.blake2b(content, digest_size=16).hexdigest()
+    _written[file] = known_hash or content_hash(content)
     while len(_written) > _REMEMBERED:
         del _written[next(iter(_written))]
     target = file.resolve()

@@ -1,11 +1,12 @@
 """An edit as a value: which bytes of which files became which others, so that it can be undone and made again."""
 
 import base64
-import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from workbench.atomic import content_hash
 
 _PIECE = 1 << 18
 """Bytes that are compared at once."""
@@ -69,8 +70,8 @@ def change_of(file: Path, before: bytes | None, after: bytes | None) -> FileChan
 
 
 def digest(content: bytes | None) -> str:
-    """The SHA-256 of a file's content, "" for no file."""
-    return "" if content is None else hashlib.sha256(content).hexdigest()
+    """The hash of a file's content, "" for no file."""
+    return "" if content is None else content_hash(content)
 
 
 def _common(one: bytes, other: bytes) -> int:

@@ -68,7 +68,7 @@ class Saver:
                 raise ChangedOnDiskError(change.file, theirs[change.file])
         self._journal.edit(edit)
         try:
-            _write({change.file: contents[change.file] for change in edit.changes})
+            _write(edit, {change.file: contents[change.file] for change in edit.changes})
         except BaseException:
             self._journal.drop()
             raise
@@ -86,7 +86,7 @@ class Saver:
             raise NothingToUndoError("there is nothing to undo")
         edit = self._journal.done[-1]
         back = edit.reversed()
-        _write(_read_for(back))
+        _write(back, _read_for(back))
         self._journal.undo()
         return edit
 
@@ -100,7 +100,7 @@ class Saver:
         if not self._journal.undone:
             raise NothingToUndoError("there is nothing to redo")
         edit = self._journal.undone[-1]
-        _write(_read_for(edit))
+        _write(edit, _read_for(edit))
         self._journal.redo()
         return edit
 
@@ -128,7 +128,7 @@ class Saver:
         if edit is not None:
             left = tuple(change for change in edit.changes if digest(_content(change.file)) == change.before)
             rest = Edit(edit.label, left)
-            _write(_read_for(rest))
+            _write(rest, _read_for(rest))
             self._journal.made()
         return edit
 
@@ -153,12 +153,13 @@ def _read_for(edit: Edit) -> Contents:
     return read
 
 
-def _write(contents: Contents) -> None:
-    """Writes all files, or none: where one cannot be written, those before it get their old content back."""
+def _write(edit: Edit, contents: Contents) -> None:
+    """Writes all files of an edit, or none: where one cannot be written, those before it get their old content back."""
+    hashes = {change.file: change.after for change in edit.changes}
     written: list[Path] = []
     try:
         for file, (_, after) in contents.items():
-            _put(file, after)
+            _put(file, after, hashes[file])
             written.append(file)
     except BaseException:
         for file in written:
@@ -166,11 +167,11 @@ def _write(contents: Contents) -> None:
         raise
 
 
-def _put(file: Path, content: bytes | None) -> None:
+def _put(file: Path, content: bytes | None, known_hash: str = "") -> None:
     if content is None:
         file.unlink()
     else:
-        replace_content(file, content)
+        replace_content(file, content, known_hash=known_hash)
 
 
 def _content(file: Path) -> bytes | None:

@@ -217,7 +217,7 @@ async def test_what_cannot_be_written_stays_in_the_form(
     number: int,
     words: str,
 ) -> None:
-    def fails(file: Path, content: bytes) -> None:
+    def fails(file: Path, content: bytes, *, known_hash: str) -> None:
         raise OSError(number, os.strerror(number), str(file))
 
     workspace, file = with_config(make_workspace())

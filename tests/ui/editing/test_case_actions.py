@@ -143,7 +143,7 @@ async def test_what_cannot_be_written_is_said_and_harms_nothing(
 ) -> None:
     screen = open_screen()
 
-    def fail(file: Path, content: bytes) -> None:
+    def fail(file: Path, content: bytes, *, known_hash: str) -> None:
         raise OSError(number, os.strerror(number), str(file))
 
     monkeypatch.setattr("workbench.authoring.saving.replace_content", fail)
