@@ -170,8 +170,7 @@ import subprocess, time, os, signal
 
 def root_agent(message, session):
     started = [subprocess.Popen(["sleep", "1000"], start_new_session=own) for own in (False, True)]
-    with open(f"/proc/{os.getppid()}/stat") as file:
-        zygote = int(file.read().rpartition(")")[2].split()[1])
+    zygote = os.getppid()  # The only case of a run has the agent's process for its own.
     yield {"tool_call": {"name": "start", "args": {"pids": [child.pid for child in started]}}}
     if message.startswith("kill zygote"):
         os.kill(zygote, signal.SIGKILL)

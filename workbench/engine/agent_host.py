@@ -24,16 +24,18 @@ class NoAgentProcessError(Exception):
 @dataclass(frozen=True)
 class Seat:
     """Where a case may run: in `process`, which has imported the agent, and whether it has to `share` it. `alone`:
-    the process is for this case only, and is to be closed after it."""
+    the process is for this case only, and is to be closed after it. `here`: it becomes the case's own, without a fork
+    of it."""
 
     process: AgentProcess
     share: bool
     alone: bool = False
+    here: bool = False
 
 
 class AgentHost:
-    """Gives out seats for the cases of one agent. `single`: there will be only one, so that a process of its own costs
-    less than a zygote that is forked twice."""
+    """Gives out seats for the cases of one agent. `only`: there will be one case. `single`: there will be only one in
+    this interpreter, so that a process of its own costs less than a zygote that is forked."""
 
     def __init__(
         self,
@@ -43,12 +45,14 @@ class AgentHost:
         notice: Callable[[Noticed], None],
         *,
         single: bool = False,
+        only: bool = False,
     ) -> None:
         self._setting = setting
         self._children = children
         self._options = options
         self._notice = notice
         self._single = single
+        self._only = only
         self._locks = {False: asyncio.Lock(), True: asyncio.Lock()}
         self._seats: dict[bool, asyncio.Task[Seat]] = {}
         """The usual one, and the one for cases that must be apart although those of the run share a process."""
@@ -61,6 +65,11 @@ class AgentHost:
         """What was printed while the agent was imported, once: it belongs to no case."""
         output, self._output = self._output, []
         return output
+
+    def begin(self) -> None:
+        """Starts the agent's process already, for the seats that will be asked for."""
+        if not self._seats:
+            self._seats[False] = asyncio.create_task(self._start(False))
 
     def ready_seat(self, *, alone: bool) -> Seat | None:
         """The place that `seat` would give, where it need not wait."""
@@ -128,7 +137,7 @@ class AgentHost:
         for warning in imported.warnings:
             self._notice_once(f"{self._setting.agent.name}: {warning}")
         share = wanted or not imported.can_fork
-        return Seat(process, share, alone and share)
+        return Seat(process, share, alone and share, here=self._only and not share)
 
     async def _process(self) -> AgentProcess:
         """Starts the agent's process: a fork of the warm zygote, or where that cannot be, a fresh one."""
@@ -138,7 +147,9 @@ class AgentHost:
         try:
             zygote = None
             if not self._single:
-                warm = await asyncio.to_thread(self._children.uses_adk, setting.agent)
+                warm = setting.agent.folder in self._children.adk_agents or await asyncio.to_thread(
+                    self._children.uses_adk, setting.agent
+                )
                 zygote, _ = await self._children.zygote(python, setting.root, warm=warm)
             if zygote is not None:
                 start = forked(zygote, setting.spec())

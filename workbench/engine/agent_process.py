@@ -91,6 +91,8 @@ class AgentProcess:
         self._exits: dict[int, Callable[[str | None], None]] = {}
         self._leaders: dict[int, int | None] = {}
         """Number of a case with a process of its own → that process, once it is known: it leads a group."""
+        self._here: int | None = None
+        """The case that has this process for its own."""
         stdout, childs_stdout = os.pipe()
         stderr, childs_stderr = os.pipe()
         try:
@@ -110,24 +112,37 @@ class AgentProcess:
         return self._link.ended
 
     def start_case(
-        self, case: dict[str, Any], share: bool, descriptors: Sequence[int], on_exit: Callable[[str | None], None]
+        self,
+        case: dict[str, Any],
+        share: bool,
+        descriptors: Sequence[int],
+        on_exit: Callable[[str | None], None],
+        *,
+        here: bool = False,
     ) -> int:
-        """Starts a case (the wire's CaseSpec) that talks on the three descriptors, which are taken over.
+        """Starts a case (the wire's CaseSpec) that talks on the three descriptors, which are taken over. With `here`
+        it is the only one that there will ever be, and this process itself becomes its own.
 
         `on_exit` is called once: with how the case's process ended, or with None if this process went first. The
         number that comes back is for `kill_case`."""
         number = next(self._ids)
         self._exits[number] = on_exit
-        if not share:
+        if here:
+            self._here = number
+        elif not share:
             self._leaders[number] = None
-        self._link.channel.send({"op": "case", "id": number, "case": case, "share": share}, descriptors=descriptors)
+        command = {"op": "case", "id": number, "case": case, "share": share, "here": here}
+        self._link.channel.send(command, descriptors=descriptors)
         if self.gone.done():
             self._ended(self.gone.result())
         return number
 
     def kill_case(self, number: int, signal_number: int) -> None:
         """Sends a signal to the group of a case; a case that shares this process is cancelled."""
-        self._link.channel.send({"op": "kill", "id": number, "signal": signal_number})
+        if number == self._here:
+            self._link.signal_group(signal_number)
+        else:
+            self._link.channel.send({"op": "kill", "id": number, "signal": signal_number})
 
     def kill(self) -> None:
         """Ends this process and all its cases at once."""
@@ -176,8 +191,8 @@ class AgentProcess:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(leader, signal.SIGKILL)
         exits, self._exits = self._exits, {}
-        for on_exit in exits.values():
-            on_exit(None)
+        for number, on_exit in exits.items():
+            on_exit(how if number == self._here else None)
 
     def _keep(self, stream: Stream, text: str) -> None:
         if self._room > 0:

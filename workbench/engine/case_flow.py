@@ -142,7 +142,7 @@ class CaseFlow:
         source = self._source(case)
         run = self._case_run = CaseRun(self.ref, source, self._context.options.timeout, self._context.emit)
         spec = {"eval_id": case.eval_id, "session_input": case.session_input, "env": {}}
-        return await run.run(seat.process, spec, share=seat.share)
+        return await run.run(seat.process, spec, share=seat.share, here=seat.here)
 
     async def _wait_for_seat(self, host: AgentHost, alone: bool) -> Seat:
         self._waiting = asyncio.ensure_future(host.seat(alone=alone))
@@ -163,9 +163,12 @@ class CaseFlow:
             if self._cancelled is not None:
                 scoring.cancel(self._cancelled)
             verdicts = await scoring.run(case.turns, transcript.turns, _in_full(case.scenario), case.rubrics)
-        await self._clear()
+        if self._case_run is not None:
+            await self._case_run.said_all()
         transcript.usage = with_judges(transcript.usage, verdicts.usage)
         self._finish(verdicts.status, verdicts.error, transcript)
+        # The verdict does not wait for what takes a process milliseconds: giving its memory back.
+        await self._clear()
 
     def _not_played(self, why: Obstacle) -> None:
         for result in unplayed(self._entry.config, why.error):

@@ -74,10 +74,13 @@ class CaseRun:
         """The transcript is complete, or it is known why it will not be."""
         self._exited: asyncio.Future[None] = loop.create_future()
         """The case has ended, and all that it wrote is taken in."""
+        self._said_all: asyncio.Future[None] = loop.create_future()
+        """The agent has closed what it had open, or the case has ended: nothing that counts will come."""
         self._stop_reason: CaseError | None = None
         self._where = ""
         self._printed = 0
         self._timers: list[asyncio.TimerHandle] = []
+        self._closing = False
         self._ending: asyncio.Task[None] | None = None
         self._process: AgentProcess
         self._channel: Channel
@@ -85,8 +88,9 @@ class CaseRun:
         self._share = False
         self._number = 0
 
-    async def run(self, process: AgentProcess, case: dict[str, Any], *, share: bool) -> Transcript:
-        """Runs the case (the wire's CaseSpec) in `process`, in a process of its own unless it is to `share`."""
+    async def run(self, process: AgentProcess, case: dict[str, Any], *, share: bool, here: bool = False) -> Transcript:
+        """Runs the case (the wire's CaseSpec) in `process`, in a process of its own unless it is to `share`; with
+        `here` that is `process` itself."""
         self._process = process
         self._share = share
         own, childs = socket.socketpair()
@@ -98,22 +102,34 @@ class CaseRun:
             OutputPipe(stderr, lambda text: self._show("stderr", text), self._count),
         )
         self._start_clock()
-        self._number = process.start_case(case, share, [childs.detach(), childs_stdout, childs_stderr], self._ended)
+        descriptors = [childs.detach(), childs_stdout, childs_stderr]
+        self._number = process.start_case(case, share, descriptors, self._ended, here=here)
         self._go_on()
         await self._settled
         return self._transcript
 
+    async def said_all(self) -> None:
+        """Waits until nothing more will come that belongs to the verdict: its process may need a while to end."""
+        self._allow_teardown()
+        await self._said_all
+        for pipe in self._pipes:
+            pipe.settle()
+
     async def finish(self) -> None:
         """Waits until nothing of the case is left, and makes sure of it."""
-        if not self._exited.done():
-            self._timers.append(self._loop.call_later(_TEARDOWN_GRACE, self._kill_rest))
-            await self._exited
+        self._allow_teardown()
+        await self._exited
         for timer in self._timers:
             timer.cancel()
         self._stop_clock()
         self._channel.close()
         for pipe in self._pipes:
             pipe.finish()
+
+    def _allow_teardown(self) -> None:
+        if not self._exited.done() and not self._closing:
+            self._closing = True
+            self._timers.append(self._loop.call_later(_TEARDOWN_GRACE, self._kill_rest))
 
     def cancel(self, reason: CaseError, *, kill: bool = False) -> None:
         """Ends the case: asks it to, and kills it if it does not listen; with `kill` at once. `reason` becomes its
@@ -249,6 +265,7 @@ class CaseRun:
                 # Of the agent's own closing; it decides nothing, so it stands beside what the agent printed.
                 for warning in frame.get("warnings") or ():
                     self._show("stderr", f"{warning}\n")
+                _done(self._said_all)
 
     def _turn_finished(self, turn: int, actual: dict[str, Any], note: str) -> None:
         if self._settled.done() or turn != len(self._transcript.turns):
@@ -333,8 +350,13 @@ class CaseRun:
         self._timers.append(self._loop.call_later(_KILL_GRACE, self._set_exited))
 
     def _set_exited(self) -> None:
-        if not self._exited.done():
-            self._exited.set_result(None)
+        _done(self._said_all)
+        _done(self._exited)
+
+
+def _done(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _hint(how: str) -> str:

@@ -116,7 +116,7 @@ class Children:
 
     async def _start(self, command: Command) -> tuple[Zygote, Ready]:
         try:
-            zygote = Zygote(command, self.lifeline)
+            zygote = Zygote(command, self.lifeline, spare=self._keep_warm)
         except OSError as error:
             raise NoWorkerError(f"{command.arguments[0]} cannot be started: {error.strerror or error}") from None
         try:

@@ -1,6 +1,7 @@
 """The one way out of the engine: every event is cleaned of secrets, written, and only then shown."""
 
 import asyncio
+import contextlib
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -74,10 +75,14 @@ class Recorder:
         self._idle.set()
         self._thread = ThreadPoolExecutor(1, "journal")
         self._pump: asyncio.Task[None] | None = None
+        self._verdict = asyncio.Event()
+        """Set by the first verdict of the run: nothing is waited for with it, as somebody waits for it."""
 
     def put(self, event: "Event | _Kept") -> None:
         """Takes the event; it is written and published soon."""
         self._pending.append(event)
+        if isinstance(event, CaseFinished):
+            self._verdict.set()
         if self._pump is None or self._pump.done():
             self._idle.clear()
             self._pump = asyncio.get_running_loop().create_task(self._run())
@@ -120,9 +125,17 @@ class Recorder:
                     failure = await loop.run_in_executor(self._thread, self._sync)
                 if failure is not None:
                     self._on_failure(failure)
-                await asyncio.sleep(_PAUSE)
+                await self._rest()
         finally:
             self._idle.set()
+
+    async def _rest(self) -> None:
+        """Lets what comes close together be written together. The first verdict ends the rest that it falls into."""
+        if self._verdict.is_set():
+            await asyncio.sleep(_PAUSE)
+        else:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._verdict.wait(), _PAUSE)
 
     def _write(self, batch: Sequence["Event | _Kept"]) -> tuple[list[Event], OSError | None]:
         events, lines = [], []

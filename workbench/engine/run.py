@@ -91,19 +91,22 @@ class Run:
         self._secrets: Secrets
         known = None if resumed is None else resumed.sources
         self._evidence = Evidence(plan, options, children, writer, known)
+        self._announced = False
+        self._early: list[Noticed] = []
+        """What was to be told before the run could be announced."""
         self._commit: Commit | None = None
 
     async def execute(self) -> None:
         """Runs until everything is decided, or as far as `stop` and `cancel` let it. Children of the run are gone when
         it returns; cancelling the task that awaits it kills them."""
         self._commit = None if self._writer is None else Commit(self._plan.root)
-        _, ahead = await asyncio.gather(asyncio.to_thread(self._read_what_determines), self._look_ahead())
+        self._hosts = self._make_hosts()
+        ahead = await self._prepare()
         secrets = self._secrets
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
         self._began = time.monotonic()
         _allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
         context = RunContext(self._left_options(), self._children, self._put, self._at, secrets, self._environment_of)
-        self._hosts = self._make_hosts()
         try:
             self._announce(ahead)
             context.limit_judges(self._judge_cache)
@@ -117,6 +120,24 @@ class Run:
             raise
         finally:
             await self._end()
+
+    async def _prepare(self) -> list[Noticed]:
+        """Reads what is to be known before the first case. Meanwhile its agent is imported: that takes the longest."""
+        first = next((entry.ref.agent for entry in self._todo if entry.blocked is None), None)
+        if first is not None and self._resumed is None:
+            self._hosts[first].begin()
+        try:
+            _, ahead = await asyncio.gather(asyncio.to_thread(self._read_what_determines), self._look_ahead())
+        except BaseException:
+            await asyncio.gather(*(host.close() for host in self._hosts.values()))
+            raise
+        return ahead
+
+    def _tell(self, notice: Noticed) -> None:
+        if self._announced:
+            self._recorder.put(notice)
+        else:
+            self._early.append(notice)
 
     def stop(self) -> None:
         """No new cases; those that run finish or are cut at their time-out."""
@@ -138,14 +159,16 @@ class Run:
     def _make_hosts(self) -> dict[str, AgentHost]:
         agents = self._plan.agents
         startable = [entry for entry in self._todo if entry.blocked is None]
+        of_agent = Counter(entry.ref.agent for entry in startable)
         cases = Counter(agents[entry.ref.agent].interpreter.path for entry in startable)
         return {
             name: self._make_host(
                 setting,
                 self._children,
                 self._options,
-                self._recorder.put,
+                self._tell,
                 single=not self._children.worth_a_zygote(setting.interpreter.path, cases[setting.interpreter.path]),
+                only=of_agent[name] == 1,
             )
             for name, setting in agents.items()
             if any(entry.ref.agent == name for entry in startable)
@@ -176,8 +199,9 @@ class Run:
         plan = self._plan
         if self._writer is not None and self._writer.notice is not None:
             self._recorder.put(self._writer.notice)
-        for notice in (*plan.notices, *ahead):
+        for notice in (*plan.notices, *ahead, *self._early):
             self._recorder.put(notice)
+        self._announced = True
 
     def _started(self, started: str) -> RunStarted:
         plan = self._plan

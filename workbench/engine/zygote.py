@@ -30,12 +30,14 @@ class Ready:
 
 class Zygote:
     """A running zygote. `ready` is done when it can be used, or with None if it ended before that: `failure` says how.
+    `spare`: whenever it has nothing to do it forks an agent process ahead, for the next run.
 
     Raises:
         OSError: the interpreter cannot be started.
     """
 
-    def __init__(self, command: Command, lifeline: int) -> None:
+    def __init__(self, command: Command, lifeline: int, *, spare: bool = False) -> None:
+        self._spare = spare
         self.ready: asyncio.Future[Ready | None] = asyncio.get_running_loop().create_future()
         self._ids = itertools.count(1)
         self._forks: dict[int, ForkedProcess] = {}
@@ -74,10 +76,16 @@ class Zygote:
         match frame:
             case {"op": "ready", "python": str(python), "can_fork": bool(can_fork)}:
                 self.ready.set_result(Ready(python, frame.get("adk"), can_fork, str(frame.get("why", ""))))
+                self._look_ahead(can_fork)
             case {"op": "started", "id": int(number), "pid": int(pid)} if number in self._forks:
                 self._forks[number].pid = pid
             case {"op": "exited", "id": int(number), "status": int(status)} if number in self._forks:
                 self._forks.pop(number).end(how_it_ended(os.waitstatus_to_exitcode(status)))
+                self._look_ahead(self.idle)
+
+    def _look_ahead(self, now: bool) -> None:
+        if self._spare and now:
+            self.process.channel.send({"op": "spare"})
 
     def _ended(self, how: str) -> None:
         if not self.ready.done():

@@ -47,6 +47,7 @@ class Journal:
         self._descriptor = descriptor
         self._size = 0
         self._gathering = Gathering()
+        self._name_synced = False
         self._pieces = PieceWriter(path.parent) if path is not None else None
 
     @classmethod
@@ -93,8 +94,8 @@ class Journal:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
             take_hold(descriptor)
             journal = cls(path, descriptor, None)
-            journal.write([json.dumps({"schema": SCHEMA, "run_id": run_id})], sync=True)
-            _sync_folder(folder)
+            # The disk need not have it before it has a case: then it gets the folder as well.
+            journal.write([json.dumps({"schema": SCHEMA, "run_id": run_id})], sync=False)
         except OSError as error:
             for leave in (path.unlink, folder.rmdir):  # What could not be begun is no run.
                 with contextlib.suppress(OSError):
@@ -127,6 +128,7 @@ class Journal:
                 view = view[os.write(self._descriptor, view) :]
             if sync:
                 os.fsync(self._descriptor)
+                self._sync_name()
         except OSError:
             # Already failing: a cut line is found by its checksum anyway.
             with contextlib.suppress(OSError):
@@ -135,6 +137,12 @@ class Journal:
         self._size += len(data)
         for line in lines:
             self._gathering.take_line(line)
+
+    def _sync_name(self) -> None:
+        """Makes the file's name as lasting as its content; once."""
+        if self.path is not None and not self._name_synced:
+            _sync_folder(self.path.parent)
+            self._name_synced = True
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
         """Keeps contents of files by their digests in the state folder; none where nothing can be written."""

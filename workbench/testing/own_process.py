@@ -27,7 +27,7 @@ _GIVE_UP = 5.0
 class OwnHost(AgentHost):
     """Gives the seats of an agent that lives in this process: one, shared by all its cases."""
 
-    def __init__(self, loaded: Loaded, *arguments: Any, single: bool = False) -> None:
+    def __init__(self, loaded: Loaded, *arguments: Any) -> None:
         super().__init__(*arguments, single=True)  # One process only, and no word about cases sharing it.
         self._loaded = loaded
 
@@ -157,7 +157,7 @@ def own_host(loaded: Loaded) -> Callable[..., AgentHost]:
     """What makes the hosts of a run whose only agent is `loaded`."""
     conversation_type(loaded.framework)  # Imports what the first turn needs before its time-out runs.
 
-    def make(*arguments: Any, single: bool = False) -> AgentHost:
+    def make(*arguments: Any, single: bool = False, only: bool = False) -> AgentHost:
         return OwnHost(loaded, *arguments)
 
     return make

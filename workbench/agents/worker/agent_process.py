@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 import time
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from . import absent, faults, footprint, processes, sources
 from .adk_version import installed_adk
@@ -38,16 +38,21 @@ def run_agent(channel: Channel, lifeline: int, spec: Spec) -> None:
 
     def handle(command: Spec) -> bool:
         nonlocal started
-        if command.get("share") and not started:
-            # Back onto the queue it comes, for those who run cases as tasks.
+        if (command.get("share") or command.get("here")) and not started:
+            # Back onto the queue it comes, for those who run cases in this process.
             channel.pending.appendleft(command)
             return False
         started = True
         _fork_case(nursery, channel, command, loaded)
         return True
 
-    if not nursery.serve(handle):
-        nursery.release()
+    if nursery.serve(handle):
+        return
+    nursery.release()
+    if channel.pending[0].get("here"):
+        # The only one there will be: our end is its end, and the zygote sees to that.
+        _be_case(channel.take_fds(3), channel.pending.popleft(), loaded)
+    else:
         SharedCases(channel, lifeline, loaded).run()
 
 
@@ -154,16 +159,16 @@ def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
 
 def _fork_case(nursery: Nursery, channel: Channel, command: Dict[str, Any], loaded: Loaded) -> None:
     fds = channel.take_fds(3)
-
-    def run() -> None:
-        sock = socket.socket(fileno=fds[0])
-        capture(fds[1], fds[2])
-        if command.get("share"):
-            refuse(sock)
-            return
-        os.environ.update(command["case"].get("env") or {})
-        run_forked(sock, command["case"], loaded)
-
-    nursery.fork(command["id"], run)
+    nursery.fork(command["id"], lambda: _be_case(fds, command, loaded))
     for fd in fds:
         os.close(fd)
+
+
+def _be_case(fds: List[int], command: Dict[str, Any], loaded: Loaded) -> None:
+    sock = socket.socket(fileno=fds[0])
+    capture(fds[1], fds[2])
+    if command.get("share"):
+        refuse(sock)
+        return
+    os.environ.update(command["case"].get("env") or {})
+    run_forked(sock, command["case"], loaded)

@@ -61,8 +61,8 @@ class Nursery:
             if self._lifeline in ready or (self._channel.fileno() in ready and not self._channel.fill()):
                 return self._end()
 
-    def fork(self, number: int, body: Callable[[], None]) -> None:
-        """Runs `body` in a child that leads a session of its own and dies with us."""
+    def fork(self, number: int, body: Callable[[], None]) -> int:
+        """Runs `body` in a child that leads a session of its own and dies with us; gives its process id."""
         parent = os.getpid()
         with warnings.catch_warnings():
             # Python warns of threads, and the agent may have made errors of warnings. Its threads were looked at.
@@ -72,6 +72,15 @@ class Nursery:
             self._be_child(parent, body)
         self._children[pid] = number
         self.tell({"op": "started", "id": number, "pid": pid})
+        return pid
+
+    def rename(self, pid: int, number: int) -> bool:
+        """Gives a child that waited without a task its number; False if it has ended."""
+        if pid not in self._children:
+            return False
+        self._children[pid] = number
+        self.tell({"op": "started", "id": number, "pid": pid})
+        return True
 
     def tell(self, message: Command) -> None:
         """Sends a report; one that nobody is there to read any more is dropped, as `serve` is about to notice."""

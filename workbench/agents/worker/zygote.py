@@ -1,4 +1,8 @@
-"""The process that has everything imported before anybody asks: agent processes are forks of it."""
+"""The process that has everything imported before anybody asks: agent processes are forks of it.
+
+On request it forks one ahead, the spare, which runs a turn of its own: the memory that a turn writes to is its own
+then, and the agent that it becomes need not wait for a fork nor for thousands of pages to be copied.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,17 @@ import gc
 import os
 import socket
 import sys
-from typing import Any, Dict
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 from . import absent, processes
 from .adk_version import installed_adk
 from .agent_process import ready, run_agent
 from .frames import Channel
+from .frames import send as send_frame
 from .nursery import Nursery, capture
+
+_NOBODY = 0
+"""The number of a process that waits for a task."""
 
 
 class Zygote:
@@ -21,6 +29,9 @@ class Zygote:
     def __init__(self, channel: Channel, lifeline: int) -> None:
         self._channel = channel
         self._lifeline = lifeline
+        self._nursery: Nursery
+        self._spare: Optional[Tuple[int, socket.socket]] = None
+        """Its process, and the way to it."""
 
     def run(self, warm: bool) -> None:
         """Returns when the workbench lets go of us, with everything below us killed."""
@@ -32,19 +43,60 @@ class Zygote:
         # What is there now will be there in every fork: the collector need not look at it, nor touch its pages.
         gc.collect()
         gc.freeze()
-        nursery = Nursery(self._channel, self._lifeline)
-        nursery.tell(ready(why))
+        self._nursery = Nursery(self._channel, self._lifeline)
+        self._nursery.tell(ready(why))
 
-        def fork_agent(command: Dict[str, Any]) -> bool:
-            control, stdout, stderr = self._channel.take_fds(3)
-            nursery.fork(command["id"], lambda: self._be_agent(command["spec"], control, stdout, stderr))
-            for fd in (control, stdout, stderr):
-                os.close(fd)
+        def handle(command: Dict[str, Any]) -> bool:
+            if command["op"] == "spare":
+                self._make_spare(warm)
+            else:
+                self._start_agent(command)
             return True
 
-        nursery.serve(fork_agent)
+        self._nursery.serve(handle)
+
+    def _start_agent(self, command: Dict[str, Any]) -> None:
+        fds = self._channel.take_fds(3)
+        if not self._give_to_spare(command, fds):
+            control, stdout, stderr = fds
+            self._nursery.fork(command["id"], lambda: self._be_agent(command["spec"], control, stdout, stderr))
+        for fd in fds:
+            os.close(fd)
+
+    def _make_spare(self, warm: bool) -> None:
+        if self._spare is not None:
+            return
+        own, theirs = socket.socketpair()
+
+        def wait_for_task() -> None:
+            own.close()
+            if warm:
+                warm_up()
+            channel = Channel(theirs)
+            command = channel.receive()
+            if command is not None:
+                fds = channel.take_fds(3)
+                channel.close()
+                self._be_agent(command["spec"], *fds)
+
+        self._spare = self._nursery.fork(_NOBODY, wait_for_task), own
+        theirs.close()
+
+    def _give_to_spare(self, command: Dict[str, Any], fds: Sequence[int]) -> bool:
+        """Has the spare do it; False if there is none, or none any more."""
+        if self._spare is None:
+            return False
+        (pid, sock), self._spare = self._spare, None
+        with sock:
+            try:
+                send_frame(sock, command, fds)
+            except OSError:
+                return False
+        return self._nursery.rename(pid, command["id"])
 
     def _be_agent(self, spec: Dict[str, Any], control: int, stdout: int, stderr: int) -> None:
+        if self._spare is not None:
+            self._spare[1].close()
         capture(stdout, stderr)
         run_agent(Channel(socket.socket(fileno=control)), self._lifeline, spec)
 
