@@ -1,12 +1,15 @@
 """`export`: each form is read back by what reads it, and hostile text does nothing in any."""
 
 import csv
+import http.server
 import io
 import json
 import shutil
 import subprocess
+import threading
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import ClassVar
 from xml.etree import ElementTree
 
 import pytest
@@ -14,10 +17,15 @@ import pytest
 from tests.cli.projects import BAD, GOOD, RAISES, Project, case
 from tests.cli.stores import FAILED, PASSED, all_statuses, case_events, feed, started
 from tests.hostile import HOSTILE
+from workbench.authoring.triage.entry import About, Entry, Judged
+from workbench.authoring.triage.judged import answer_of
+from workbench.authoring.triage.triage_file import changed, triage_path
 from workbench.cli.export_adk import build_adk
+from workbench.cli.export_besides import Besides
 from workbench.cli.export_html import build_html
 from workbench.cli.export_tables import build_csv, build_markdown, code_span
 from workbench.events import MetricResult, RunFinished
+from workbench.history.pass_rates import RunRate
 
 ATTACK = '</pre><script>alert(1)</script><img src=x onerror=alert(1)> " onload="x" \x1b[31m \ud800 `|` @team =1+1'
 _TAGS = {
@@ -25,6 +33,8 @@ _TAGS = {
     *("span", "table", "thead", "tbody", "tr", "th", "td"),
 }
 _ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "class", "open"}
+_DRAWN = {"svg", "rect", "line", "section", "div", "h2"}
+_DRAWN_ATTRIBUTES = {"viewbox", "width", "height", "role", "x", "y", "x1", "x2", "y1", "y2"}
 
 
 class _Page(HTMLParser):
@@ -64,8 +74,8 @@ def test_hostile_text_is_only_text_in_the_page(text: str) -> None:
     )
     content = build_html(store)
     page = _page(content)
-    assert page.tags <= _TAGS
-    assert page.attributes <= _ATTRIBUTES
+    assert page.tags <= _TAGS | _DRAWN
+    assert page.attributes <= _ATTRIBUTES | _DRAWN_ATTRIBUTES
     assert b"\x1b" not in content
     assert b"default-src 'none'" in content
     if "://" not in text:
@@ -126,7 +136,7 @@ def test_each_form_from_the_shell(project: Project) -> None:
     assert json.loads(project.run("export", "last", "--format", "json").stdout) == report
     page = project.run("export", "last", "--format", "html", "-o", "page.html")
     assert (page.returncode, page.stdout) == (0, "")
-    assert _page((project.root / "page.html").read_bytes()).tags <= _TAGS
+    assert _page((project.root / "page.html").read_bytes()).tags <= _TAGS | _DRAWN
     suites = ElementTree.fromstring(project.run("export", "last", "--format", "junit").stdout.encode())
     assert suites.get("tests") == "4"
     assert "4 cases" in project.run("export", "last", "--format", "md").stdout
@@ -157,15 +167,97 @@ def test_what_is_refused(project: Project, words: list[str], said: str) -> None:
     assert said in done.stderr
 
 
-def test_a_browser_shows_the_page_and_runs_nothing(tmp_path: Path) -> None:
+def test_pictures_and_what_the_user_said_stand_in_the_page_as_text() -> None:
+    failed = MetricResult("response_match_score", "failed", 0.5, 0.8, ATTACK)
+    passed = MetricResult("response_match_score", "passed", 1.0, 0.8)
+    store = feed(
+        [started([FAILED, PASSED])],
+        case_events(FAILED, "failed", [failed]),
+        case_events(PASSED, "passed", [passed]),
+        [RunFinished(1.0)],
+    )
+    answer = answer_of(store.records[FAILED])
+    said = Entry(About("late_parcel", ATTACK), Judged("failed", answer), "judge wrong", "passed", ATTACK)
+    earlier = Entry(About("on_time"), Judged("passed", "another"), "agent bug", "failed", "of an earlier answer")
+    triage = {(FAILED.evalset_file, "late_parcel"): (said,), (PASSED.evalset_file, "on_time"): (earlier,)}
+    rates = tuple(RunRate(ATTACK, "2026", number, 2) for number in (0, 1, 2))
+    content = build_html(store, Besides(rates, triage))
+    page = _page(content)
+    assert page.tags <= _TAGS | _DRAWN
+    assert page.attributes <= _ATTRIBUTES | _DRAWN_ATTRIBUTES
+    assert content.count(b"<rect") == 2 + 3 + 2 + 2  # two scores, three runs, two times, two counts of tokens
+    words = " ".join(page.words)
+    assert "⚑ judge wrong" in words
+    assert "of an earlier answer" not in words
+    assert "agrees in 0 of 1" in words
+    markdown = build_markdown(store, Besides(rates, triage)).decode()
+    (row,) = [line for line in markdown.splitlines() if "late_parcel" in line]
+    assert "⚑ `" in row
+    assert row.replace("\\|", "").count("|") == 4
+
+
+def test_runs_of_the_same_evalset_are_drawn_and_triage_is_found(project: Project) -> None:
+    project.run("run", ".", "--plain")
+    report = json.loads((project.root / "report.json").read_text())
+    (file,) = {case["evalset_file"] for case in report["cases"]}
+    evalset = project.root / file
+    entry = Entry(About("bad"), Judged("failed", "of another answer"), "agent bug", "failed", "seen")
+    content = changed(triage_path(evalset), None, [entry])
+    assert content is not None
+    triage_path(evalset).write_bytes(content)
+    page = project.run("export", "last", "--format", "html").stdout
+    assert "2 runs of these evalsets" in page
+    assert "Judges against the user" in page
+    triage_path(evalset).write_text("{")
+    done = project.run("export", "last", "--format", "md")
+    assert done.returncode == 0
+    assert "talk.triage.json is no JSON" in done.stderr
+
+
+class _Counting(http.server.BaseHTTPRequestHandler):
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *args: object) -> None:
+        """Says nothing."""
+
+
+def test_a_browser_shows_the_page_runs_nothing_and_asks_nobody(tmp_path: Path) -> None:
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
-        pytest.skip("no Chromium is installed")
-    failed = MetricResult("response_match_score", "failed", 0.5, 0.8, "<script>document.title='run'</script>")
-    store = feed([started([FAILED])], case_events(FAILED, "failed", [failed], text=ATTACK), [RunFinished(1.0)])
-    page = tmp_path / "page.html"
-    page.write_bytes(build_html(store))
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", page.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert "late_parcel" in done.stdout
-    assert "<title>run</title>" not in done.stdout
+        pytest.skip("no Chromium is installed: the page was not seen in a browser")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Counting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        dom = _in_browser(browser, server.server_port, tmp_path)
+        server.shutdown()
+    seen = _Page()
+    seen.feed(dom)
+    assert "late_parcel" in dom
+    assert seen.tags <= _TAGS | _DRAWN
+    assert "<title>run</title>" not in dom
+    assert _Counting.asked == []
+
+
+def _in_browser(browser: str, port: int, folder: Path) -> str:
+    """What a browser makes of a page full of attacks, each of which would ask the server at that port."""
+    address = f"http://127.0.0.1:{port}"
+    text = (
+        f"{ATTACK} </summary></details><img src={address}/a><script src={address}/b></script><link rel=stylesheet "
+        f"href={address}/c><style>@import url({address}/d)</style><iframe src='data:text/html,<script>1</script>'>"
+        f"<meta http-equiv=refresh content='0;url={address}/e'><script>document.title='run'</script> 返金" * 3
+    )
+    failed = MetricResult("response_match_score", "failed", 0.5, 0.8, text)
+    store = feed([started([FAILED])], case_events(FAILED, "failed", [failed], text=text), [RunFinished(1.0)])
+    page = folder / "page.html"
+    page.write_bytes(build_html(store, Besides((RunRate(text, "", 1, 2), RunRate(text, "", 0, 2)))))
+    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    command = [browser, *flags.split(), "--disable-component-update", "--disable-sync", "--dump-dom"]
+    done = subprocess.run(
+        [*command, f"--user-data-dir={folder / 'user'}", page.as_uri()], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0
+    return done.stdout

@@ -14,6 +14,7 @@ from workbench.cli.streams import has_failed, write_line
 from workbench.text import one_line
 
 if TYPE_CHECKING:
+    from workbench.cli.export_besides import Besides
     from workbench.store import Store
 
 _FORMATS = ("html", "md", "csv", "json", "junit", "adk")
@@ -53,7 +54,7 @@ def export_command(words: tuple[str, ...], form: str, output: Path | None, state
     check_state_dir(state_dir)
     store = _store(words[0], state_dir)
     try:
-        _write(_files(form, store), output)
+        _write(_files(form, store, state_dir), output)
     except OSError as error:
         raise Refused(f"-o {output}: {error.strerror or type(error).__name__}") from None
     return 2 if has_failed(sys.stdout) else 0
@@ -75,7 +76,7 @@ def _store(word: str, state_dir: Path | None) -> "Store":
     return store
 
 
-def _files(form: str, store: "Store") -> dict[str, bytes]:
+def _files(form: str, store: "Store", state_dir: Path | None) -> dict[str, bytes]:
     """What is to be written, by file name."""
     if form == "adk":
         from workbench.cli.export_adk import build_adk
@@ -84,14 +85,14 @@ def _files(form: str, store: "Store") -> dict[str, bytes]:
     ending = "xml" if form == "junit" else form
     # A report may call its run anything.
     name = re.sub(r"[^\w.-]", "_", store.run.run_id).lstrip(".") or "run"
-    return {f"{name}.{ending}": _builder(form)(store)}
+    return {f"{name}.{ending}": _builder(form, state_dir)(store)}
 
 
-def _builder(form: str) -> "Callable[[Store], bytes]":
+def _builder(form: str, state_dir: Path | None) -> "Callable[[Store], bytes]":
     if form == "html":
         from workbench.cli.export_html import build_html
 
-        return build_html
+        return lambda store: build_html(store, _besides(store, state_dir))
     if form == "junit":
         from workbench.cli.junit import build_junit
 
@@ -104,7 +105,18 @@ def _builder(form: str) -> "Callable[[Store], bytes]":
         return lambda store: to_bytes(build_report(store, prices))
     from workbench.cli.export_tables import build_csv, build_markdown
 
-    return build_markdown if form == "md" else build_csv
+    return build_csv if form == "csv" else lambda store: build_markdown(store, _besides(store, state_dir))
+
+
+def _besides(store: "Store", state_dir: Path | None) -> "Besides":
+    from workbench.agents.targets import find_root
+    from workbench.cli.export_besides import read_besides
+    from workbench.history import state_dir as places
+
+    found = read_besides(store, places.state_dir(find_root(Path.cwd()), state_dir))
+    for trouble in found.trouble:
+        write_line(sys.stderr, f"warning: {one_line(trouble, limit=1000)}")
+    return found
 
 
 def _write(files: dict[str, bytes], output: Path | None) -> None:

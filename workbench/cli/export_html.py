@@ -4,97 +4,82 @@ Each case is what the terminal shows of it, lines and styles alike; those that d
 """
 
 from collections.abc import Iterator
-from html import escape
 
+from workbench.authoring.triage.agreement import agreements
 from workbench.cli.explain import reasons
+from workbench.cli.export_besides import Besides
+from workbench.cli.export_charts import agreement_tables, bars, distribution, rates_chart
+from workbench.cli.export_style import STYLE
+from workbench.cli.html_text import class_name, html_body, html_line
 from workbench.cli.lines import label
 from workbench.cli.repeat_lines import by_need, repeats_of
 from workbench.cli.summary import count_text
 from workbench.repeats.wording import cells
 from workbench.store import CaseRecord, Store
-from workbench.text import one_line
+from workbench.ui.pictures.figures import dearest, scores, slowest
 from workbench.ui.render.lines import Line
 from workbench.ui.render.plain_case import case_lines
 
 _WIDTH = 110
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _OPEN_AT_MOST = 50
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --muted: #59636e; --line: #d1d9e0; --good: #1a7f37;
-  --bad: #c11c28; --odd: #8a5a00; --info: #0958c8; --panel: #f6f8fa; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --paper: #0d1117; --muted: #9198a1; --line: #3d444d;
-  --good: #3fb950; --bad: #ff7b72; --odd: #d8a030; --info: #6cb0ff; --panel: #151b23; } }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
-  max-width: 72rem; padding: 0 1rem; }
-h1 { font-size: 1.3rem; margin: 0 0 .3rem; } p { margin: .2rem 0; color: var(--muted); overflow-wrap: anywhere; }
-table { border-collapse: collapse; margin: 1rem 0; }
-th, td { text-align: right; padding: .2rem .8rem; border-bottom: 1px solid var(--line); }
-th:first-child, td:first-child { text-align: left; }
-details { border: 1px solid var(--line); border-radius: 6px; margin: .5rem 0; background: var(--panel); }
-summary { padding: .45rem .8rem; cursor: pointer; overflow-wrap: anywhere; } summary b { font-weight: 600; }
-summary i { font-style: normal; color: var(--muted); margin-left: .6rem; }
-pre { margin: 0; padding: .7rem .8rem; overflow-x: auto; border-top: 1px solid var(--line); background: var(--paper);
-  font: 13px/1.45 ui-monospace, "Cascadia Mono", Menlo, Consolas, monospace; border-radius: 0 0 6px 6px; }
-.heading, .strong, [class$="-strong"] { font-weight: 600; }
-.muted, .hint, .rule, .fold, .label { color: var(--muted); } .name { color: var(--info); }
-[class^="status-passed"] { color: var(--good); }
-[class^="status-failed"], .diff-missing, .notice-error { color: var(--bad); }
-.diff-extra { color: var(--good); } [class^="status-error"], .diff-moved, .notice-warning { color: var(--odd); }
-[class^="status-not-evaluated"] { color: var(--odd); }
-@media print { details { break-inside: avoid; } }
-"""
 
 
-def build_html(store: Store) -> bytes:
+def build_html(store: Store, besides: Besides | None = None) -> bytes:
     """The newest run as a page, UTF-8."""
-    return "".join(_page(store)).encode("utf-8", "replace")
+    return "".join(_page(store, besides or Besides())).encode("utf-8", "replace")
 
 
-def _page(store: Store) -> Iterator[str]:
+def _page(store: Store, besides: Besides) -> Iterator[str]:
     run = store.run
-    title = _text(count_text(store))
+    title = html_line(count_text(store))
     yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
     yield '<meta name="referrer" content="no-referrer">\n'
-    yield f"<title>{title}</title><style>{_STYLE}</style></head>\n<body><main><h1>{title}</h1>\n"
-    yield f"<p>Run {_text(run.run_id)}, {_text(run.started)}, in {_text(run.root)}</p>\n"
+    yield f"<title>{title}</title><style>{STYLE}</style></head>\n<body><main><h1>{title}</h1>\n"
+    yield f"<p>Run {html_line(run.run_id)}, {html_line(run.started)}, in {html_line(run.root)}</p>\n"
     if run.scored_from:
-        yield f"<p>Scored from {_text(run.scored_from)}: no agent ran</p>\n"
+        yield f"<p>Scored from {html_line(run.scored_from)}: no agent ran</p>\n"
     for notice in store.notices:
-        yield f'<p class="notice-{_name(notice.level)}">{_text(notice.message)}</p>\n'
+        yield f'<p class="notice-{class_name(notice.level)}">{html_line(notice.message)}</p>\n'
     records = list(store.current_records())
     yield from _criteria(records)
     yield from _repeats(store)
+    yield '<div class="charts">'
+    yield from rates_chart(besides.rates)
+    yield from bars("Slowest", slowest(records), lambda amount: f"{amount:.2f} s")
+    yield from bars("Most tokens", dearest(records), lambda amount: f"{amount:,.0f}")
+    yield "</div>\n"
     # What needs reading stands first.
     order = {"failed": 0, "error": 0, "not_evaluated": 1, "passed": 2}
     opened = 0
     for record in sorted(records, key=lambda record: order.get(record.state, 0)):
         is_open = record.state != "passed" and opened < _OPEN_AT_MOST
         opened += is_open
-        yield from _case(record, is_open=is_open)
+        yield from _case(record, besides, is_open=is_open)
+    yield from agreement_tables(agreements(besides.entries()))
     yield "</main></body></html>\n"
 
 
 def _criteria(records: list[CaseRecord]) -> Iterator[str]:
-    """How often each criterion passed, and its mean score."""
-    scores: dict[str, list[float]] = {}
+    """How often each criterion passed, its mean score, and how the scores are spread."""
     verdicts: dict[str, list[str]] = {}
     for record in records:
         for result in record.metrics.values():
             if result.status in ("passed", "failed", "error", "not_evaluated"):
                 verdicts.setdefault(result.name, []).append(result.status)
-                if result.score is not None:
-                    scores.setdefault(result.name, []).append(result.score)
     if not verdicts:
         return
-    yield "<table><thead><tr><th>criterion<th>passed<th>failed<th>no verdict<th>mean score</tr></thead><tbody>\n"
+    spread = {one.name: one for one in scores(records)}
+    yield "<table><thead><tr><th>criterion<th>passed<th>failed<th>no verdict<th>mean score<th>scores from 0 to 1"
+    yield "</tr></thead><tbody>\n"
     for name, found in verdicts.items():
         passed, failed = found.count("passed"), found.count("failed")
-        given = scores.get(name)
-        mean = f"{sum(given) / len(given):.3f}" if given else ""
-        cells = f"<td>{passed}<td>{failed}<td>{len(found) - passed - failed}<td>{mean}"
-        yield f"<tr><td>{_text(name)}{cells}</tr>\n"
+        one = spread.get(name)
+        mean, drawn = (f"{one.mean:.3f}", distribution(one)) if one else ("", "")
+        cells = f"<td>{passed}<td>{failed}<td>{len(found) - passed - failed}<td>{mean}<td>{drawn}"
+        yield f"<tr><td>{html_line(name)}{cells}</tr>\n"
     yield "</tbody></table>\n"
 
 
@@ -107,19 +92,24 @@ def _repeats(store: Store) -> Iterator[str]:
     for case in cases:
         passed, rate, hat, mark, more = cells(case)
         style = "status-not-evaluated" if case.flaky else ""
-        marked = f'<b class="{style}">{_text(mark)}</b>' if style else _text(mark)
-        told = f"<td>{_text(passed)}<td>{_text(rate)}<td>{_text(hat)}<td>{marked}<td>{_text(more)}"
-        yield f"<tr><td>{_text(label(case.ref))}{told}</tr>\n"
+        marked = f'<b class="{style}">{html_line(mark)}</b>' if style else html_line(mark)
+        told = f"<td>{html_line(passed)}<td>{html_line(rate)}<td>{html_line(hat)}<td>{marked}<td>{html_line(more)}"
+        yield f"<tr><td>{html_line(label(case.ref))}{told}</tr>\n"
     yield "</tbody></table>\n"
 
 
-def _case(record: CaseRecord, *, is_open: bool) -> Iterator[str]:
+def _case(record: CaseRecord, besides: Besides, *, is_open: bool) -> Iterator[str]:
     state = record.state if record.finished else "error"
     why = "" if state == "passed" else "; ".join(reasons(record))
     yield f"<details{' open' if is_open else ''}><summary>"
-    style = _name(state.replace("_", "-"))
-    yield f'<b class="status-{style}">{_text(state.replace("_", " "))}</b> {_text(label(record.ref))}'
-    yield f"<i>{_text(why)}</i></summary><pre>"
+    style = class_name(state.replace("_", "-"))
+    yield f'<b class="status-{style}">{html_line(state.replace("_", " "))}</b> {html_line(label(record.ref))}'
+    yield f"<i>{html_line(why)}</i>"
+    for entry in besides.said(record):
+        note = f": {entry.note}" if entry.note else ""
+        about = f" ({entry.about.criterion})" if entry.about.criterion else ""
+        yield f'<b class="said">⚑ {html_line(entry.triage + about + note)}</b>'
+    yield "</summary><pre>"
     for line in case_lines(record, _WIDTH):
         yield _line(line) + "\n"
     yield "</pre></details>\n"
@@ -128,18 +118,6 @@ def _case(record: CaseRecord, *, is_open: bool) -> Iterator[str]:
 def _line(line: Line) -> str:
     """The segments are safe for a terminal already; here they become safe for a page."""
     return "".join(
-        f'<span class="{_name(segment.style)}">{_body(segment.text)}</span>' if segment.style else _body(segment.text)
-        for segment in line
+        f'<span class="{class_name(style)}">{html_body(text)}</span>' if style else html_body(text)
+        for text, style in line
     ).rstrip()
-
-
-def _text(text: str) -> str:
-    return _body(one_line(text, limit=1000))
-
-
-def _body(text: str) -> str:
-    return escape(text, quote=True)
-
-
-def _name(style: str) -> str:
-    return escape(" ".join(style.replace(".", " ").split()), quote=True)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from workbench.cli.explain import reasons, score_text
+from workbench.cli.export_besides import Besides
 from workbench.cli.lines import label
 from workbench.cli.repeat_lines import by_need, repeats_of
 from workbench.cli.summary import count_text
@@ -22,9 +23,9 @@ _COLUMNS = (
 _STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪ not evaluated"}
 
 
-def build_markdown(store: Store) -> bytes:
-    """The newest run: what did not pass with its reasons, then what passed. UTF-8."""
-    return ("\n".join(_markdown(store)) + "\n").encode("utf-8", "replace")
+def build_markdown(store: Store, besides: Besides | None = None) -> bytes:
+    """The newest run: what did not pass with its reasons and what the user said of it, then what passed. UTF-8."""
+    return ("\n".join(_markdown(store, besides or Besides())) + "\n").encode("utf-8", "replace")
 
 
 def build_csv(store: Store) -> bytes:
@@ -47,7 +48,7 @@ def code_span(text: str) -> str:
     return f"{fence}{pad}{safe}{pad}{fence}"
 
 
-def _markdown(store: Store) -> Iterator[str]:
+def _markdown(store: Store, besides: Besides) -> Iterator[str]:
     run = store.run
     records = list(store.current_records())
     passed = [record for record in records if record.state == "passed"]
@@ -60,7 +61,8 @@ def _markdown(store: Store) -> Iterator[str]:
         yield "| | case | why |"
         yield "|---|---|---|"
     for record in others[:_CASES]:
-        why = "<br>".join(map(code_span, reasons(record))) or "no criterion has anything to judge"
+        told = [*map(code_span, reasons(record)), *(f"⚑ {code_span(said)}" for said in _said(record, besides))]
+        why = "<br>".join(told) or "no criterion has anything to judge"
         yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(label(record.ref))} | {why} |"
     if len(others) > _CASES:
         yield ""
@@ -74,7 +76,8 @@ def _markdown(store: Store) -> Iterator[str]:
             scores = ", ".join(
                 f"{result.name} {score_text(result)}" for result in record.metrics.values() if result.status == "passed"
             )
-            yield f"- {code_span(label(record.ref))} {code_span(scores)}"
+            marks = "".join(f" ⚑ {code_span(said)}" for said in _said(record, besides))
+            yield f"- {code_span(label(record.ref))} {code_span(scores)}{marks}"
         if len(passed) > _CASES:
             yield f"- and {len(passed) - _CASES} more"
         yield ""
@@ -95,6 +98,10 @@ def _repeats(store: Store) -> Iterator[str]:
     if len(cases) > _CASES:
         yield ""
         yield f"and {len(cases) - _CASES} more that pass more often"
+
+
+def _said(record: CaseRecord, besides: Besides) -> list[str]:
+    return [f"{entry.triage}: {entry.note}" if entry.note else entry.triage for entry in besides.said(record)]
 
 
 def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:

@@ -1,0 +1,62 @@
+"""What is handed on beside the run: how often cases passed in earlier runs, and what the user said of verdicts."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from workbench.authoring.triage.entry import Entry
+from workbench.authoring.triage.judged import answer_of
+from workbench.authoring.triage.triage_file import BrokenTriageError, read_triage
+from workbench.history.pass_rates import RunRate, pass_rates
+from workbench.store import CaseRecord, Store
+
+
+@dataclass(frozen=True)
+class Besides:
+    """`rates` oldest first; `triage` by evalset file and case, `trouble` what could not be read of it."""
+
+    rates: tuple[RunRate, ...] = ()
+    triage: Mapping[tuple[str, str], tuple[Entry, ...]] = field(default_factory=dict)
+    trouble: tuple[str, ...] = ()
+
+    def said(self, record: CaseRecord) -> list[Entry]:
+        """What the user said of the answer of a record, of the case or its criteria; the newest first."""
+        found = self.triage.get((record.ref.evalset_file, record.ref.eval_id), ())
+        if not found:
+            return []
+        answer = answer_of(record)
+        mine = [entry for entry in found if entry.triage and entry.judged.answer == answer]
+        return sorted(mine, key=lambda entry: entry.at, reverse=True)
+
+    def entries(self) -> list[Entry]:
+        """Everything that was said."""
+        return [entry for said in self.triage.values() for entry in said]
+
+
+def read_besides(store: Store, state: Path) -> Besides:
+    """Reads it for the newest run of a store. Where its evalsets are not here nothing was said of them."""
+    files = {record.ref.evalset_file for record in store.current_records()}
+    triage: dict[tuple[str, str], tuple[Entry, ...]] = {}
+    trouble: list[str] = []
+    for name in sorted(filter(_is_inside, files)):
+        try:
+            found = read_triage(Path(store.run.root, name))
+        except (BrokenTriageError, OSError, ValueError) as error:
+            trouble.append(str(error))
+            continue
+        trouble += found.trouble
+        for entry in found.entries:
+            key = name, entry.about.case
+            triage[key] = (*triage.get(key, ()), entry)
+    return Besides(tuple(_up_to(store, pass_rates(state, files))), triage, tuple(trouble))
+
+
+def _up_to(store: Store, rates: list[RunRate]) -> Iterator[RunRate]:
+    """Runs after the one that is handed on are not its history."""
+    return (rate for rate in rates if not store.run.started or rate.started <= store.run.started)
+
+
+def _is_inside(name: str) -> bool:
+    """A report may name any file: only those below its root are looked for."""
+    path = PurePosixPath(name)
+    return bool(name) and not path.is_absolute() and ".." not in path.parts
