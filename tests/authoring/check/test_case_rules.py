@@ -84,6 +84,6 @@ def test_a_rubric_that_nobody_reads(kind: str | None) -> None:
     assert _found(case, "rubric_based_tool_use_quality_v1") == [("untyped-rubric", ("rubrics", 0))]
 
 
-def test_a_conversation_without_turns_and_an_app_that_is_a_path() -> None:
+def test_an_app_that_is_a_path() -> None:
     case = _case(session_input={"app_name": "a/b", "user_id": "u"})
-    assert [rule for rule, _ in case_problems(case, (), TOOLS)] == ["no-turns", "set-id"]
+    assert [rule for rule, _ in case_problems(case, (), TOOLS)] == ["set-id"]

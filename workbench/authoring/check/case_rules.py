@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from workbench.agents.declared_tools import DeclaredTools
 from workbench.authoring.check.problem import Rule
+from workbench.authoring.check.rubric_rules import rubric_problems
+from workbench.authoring.check.turn_rules import turn_problems
 from workbench.model.breaches import Breach, nearest
 from workbench.model.criteria import Criterion
 from workbench.model.evalset import EvalCase
@@ -12,29 +14,22 @@ from workbench.model.places import Location
 
 Found = Iterator[tuple[Rule, Breach]]
 _TEXT_CRITERIA = ("response_match_score", "final_response_match_v2", "response_evaluation_score")
-_RUBRIC_TYPES = {
-    "rubric_based_final_response_quality_v1": "FINAL_RESPONSE_QUALITY",
-    "rubric_based_tool_use_quality_v1": "TOOL_USE_QUALITY",
-    "rubric_based_multi_turn_trajectory_quality_v1": "TRAJECTORY_QUALITY",
-}
 _TRANSFER = "transfer_to_agent"
 
 
 def case_problems(case: EvalCase, criteria: Iterable[Criterion], tools: DeclaredTools) -> Found:
     """Locations are those inside the case."""
     names = {criterion.name for criterion in criteria}
-    if case.turns is not None and not case.turns:
-        message = "the conversation has no turns: there is nothing to run"
-        yield "no-turns", Breach(("conversation",), message, "Add a turn, or delete the case", "warning")
     yield from _references(case.turns or (), names)
-    yield from _rubrics(("rubrics",), case.rubrics, names)
+    yield from turn_problems(case)
+    yield from rubric_problems(case, names)
     for number, turn in enumerate(case.turns or ()):
-        yield from _rubrics(("conversation", number, "rubrics"), turn.get("rubrics") or (), names)
         yield from _calls(number, turn, tools)
     app = (case.session_input or {}).get("app_name")
     if isinstance(app, str) and splits_a_path(app):
         message = f"ADK cannot save results of the app `{app}`: the name would be a path"
-        yield "set-id", Breach(("session_input", "app_name"), message, "", "warning")
+        hint = "Write the name of the agent's folder"
+        yield "set-id", Breach(("session_input", "app_name"), message, hint, "warning")
 
 
 def _references(turns: Iterable[Invocation], names: set[str]) -> Found:
@@ -48,22 +43,6 @@ def _references(turns: Iterable[Invocation], names: set[str]) -> Found:
         hint = "Such a turn scores 0: write the expected answer, or leave the criterion out"
         location: Location = ("conversation", number, "final_response")
         yield "empty-reference", Breach(location, message, hint, "warning")
-
-
-def _rubrics(location: Location, rubrics: Iterable[object], names: set[str]) -> Found:
-    wanted = {name: kind for name, kind in _RUBRIC_TYPES.items() if name in names}
-    for number, rubric in enumerate(rubrics):
-        kind = rubric.get("type") if isinstance(rubric, dict) else None
-        if kind in wanted.values() or not (wanted or kind not in _RUBRIC_TYPES.values()):
-            continue
-        given = f"has the type `{kind}`" if kind else "has no type"
-        if kind in _RUBRIC_TYPES.values():
-            message = f"this rubric {given}, which none of the criteria here reads"
-            hint = f"They read {' and '.join(sorted(wanted.values()))}"
-        else:
-            message = f"this rubric {given}: ADK ignores it"
-            hint = f"Types are {', '.join(_RUBRIC_TYPES.values())}"
-        yield "untyped-rubric", Breach((*location, number), message, hint, "warning")
 
 
 def _calls(number: int, turn: Invocation, tools: DeclaredTools) -> Found:
@@ -105,7 +84,8 @@ def _call(place: Location, call: ToolCall, tools: DeclaredTools) -> Found:
     missing = sorted(tool.required - call.args.keys())
     if missing:
         message = f"`{call.name}` needs {_listed(missing)}, which is not in the expected arguments"
-        yield "unknown-argument", Breach((*place, "args"), message, "", "warning")
+        hint = "Expect it too, or give it a default value in the tool"
+        yield "unknown-argument", Breach((*place, "args"), message, hint, "warning")
 
 
 def _listed(names: Iterable[str]) -> str:

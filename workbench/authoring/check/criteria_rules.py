@@ -1,23 +1,53 @@
 """What is odd about a criteria config, for the cases and the agent that it holds for."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
+from workbench.agents.function_source import missing_function
 from workbench.authoring.check.problem import Rule
+from workbench.authoring.check.rubric_rules import RUBRIC_TYPES
 from workbench.judge.availability import who_judges
 from workbench.judge.base import NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
-from workbench.judge.google_access import gemini_access
 from workbench.judge.options import read_judge_options
+from workbench.judge.vertex import vertex_access
 from workbench.metrics.criteria_known import CriterionInfo
+from workbench.metrics.custom import function_path
 from workbench.metrics.registry import known
 from workbench.model.breaches import Breach
 from workbench.model.criteria import CriteriaConfig, Criterion
+from workbench.model.evalset import EvalCase
 from workbench.model.places import Location
 
 Found = Iterator[tuple[Rule, Breach]]
 _SIMULATOR = "per_turn_user_simulator_quality_v1"
 _STOP_SIGNAL = "</finished>"
 """The one that ADK's simulated user gives; it cannot be set there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What stands under a config: how many cases with and without a simulated user, and the types of their rubrics."""
+
+    scenarios: int = 0
+    conversations: int = 0
+    rubric_types: frozenset[str] = frozenset()
+
+    def plus(self, other: "Judged") -> "Judged":
+        return Judged(
+            self.scenarios + other.scenarios,
+            self.conversations + other.conversations,
+            self.rubric_types | other.rubric_types,
+        )
+
+
+def judged_in(case: EvalCase) -> Judged:
+    """What one case brings."""
+    own = (turn.get("rubrics") or () for turn in case.turns or ())
+    rubrics = [*case.rubrics, *(rubric for some in own for rubric in some)]
+    types = frozenset(str(rubric["type"]) for rubric in rubrics if rubric.get("type"))
+    return Judged(int(case.turns is None), int(case.turns is not None), types)
 
 
 def criteria_problems(config: CriteriaConfig) -> Found:
@@ -29,7 +59,8 @@ def criteria_problems(config: CriteriaConfig) -> Found:
         place: Location = ("criteria", criterion.name)
         if (most := _highest(info)) is not None and criterion.threshold > most:
             message = f"the threshold {criterion.threshold:g} is above {most:g}, the highest score there is"
-            yield "never-passes", Breach(place, message, f"Scores go from {info.range}", "warning")
+            hint = f"Scores go from {info.range}: write a threshold between"
+            yield "never-passes", Breach(place, message, hint, "warning")
         if (
             criterion.name == _SIMULATOR
             and (signal := criterion.options.get("stop_signal", _STOP_SIGNAL)) != _STOP_SIGNAL
@@ -38,42 +69,50 @@ def criteria_problems(config: CriteriaConfig) -> Found:
             yield "stop-signal", Breach((*place, "stop_signal"), message, "Leave `stop_signal` out", "warning")
 
 
-def use_problems(config: CriteriaConfig, scenarios: int, conversations: int) -> Found:
-    """Criteria that have nothing to judge in any of so many cases."""
+def use_problems(config: CriteriaConfig, judged: Judged) -> Found:
+    """Criteria that have nothing to judge in any case."""
     for criterion in config.criteria:
         info = known().get(criterion.name)
         if info is None or criterion.name in config.custom_metrics:
             continue
-        if scenarios and not conversations and (info.needs_reference or info.scenarios == "no"):
+        if judged.scenarios and not judged.conversations and (info.needs_reference or info.scenarios == "no"):
             why = "all cases here have a simulated user, so there is no reference to compare with"
-        elif conversations and not scenarios and info.scenarios == "only":
-            why = "no case here has a simulated user"
+            hint = "Leave it out, or give it a folder with cases of its own"
+        elif judged.conversations and not judged.scenarios and info.scenarios == "only":
+            why, hint = "no case here has a simulated user", "Leave it out, or add a case with a scenario"
+        elif _without_rubrics(criterion, judged):
+            kind = RUBRIC_TYPES[criterion.name]
+            why = f"it has no rubrics, and no case or turn has one of the type {kind}"
+            hint = f'Give it `rubrics`, or write "type": "{kind}" into those of the cases'
         else:
             continue
         message = f"`{criterion.name}` has nothing to judge: {why}"
-        yield "cannot-apply", Breach(("criteria", criterion.name), message, "", "warning")
+        yield "cannot-apply", Breach(("criteria", criterion.name), message, hint, "warning")
+
+
+def function_problems(config: CriteriaConfig, root: Path, folder: Path) -> Found:
+    """Custom metrics that are certainly not where the config says, for the agent in `folder`."""
+    for criterion in config.criteria:
+        own = config.custom_metrics.get(criterion.name)
+        if own is not None and (why := missing_function(function_path(own), root, folder)):
+            message = f"`{criterion.name}` cannot be computed: {why}"
+            hint = "Its name in `code_config` is package.module.function, as seen from the agent's folder or above"
+            yield "function", Breach(("custom_metrics", criterion.name), message, hint)
 
 
 def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Found:
     """Criteria that would not be evaluated, because nobody can be asked."""
     for criterion in config.criteria:
         info = known().get(criterion.name)
-        if info is None or not info.needs_judge or criterion.name in config.custom_metrics:
+        if info is None or criterion.name in config.custom_metrics or not info.supported:
             continue
-        reason = _nobody(criterion, environment)
+        if info.needs_service:
+            reason = _no_service(environment)
+        else:
+            reason = _nobody(criterion, environment) if info.needs_judge else None
         if reason is not None:
             message = f"`{criterion.name}` would not be evaluated: {reason}"
             yield "judge", Breach(("criteria", criterion.name), message, reason.hint, "warning")
-
-
-def model_problems(models: Iterable[str], values: Mapping[str, str]) -> Iterator[NotAvailableError]:
-    """Why an agent's own Gemini models cannot be asked in its environment."""
-    for model in sorted(models):
-        if model.startswith("gemini-"):
-            try:
-                gemini_access(model, values)
-            except NotAvailableError as error:
-                yield error
 
 
 def _nobody(criterion: Criterion, environment: JudgeEnvironment) -> NotAvailableError | None:
@@ -84,6 +123,20 @@ def _nobody(criterion: Criterion, environment: JudgeEnvironment) -> NotAvailable
     except ValueError:
         return None  # The options are wrong, which is a fault of the config.
     return None
+
+
+def _no_service(environment: JudgeEnvironment) -> NotAvailableError | None:
+    try:
+        vertex_access(environment.values)
+    except NotAvailableError as error:
+        return error
+    return None
+
+
+def _without_rubrics(criterion: Criterion, judged: Judged) -> bool:
+    kind = RUBRIC_TYPES.get(criterion.name)
+    some = judged.scenarios or judged.conversations
+    return bool(some and kind and not criterion.options.get("rubrics") and kind not in judged.rubric_types)
 
 
 def _highest(info: CriterionInfo) -> float | None:

@@ -2,21 +2,25 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.agents.declared_tools import DeclaredTools, declared_tools
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import agent_environment
 from workbench.agents.workspace import EvalsetEntry, Workspace, duplicate_set_ids
+from workbench.authoring.check.agent_rules import agent_problems
 from workbench.authoring.check.case_rules import case_problems, splits_a_path
 from workbench.authoring.check.criteria_rules import (
+    Judged,
     criteria_problems,
+    function_problems,
     judge_problems,
-    model_problems,
+    judged_in,
     use_problems,
 )
+from workbench.authoring.check.placing import placed
 from workbench.authoring.check.problem import Problem, Rule
+from workbench.authoring.check.scenario_rules import Played
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.registry import check_criteria
 from workbench.model.breaches import Breach
@@ -26,15 +30,6 @@ from workbench.model.faults import Fault
 from workbench.model.places import json_path
 
 _NO_TOOLS = DeclaredTools({}, complete=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    scenarios: int = 0
-    conversations: int = 0
-
-    def plus(self, other: "_Counts") -> "_Counts":
-        return _Counts(self.scenarios + other.scenarios, self.conversations + other.conversations)
 
 
 def check_project(workspace: Workspace) -> list[Problem]:
@@ -49,7 +44,8 @@ class _Check:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._tools: dict[Path, DeclaredTools] = {}
-        self._configs: dict[Path | None, tuple[CriteriaConfig, _Counts, set[Path]]] = {}
+        self._environments: dict[Path, JudgeEnvironment] = {}
+        self._configs: dict[Path | None, tuple[CriteriaConfig, Judged, set[Path]]] = {}
 
     def problems(self) -> Iterator[Problem]:
         for entry in self._workspace.evalsets:
@@ -70,16 +66,18 @@ class _Check:
             hint = "Put it into an agent's folder, or name one with --agent when you run it"
             yield Problem("owner", Fault(entry.file, 0, 0, "", message, hint))
         yield from self._frame(entry)
-        counts = _Counts()
+        counts, played = Judged(), Played(entry.criteria.config, self._judges_of(entry.agent))
         for summary in document.cases:
             try:
                 case = document.case(summary.index)
             except BrokenCaseError:
                 continue  # Its faults are told.
-            one = _Counts(1, 0) if case.turns is None else _Counts(0, 1)
-            counts = counts.plus(one)
+            counts = counts.plus(judged_in(case))
+            if case.scenario is not None and entry.agent is not None:
+                played.note(summary.index, case.scenario)
             for rule, breach in case_problems(case, entry.criteria.config.criteria, self._tools_of(entry.agent)):
                 yield Problem(rule, document.fault(summary.index, breach))
+        yield from played.problems(document)
         self._note(entry, counts)
 
     def _frame(self, entry: EvalsetEntry) -> Iterator[Problem]:
@@ -88,47 +86,52 @@ class _Check:
             return
         if splits_a_path(document.eval_set_id):
             message = f"ADK fails when it saves results of the evalset `{document.eval_set_id}`: the id would be a path"
-            yield Problem(
-                "set-id", Fault(entry.file, 0, 0, "eval_set_id", message, "Use letters, digits and _", "warning")
-            )
+            hint = "Use letters, digits and _"
+            yield Problem("set-id", placed(entry.file, "eval_set_id", message, hint))
         if document.kind == "test" and document.format == "current" and len(document.cases) > 1:
             message = f"a test file is meant to hold one session, and this one has {len(document.cases)} cases"
             hint = "Name it *.evalset.json, or give each case a file"
-            yield Problem("test-file-sessions", Fault(entry.file, 0, 0, "", message, hint, "warning"))
+            yield Problem("test-file-sessions", placed(entry.file, "eval_cases[1]", message, hint))
 
-    def _note(self, entry: EvalsetEntry, counts: _Counts) -> None:
+    def _note(self, entry: EvalsetEntry, counts: Judged) -> None:
         """Takes note of what the entry's config has to judge, and for whom."""
         config = entry.criteria.config
-        known = self._configs.get(config.path, (config, _Counts(), set()))
+        known = self._configs.get(config.path, (config, Judged(), set()))
         folders = known[2] | ({entry.agent.folder} if entry.agent is not None else set())
         self._configs[config.path] = (config, known[1].plus(counts), folders)
 
-    def _config(self, config: CriteriaConfig, counts: _Counts, folders: set[Path]) -> Iterator[Problem]:
+    def _config(self, config: CriteriaConfig, counts: Judged, folders: set[Path]) -> Iterator[Problem]:
         if config.path is None:
             return
-        yield from (Problem("config", fault) for fault in (*config.faults, *check_criteria(config)))
-        found = [*criteria_problems(config), *use_problems(config, counts.scenarios, counts.conversations)]
+        hopeless = {breach.location[-1] for rule, breach in criteria_problems(config) if rule == "never-passes"}
+        for fault in (*config.faults, *check_criteria(config)):
+            if fault.severity == "error" or fault.json_path not in {f"criteria.{name}" for name in hopeless}:
+                yield Problem("config", fault)
+        found = [*criteria_problems(config), *use_problems(config, counts)]
         for folder in sorted(folders):
-            environment = agent_environment(folder, os.environ)
-            found += judge_problems(config, JudgeEnvironment(environment.fingerprint, environment.values))
-        yield from _in_config(config, found)
+            found += function_problems(config, self._workspace.root, folder)
+            found += judge_problems(config, self._judges(folder))
+        yield from _in_config(config, dict.fromkeys(found))
 
     def _same_ids(self) -> Iterator[Problem]:
         for (_, set_id), entries in duplicate_set_ids(self._workspace).items():
             for entry in entries[1:]:
                 message = f"the eval_set_id `{set_id}` stands in {entries[0].relative}, too"
                 hint = "Give it another one: results are kept by this id"
-                yield Problem("same-set-id", Fault(entry.file, 0, 0, "eval_set_id", message, hint, "warning"))
+                yield Problem("same-set-id", placed(entry.file, "eval_set_id", message, hint))
 
     def _agent(self, agent: AgentFolder) -> Iterator[Problem]:
-        environment = agent_environment(agent.folder, os.environ)
-        place = environment.file or agent.definition
-        for warning in environment.warnings:
-            yield Problem("environment", Fault(place, 0, 0, "", warning, "", "warning"))
-        for missing in model_problems(self._tools_of(agent).models, environment.values):
-            message = f"the agent {agent.name} cannot run: {missing}"
-            hint = "Set GOOGLE_API_KEY, or what Vertex needs, in the agent's .env or in the environment"
-            yield Problem("key", Fault(agent.definition, 0, 0, "", message, hint, "warning"))
+        return agent_problems(agent, self._tools_of(agent).models, agent_environment(agent.folder, os.environ))
+
+    def _judges_of(self, agent: AgentFolder | None) -> JudgeEnvironment:
+        return JudgeEnvironment("", {}) if agent is None else self._judges(agent.folder)
+
+    def _judges(self, folder: Path) -> JudgeEnvironment:
+        """What judges, and simulated users, are asked with."""
+        if folder not in self._environments:
+            environment = agent_environment(folder, os.environ)
+            self._environments[folder] = JudgeEnvironment(environment.fingerprint, environment.values)
+        return self._environments[folder]
 
     def _tools_of(self, agent: AgentFolder | None) -> DeclaredTools:
         if agent is None:

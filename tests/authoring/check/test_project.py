@@ -1,0 +1,151 @@
+"""Everything that a project can have wrong, each at its place and with a way out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.agents.workspace import open_workspace
+from workbench.authoring.check.problem import Problem
+from workbench.authoring.check.project import check_project
+
+AGENT = """
+raise SystemExit("an agent must not be imported by check")
+def find(order_id: str) -> dict: ...
+root_agent = LlmAgent(name="desk", model="{model}", tools=[find])
+"""
+KEYS = (
+    "GOOGLE_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_CLOUD_PROJECT",
+    "GOOGLE_CLOUD_LOCATION",
+    "GOOGLE_GENAI_USE_VERTEXAI",
+)
+
+
+def turn(said: str = "Hi", answer: str = "Hello", **more: Any) -> dict[str, Any]:
+    return {"user_content": {"parts": [{"text": said}]}, "final_response": {"parts": [{"text": answer}]}, **more}
+
+
+def case(name: str, *turns: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"eval_id": name, "conversation": turns or [turn()], **more}
+
+
+SCENARIO = {"eval_id": "s", "conversation_scenario": {"starting_prompt": "Hi", "conversation_plan": "Ask."}}
+TYPED = {"rubric_id": "r", "rubric_content": {"text_property": "is kind"}, "type": "FINAL_RESPONSE_QUALITY"}
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+
+
+def project(root: Path, *cases: dict[str, Any], model: str = "", name: str = "talk.evalset.json", **more: Any) -> None:
+    (root / ".workbench").mkdir()
+    (root / "desk").mkdir()
+    (root / "desk" / "__init__.py").touch()
+    (root / "desk" / "agent.py").write_text(AGENT.replace("{model}", model))
+    content = {"eval_set_id": more.pop("set_id", "talk"), "eval_cases": cases}
+    (root / "desk" / name).write_text(json.dumps(content, indent=1))
+    if more:
+        (root / "desk" / "test_config.json").write_text(json.dumps(more, indent=1))
+
+
+def problems(root: Path) -> list[Problem]:
+    found = check_project(open_workspace(root))
+    for problem in found:
+        assert problem.fault.hint, problem
+        assert problem.fault.line, problem
+        assert problem.fault.column, problem
+    return found
+
+
+def rules(root: Path) -> list[str]:
+    return sorted(problem.rule for problem in problems(root))
+
+
+def test_nothing(tmp_path: Path) -> None:
+    criteria = {"rubric_based_final_response_quality_v1": {"threshold": 0.5, "judge_model_options": HEURISTIC}}
+    project(tmp_path, case("a", rubrics=[TYPED]), model="", criteria=criteria)
+    assert rules(tmp_path) == []
+
+
+HEURISTIC = {"judge_model": "heuristic"}
+EACH: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "two cases of one id": (["file"], {"cases": [case("a"), case("a")]}),
+    "a misspelt key": (["file"], {"cases": [{"eval_id": "a", "conversaton": [turn()]}]}),
+    "no answer expected": (["empty-reference"], {"cases": [case("a", turn(answer=""))]}),
+    "a threshold too high": (["never-passes"], {"criteria": {"response_match_score": 1.5}}),
+    "nothing to judge": (
+        ["cannot-apply"],
+        {"criteria": {"rubric_based_tool_use_quality_v1": {"threshold": 1, "judge_model_options": HEURISTIC}}},
+    ),
+    "a rubric without a type": (
+        ["untyped-rubric"],
+        {"cases": [case("a", rubrics=[{"rubric_id": "r", "rubric_content": {"text_property": "is kind"}}])]},
+    ),
+    "a rubric twice": (
+        ["same-rubric"],
+        {
+            "cases": [case("a", turn(rubrics=[TYPED]), rubrics=[TYPED])],
+            "criteria": {"rubric_based_final_response_quality_v1": {"threshold": 1, "judge_model_options": HEURISTIC}},
+        },
+    ),
+    "an empty message": (["turns"], {"cases": [case("a", turn(), turn(said=""))]}),
+    "two sessions in a test file": (["test-file-sessions"], {"name": "a.test.json", "cases": [case("a"), case("b")]}),
+    "an unknown tool": (
+        ["unknown-tool"],
+        {"cases": [case("a", turn(intermediate_data={"tool_uses": [{"name": "fin", "args": {}}]}))]},
+    ),
+    "an unknown argument": (
+        ["unknown-argument"] * 2,
+        {"cases": [case("a", turn(intermediate_data={"tool_uses": [{"name": "find", "args": {"order": 1}}]}))]},
+    ),
+    "a judge that nobody knows": (
+        ["judge"],
+        {"criteria": {"hallucinations_v1": {"threshold": 1, "judge_model_options": {"judge_model": "gpt-5"}}}},
+    ),
+    "a model that ADK does not know": (["model"], {"model": "gemni-2.5-flash"}),
+    "no key for the agent": (["key"], {"model": "gemini-2.5-flash"}),
+    "no key for a judge": (["judge"], {"criteria": {"final_response_match_v2": 0.5}}),
+    "no project for the service": (["judge"], {"criteria": {"safety_v1": 0.5}}),
+    "an id that is a path": (["set-id"], {"set_id": "a/b"}),
+    "a function that is not there": (
+        ["function"],
+        {"criteria": {"mine": 0.5}, "custom_metrics": {"mine": {"code_config": {"name": "desk.metrics.mine"}}}},
+    ),
+    "a scenario that no criterion judges": (["simulator"], {"cases": [SCENARIO, {**SCENARIO, "eval_id": "t"}]}),
+}
+
+
+@pytest.mark.parametrize("what", EACH)
+def test_each(what: str, tmp_path: Path) -> None:
+    expected, fields = EACH[what]
+    cases = fields.get("cases", [case("a")])
+    project(tmp_path, *cases, **{key: value for key, value in fields.items() if key != "cases"})
+    assert rules(tmp_path) == expected
+
+
+def test_a_scenario_without_anybody_to_play_it_is_told_once_a_cause(tmp_path: Path) -> None:
+    criteria = {"hallucinations_v1": {"threshold": 1, "judge_model_options": HEURISTIC}}
+    project(tmp_path, SCENARIO, {**SCENARIO, "eval_id": "t"}, criteria=criteria)
+    (problem,) = problems(tmp_path)
+    assert problem.rule == "simulator"
+    assert "nor 1 other case here: the simulated user's model: gemini-2.5-flash needs a key" in problem.fault.message
+
+
+def test_a_model_is_named_where_it_stands(tmp_path: Path) -> None:
+    project(tmp_path, case("a"), model="gemni-2.5-flash")
+    (problem,) = problems(tmp_path)
+    assert (problem.fault.file.name, problem.fault.line, problem.fault.column) == ("agent.py", 4, 42)
+    assert problem.fault.hint == "Did you mean `gemini-2.5-flash`?"
+    (tmp_path / "desk" / "models.py").write_text("LLMRegistry.register(Mine)")
+    assert problems(tmp_path) == []
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-5", "anthropic:claude", "claude-opus-4", "gemma-3-27b", "projects/p/x"])
+def test_models_that_may_well_be_there(model: str, tmp_path: Path) -> None:
+    project(tmp_path, case("a"), model=model)
+    assert problems(tmp_path) == []

@@ -1,0 +1,72 @@
+"""What is wrong with an agent before it runs: its models, their keys, its `.env`. No agent is imported for it."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from workbench.agents.discovery import AgentFolder
+from workbench.agents.environment import AgentEnvironment
+from workbench.authoring.check.problem import Problem
+from workbench.judge.base import NotAvailableError
+from workbench.judge.google_access import gemini_access
+from workbench.model.breaches import nearest
+from workbench.model.faults import Fault
+
+_KNOWN = re.compile(r"(gemini|gemma|claude|model-optimizer)-|projects/")
+"""Names of models that ADK's registry has a class for; those with a `/` or `:` name their provider."""
+_FAMILIES = ("gemini", "gemma", "claude")
+_LARGEST = 1 << 20
+
+
+def agent_problems(agent: AgentFolder, models: Iterable[str], environment: AgentEnvironment) -> Iterator[Problem]:
+    """`models` are those that its sources name."""
+    for warning in environment.warnings:
+        place = environment.file or agent.definition
+        hint = "A line is NAME=value, or a comment after #"
+        yield Problem("environment", Fault(place, 0, 0, "", warning, hint, "warning"))
+    for model in sorted(filter(None, models)):
+        if model.startswith("gemini-"):
+            yield from _key(agent, model, environment.values)
+        elif not _KNOWN.match(model) and not {"/", ":"} & set(model):
+            yield from _unknown(agent, model)
+
+
+def _key(agent: AgentFolder, model: str, values: Mapping[str, str]) -> Iterator[Problem]:
+    try:
+        gemini_access(model, values)
+    except NotAvailableError as missing:
+        message = f"the agent {agent.name} cannot run: {missing}"
+        hint = "Set GOOGLE_API_KEY, or what Vertex needs, in the agent's .env or in the environment"
+        yield Problem("key", Fault(*_named(agent, model), "", message, hint, "warning"))
+
+
+def _unknown(agent: AgentFolder, model: str) -> Iterator[Problem]:
+    """A name that ADK's registry does not know, unless the agent registers models of its own."""
+    if any("LLMRegistry" in text for _, text in _sources(agent)):
+        return
+    family, dash, version = model.partition("-")
+    meant = nearest(family, _FAMILIES) if dash else None
+    hint = f"Did you mean `{meant}-{version}`?" if meant else "Models behind LiteLLM are objects: LiteLlm(model=…)"
+    message = f"the agent {agent.name} cannot run: ADK knows no model `{model}`"
+    yield Problem("model", Fault(*_named(agent, model), "", message, hint, "warning"))
+
+
+def _named(agent: AgentFolder, model: str) -> tuple[Path, int, int]:
+    """Where a model is named: file, line and column; the agent's own file as a whole where that is not found."""
+    for file, text in _sources(agent):
+        found = re.search(rf"""(["']){re.escape(model)}\1""", text)
+        if found is not None:
+            before = text[: found.start()]
+            return file, before.count("\n") + 1, found.start() - (before.rfind("\n") + 1) + 1
+    return agent.definition, 0, 0
+
+
+def _sources(agent: AgentFolder) -> Iterator[tuple[Path, str]]:
+    """The modules of an agent, the one that defines it first, as far as they can be read."""
+    every = [agent.definition, *sorted(agent.folder.rglob("*.py"))]
+    for file in dict.fromkeys(every):
+        try:
+            if file.stat().st_size <= _LARGEST:
+                yield file, file.read_text("utf-8", errors="replace")
+        except OSError:
+            continue

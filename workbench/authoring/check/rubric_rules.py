@@ -1,0 +1,63 @@
+"""What is odd about the rubrics of a case and its turns."""
+
+from collections.abc import Iterator, Mapping
+
+from workbench.authoring.check.problem import Rule
+from workbench.model.breaches import Breach
+from workbench.model.evalset import EvalCase
+from workbench.model.places import Location
+
+Found = Iterator[tuple[Rule, Breach]]
+Placed = list[tuple[Location, Mapping[str, object]]]
+RUBRIC_TYPES = {
+    "rubric_based_final_response_quality_v1": "FINAL_RESPONSE_QUALITY",
+    "rubric_based_tool_use_quality_v1": "TOOL_USE_QUALITY",
+    "rubric_based_multi_turn_trajectory_quality_v1": "TRAJECTORY_QUALITY",
+}
+
+
+def rubric_problems(case: EvalCase, names: set[str]) -> Found:
+    """Under criteria of these names. Locations are those inside the case."""
+    of_case = _placed(("rubrics",), case.rubrics)
+    of_turns = [
+        _placed(("conversation", number, "rubrics"), turn.get("rubrics") or ())
+        for number, turn in enumerate(case.turns or ())
+    ]
+    for rubrics in (of_case, *of_turns):
+        yield from _types(rubrics, names)
+    # ADK puts a turn's rubrics behind those of the case; two turns may use one id.
+    yield from _twice(of_case, {})
+    first = {str(rubric.get("rubric_id")): "the case" for _, rubric in of_case}
+    for rubrics in of_turns:
+        yield from _twice(rubrics, first)
+
+
+def _placed(above: Location, rubrics: object) -> Placed:
+    every = rubrics if isinstance(rubrics, list | tuple) else ()
+    return [((*above, number), rubric) for number, rubric in enumerate(every) if isinstance(rubric, dict)]
+
+
+def _types(rubrics: Placed, names: set[str]) -> Found:
+    wanted = {name: kind for name, kind in RUBRIC_TYPES.items() if name in names}
+    for place, rubric in rubrics:
+        kind = rubric.get("type")
+        if kind in wanted.values() or not (wanted or kind not in RUBRIC_TYPES.values()):
+            continue
+        given = f"has the type `{kind}`" if kind else "has no type"
+        if kind in RUBRIC_TYPES.values():
+            message = f"this rubric {given}, which none of the criteria here reads"
+            hint = f"They read {' and '.join(sorted(wanted.values()))}"
+        else:
+            message = f"this rubric {given}: ADK ignores it"
+            hint = f"Types are {', '.join(RUBRIC_TYPES.values())}"
+        yield "untyped-rubric", Breach(place, message, hint, "warning")
+
+
+def _twice(rubrics: Placed, first: Mapping[str, str]) -> Found:
+    seen = dict(first)
+    for place, rubric in rubrics:
+        name = str(rubric.get("rubric_id"))
+        if name in seen:
+            message = f"the rubric `{name}` stands in {seen[name]} already: ADK's whole run ends there with an error"
+            yield "same-rubric", Breach((*place, "rubric_id"), message, "Give it another rubric_id", "warning")
+        seen.setdefault(name, "this list")
