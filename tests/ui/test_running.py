@@ -8,6 +8,7 @@ import pytest
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.events import Noticed
 from workbench.ui.screens.pick import PickScreen
+from workbench.ui.times import Times
 from workbench.ui.tree.outline import Row
 
 
@@ -93,6 +94,19 @@ async def test_x_asks_how_often(open_screen: OpenScreen) -> None:
         await started(screen, pilot)
         assert screen.started == [([(0, 0)], 3)]
         assert [ref.repeat for ref in screen.runs[0].refs] == [1, 2, 3]
+        assert screen.times == [Times(3)]
+
+
+async def test_x_asks_what_is_to_be_made_sure_of(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((60, 20)) as pilot:
+        await pilot.press("j", "j", "j", "X", "tab", *"120", "enter")
+        assert "under 100 %" in screen.text
+        await pilot.press("backspace", "backspace", "backspace", *"90", "tab", "space")
+        assert "at most 50 times" in screen.text
+        await pilot.press("enter")
+        await started(screen, pilot)
+        assert screen.times == [Times(50, 0.9, all_votes=True)]
 
 
 async def test_updates_change_labels_never_cursor_scroll_or_rows(
@@ -272,7 +286,13 @@ async def test_the_options_change_one_run(open_screen: OpenScreen) -> None:
         assert "≥ 0.70" in screen.text
         await pilot.press(*"0.3", "enter")
         assert "≥ 0.30" in screen.text
-        await pilot.press("k", "space", "escape")
+        await pilot.press("k", "space", "j", "e")
+        assert "no judge is asked for this one" in screen.text
+        await pilot.press("j", "j", "e")
+        await screen.until(pilot, lambda: "who judges final_response_match_v2?" in screen.text)
+        await pilot.press(*"heur", "enter", "[")
+        await screen.until(pilot, lambda: "judge: heuristic ×4" in screen.text)
+        await pilot.press("space", "escape")
         assert "criteria changed" in screen.text
         choice = screen.session.draft.apply(screen.workspace.evalsets[0].criteria)
         assert [(criterion.name, criterion.threshold) for criterion in choice.config.criteria] == [

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.ui.judge_setting import JudgeSetting, judge_setting, said, with_judge
+
 if TYPE_CHECKING:
     from workbench.agents.criteria_choice import CriteriaChoice
     from workbench.model.criteria import CriteriaConfig, Criterion
@@ -15,8 +17,8 @@ _DEFAULT_THRESHOLD = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One criterion as it will be used. `in_file` says whether the config (or the defaults) has it; `match_type` is
-    None for criteria that have none; `changed` whether it differs from the file."""
+    """One criterion as it will be used. `in_file` says whether the config (or the defaults) has it; `match_type` and
+    `judge` are None for criteria that have none; `changed` whether it differs from the file."""
 
     name: str
     on: bool
@@ -24,6 +26,7 @@ class Setting:
     match_type: str | None
     in_file: bool
     changed: bool = False
+    judge: JudgeSetting | None = None
 
 
 class Draft:
@@ -44,7 +47,14 @@ class Draft:
         own = [_setting(criterion) for criterion in config.criteria]
         names = {setting.name for setting in own} | set(config.custom_metrics)
         more = [
-            Setting(info.name, False, _DEFAULT_THRESHOLD, "EXACT" if _has_match_type(info.name) else None, False)
+            Setting(
+                info.name,
+                False,
+                _DEFAULT_THRESHOLD,
+                "EXACT" if _has_match_type(info.name) else None,
+                False,
+                judge=judge_setting(info.name, {}),
+            )
             for info in known().values()
             if info.supported and not info.informational and info.name not in names
         ]
@@ -120,7 +130,8 @@ def _setting(criterion: "Criterion") -> Setting:
         match_type = str(criterion.options.get("match_type") or "EXACT").upper()
         # ADK takes the numbers 0, 1, 2 as well.
         match_type = dict(zip("012", MATCH_TYPES, strict=True)).get(match_type, match_type)
-    return Setting(criterion.name, True, criterion.threshold, match_type, True)
+    judge = judge_setting(criterion.name, criterion.options)
+    return Setting(criterion.name, True, criterion.threshold, match_type, True, judge=judge)
 
 
 def _has_match_type(name: str) -> bool:
@@ -142,11 +153,15 @@ def _criterion(original: "Criterion | None", setting: Setting) -> "Criterion":
     if before or matches:
         kept = {key: item for key, item in before.items() if key != "matchType"}
         value = {**kept, "threshold": setting.threshold, **({"match_type": setting.match_type} if matches else {})}
+    told = said(setting.judge, judge_setting(setting.name, options)) if setting.judge is not None else {}
+    if told:
+        value = with_judge(value if isinstance(value, dict) else {"threshold": setting.threshold}, told)
+        options = {**options, "judge_model_options": {**(options.get("judge_model_options") or {}), **told}}
     return Criterion(setting.name, setting.threshold, value, options)
 
 
 def _in_words(setting: Setting) -> str:
     if not setting.on:
         return f"{setting.name} off"
-    way = f" {setting.match_type}" if setting.match_type else ""
+    way = f" {setting.match_type or setting.judge or ''}".rstrip()
     return f"{setting.name} {setting.threshold:g}{way}"

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.ui.draft import Draft, Setting, configs
+from workbench.ui.judge_setting import judge_setting, said, with_judge
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
@@ -57,7 +58,23 @@ def drafted(content: "Content", changed: Iterable[Setting]) -> "Content":
         key = key_in(options, "match_type")
         if setting.match_type is not None and (key is not None or setting.match_type != "EXACT"):
             content = with_value(content, (*place, key or "match_type"), setting.match_type)
+        content = _with_judge(content, setting)
     return content
+
+
+def _with_judge(content: "Content", setting: Setting) -> "Content":
+    from workbench.authoring.criteria_change import with_value
+    from workbench.model.breaches import snake
+
+    value = content["criteria"][setting.name]
+    there = {snake(key): item for key, item in value.items()} if isinstance(value, dict) else {}
+    options = there.get("judge_model_options")
+    plain = {snake(key): item for key, item in options.items()} if isinstance(options, dict) else {}
+    told = said(setting.judge, judge_setting(setting.name, {"judge_model_options": plain})) if setting.judge else {}
+    if not told:
+        return content
+    object_value = value if isinstance(value, dict) else {"threshold": value}
+    return with_value(content, ("criteria", setting.name), with_judge(object_value, told))
 
 
 def _folder(entries: "Sequence[EvalsetEntry]") -> Path:
