@@ -79,6 +79,10 @@ class Terminal:
         while self.read(seconds):
             pass
 
+    def write(self, keys: bytes) -> None:
+        """Types something."""
+        os.write(self._master, keys)
+
     def press(self, key: bytes, *, until: bytes = b"", most: float = 5.0) -> tuple[float, int]:
         """Seconds from the key to the last byte of what it caused, and how many bytes that was. `until`: the end is
         where this text came in a title (something else goes on all the time). At most `most` seconds."""

@@ -1,8 +1,9 @@
 """All runs that a person may look at, the newest first: ours, those of `adk eval` and `adk web`, and those of which
 nothing can be read."""
 
+from bisect import insort
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,18 @@ from workbench.history.adk_results import adk_entries
 from workbench.history.journal import FILE_NAME
 from workbench.history.run_list import list_runs
 from workbench.history.state_dir import runs_dir
-from workbench.history.summary_files import IndexEntry
+from workbench.history.summary_files import IndexEntry, read_newest
 
 
 @dataclass(frozen=True, slots=True)
 class KeptRun:
-    """A run in the list. `file` is its journal or ADK's result file; `word` what `open_summary` finds it by. `seconds`
+    """A run in the list. `path` is its journal or ADK's result file; `word` what `open_summary` finds it by. `seconds`
     is None where nobody knows; `ended` False where its end is not on disk. `better` is how many more cases passed than
     in the run before it of the same evalsets with as many cases; None where there is none. `trouble`: why nothing of
     it can be read."""
 
     run_id: str
-    file: Path
+    path: str
     started: str = ""
     seconds: float | None = None
     ended: bool = True
@@ -39,8 +40,12 @@ class KeptRun:
     trouble: str = ""
 
     @property
+    def file(self) -> Path:
+        return Path(self.path)
+
+    @property
     def word(self) -> str:
-        return str(self.file) if self.adk else self.run_id
+        return self.path if self.adk else self.run_id
 
     @property
     def total(self) -> int:
@@ -48,60 +53,86 @@ class KeptRun:
         return sum(self.counts.values())
 
 
+def newest_runs(state: Path) -> list[KeptRun]:
+    """The newest runs that the end of the index names, the newest first: enough to fill a screen, at the same cost
+    however many runs there are. Runs that the index lacks are missing."""
+    folder = runs_dir(state)
+    runs = [run for run in read_newest(folder) if (folder / str(run["run_id"]) / FILE_NAME).is_file()]
+    return _kept([(run, _journal(folder, run)) for run in sorted(runs, key=_age, reverse=True)])
+
+
 def kept_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list[KeptRun], list[str]]:
-    """The runs of a state folder and of the folders of agents, and what is wrong with those that can be read in part.
-    Reads what `list_runs` reads, and every result file of ADK."""
+    """The runs of a state folder and of the folders of agents, the newest first, and what is wrong with those that can
+    be read in part. Reads what `list_runs` reads, and every result file of ADK."""
     found = list_runs(state)
     entries, trouble = adk_entries(agents, root)
     folder = runs_dir(state)
-    runs = [_run(entry, folder / entry["run_id"] / FILE_NAME) for entry in found.runs]
-    runs += [replace(_run(entry, root / entry["file"]), adk=True, ended=True) for entry in entries]
-    runs += [KeptRun(run_id, folder / run_id / FILE_NAME, trouble=why) for run_id, why in found.unreadable.items()]
-    runs.sort(key=_age, reverse=True)
+    listed = [(run, _journal(folder, run)) for run in found.runs]
+    listed += [(entry, str(root / entry["file"])) for entry in entries]
+    if entries:
+        listed.sort(key=lambda item: _age(item[0]), reverse=True)
+    runs = _kept(listed)
+    for run_id, why in found.unreadable.items():
+        broken = KeptRun(run_id, str(folder / run_id / FILE_NAME), _begun(run_id), trouble=why)
+        insort(runs, broken, key=lambda run: _reversed(run.started))
     partly = [line for line in found.trouble if line not in found.unreadable.values()]
-    return _compared(runs), [*partly, *trouble]
+    return runs, [*partly, *trouble]
 
 
-def _age(run: KeptRun) -> tuple[str, str]:
-    # An id begins with the time: `2026-11-21T10-30-00-3f2a`.
-    return run.started or f"{run.run_id[:13]}:{run.run_id[14:16]}:{run.run_id[17:19]}Z", run.run_id
+def _journal(folder: Path, run: IndexEntry) -> str:
+    # Ten thousand paths take their time as objects.
+    return f"{folder}/{run['run_id']}/{FILE_NAME}"
 
 
-def _run(entry: IndexEntry, file: Path) -> KeptRun:
-    seconds, counts = entry.get("seconds"), entry.get("counts")
-    return KeptRun(
-        run_id=str(entry["run_id"]),
-        file=file,
-        started=str(entry.get("started") or ""),
-        seconds=float(seconds) if isinstance(seconds, int | float) else None,
-        ended=seconds is not None,
-        interrupted=bool(entry.get("interrupted")),
-        scored_from=str(entry.get("scored_from") or ""),
-        counts=counts if isinstance(counts, dict) else {},
-        calls=_count(entry.get("calls")),
-        tokens=_count(entry.get("tokens")),
-        commit=str(entry.get("commit") or ""),
-        dirty=bool(entry.get("dirty")),
-        agents=tuple(map(str, entry.get("agents") or ())),
-        files=tuple(map(str, entry.get("files") or ())),
-    )
+def _age(run: IndexEntry) -> tuple[str, str]:
+    return str(run.get("started")) or run["run_id"], run["run_id"]
 
 
-def _compared(runs: list[KeptRun]) -> list[KeptRun]:
-    """The runs with how each came out against the one before it."""
+def _begun(run_id: str) -> str:
+    """When a run began, by its id: `2026-11-21T10-30-00-3f2a`."""
+    return f"{run_id[:13]}:{run_id[14:16]}:{run_id[17:19]}Z"
+
+
+def _reversed(text: str) -> tuple[int, ...]:
+    """Sorts texts from the last to the first."""
+    return tuple(-ord(letter) for letter in text)
+
+
+def _kept(listed: list[tuple[IndexEntry, str]]) -> list[KeptRun]:
+    """The runs, each with how it came out against the one before it."""
     passed: dict[tuple[Any, ...], int] = {}
-    for place in range(len(runs) - 1, -1, -1):
-        run = runs[place]
+    runs: list[KeptRun] = []
+    for entry, path in reversed(listed):
+        counts = entry.get("counts")
+        counts = counts if isinstance(counts, dict) else {}
+        seconds, adk = entry.get("seconds"), bool(entry.get("adk"))
+        ended = adk or seconds is not None
+        agents, files = tuple(entry.get("agents") or ()), tuple(entry.get("files") or ())
+        total, now = sum(counts.values()), counts.get("passed", 0)
         # ADK's names end with the time and do not say which file it was.
-        of = run.run_id.rpartition("_")[0] if run.adk else run.files
-        key = (run.agents, of, run.total)
-        now = run.counts.get("passed", 0)
-        if key in passed and run.total:
-            runs[place] = replace(run, better=now - passed[key])
-        if run.total and run.ended and not run.interrupted:
+        key = (agents, str(entry["run_id"]).rpartition("_")[0] if adk else files, total)
+        better = now - passed[key] if total and key in passed else None
+        if total and ended and not entry.get("interrupted"):
             passed[key] = now
+        runs.append(
+            KeptRun(
+                entry["run_id"],
+                path,
+                entry.get("started") or "",
+                seconds,
+                ended,
+                bool(entry.get("interrupted")),
+                entry.get("scored_from") or "",
+                counts,
+                entry.get("calls") or 0,
+                entry.get("tokens") or 0,
+                entry.get("commit") or "",
+                bool(entry.get("dirty")),
+                agents,
+                files,
+                adk,
+                better,
+            )
+        )
+    runs.reverse()
     return runs
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) else 0

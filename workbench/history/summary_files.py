@@ -13,6 +13,8 @@ from workbench.history.summary import Summary
 
 FILE_NAME = "summary.json"
 INDEX = "index.jsonl"
+_END = 64 * 1024
+"""Bytes at the end of the index in which the newest runs stand."""
 
 IndexEntry = dict[str, Any]
 """A run in the list: `run_id`, `started`, `seconds` (None: it did not end by itself), `interrupted`, `scored_from`,
@@ -84,6 +86,24 @@ def read_index(runs: Path) -> tuple[dict[str, IndexEntry], int]:
             entry = read_checked(line)
             entries[entry["run_id"]] = entry
     return entries, len(lines)
+
+
+def read_newest(runs: Path) -> list[IndexEntry]:
+    """The runs that the last lines of the index name."""
+    try:
+        with (runs / INDEX).open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(file.tell() - _END, 0))
+            lines = file.read().splitlines(keepends=True)
+    except OSError:
+        return []
+    entries: dict[str, IndexEntry] = {}
+    for line in lines:
+        # The first one may be half a line: its checksum tells.
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+            entry = read_checked(line)
+            entries[entry["run_id"]] = entry
+    return list(entries.values())
 
 
 def write_index(runs: Path, entries: dict[str, IndexEntry]) -> None:

@@ -9,7 +9,7 @@ from workbench.ui.history import words
 from workbench.ui.widgets.rows import Piece, RowView
 
 _WHEN, _BAR, _COUNTS, _CHANGE, _SECONDS, _CALLS, _COMMIT = 13, 8, 13, 5, 8, 13, 10
-_BAR_FROM, _CALLS_FROM, _COMMIT_FROM = 68, 110, 90
+_SECONDS_FROM, _BAR_FROM, _COMMIT_FROM, _CALLS_FROM = 66, 74, 90, 110
 """The widths from which on these columns are shown."""
 
 
@@ -26,9 +26,9 @@ class RunRows(RowView):
 
     def show_runs(self, runs: Sequence[KeptRun]) -> None:
         """Shows other runs; the cursor stays on its run if that is among them."""
-        before = self.run.file if self.run is not None else None
+        before = self.run.path if self.run is not None and self._cursor else None
         self.runs = runs
-        place = next((number for number, run in enumerate(runs) if run.file == before), None)
+        place = next((number for number, run in enumerate(runs) if run.path == before), None) if before else None
         self.rows_changed()
         self._cursor = min(self._cursor, max(len(runs) - 1, 0)) if place is None else place
         self.scroll_to(y=max(0, self._cursor - self.size.height // 2), animate=False)
@@ -45,8 +45,8 @@ class RunRows(RowView):
         run = self.run
         if run is None or run.trouble:
             return
-        if any(one.file == run.file for one in self.marked):
-            self.marked = [one for one in self.marked if one.file != run.file]
+        if any(one.path == run.path for one in self.marked):
+            self.marked = [one for one in self.marked if one.path != run.path]
         else:
             self.marked = [*self.marked, run][-2:]
         self.refresh()
@@ -58,7 +58,7 @@ class RunRows(RowView):
         return len(self.runs)
 
     def is_marked(self, position: int) -> bool:
-        return any(run.file == self.runs[position].file for run in self.marked)
+        return any(run.path == self.runs[position].path for run in self.marked)
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         run = self.runs[position]
@@ -77,7 +77,8 @@ class RunRows(RowView):
             right += [*words.meter(run.counts, _BAR), ("  ", "")]
         right += _column(words.counts(run.counts), _COUNTS)
         right += _column([words.change(run.better)], _CHANGE)
-        right += _column([(words.seconds(run.seconds), "muted")], _SECONDS)
+        if width >= _SECONDS_FROM:
+            right += _column([(words.seconds(run.seconds), "muted")], _SECONDS)
         if width >= _CALLS_FROM:
             told = f"{words.short(run.tokens)} tokens" if run.tokens else f"{words.short(run.calls)} calls"
             right += _column([(told if run.calls or run.tokens else "", "muted")], _CALLS)

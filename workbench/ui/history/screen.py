@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from workbench.actions import footer
-from workbench.history.kept_runs import KeptRun, kept_runs
+from workbench.history.kept_runs import KeptRun, kept_runs, newest_runs
 from workbench.history.retention import baseline, delete_runs, pin, unpin
 from workbench.text import one_line
 from workbench.ui.clipboard import copy
@@ -33,6 +33,8 @@ _EMPTY = (
     "No run is kept yet. Every run is, from now on: esc, then r runs what is under the cursor. "
     "Results of adk eval and adk web stand here too."
 )
+
+_A_FRAME = 0.05
 
 
 class HistoryScreen(Screen[None]):
@@ -86,6 +88,17 @@ class HistoryScreen(Screen[None]):
         self.run_worker(self._read(), group="read", exclusive=True)
 
     async def _read(self) -> None:
+        if not self._read_once:
+            # The newest ones at once, however many there are.
+            self.list.baseline, newest = await asyncio.to_thread(
+                lambda: (baseline(self._state), newest_runs(self._state))
+            )
+            self.list.running = self._going_on()
+            if newest:
+                self._all = newest
+                self._show_filtered()
+                # They are painted before the others are read, which takes the processor.
+                await asyncio.sleep(_A_FRAME)
         runs, trouble = await asyncio.to_thread(kept_runs, self._state, self._root, self._agents)
         self.list.baseline = await asyncio.to_thread(baseline, self._state)
         self.list.running = self._going_on()
@@ -93,6 +106,8 @@ class HistoryScreen(Screen[None]):
             more = f" (and {len(trouble) - 1} more)" if len(trouble) > 1 else ""
             self.notify(one_line(trouble[0], limit=400) + more, severity="warning", timeout=10, markup=False)
         self._all, self._read_once = runs, True
+        self._show_state()
+        self.set_class(not runs, "-nothing")
         self._show_filtered()
 
     # What is shown
@@ -109,6 +124,8 @@ class HistoryScreen(Screen[None]):
     def _show_state(self) -> None:
         shown, known = len(self.list.runs), len(self._all)
         parts = [f"{shown:,} of {known:,}" if shown != known else f"{known:,} run{'' if known == 1 else 's'}"]
+        if not self._read_once:
+            parts = ["reading …"]
         if self.list.marked:
             parts.append(f"{len(self.list.marked)} marked")
         self._frame.border_subtitle = Content(" · ".join([*parts, "esc: back"]))
@@ -190,7 +207,7 @@ class HistoryScreen(Screen[None]):
         if len(marked) == 2:
             one, other = sorted(marked, key=lambda found: found.started)
             self._compare(one, other)
-        elif marked and marked[0].file != run.file:
+        elif marked and marked[0].path != run.path:
             one, other = sorted([marked[0], run], key=lambda found: found.started)
             self._compare(one, other)
         else:

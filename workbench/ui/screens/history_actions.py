@@ -206,14 +206,15 @@ class HistoryActions(ChatActions, WatchActions):
         if run is None:
             self.say("no run is kept yet: r runs what is under the cursor")
             return
-        await self._choose_and_compare(run)
+        await self._choose_and_compare(run, runs)
 
-    async def _choose_and_compare(self, after: "KeptRun") -> None:
+    async def _choose_and_compare(self, after: "KeptRun", runs: "list[KeptRun] | None" = None) -> None:
         from workbench.history.retention import baseline
 
-        runs, _ = await asyncio.to_thread(self._runs)
+        if runs is None:
+            runs, _ = await asyncio.to_thread(self._runs)
         pinned = await asyncio.to_thread(baseline, self.session.state_dir)
-        others = [run for run in runs if run.file != after.file and not run.trouble]
+        others = [run for run in runs if run.path != after.path and not run.trouble]
         if not others:
             self.notify("there is no other run to compare it with", markup=False)
             return
