@@ -36,6 +36,7 @@ from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Publish
 from workbench.ui.session import Session
 from workbench.ui.themes import Themes
+from workbench.ui.times import Times
 from workbench.ui.workbench_app import WorkbenchApp
 
 Shape: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
@@ -187,6 +188,7 @@ class Screen:
         self.reads = 0
         self.session.read = self._read  # type: ignore[method-assign]
         self.started: list[tuple[list[tuple[int, int]], int]] = []
+        self.times: list[Times] = []
         self.runs: list[FakeRun] = []
         self.refusal: Exception | None = None
         themes = Themes([resources.themes()])
@@ -240,8 +242,10 @@ class Screen:
         self.reads += 1
         return self.workspace
 
-    def _build(self, targets: Any, runs: int) -> Any:
-        self.started.append((list(targets), runs))
+    def _build(self, targets: Any, times: Times) -> Any:
+        self.started.append((list(targets), times.runs))
+        self.times.append(times)
+        runs = times.runs
         refs = []
         for evalset, case in targets:
             entry = self.workspace.evalsets[evalset]

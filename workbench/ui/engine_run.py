@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.events import Event, Noticed, RunStarted
 from workbench.ui.draft import Draft
 from workbench.ui.run_thread import Build, Publish, Runnable
+from workbench.ui.times import Times
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
@@ -37,9 +38,9 @@ class Engine:
         self._renew = False
 
     def build(
-        self, workspace: "Workspace", targets: Iterable[tuple[int, int]], runs: int, draft: Draft, state_dir: Path
+        self, workspace: "Workspace", targets: Iterable[tuple[int, int]], times: Times, draft: Draft, state_dir: Path
     ) -> Build:
-        """A run of these cases, each `runs` times, with the criteria of the draft."""
+        """A run of these cases, so often, with the criteria of the draft."""
         chosen = _with_draft(workspace, draft)
         cases = sorted(set(targets))
 
@@ -51,7 +52,12 @@ class Engine:
             from workbench.history.journal import Journal
             from workbench.history.state_dir import judge_cache_dir
 
-            options = RunOptions(runs=runs, all_votes=self._all_votes, max_judge_calls=self._max_judge_calls)
+            options = RunOptions(
+                runs=times.runs,
+                until_sure=times.until_sure,
+                all_votes=self._all_votes or times.all_votes,
+                max_judge_calls=self._max_judge_calls,
+            )
             plan = make_plan(*select(chosen, cases), options)
             if self._children is None:
                 self._children = Children()

@@ -20,8 +20,9 @@ from workbench.ui.screens.run_actions import Targets
 from workbench.ui.session import Session
 from workbench.ui.terminal import on_signals
 from workbench.ui.themes import ThemeError, Themes, variable_defaults
+from workbench.ui.times import Times
 
-MakeBuild = Callable[[Targets, int], Build]
+MakeBuild = Callable[[Targets, Times], Build]
 
 
 class WorkbenchApp(App[int], inherit_bindings=False):
@@ -103,9 +104,9 @@ class WorkbenchApp(App[int], inherit_bindings=False):
     def _run_thread(self, wake: Callable[[], None]) -> RunThread:
         return RunThread(wake, self._engine.close)
 
-    def _build(self, targets: Targets, runs: int) -> Build:
+    def _build(self, targets: Targets, times: Times) -> Build:
         assert self.session.workspace is not None
-        return self._engine.build(self.session.workspace, targets, runs, self.session.draft, self.session.state_dir)
+        return self._engine.build(self.session.workspace, targets, times, self.session.draft, self.session.state_dir)
 
     def _rescore(self, targets: Targets, fresh: bool) -> Build:
         session = self.session

@@ -29,6 +29,7 @@ from workbench.ui.render.title import summary, title, verdict
 if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
     from workbench.history.case_rows import EarlierRun
+    from workbench.repeats.account import CaseRepeats
 
 Direction: TypeAlias = Literal["down", "up", "page_down", "page_up", "top", "bottom", "left", "right"]
 _TELLS_EARLIER = "Scores"
@@ -75,6 +76,11 @@ class CaseDetail(Widget):
         return self._reading.titles
 
     @property
+    def repeats(self) -> "CaseRepeats | None":
+        """The repeats of the case taken together, as they are shown."""
+        return self._reading.subject.repeats
+
+    @property
     def item_key(self) -> str:
         """The key of the item under the cursor, "" for none."""
         item = self._body.item
@@ -92,10 +98,11 @@ class CaseDetail(Widget):
         change: Change | None = None,
         found: tuple[Fault, ...] = (),
         triage: "tuple[tuple[Entry, ...], str]" = ((), ""),
+        repeats: "CaseRepeats | None" = None,
     ) -> None:
         """Shows another subject from its first problem on; the same case again (run anew, say) is only brought up to
         date."""
-        subject = Subject(record, entry, case, change, found, *triage, self._runs, self._prices)
+        subject = Subject(record, entry, case, change, found, *triage, self._runs, self._prices, repeats=repeats)
         if subject.identity == self._reading.subject.identity:
             subject = replace(subject, earlier=self._reading.subject.earlier)
         if self._reading.take(subject):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from workbench.ui.detail.aside import Layout
 from workbench.ui.render.document import AsideWhen, Document, Item, Subject, Target
 from workbench.ui.render.lines import text_of
-from workbench.ui.render.panes import PANES, Pane, panes_of
+from workbench.ui.render.panes import Pane, panes_of
 from workbench.ui.render.rows import View
 
 Planned: TypeAlias = Callable[[AsideWhen], Layout]
@@ -45,8 +45,8 @@ class Reading:
         self.subject = Subject()
         self.panes: tuple[Pane, ...] = panes_of(self.subject)
         self.full = False
-        self._wanted = PANES[0].title
-        """The pane that was asked for last; a case that has none such shows its first one."""
+        self._wanted = ""
+        """The pane that was asked for last; a case that has none such shows the one that opens by itself."""
         self._opened: set[str] = set()
         """The items of any pane that are unfolded."""
         self._places: list[Place] = []
@@ -61,7 +61,8 @@ class Reading:
     @property
     def pane(self) -> Pane:
         """The pane that is open."""
-        return next((pane for pane in self.panes if pane.title == self._wanted), self.panes[0])
+        own = next((pane for pane in self.panes if pane.opens), self.panes[0])
+        return next((pane for pane in self.panes if pane.title == self._wanted), own)
 
     @property
     def away(self) -> bool:
@@ -150,9 +151,12 @@ class Reading:
             return None
         if not document.items:
             return Arrival(document, document.places[place], "")
-        self._opened.add(place)
+        item = document.items[document.item_at(document.places[place].start)]
+        if not item.start <= document.places[place].start < item.end:
+            return Arrival(document, document.places[place], "")
+        self._opened.add(item.key)
         document = self.document(planned)
-        return Arrival(document, document.places[place], place)
+        return Arrival(document, document.places[place], item.key)
 
     def back(self) -> Place | None:
         """Takes the reader back to where the last jump began; None if there was none."""

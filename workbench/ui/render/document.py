@@ -10,6 +10,7 @@ from workbench.agents.workspace import EvalsetEntry
 from workbench.model.evalset import EvalCase
 from workbench.model.faults import Fault
 from workbench.prices import Prices
+from workbench.repeats.account import CaseRepeats
 from workbench.store import CaseRecord
 from workbench.ui.changed import Change
 from workbench.ui.render.lines import Line
@@ -41,6 +42,9 @@ class Subject:
     earlier: "tuple[EarlierRun, ...]" = field(default=(), compare=False)
     """The newest runs in which the case has a verdict, the newest first."""
 
+    repeats: CaseRepeats | None = None
+    """The repeats of the case together, where the case itself is looked at and not one of them."""
+
     @property
     def identity(self) -> tuple[object, ...]:
         """Equal for two subjects that are the same case to a reader, in whatever state it is."""
@@ -53,7 +57,7 @@ class Subject:
                 if self.record is not None
                 else None
             )
-            return self.entry.file, name, repeat
+            return self.entry.file, name, 0 if self.repeats is not None else repeat
         return (self.record.ref if self.record is not None else None,)
 
     @property
@@ -70,6 +74,7 @@ class Subject:
             id(record),
             id(self.entry),
             id(self.case),
+            id(self.repeats),
             record.state,
             len(record.turns),
             len(record.simulated),

@@ -7,7 +7,7 @@ so a digit means the same before, during and after a run, and in all cases of an
 from collections.abc import Callable
 from typing import NamedTuple
 
-from workbench.ui.render import change, claims, diff, judge_pane, log, rubrics, score_pane, simulator
+from workbench.ui.render import change, claims, diff, judge_pane, log, repeats, rubrics, score_pane, simulator
 from workbench.ui.render.document import AsideWhen, Document, Subject
 from workbench.ui.render.rows import View
 from workbench.ui.render.trace import pane as trace
@@ -22,13 +22,15 @@ class Pane(NamedTuple):
     """`title` is its name in the strip; `build` lays out the whole pane for a subject. What a running case adds is
     best added at the end, which the screen follows. `by_turns`: a reader is always in one of its turns, so that this
     turn is named, and copied. `applies`: whether a case with these criteria has it. `aside`: its items have more to
-    tell, which is seen beside the document, or, if "always", below it where there is no room for two columns."""
+    tell, which is seen beside the document, or, if "always", below it where there is no room for two columns.
+    `opens`: a case that has it opens in it, as long as no other pane was asked for."""
 
     title: str
     build: Callable[[Subject, View], Document]
     by_turns: bool = False
     applies: Callable[[Subject, frozenset[str]], bool] = always
     aside: AsideWhen = "never"
+    opens: bool = False
 
 
 PANES: tuple[Pane, ...] = (
@@ -41,6 +43,7 @@ PANES: tuple[Pane, ...] = (
     Pane("Log", log.build),
     Pane("Trace", trace.build, by_turns=True, aside="always"),
     Pane("Change", change.build, by_turns=True, applies=change.applies),
+    Pane("Repeats", repeats.build, applies=repeats.applies, opens=True),
 )
 
 

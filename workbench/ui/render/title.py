@@ -1,5 +1,7 @@
 """The two lines that stay in sight: which case this is, and how it came out."""
 
+from dataclasses import replace
+
 from workbench.text import one_line
 from workbench.ui.cells import cell_len, cut
 from workbench.ui.render.document import Subject
@@ -9,6 +11,7 @@ from workbench.ui.render.lines import Line, Segment, cut_line, joined, width_of
 from workbench.ui.render.scores import chips
 from workbench.ui.render.status import badge
 from workbench.ui.render.triaged import triage_chip
+from workbench.ui.status import FLAKY
 
 
 def title_parts(subject: Subject) -> list[str]:
@@ -16,7 +19,7 @@ def title_parts(subject: Subject) -> list[str]:
     record, entry, case = subject.record, subject.entry, subject.case
     if record is not None:
         ref = record.ref
-        repeat = f" #{ref.repeat}" if ref.repeat > 1 else ""
+        repeat = f" #{ref.repeat}" if ref.repeat > 1 and subject.repeats is None else ""
         names = [ref.agent, ref.eval_set_id, f"{ref.eval_id}{repeat}" if ref.eval_id else ref.evalset_file]
     else:
         agent = entry.agent.name if entry is not None and entry.agent is not None else ""
@@ -45,6 +48,8 @@ def title(subject: Subject, width: int) -> str:
 
 def verdict(subject: Subject) -> Line:
     """`✗ FAIL`, as the store has it."""
+    if subject.repeats is not None and subject.repeats.flaky and not subject.repeats.unfinished:
+        return (Segment(f"{FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable),)
     if subject.record is not None:
         return badge(subject.record.state)
     if subject.case is not None:
@@ -57,6 +62,10 @@ def verdict(subject: Subject) -> Line:
 def summary(subject: Subject, width: int) -> Line:
     """The verdict of each criterion over the case on one line, or why there is none."""
     record = subject.record
+    if subject.repeats is not None and record is not None:
+        # What the other panes show is one of its executions.
+        which = Segment(f"#{record.ref.repeat} ", "muted")
+        return (which, *summary(replace(subject, repeats=None), width - width_of((which,))))
     if record is None:
         return _not_run(subject, width)
     if record.error is not None:

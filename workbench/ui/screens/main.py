@@ -20,6 +20,7 @@ from workbench.ui.screens.tree_actions import TreeActions
 from workbench.ui.screens.triage_actions import TriageActions
 from workbench.ui.screens.watch_actions import WatchActions
 from workbench.ui.session import Session
+from workbench.ui.times import Times
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
@@ -49,7 +50,7 @@ class MainScreen(
         self,
         session: Session,
         keys: Mapping[str, tuple[str, ...]],
-        build: Callable[[Targets, int], Build],
+        build: Callable[[Targets, Times], Build],
         host: Host,
         runs: Callable[[Callable[[], None]], RunThread] = RunThread,
         rescoring: Callable[[Targets, bool], Build] | None = None,
@@ -63,8 +64,8 @@ class MainScreen(
         self.pace = Pace()
         self.runs = runs(self._wake)
 
-    def build(self, targets: Targets, runs: int) -> Build:
-        return self._build(targets, runs)
+    def build(self, targets: Targets, times: Times) -> Build:
+        return self._build(targets, times)
 
     def build_rescoring(self, targets: Targets, *, fresh: bool) -> Build:
         assert self._rescoring is not None

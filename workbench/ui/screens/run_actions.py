@@ -11,7 +11,7 @@ from workbench.text import one_line, plain
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Build, Ended, News, Refused, RunThread
 from workbench.ui.screens.folder_actions import FolderActions
-from workbench.ui.screens.number import NumberScreen
+from workbench.ui.times import ONCE, Times
 
 Targets = Sequence[tuple[int, int]]
 _NOTICES_SHOWN = 2
@@ -30,8 +30,8 @@ class RunActions(FolderActions):
     class NewsCame(Message):
         """There is something to take in."""
 
-    def build(self, targets: Targets, runs: int) -> Build:
-        """How these cases are run, each `runs` times: the engine's part."""
+    def build(self, targets: Targets, times: Times) -> Build:
+        """How these cases are run, so often: the engine's part."""
         raise NotImplementedError
 
     def build_rescoring(self, targets: Targets, *, fresh: bool) -> Build:
@@ -55,14 +55,16 @@ class RunActions(FolderActions):
             self.say("nothing failed" if self.session.store.current else "nothing has run yet")
 
     def action_repeat(self) -> None:
+        from workbench.ui.screens.repeat import RepeatScreen
+
         targets = self.tree_view.model.targets()
 
-        def repeat(number: int | None) -> None:
-            if number is not None:
-                self.start(targets, number)
+        def repeat(times: Times | None) -> None:
+            if times is not None:
+                self.start(targets, times)
 
         if self._can_start(targets):
-            self.app.push_screen(NumberScreen(f"run {cases(len(targets))} how many times?", 5, 1000), repeat)
+            self.app.push_screen(RepeatScreen(f"run {cases(len(targets))} how many times?"), repeat)
 
     def action_score(self) -> None:
         self.start(self.tree_view.model.targets(), how=lambda targets: self.build_rescoring(targets, fresh=False))
@@ -100,13 +102,13 @@ class RunActions(FolderActions):
 
     # Starting
 
-    def start(self, targets: Targets, runs: int = 1, how: Callable[[Targets], Build] | None = None) -> None:
-        """Runs these cases, each `runs` times, or does with them what `how` builds; reads the folder again if a file
+    def start(self, targets: Targets, times: Times = ONCE, how: Callable[[Targets], Build] | None = None) -> None:
+        """Runs these cases so often, or does with them what `how` builds; reads the folder again if a file
         has changed, and asks for an agent where one is missing."""
         if self._can_start(targets):
             self.session.starting = True
             self.show_facts()
-            self.run_worker(self._start(targets, how or (lambda found: self.build(found, runs))), group="start")
+            self.run_worker(self._start(targets, how or (lambda found: self.build(found, times))), group="start")
 
     async def _start(self, targets: Targets, how: Callable[[Targets], Build]) -> None:
         model = self.tree_view.model

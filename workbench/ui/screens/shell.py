@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from workbench.agents.workspace import Workspace
     from workbench.authoring.triage.entry import Entry
+    from workbench.repeats.account import CaseRepeats
     from workbench.store import CaseRecord
     from workbench.ui.changed import Change
 
@@ -101,8 +102,18 @@ class Shell(Screen[None]):
             change = self.change_of(self._shown_record)
             found = self.session.findings.of(row.evalset, row.case)
             self.right.show_case(
-                self._shown_record, self.session.entry(row.evalset), case, change, found, self.triage_of(row)
+                self._shown_record,
+                self.session.entry(row.evalset),
+                case,
+                change,
+                found,
+                self.triage_of(row),
+                self.repeats_of(row),
             )
+
+    def repeats_of(self, row: Row) -> "CaseRepeats | None":
+        """The executions of a case taken together; None for one of them."""
+        return self.session.verdicts.account(row.evalset, row.case) if row.kind == "case" else None
 
     def triage_of(self, row: Row) -> "tuple[tuple[Entry, ...], str]":
         """What the user said of a row's case, and the digest of the answer it has now."""
@@ -119,7 +130,7 @@ class Shell(Screen[None]):
         if row is None or row.kind in ("all", "agent"):
             return 0
         record = self.session.record(row)
-        if record is not self._shown_record:
+        if record is not self._shown_record or self.repeats_of(row) is not self.right.detail.repeats:
             self.show_row()
         elif record is not None and record.ref in touched:
             self.right.detail.refresh_record()

@@ -22,7 +22,8 @@ Pieces = list[Piece]
 _NO_JOINERS = {0x200D: None, 0xFE0E: None, 0xFE0F: None}
 _SECONDS_SHOWN_FROM = 3
 _WORDS_FROM = 34
-_RATE_FROM = 46
+_CAUSE_FROM = 40
+_RATE_FROM = 52
 
 
 def label(text: str) -> str:
@@ -119,9 +120,8 @@ class Labels:
         if view.state in ("running", "queued"):
             so_far = f"{rate.passed}/{rate.total} of {len(view.refs)} " if rate.total else f"{len(view.refs)} times "
             return [(so_far, "muted"), (FACES[view.state].word, style)]
-        wide = width >= _RATE_FROM
         pieces: Pieces = [(f"{rate.passed}/{rate.total} ", "muted")]
-        if wide and rate.rate is not None:
+        if width >= _RATE_FROM and rate.rate is not None:
             pieces.append((f"{percent(rate.rate)} ", "muted"))
         if not rate.flaky:
             return [*pieces, (FACES[view.state].word, style)]
@@ -129,7 +129,7 @@ class Labels:
         if case is not None and case.without_verdict:
             pieces.append((f"{case.without_verdict}{FACES['error'].glyph} ", "error"))
         pieces.append((FLAKY.word, "flaky"))
-        if wide and case is not None and case.kind in ("agent", "judge", "both"):
+        if width >= _CAUSE_FROM and case is not None and case.kind in ("agent", "judge", "both"):
             pieces.append((f" {CAUSES[case.kind]}", "muted"))
         return pieces
 

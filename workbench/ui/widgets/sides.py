@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
     from workbench.model.evalset import EvalCase
     from workbench.model.faults import Fault
+    from workbench.repeats.account import CaseRepeats
     from workbench.store import CaseRecord
     from workbench.ui.changed import Change
     from workbench.ui.detail.pane import CaseDetail
@@ -141,11 +142,12 @@ class Right(Vertical):
         change: "Change | None" = None,
         found: "tuple[Fault, ...]" = (),
         triage: "tuple[tuple[Entry, ...], str]" = ((), ""),
+        repeats: "CaseRepeats | None" = None,
     ) -> None:
         """Shows a case, or with `case` None its file; `found` is what `check` found wrong with it, `triage` what the
-        user said of it and the digest of its answer."""
+        user said of it and the digest of its answer, `repeats` its executions taken together."""
         self._show_detail(True)
-        self.detail.show(record, entry, case, change, found, triage)
+        self.detail.show(record, entry, case, change, found, triage, repeats)
 
     def show_page(self, title: str, lines: Sequence[Line]) -> None:
         """Shows a page."""
