@@ -183,14 +183,13 @@ class Recorder:
         return event, line
 
 
-def _line(event: Event) -> str:
-    """The event's JSON form. What `workbench.events.to_json` says, without copying what is JSON data already."""
-    return json.dumps(event, default=_fields)
-
-
 def _fields(value: Any) -> dict[str, Any]:
     fields = _values(value)
     return {"event": type(value).__name__, **fields} if isinstance(value, Event) else fields
+
+
+_line = json.JSONEncoder(default=_fields).encode
+"""An event's JSON form. What `workbench.events.to_json` says, without copying what is JSON data already."""
 
 
 def _values(value: Any) -> dict[str, Any]:

@@ -44,6 +44,9 @@ from workbench.events import (
 
 _FILES_A_CASE = 8
 _FILES_BESIDES = 256
+_HEAD_START = 0.04
+"""Seconds that the first case has the machine for itself: its verdict is waited for. Forks of all the others would
+stand in its way, and what they lose is nothing beside one answer of a model."""
 _CANCELLED = CaseError("cancelled", "cancelled")
 
 
@@ -246,6 +249,12 @@ class Run:
     async def _start_in_order(self, context: RunContext) -> None:
         """Starts each case when there is room for it."""
         slots = asyncio.Semaphore(self._options.concurrency)
+        first = asyncio.Event()
+
+        def release() -> None:
+            slots.release()
+            first.set()
+
         while True:
             await slots.acquire()
             entry = await self._waiting.next()
@@ -253,9 +262,12 @@ class Run:
                 return
             kept = self._kept_case(entry)
             if kept.has_transcript:
-                self._start(ResumedCase(entry, kept, context, slots.release))
+                self._start(ResumedCase(entry, kept, context, release))
             else:
-                self._start(CaseFlow(entry, context, self._hosts[entry.ref.agent], slots.release))
+                self._start(CaseFlow(entry, context, self._hosts[entry.ref.agent], release))
+            if not first.is_set() and self._options.isolation == "case":
+                await asyncio.wait([asyncio.create_task(first.wait())], timeout=_HEAD_START)
+                first.set()
 
     def _put(self, event: Event) -> None:
         """Puts what a case has to say; before its end goes what is not needed any more because of it."""

@@ -14,7 +14,7 @@ from typing import Any, AsyncIterator, Dict, List, Optional
 
 from . import faults, footprint
 from .conversation import Opened, open_conversation
-from .frames import Channel, FrameTooLargeError
+from .frames import Channel, FrameTooLargeError, encode, send_encoded
 from .frames import send as send_frame
 from .loading import Loaded, NoAgentError
 from .whereabouts import stack_of_this_process
@@ -37,6 +37,8 @@ class Case:
         self._opened: Optional[Opened] = None
         self._finished_turns = 0
         self._sending = False
+        self._held = b""
+        """Frames that wait for the next one."""
         self._stopped = False
         self._pid = os.getpid()
 
@@ -49,7 +51,7 @@ class Case:
         try:
             files = footprint.news()
             if files:
-                self._send({"event": "Touched", "files": files})
+                self._hold({"event": "Touched", "files": files})
             warnings = await self._tear_down()
             if ended:
                 self._send({"event": "Ended", "warnings": warnings})
@@ -108,7 +110,7 @@ class Case:
             self.failed(faults.fault("turn_count", f"turn {number + 1}: the agent did nothing, not a single event"))
             return False
         self._tell_spans()
-        self._send(conversation.usage.message())
+        self._hold(conversation.usage.message())
         self._send({"event": "TurnFinished", "turn": number, "actual": finished.actual, "note": finished.note})
         self._finished_turns += 1
         return True
@@ -152,11 +154,15 @@ class Case:
         try:
             told = self._opened.conversation.spans() if self._opened is not None else None
             if told is not None:
-                self._send({"event": "Spans", "turn": self._finished_turns, **told})
+                self._hold({"event": "Spans", "turn": self._finished_turns, **told})
         except WorkbenchGoneError:
             raise
         except Exception:
             return
+
+    def _hold(self, message: Dict[str, Any]) -> None:
+        """Sends the message together with the next one: each sending wakes the workbench."""
+        self._held += encode(message)
 
     def _send(self, message: Dict[str, Any]) -> None:
         if os.getpid() != self._pid:
@@ -164,7 +170,9 @@ class Case:
             os._exit(0)
         self._sending = True
         try:
-            send_frame(self._channel.sock, message)
+            data = self._held + encode(message)
+            self._held = b""
+            send_encoded(self._channel.sock, data)
         except OSError as error:
             raise WorkbenchGoneError from error
         finally:

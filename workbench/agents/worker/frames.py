@@ -71,7 +71,11 @@ class Decoder:
 
 def send(sock: socket.socket, message: Any, fds: Sequence[int] = ()) -> None:
     """Sends one message, with open file descriptors of ours if wanted, on a blocking socket."""
-    data = encode(message)
+    send_encoded(sock, encode(message), fds)
+
+
+def send_encoded(sock: socket.socket, data: bytes, fds: Sequence[int] = ()) -> None:
+    """Sends frames that are made already."""
     if fds:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
         sent = sock.sendmsg([data], rights)
