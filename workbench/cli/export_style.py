@@ -11,7 +11,8 @@ h1 { font-size: 1.3rem; margin: 0 0 .3rem; } p { margin: .2rem 0; color: var(--m
 table { border-collapse: collapse; margin: 1rem 0; }
 th, td { text-align: right; padding: .2rem .8rem; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; }
-details { border: 1px solid var(--line); border-radius: 6px; margin: .5rem 0; background: var(--panel); }
+details { content-visibility: auto; contain-intrinsic-size: auto 3rem; border: 1px solid var(--line);
+  border-radius: 6px; margin: .5rem 0; background: var(--panel); }
 summary { padding: .45rem .8rem; cursor: pointer; overflow-wrap: anywhere; } summary b { font-weight: 600; }
 summary i { font-style: normal; color: var(--muted); margin-left: .6rem; }
 pre { margin: 0; padding: .7rem .8rem; overflow-x: auto; border-top: 1px solid var(--line); background: var(--paper);
@@ -32,6 +33,7 @@ rect.good { fill: var(--good); } rect.bad { fill: var(--bad); } svg line { strok
 svg.framed { border-bottom: 1px solid var(--muted); }
 @media (max-width: 40rem) { body { margin: 1rem auto; padding: 0 .6rem; } th, td { padding: .2rem .4rem; }
   pre { font-size: 11px; padding: .5rem; } section svg { max-width: 6rem; } svg.framed { max-width: 100%; } }
-@media print { details { break-inside: avoid; } body { margin: 0; max-width: none; font-size: 11px; }
+@media print { details { break-inside: avoid; content-visibility: visible; }
+  body { margin: 0; max-width: none; font-size: 11px; }
   pre { font-size: 8px; overflow: visible; white-space: pre-wrap; } rect, b, span { print-color-adjust: exact; } }
 """

@@ -25,7 +25,7 @@ class TriageBook:
 
     def __init__(self) -> None:
         self._cases: dict[tuple[Path, str], tuple[Entry, ...]] = {}
-        self._answers: dict[tuple[CaseRef, str], str] = {}
+        self._answers: dict[CaseRef, tuple[CaseRecord, str]] = {}
 
     def take(self, evalset: Path, triage: "Triage") -> None:
         """Replaces what is known of an evalset."""
@@ -59,9 +59,9 @@ class TriageBook:
         """The digest of the answer of a record; "" as long as there is none."""
         if record is None or not record.finished:
             return ""
-        key = record.ref, record.run_id
-        if key not in self._answers:
+        known = self._answers.get(record.ref)
+        if known is None or known[0] is not record:
             from workbench.authoring.triage.judged import answer_of
 
-            self._answers[key] = answer_of(record)
-        return self._answers[key]
+            known = self._answers[record.ref] = record, answer_of(record)
+        return known[1]

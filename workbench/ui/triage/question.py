@@ -1,6 +1,7 @@
 """What can be said of what is under the cursor: of a label, of a criterion, of the case."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,7 +84,14 @@ def _choices() -> tuple[Option, ...]:
     return tuple(Option(choice.name, choice.name, choice.help, _LETTERS[choice.name]) for choice in CHOICES)
 
 
-def _of_item(record: CaseRecord, item: str) -> Iterator[Question]:
+def _of_item(record: CaseRecord, item: str) -> list[Question]:
+    # The pane may show what was there before the case was scored again.
+    with suppress(IndexError, KeyError, ValueError):
+        return list(_of_label_named(record, item))
+    return []
+
+
+def _of_label_named(record: CaseRecord, item: str) -> Iterator[Question]:
     kind, _, rest = item.partition("/")
     if kind == "claim":
         yield from _of_sentence(record, rest)

@@ -1,0 +1,83 @@
+"""What the user said, beside what was judged; and how far judges agree."""
+
+import pytest
+
+from tests.hostile import HOSTILE
+from tests.ui.judged import CLAIMS, judged_case
+from workbench.authoring.triage.agreement import agreements
+from workbench.authoring.triage.entry import About, Entry, Judged
+from workbench.authoring.triage.judged import answer_of
+from workbench.ui.cells import cell_len
+from workbench.ui.render.agreement import agreement_lines
+from workbench.ui.render.document import Subject
+from workbench.ui.render.lines import Line, text_of
+from workbench.ui.render.panes import panes_of
+from workbench.ui.render.rows import View
+from workbench.ui.render.title import summary
+
+RECORD = judged_case()
+NOW = answer_of(RECORD)
+
+
+def subject(*said: Entry) -> Subject:
+    return Subject(RECORD, triage=said, answer=NOW)
+
+
+def pane(subject: Subject, title: str, width: int = 100) -> str:
+    (found,) = (pane for pane in panes_of(subject) if pane.title == title)
+    return "\n".join(map(text_of, found.build(subject, View(width)).lines))
+
+
+def test_a_word_on_the_case_stands_in_its_head_and_in_full_among_its_scores() -> None:
+    said = Entry(
+        About("late_parcel", CLAIMS), Judged("failed", NOW, 0.67, 0.8, "gemini"), "judge wrong", "passed", "a greeting"
+    )
+    assert "⚑ judge wrong" in text_of(summary(subject(said), 120))
+    told = pane(subject(said), "Scores")
+    assert "⚑ judge wrong" in told
+    assert "judged fail 0.67 by gemini, you say pass" in told
+    assert "a greeting" in told
+
+
+def test_a_word_on_an_earlier_answer_says_so() -> None:
+    said = Entry(About("late_parcel"), Judged("failed", "another"), "agent bug", "failed")
+    assert "⚐ agent bug" in text_of(summary(subject(said), 120))
+    assert "triaged for an earlier answer" in pane(subject(said), "Scores")
+
+
+def test_an_overridden_label_stands_beside_the_judges() -> None:
+    text = "It will arrive tomorrow before noon, and you need not be at home for it."
+    said = Entry(About("late_parcel", CLAIMS, 1, "sentence", text), Judged("contradictory", NOW), "", "supported")
+    (line,) = [line for line in pane(subject(said), "Claims", 140).splitlines() if "you: supported" in line]
+    assert "contradictory" in line
+    earlier = Entry(said.about, Judged("contradictory", "another"), "", "supported")
+    assert "you:" not in pane(subject(earlier), "Claims", 140)
+
+
+@pytest.mark.parametrize("width", [30, 58, 100])
+def test_a_confusion_matrix_has_a_row_for_each_of_your_labels(width: int) -> None:
+    said = [
+        Entry(About(str(number), "返金の確認をする_v1"), Judged(judged, "a", judge="gemini"), says=user)
+        for number, (user, judged) in enumerate([("passed", "passed"), ("failed", "passed"), ("failed", "failed")])
+    ]
+    lines = list(agreement_lines(agreements(said), width))
+    told = [text_of(line) for line in lines]
+    assert all(cell_len(line) <= width for line in told)
+    joined = " ".join(" ".join(told).split())
+    assert "agrees with you in 2 of 3" in joined
+    assert "1 false pass" in joined
+    assert "too few" in joined
+    (row,) = [line for line in told if line.startswith(" ✗ fail")]
+    assert row.split()[-2:] == ["1", "1"]
+
+
+def test_nobody_said_anything_yet() -> None:
+    assert "t" in text_of(next(iter(agreement_lines([], 80))))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_words_do_nothing(text: str) -> None:
+    said = Entry(About(text or "x", text), Judged(text, NOW, judge=text), text or "x", text, text, text)
+    lines: list[Line] = [summary(subject(said), 80), *agreement_lines(agreements([said, said]), 60)]
+    told = pane(subject(said), "Scores") + "".join(map(text_of, lines))
+    assert "\x1b" not in told

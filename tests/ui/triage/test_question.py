@@ -1,0 +1,54 @@
+"""What can be said of what is under the cursor, and what is put down for it."""
+
+from tests.ui.judged import CLAIMS, MATCH, RUBRICS, judged_case
+from tests.ui.transcripts import late_parcel
+from workbench.authoring.triage.judged import answer_of
+from workbench.ui.render.document import Subject
+from workbench.ui.render.panes import panes_of
+from workbench.ui.render.rows import View
+from workbench.ui.triage.question import questions
+
+
+def test_the_only_criterion_that_failed_is_asked_about_first() -> None:
+    record = late_parcel()
+    failed = [result.name for result in record.metrics.values() if result.status == "failed"]
+    asked = questions(record)
+    first = asked[0]
+    assert first.about.criterion == (failed[0] if len(failed) == 1 else "")
+    assert {question.about.criterion for question in asked} >= {"", *failed}
+    assert [one.key for one in first.options] == list("aejfwr")
+    entry = first.entry(first.options[2], "seen", "2026-11-22T02:30:00Z")
+    assert (entry.triage, entry.says, entry.note) == ("judge wrong", "passed", "seen")
+    assert entry.judged.answer == answer_of(record)
+
+
+def test_every_item_of_the_panes_of_judges_can_be_asked_about() -> None:
+    record = judged_case()
+    subject = Subject(record)
+    found = {}
+    for pane in panes_of(subject):
+        if pane.title in ("Claims", "Rubrics", "Judge"):
+            for item in pane.build(subject, View(80)).items:
+                first = questions(record, item.key)[0]
+                found[item.key] = first.about
+                if first.about.part:
+                    label = first.entry(first.options[0], "", "now")
+                    assert (label.triage, label.says) == ("", first.options[0].value)
+    kinds = {(about.criterion, about.part) for about in found.values()}
+    assert {(CLAIMS, "sentence"), (RUBRICS, "rubric"), (MATCH, "verdict")} <= kinds
+
+
+def test_a_sentence_is_named_by_its_words_and_the_judge_by_its_model() -> None:
+    record = judged_case()
+    keys = [f"claim/0/{place}/{number}" for place in range(3) for number in range(9)]
+    asked = [questions(record, key)[0] for key in keys]
+    first = next(one for one in asked if one.about.name.startswith("It will arrive tomorrow"))
+    assert (first.about.turn, first.judged.says, first.judged.judge) == (1, "contradictory", "gemini-2.5-flash")
+    assert "supported" in [one.value for one in first.options]
+
+
+def test_another_answer_has_another_digest_and_the_same_one_has_not() -> None:
+    record, again = late_parcel(), late_parcel()
+    assert answer_of(record) == answer_of(again)
+    again.turns.pop()
+    assert answer_of(record) != answer_of(again)

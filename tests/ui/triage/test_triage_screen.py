@@ -1,0 +1,94 @@
+"""Triage by keyboard: one key says it, the file beside the evalset has it, u takes it back."""
+
+import json
+from typing import Any
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
+from workbench.events import CaseFinished, CaseRef, MetricResult, MetricScored, TurnFinished, TurnStarted
+from workbench.ui.triage.dialog import TriageScreen
+
+
+def end(screen: Screen, ref: CaseRef, status: Any, said: str = "On its way.") -> None:
+    run = screen.runs[-1]
+    run.begin(ref)
+    user = {"role": "user", "parts": [{"text": "hello"}]}
+    run.publish(TurnStarted(ref, 0, user))
+    answer = {"role": "model", "parts": [{"text": said}]}
+    run.publish(TurnFinished(ref, 0, {"user_content": user, "final_response": answer}))
+    result = MetricResult("response_match_score", status, 0.5 if status == "failed" else 1.0, 0.8, "words")
+    run.publish(MetricScored(ref, result, (result,)))
+    run.publish(CaseFinished(ref, status, None, 0.5))
+
+
+async def run_all(screen: Screen, pilot: Any, **said: str) -> None:
+    count = len(screen.runs)
+    await pilot.press("g", "r")
+    await screen.until(pilot, lambda: len(screen.runs) > count and screen.session.running)
+    for ref in screen.runs[-1].refs:
+        end(screen, ref, "passed" if ref.eval_id == "good" else "failed", said.get(ref.eval_id, "On its way."))
+    screen.runs[-1].end()
+    await screen.until(pilot, lambda: not screen.session.running)
+
+
+def entries(screen: Screen) -> list[Any]:
+    file = screen.workspace.root / "desk" / "talk.triage.json"
+    found: list[Any] = json.loads(file.read_text())["entries"] if file.exists() else []
+    return found
+
+
+async def test_from_problem_to_problem_with_a_note_and_back(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace({"desk": {"talk": ["good", "bad", "worse"]}}))
+    async with screen.open((120, 30)) as pilot:
+        await run_all(screen, pilot)
+        await pilot.press("n", "t")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
+        await pilot.press("space", "n", *"seen", "enter", "a")
+        await screen.until(pilot, lambda: len(entries(screen)) == 1 and "triage: worse" in screen.text)
+        await pilot.press("j")
+        await screen.until(pilot, lambda: len(entries(screen)) == 2 and "last problem" in screen.text)
+        assert [(one["case"], one["triage"], one["says"]) for one in entries(screen)] == [
+            ("bad", "agent bug", "failed"),
+            ("worse", "judge wrong", "passed"),
+        ]
+        assert entries(screen)[0]["note"] == "seen"
+        assert entries(screen)[0]["criterion"] == "response_match_score"
+        await screen.until(pilot, lambda: "bad ⚑ agent bug" in screen.text)
+        assert screen.session.store.counts()["failed"] == 2  # verdicts are what they were
+        await pilot.press("u")
+        await screen.until(pilot, lambda: len(entries(screen)) == 1)
+        await screen.until(pilot, lambda: "⚑ judge wrong" not in screen.text)
+        await pilot.press("/", *":untriaged", "enter")
+        await screen.until(pilot, lambda: "⚑" not in screen.text)
+
+
+async def test_marked_passes_at_once_and_another_answer_makes_them_earlier(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    screen = open_screen(make_workspace({"desk": {"talk": ["good", "bad"]}}))
+    async with screen.open((120, 30)) as pilot:
+        await run_all(screen, pilot)
+        await pilot.press("a", "t")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
+        await pilot.press("r")
+        await screen.until(pilot, lambda: len(entries(screen)) == 2)
+        assert [(one["case"], one["says"]) for one in entries(screen)] == [("bad", "failed"), ("good", "passed")]
+        await pilot.press("a")
+        await run_all(screen, pilot, good="Another answer.")
+        await screen.until(pilot, lambda: "good ⚐ right" in screen.text and "bad ⚑ right" in screen.text)
+
+
+async def test_a_broken_file_is_named_and_left_alone(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    screen = open_screen(make_workspace({"desk": {"talk": ["bad"]}}))
+    file = screen.workspace.root / "desk" / "talk.triage.json"
+    file.write_text("<<<<<<< HEAD")
+    async with screen.open((120, 30)) as pilot:
+        await screen.until(pilot, lambda: "talk.triage.json is no JSON" in " ".join(screen.text.split()))
+        await run_all(screen, pilot)
+        await pilot.press("n", "t")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
+        await pilot.press("a")
+        await screen.until(pilot, lambda: not isinstance(screen.app.screen, TriageScreen))
+        await pilot.pause()
+        assert file.read_text() == "<<<<<<< HEAD"
