@@ -265,15 +265,14 @@ async def test_an_edit_that_was_cut_short_is_offered_at_the_start(
         await screen.until(pilot, lambda: file.read_bytes() == after)
 
 
-@pytest.mark.parametrize("size", [(60, 20), (80, 24), (200, 60)])
 async def test_hostile_text_reaches_the_terminal_as_pictures_only(
-    open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
 ) -> None:
     case = case_json("on_time")
     case["conversation"][0]["user_content"]["parts"] = [{"text": text} for text in HOSTILE]
     content = json.dumps({"eval_set_id": "refunds", "eval_cases": [case]})
     screen = open_screen(make_workspace({"desk": {"refunds": content}}))
-    async with screen.open(size) as pilot:
+    async with screen.open((80, 24)) as pilot:
         before = file_of(screen).read_bytes()
         await opened(screen, pilot)
         editor = screen.app.screen
