@@ -1,5 +1,6 @@
 """What a conversation shows, without an agent: hostile texts, failures, and what the state of things is."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,8 +8,19 @@ import pytest
 from tests.hostile import HOSTILE, leaks
 from workbench.engine.chat import ChatEnded, ChatOpened, StateTold, TurnFailed
 from workbench.engine.chat_stream import Streamed
-from workbench.events import AgentActed, CaseError, CaseRef, Noticed, OutputCaptured, TurnFinished, TurnStarted
-from workbench.ui.chat.kept import captured_from_talk
+from workbench.events import (
+    AgentActed,
+    CaseError,
+    CaseRef,
+    Noticed,
+    OutputCaptured,
+    PlannedCase,
+    TurnFinished,
+    TurnStarted,
+)
+from workbench.model.evalset import EvalCase
+from workbench.store import CaseRecord, Turn
+from workbench.ui.chat.kept import captured_from_record, captured_from_talk
 from workbench.ui.chat.pages import PAGES
 from workbench.ui.chat.review import Destination, ReviewList
 from workbench.ui.chat.state_screen import read_object
@@ -155,3 +167,19 @@ def test_what_was_said_of_a_turn_that_failed_stays() -> None:
     talk.take(TurnFinished(REF, 0, {"user_content": content("Where?"), "final_response": content("It is there.")}, ""))
     assert "It came" not in shown(talk)
     assert "It is there." in shown(talk)
+
+
+def test_what_cannot_be_kept_of_a_run_is_said() -> None:
+    turn = {"user_content": content("Where?"), "final_response": content("There.")}
+    case = EvalCase("a", (), None, {"app_name": "desk", "user_id": "u", "state": {"tier": "gold"}}, (), None, {})
+    record = CaseRecord(PlannedCase(REF, None, ""), expected=(turn,))
+    record.turns = [Turn(content("Where?"), actual=turn), Turn(content("And then?"))]
+    kept = captured_from_record(record, case, "desk")
+    assert kept.state == {"tier": "gold"}
+    assert kept.notes == (
+        "1 turn has no answer, and will not be in the case",
+        "the case was changed since: the initial state is the one that it has now",
+    )
+    record.turns.pop()
+    assert captured_from_record(record, replace(case, turns=(turn,)), "desk").notes == ()
+    assert "not in its file any more" in captured_from_record(record, None, "desk").notes[0]

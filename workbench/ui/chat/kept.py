@@ -26,12 +26,15 @@ def captured_from_record(record: CaseRecord, case: EvalCase | None, app_name: st
     """What the agent did in an executed case, with the session that the case gives it."""
     session: dict[str, Any] = (case.session_input if case is not None else None) or {}
     finished = [turn.actual for turn in record.turns if turn.actual is not None]
-    notes = [f"{len(record.turns) - len(finished)} turn(s) without an answer are left out"]
-    if len(finished) == len(record.turns):
-        notes = []
+    without = len(record.turns) - len(finished)
+    notes = []
+    if without:
+        notes.append(f"{without} turn{' has' if without == 1 else 's have'} no answer, and will not be in the case")
+    state = session.get("state")
     if case is None:
         notes.append("the case is not in its file any more: the state its session began with is not known")
-    state = session.get("state")
+    elif state and record.expected is not None and list(record.expected) != list(case.turns or ()):
+        notes.append("the case was changed since: the initial state is the one that it has now")
     return Captured(
         str(session.get("app_name") or app_name),
         str(session.get("user_id") or "user"),

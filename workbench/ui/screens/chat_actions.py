@@ -169,6 +169,9 @@ class ChatActions(FileActions):
         if written:
             self.go_left()
             self.say("written: r runs it, e edits it, u takes it back")
+            if self.app.screen is not self:
+                # From a run that is kept, whose screen does not show what is said here.
+                self.notify("written: it is among the cases now", markup=False)
         return bool(written)
 
     def _destinations(self, agent: "AgentFolder | None", first: Path | None) -> "list[Destination]":
