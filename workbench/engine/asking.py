@@ -30,6 +30,8 @@ from workbench.metrics import registry
 from workbench.metrics.base import Scored
 
 _ALIVE_EVERY = 20.0
+_ON_THEIR_WAY = 1.0
+"""Seconds that are left to answers when the workbench is gone; the scorer itself has 2."""
 
 Message: TypeAlias = dict[str, Any]
 Send: TypeAlias = Callable[[Message], None]
@@ -61,6 +63,7 @@ async def _serve(counting: Counting) -> None:
     loop = asyncio.get_running_loop()
     loop.add_reader(channel.fileno(), arrived.set)
     alive = loop.create_task(asker.stay_alive())
+    asked_to_end = False
     try:
         while True:
             while counting.for_others:
@@ -68,6 +71,7 @@ async def _serve(counting: Counting) -> None:
             if channel.pending:
                 message = channel.pending.popleft()
                 if message["op"] == "quit":
+                    asked_to_end = True
                     return
                 counting.take(message)
                 await asyncio.sleep(0)  # Between two calculations, what judges have answered is dealt with.
@@ -76,9 +80,13 @@ async def _serve(counting: Counting) -> None:
             arrived.clear()
             if not channel.fill(wait=False):
                 return
+    except OSError:
+        pass  # The other side is gone, in the middle of what we told it.
     finally:
         loop.remove_reader(channel.fileno())
         alive.cancel()
+        if not asked_to_end:
+            await asker.settle()
         await asker.close()
 
 
@@ -119,6 +127,15 @@ class Asker:
             await asyncio.sleep(_ALIVE_EVERY)
             if self._tasks:
                 self._channel.send({"op": "alive"})
+
+    async def settle(self) -> None:
+        """Waits a moment for answers that are on their way, without asking anything more: they are kept for a run that
+        is resumed."""
+        self._closing = True
+        self._desk.ask_no_more()
+        tasks = [task for tasks in self._tasks.values() for task in tasks]
+        if tasks:
+            await asyncio.wait(tasks, timeout=_ON_THEIR_WAY)
 
     async def close(self) -> None:
         """Ends what is under way, and all that the desk has opened."""

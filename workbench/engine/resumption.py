@@ -38,9 +38,11 @@ class KeptCase:
     def has_result(self) -> bool:
         """Whether it has a verdict, or an error that would come again."""
         ended = self.stored.finished
-        if ended is None or self.spoilt:
+        if ended is None or self.spoilt or (self.stored.started is None and len(self.events) > 1):
             return False
-        return ended.error is None or ended.error.kind not in _TRIED_AGAIN
+        if ended.error is None:
+            return self.stored.started is not None
+        return ended.error.kind not in _TRIED_AGAIN
 
     @property
     def has_transcript(self) -> bool:

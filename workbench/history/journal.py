@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from workbench.events import (
     AgentActed,
@@ -226,7 +227,16 @@ def _check_header(path: Path, line: bytes) -> None:
             return  # A damaged first line says nothing that the rest does not.
         raise ValueError(f"{path} is no journal of agent-workbench: {error}") from None
     if header.get("schema") != SCHEMA:
-        raise ValueError(f"{path}: written as {header.get('schema')!r}, this version reads {SCHEMA!r}")
+        raise ValueError(f"{path}: {of_another_version(header.get('schema'))}")
+
+
+def of_another_version(schema: Any) -> str:
+    """Why a journal of another schema is not read."""
+    family, _, number = str(schema).rpartition("/")
+    ours, _, own = SCHEMA.rpartition("/")
+    if family == ours and number.isdigit() and int(number) > int(own):
+        return f"a later version of agent-workbench wrote this run ({schema}), this one reads {SCHEMA}"
+    return f"written as {schema!r}, this version reads {SCHEMA!r}"
 
 
 def _announcement(path: Path) -> RunStarted:

@@ -59,11 +59,12 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
 
 
 def read_results(path: Path) -> Resumption | None:
-    """What the journal at `path` holds of its run; None if that cannot be told."""
+    """What the journal at `path` holds of its run; None if that cannot be told, as where its announcement is lost."""
     try:
-        return collect_results(_read(path))
+        found = collect_results(_read(path))
     except (OSError, ValueError):
         return None
+    return found if found is not None and found.announced.started else None
 
 
 def _read(path: Path) -> Iterator[Event | None]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.history.checked import HEAD, read_checked
-from workbench.history.journal import FILE_NAME, SCHEMA
+from workbench.history.journal import FILE_NAME, SCHEMA, of_another_version
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Gathering, Summary
 from workbench.history.summary_files import (
@@ -94,7 +94,7 @@ def summarize(journal: Path) -> tuple[Summary, list[str]]:
                 trouble.append(f"{journal}:{number}: this line of the journal is left out: {error}")
                 continue
             if number == 1 and data.get("schema") != SCHEMA:
-                raise ValueError(f"{journal}: written as {data.get('schema')!r}, this version reads {SCHEMA!r}")
+                raise ValueError(f"{journal}: {of_another_version(data.get('schema'))}")
             gathering.take(data)
     if not journal.stat().st_size:
         raise ValueError(f"{journal} is no journal of agent-workbench: it is empty")

@@ -8,12 +8,12 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import os
+import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-
-from workbench.atomic import replace_content
 
 VERSION = 1
 """Goes up when the same question would be put another way, or kept another way."""
@@ -100,7 +100,7 @@ class Cache:
             try:
                 file = self._file(key)
                 file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                replace_content(file, content, mode=0o600)
+                _put(file, content)
             except OSError as error:
                 faults[key] = error.strerror or type(error).__name__
         return faults
@@ -120,3 +120,16 @@ class Cache:
             self._on_fault(
                 f"judges' answers cannot be kept in {self._folder}: {fault}; they last as long as the workbench runs"
             )
+
+
+def _put(file: Path, content: bytes) -> None:
+    """Without waiting for the disk, which takes longer than the answer did: what does not arrive there before the
+    machine stops counts as not there."""
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+            out.write(content)
+        draft.replace(file)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise

@@ -65,6 +65,11 @@ class Desk:
             office = self._offices[environment.key] = Office(environment, self._patience, self._on_wait)
         return DeskBench(self._runs[-1], office, repeat, all_votes)
 
+    def ask_no_more(self) -> None:
+        """From here on no call is made; what is under way goes on."""
+        for run in self._runs:
+            run.open = False
+
     async def close(self) -> None:
         """Ends what is under way, writes what is to be kept, closes all connections and children."""
         for run in self._runs:

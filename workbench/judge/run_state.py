@@ -19,6 +19,8 @@ class RunState:
         self.ratings: Flights[dict[str, Any]] = Flights()
         self._cache = cache
         self._calls = 0
+        self.open = True
+        """Whether calls may still be made."""
 
     @property
     def busy(self) -> bool:
@@ -27,7 +29,7 @@ class RunState:
 
     def spend(self) -> bool:
         """Takes one call from the budget; False if there is none left."""
-        if self.limits.max_calls is not None and self._calls >= self.limits.max_calls:
+        if not self.open or (self.limits.max_calls is not None and self._calls >= self.limits.max_calls):
             return False
         self._calls += 1
         return True
