@@ -12,7 +12,6 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Region
-from textual.widgets import Static
 
 from workbench.actions import BY_ID, footer
 from workbench.authoring.case_edit import NotPossibleError, duplicate, move, remove
@@ -23,18 +22,17 @@ from workbench.authoring.saving import Saver
 from workbench.model.places import Location
 from workbench.text import one_line
 from workbench.ui.editing.drafts import CaseDraft, Draft, label_of, said, unchanged
+from workbench.ui.editing.field_screen import FieldScreen
 from workbench.ui.editing.keeping import Files, NotSavedError, keep
 from workbench.ui.editing.row_list import RowList
 from workbench.ui.editing.value_pane import ValuePane
 from workbench.ui.editing.values import LONGEST, UnreadableError, field_text
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.screens.pick import PickScreen, searching
-from workbench.ui.screens.rows_screen import RowsScreen
-from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.pick_list import Item
 
 
-class EditorScreen(RowsScreen[None]):
+class EditorScreen(FieldScreen[None]):
     """Edits a draft. `over` says which room to take."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -54,15 +52,12 @@ class EditorScreen(RowsScreen[None]):
         over: Callable[[], Region] | None = None,
     ) -> None:
         self.list = RowList()
-        super().__init__(self.list, keys)
+        super().__init__(self.list, keys, [*footer("editor"), BY_ID["keys"]])
         self.draft = draft
         self._saver, self._files, self._at, self._editing, self._over = saver, files, at, editing, over
-        self._busy = self._dropping = False
+        self._busy = False
         self._one_at_a_time = asyncio.Lock()
-        self._value = ValuePane()
-        self.field = self._value.field
-        self._line = KeyLine([*footer("editor"), BY_ID["keys"]], keys)
-        self._field_line = Static(" ctrl+o saves · esc leaves it as it was", classes="field-keys", markup=False)
+        self._value = ValuePane(self.field)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="editor"):
@@ -70,12 +65,11 @@ class EditorScreen(RowsScreen[None]):
             yield self._value
             yield self.message
         with Vertical(classes="bottom"):
-            yield self._line
-            yield self._field_line
+            yield self.key_line
+            yield self.field_line
 
     def on_mount(self) -> None:
         self._lie_over()
-        self._field_line.display = False
         self.list.when_moved = self._show_value
         self._show_rows(self._at)
         self.list.focus()
@@ -123,22 +117,18 @@ class EditorScreen(RowsScreen[None]):
         elif len(field_text(row)) > LONGEST:
             self.say("too long to be edited here: E opens the case in your editor")
         else:
-            words = self._value.open(row)
-            self._typing(True)
-            self.say(words)
+            self.set_class(True, "-typing")
+            self.into_field(self._value.open(row))
 
     action_edit_row = action_enter
 
-    def on_value_field_left(self) -> None:
-        if self.field.changed and not self._dropping:
-            self._dropping = True
-            self.say("not saved: ctrl+o saves it, esc once more drops it")
-            return
-        self._typing(False)
+    def left_field(self) -> None:
         self._show_value()
 
-    def on_text_area_changed(self) -> None:
-        self._dropping = False
+    def out_of_field(self) -> None:
+        super().out_of_field()
+        self._value.close()
+        self.set_class(False, "-typing")
 
     async def on_value_field_saved(self) -> None:
         row = self.field.row
@@ -150,7 +140,7 @@ class EditorScreen(RowsScreen[None]):
             self.say(self._value.point_at(error.line, error.column, str(error)), warning=True)
             return
         if unchanged(self.draft, row, value):
-            self._typing(False)
+            self.out_of_field()
             self._show_value()
             self.say("unchanged")
             return
@@ -248,7 +238,7 @@ class EditorScreen(RowsScreen[None]):
             return
         finally:
             self._busy = False
-        self._typing(False)
+        self.out_of_field()
         self._go_on_with(after, at, f"saved: {one_line(label, limit=80)}")
         if go_on:
             self._into_first_value()
@@ -280,14 +270,6 @@ class EditorScreen(RowsScreen[None]):
     def _show_rows(self, at: Location | None) -> None:
         self.query_one(".editor").border_title = Content(f"edit › {one_line(self.draft.name, limit=60)}")
         self.list.show_rows(self.draft.rows(), at=at)
-
-    def _typing(self, on: bool) -> None:
-        self._dropping = False
-        if not on:
-            self._value.close()
-        self._field_line.display, self._line.display = on, not on
-        self.set_class(on, "-typing")
-        (self.field if on else self.list).focus()
 
     def _show_value(self) -> None:
         self._value.show(self.list.row)

@@ -26,17 +26,14 @@ _HINTS: Mapping[str, str] = {
 class ValuePane(Vertical):
     """Shows a row's value, or holds the field in which it is typed."""
 
-    def __init__(self) -> None:
+    def __init__(self, field: ValueField) -> None:
         super().__init__(classes="value")
-        self.field = ValueField()
+        self.field = field
         self._preview = Static("", classes="preview", markup=False)
 
     def compose(self) -> ComposeResult:
         yield self._preview
         yield self.field
-
-    def on_mount(self) -> None:
-        self.field.display = False
 
     @property
     def typing(self) -> bool:
@@ -47,7 +44,7 @@ class ValuePane(Vertical):
         """Puts the field in place of the value; what is to be known for typing, "" for nothing."""
         self.field.take(row)
         self.border_title = Content(place_in_words(row))
-        self.field.display, self._preview.display = True, False
+        self._preview.display = False
         if row.form != "json" and as_json(row):
             return "as JSON: it has characters that a field cannot show"
         return "as JSON" if as_json(row) else _HINTS.get(row.name.strip(), "")
@@ -55,7 +52,7 @@ class ValuePane(Vertical):
     def close(self) -> None:
         """Shows the value again."""
         self.border_title = None
-        self.field.display, self._preview.display = False, True
+        self._preview.display = True
 
     def show(self, row: CaseRow | None) -> None:
         """Shows the value of another row."""
