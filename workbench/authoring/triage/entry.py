@@ -20,7 +20,7 @@ CHOICES: tuple[Choice, ...] = (
     Choice("expectation wrong", "", "The reference, the rubric or the criterion asks for the wrong thing."),
     Choice("judge wrong", "other", "The criterion gave the wrong verdict for this answer."),
     Choice("flaky", "", "Sometimes so, sometimes so: nothing to learn from this one."),
-    Choice("won't fix", "", "It stays as it is; nothing is said about the judge."),
+    Choice("won't fix", "", "It stays as it is; nothing is said of the judge."),
     Choice("right", "same", "The verdict is right: a pass that is one, a failure that is one."),
 )
 BY_NAME: Mapping[str, Choice] = {choice.name: choice for choice in CHOICES}

@@ -77,6 +77,7 @@ class TriageScreen(ModalScreen[Answer | None]):
     """Asks about the first of `asked`; tab goes to the others. `said` is what was said already, by the key of an
     entry; `title` is safe. Ends with None if it was left."""
 
+    HORIZONTAL_BREAKPOINTS = [(0, "-over"), (100, "-beside")]  # noqa: RUF012 - Textual's declaration
     BINDINGS: ClassVar[list[BindingType]] = [
         # Only the arrows move: j says something.
         Binding("down", "move_down"),
