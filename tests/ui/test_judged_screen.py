@@ -141,7 +141,7 @@ async def test_panes_keep_their_digits_while_a_case_runs(open_screen: OpenScreen
             screen.runs[0].publish(event)
             await screen.until(pilot, lambda event=event: event in applied)  # type: ignore[misc]
             titles.append(screen.main.right.detail.pane_titles)
-        assert set(titles) == {("Diff", "Scores", "Claims", "Rubrics", "Judge", "Log")}
+        assert set(titles) == {("Diff", "Scores", "Claims", "Rubrics", "Judge", "Log", "Trace")}
 
 
 def test_repeats_are_marked_too(open_screen: OpenScreen) -> None:

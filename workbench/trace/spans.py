@@ -12,6 +12,8 @@ from workbench.events import SpansRecorded
 
 Kind: TypeAlias = Literal["turn", "agent", "model", "tool"]
 _KINDS = frozenset(get_args(Kind))
+_LONGEST = 1e9
+"""Seconds: what claims to be beyond them is no time."""
 _DEEPEST = 60
 """Levels that are shown as such; what is deeper stands at this one."""
 
@@ -135,13 +137,13 @@ def _tree(turn: int, items: list[Any], events: int) -> TurnTrace:
 
 def _node(turn: int, item: dict[str, Any], events: int) -> Node | None:
     kind, start, end = item.get("kind"), item.get("start"), item.get("end")
-    if kind not in _KINDS or not isinstance(start, int | float):
+    began = _time(start)
+    if not isinstance(kind, str) or kind not in _KINDS or began is None:
         return None
     given = item.get("events")
     found = tuple(n for n in given if type(n) is int and 0 <= n < events) if isinstance(given, list) else ()
-    ended = float(end) if isinstance(end, int | float) else None
     return Node(
-        _int(item.get("id")), turn, cast(Kind, kind), _text(item.get("name")), float(start), ended, item, events=found
+        _int(item.get("id")), turn, cast(Kind, kind), _text(item.get("name")), began, _time(end), item, events=found
     )
 
 
@@ -196,6 +198,11 @@ def _parts(event: dict[str, Any]) -> list[dict[str, Any]]:
     content = event.get("content")
     parts = content.get("parts") if isinstance(content, dict) else None
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _time(value: Any) -> float | None:
+    is_one = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LONGEST
+    return float(value) if is_one else None
 
 
 def _int(value: Any) -> int:

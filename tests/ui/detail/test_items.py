@@ -297,7 +297,7 @@ async def test_another_case_has_the_same_pane_or_its_first(make_app: MakeApp) ->
         detail = await show(pilot, judged_case(), CLAIMS)
         detail.show(other, None, None)
         await pilot.pause()
-        assert detail.pane_titles == ("Diff", "Scores", "Log")
+        assert detail.pane_titles == ("Diff", "Scores", "Log", "Trace")
         assert any("turn 1 of 3" in line for line in app.seen())
         detail.show(judged_case(), None, None)
         await pilot.pause()

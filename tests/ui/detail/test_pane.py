@@ -132,7 +132,7 @@ async def test_panes_by_number_and_by_click(make_app: MakeApp) -> None:
         await pilot.click("Head", offset=(11, 0))
         await pilot.pause()
         assert any("✗ FAIL  tool_trajectory_avg_score  0.67 < 1.00" in line for line in app.seen())
-    assert detail.pane_titles == ("Diff", "Scores", "Log")
+    assert detail.pane_titles == ("Diff", "Scores", "Log", "Trace")
 
 
 async def test_the_end_of_a_running_case_is_followed_until_somebody_scrolls(make_app: MakeApp) -> None:

@@ -9,7 +9,7 @@ from tests.ui.transcripts import Call, execute, recorded, turn
 from workbench.events import MetricResult
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import ToolCall
-from workbench.ui.render.calls import call_lines, call_section
+from workbench.ui.render.calls import CallPiece, call_lines, call_section
 from workbench.ui.render.lines import Line
 from workbench.ui.render.rows import View
 
@@ -27,7 +27,11 @@ def scored(
 
 
 def section(expected: list[Call], actual: list[Call], width: int, **options: Any) -> Iterable[Line]:
-    return call_section(*scored(expected, actual, **options), View(width))
+    return lines_of(call_section(*scored(expected, actual, **options), View(width)))
+
+
+def lines_of(pieces: Iterable[CallPiece]) -> list[Line]:
+    return [line for piece in pieces for line in piece.lines]
 
 
 def test_side_by_side_where_there_is_room(texts: Texts) -> None:
@@ -107,7 +111,7 @@ def test_nothing_is_said_of_match_types_where_all_is_well(texts: Texts) -> None:
 
 
 def test_without_the_criterion_the_calls_are_aligned_all_the_same(texts: Texts) -> None:
-    lines = texts(call_section([ToolCall("a", {})], [ToolCall("b", {}), ToolCall("a", {})], None, View(46)))
+    lines = texts(lines_of(call_section([ToolCall("a", {})], [ToolCall("b", {}), ToolCall("a", {})], None, View(46))))
     assert lines == [" calls         1 expected, 2 made", " 1 + extra     b()", " 2 = same      a()"]
 
 
@@ -116,12 +120,13 @@ def test_without_the_criterion_the_calls_are_aligned_all_the_same(texts: Texts) 
 )
 def test_rows_of_another_shape_are_not_believed(rows: object, texts: Texts) -> None:
     result = MetricResult("tool_trajectory_avg_score", "passed", 1.0, 1.0, "", {"rows": rows})
-    lines = texts(call_section([ToolCall("a", {})], [ToolCall("a", {})], result, View(46)))
+    lines = texts(lines_of(call_section([ToolCall("a", {})], [ToolCall("a", {})], result, View(46))))
     assert " 1 = same      a()" in lines
 
 
 def test_one_side_alone_is_numbered(texts: Texts) -> None:
-    assert texts(call_section(None, [ToolCall("a", {}), ToolCall("b", {"x": 1})], None, View(46))) == [
+    section = call_section(None, [ToolCall("a", {}), ToolCall("b", {"x": 1})], None, View(46))
+    assert texts(lines_of(section)) == [
         " calls          1 a()",
         "                2 b(x=1)",
     ]
@@ -140,7 +145,9 @@ def test_large_arguments_are_shown_around_what_differs(texts: Texts) -> None:
     assert not any('"sku": "S-20"' in line for line in short)
     assert any("more lines" in line for line in short)
     whole = texts(
-        call_section(*scored([("ship", {"items": items})], [("ship", {"items": other})]), View(120, full=True))
+        lines_of(
+            call_section(*scored([("ship", {"items": items})], [("ship", {"items": other})]), View(120, full=True))
+        )
     )
     assert sum('"sku"' in line for line in whole) == 30
 

@@ -1,5 +1,6 @@
 """All panes, whatever the data: nothing raises, nothing overflows, nothing foreign steers the terminal."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from tests.hostile import HOSTILE, leaks
 from tests.ui.judged import CLAIMS, MATCH, REF, RUBRICS, USER, judged_case, played, scenario_events, spoiled
 from tests.ui.transcripts import RAISED, execute, recorded, turn
-from workbench.events import CaseError, CaseRef, CaseStatus, MetricResult, PlannedCase, UserSimulated
+from workbench.events import CaseError, CaseRef, CaseStatus, MetricResult, PlannedCase, SpansRecorded, UserSimulated
 from workbench.store import CaseRecord, Turn
 from workbench.ui.cells import cell_len
 from workbench.ui.render import log
@@ -122,13 +123,37 @@ SIMULATED = st.builds(
 )
 SCENARIO = st.dictionaries(st.sampled_from(["starting_prompt", "conversation_plan", "user_persona"]), TEXT | JSON)
 RESULTS = st.lists(RESULT, max_size=3).map(lambda found: {result.name: result for result in found})
+SPAN = st.fixed_dictionaries(
+    {"id": st.integers(0, 4), "kind": st.sampled_from(["turn", "agent", "model", "tool", "lost"]) | JSON, "name": TEXT},
+    optional={
+        "parent": st.integers(0, 4) | JSON,
+        "start": st.floats(0, 9) | JSON,
+        "end": st.floats(allow_nan=False, allow_infinity=False) | JSON,
+        "error": TEXT | JSON,
+        "events": st.lists(st.integers(-1, 3)) | JSON,
+        "tokens": st.lists(st.integers(0, 10**7), min_size=2, max_size=2) | JSON,
+        "call": TEXT | JSON,
+        "agent": TEXT | JSON,
+        "args": st.just("aa") | JSON,
+        "response": st.just("aa") | JSON,
+        "request": st.fixed_dictionaries(
+            {"more": st.lists(st.just("aa")) | JSON},
+            optional={
+                "base": st.integers(0, 4) | JSON,
+                "same": st.integers(0, 4) | JSON,
+                "tools": JSON | st.just("aa"),
+            },
+        )
+        | JSON,
+    },
+)
+SPANS = st.builds(
+    lambda spans, piece: SpansRecorded(REF, 0, json.dumps(spans), {"aa": json.dumps(piece)}),
+    st.lists(SPAN | JSON, max_size=6) | JSON,
+    JSON,
+)
 TURN = st.builds(
-    Turn,
-    CONTENT,
-    st.lists(INVOCATION | JSON, max_size=2),
-    st.none() | INVOCATION,
-    TEXT,
-    RESULTS,
+    Turn, CONTENT, st.lists(INVOCATION | JSON, max_size=2), st.none() | INVOCATION, TEXT, RESULTS, st.none() | SPANS
 )
 
 
@@ -153,6 +178,8 @@ def records(draw: st.DrawFn) -> CaseRecord:
 def lines_of(subject: Subject, width: int, *, full: bool) -> Iterator[str]:
     for pane in PANES:
         document = pane.build(subject, View(width, full, aside=full))
+        opened = frozenset(item.key for item in document.items)
+        document = pane.build(subject, View(width, full, opened=opened, aside=full))
         told = (item.aside(width) for item in document.items if item.aside is not None)
         for line in (*document.lines, *(line for lines in told for line in lines)):
             assert width_of(line) <= width, (pane.title, text_of(line))

@@ -93,7 +93,7 @@ def test_it_is_there_before_the_first_message(texts: Texts) -> None:
 
 def test_only_a_simulated_case_has_the_pane() -> None:
     titles = [pane.title for pane in panes_of(Subject(played(scenario_events())))]
-    assert titles == ["Diff", "Scores", "Judge", "Simulator", "Log"]
+    assert titles == ["Diff", "Scores", "Judge", "Simulator", "Log", "Trace"]
     assert played(scenario_events()).ref == REF
 
 

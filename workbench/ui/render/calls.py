@@ -1,7 +1,7 @@
 """Expected and actual tool calls, aligned: a row a call, what differs marked and said in words."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from workbench.events import MetricResult
 from workbench.metrics.call_rows import call_rows
@@ -17,15 +17,27 @@ BRIEF_DIFFERENCES = 6
 _STYLES = {"expected": "mark-missing", "actual": "mark-extra"}
 
 
+class CallPiece(NamedTuple):
+    """Lines of the section: those of the call that was made as number `made` (from 0), None for any others."""
+
+    lines: list[Line]
+    made: int | None = None
+
+
 def call_section(
-    expected: Sequence[ToolCall] | None, actual: Sequence[ToolCall] | None, scored: MetricResult | None, view: View
-) -> Iterator[Line]:
+    expected: Sequence[ToolCall] | None,
+    actual: Sequence[ToolCall] | None,
+    scored: MetricResult | None,
+    view: View,
+    view_of: Callable[[int], View] | None = None,
+) -> Iterator[CallPiece]:
     """The calls of one turn. `expected` or `actual` is None where there is no such side at all; `scored` is the turn's
-    result of the trajectory criterion, whose rows and other match types are shown if it has them."""
+    result of the trajectory criterion, whose rows and other match types are shown if it has them. `view_of` says how
+    each call that was made is to be seen."""
     calls = actual if expected is None else expected
     if expected is None or actual is None:
-        if calls:
-            yield from _plain_calls(calls, view)
+        for number, lines in enumerate(_plain_calls(calls or (), view, view_of if expected is None else None)):
+            yield CallPiece(lines, number if expected is None else None)
         return
     details = scored.details if scored else {}
     rows = _known_rows(details.get("rows"))
@@ -34,13 +46,16 @@ def call_section(
     if not rows:
         return
     aside = _aside(rows, view)
-    yield from under(label("calls"), [_heading(len(expected), len(actual), aside, view)])
+    yield CallPiece(list(under(label("calls"), [_heading(len(expected), len(actual), aside, view)])))
     for number, row in enumerate(rows, 1):
-        yield from _row(row, number, aside, view)
+        made = row.get("actual_index")
+        made = made if isinstance(made, int) and row.get("actual") else None
+        seen = view if made is None or view_of is None else view_of(made)
+        yield CallPiece(list(_row(row, number, aside, seen)), made)
     if scored is not None and (view.full or any(row["mark"] != "same" for row in rows)):
         words = match_type_words(scored)
         if words:
-            yield from under(label("match type"), wrap(words, view.room))
+            yield CallPiece(list(under(label("match type"), wrap(words, view.room))))
 
 
 def call_lines(
@@ -133,12 +148,13 @@ def _argument_marked(key: str, marked: frozenset[str]) -> bool:
     return "args" in marked or is_marked(f"args{step(key)}", marked)
 
 
-def _plain_calls(calls: Sequence[ToolCall], view: View) -> Iterator[Line]:
+def _plain_calls(calls: Sequence[ToolCall], view: View, view_of: Callable[[int], View] | None) -> Iterator[list[Line]]:
     lead = label("calls")
     for number, call in enumerate(calls, 1):
-        lines = call_lines({"name": call.name, "args": call.args}, view.room - 3, view)
+        seen = view if view_of is None else view_of(number - 1)
+        lines = call_lines({"name": call.name, "args": call.args}, view.room - 3, seen)
         body = [(Segment(f"{number:>2} " if not index else "   ", "muted"), *line) for index, line in enumerate(lines)]
-        yield from under(lead, body)
+        yield list(under(lead, body))
         lead = ()
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.store import CaseRecord
+from workbench.ui.render.anchors import add_pieces
 from workbench.ui.render.document import Document, Subject
 from workbench.ui.render.error import error_lines
 from workbench.ui.render.file_view import case_faults, fault_lines, file_document
@@ -12,7 +13,7 @@ from workbench.ui.render.reference import case_setting, criteria_part
 from workbench.ui.render.rows import View, remark
 from workbench.ui.render.scores import verdict_head
 from workbench.ui.render.status import worst
-from workbench.ui.render.turn import turn_lines
+from workbench.ui.render.turn import turn_pieces
 
 
 def build(subject: Subject, view: View) -> Document:
@@ -36,6 +37,9 @@ def build(subject: Subject, view: View) -> Document:
     _add_turns(document, subject, view, ran)
     if record is not None and document.turns:
         document.opening = _opening(record, bool(above))
+        if document.items and document.opening is not None:
+            start = document.turns[document.opening]
+            document.opening_item = next((n for n, item in enumerate(document.items) if item.start >= start), 0)
     return document
 
 
@@ -65,7 +69,7 @@ def _add_turns(document: Document, subject: Subject, view: View, ran: bool) -> N
         if expected is not None and reference is None:
             reference = {}
         title = f"turn {index + 1} of {total}" if expected is not None or not running else f"turn {index + 1}"
-        document.add(turn_lines(title, turn, reference, view, running=running, judged=ran))
+        add_pieces(document, turn_pieces(title, index, turn, reference, view, running=running, judged=ran))
     if ran and not total:
         document.gap()
         document.add(remark("No turn yet." if running else "No turn took place.", view))

@@ -7,6 +7,7 @@ from workbench.metrics.alignment import lcs_pairs
 from workbench.model.invocation import content_text, intermediate_texts, tool_calls
 from workbench.store import Turn
 from workbench.text import one_line
+from workbench.ui.render.anchors import Anchor, Anchors, Piece, anchors, pieces_of
 from workbench.ui.render.calls import call_section
 from workbench.ui.render.json_text import compact, pretty_lines
 from workbench.ui.render.lines import Line, Segment, rule, safe, wrap
@@ -20,17 +21,18 @@ RESPONSE = "response_match_score"
 _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
-def turn_lines(
+def turn_pieces(
     title: str,
+    index: int,
     turn: Turn | None,
     expected: dict[str, Any] | None,
     view: View,
     *,
     running: bool = False,
     judged: bool = True,
-) -> Iterator[Line]:
-    """A turn with its heading. `turn` is None where it did not take place, `expected` where there is no reference;
-    `judged`: the case has run, so that what is missing is missing; `running`: it may still come."""
+) -> Iterator[Piece]:
+    """Turn `index` (from 0) with its heading. `turn` is None where it did not take place, `expected` where there is no
+    reference; `judged`: the case has run, so that what is missing is missing; `running`: it may still come."""
     status = worst(result.status for result in turn.metrics.values()) if turn else None
     if status:
         end = badge(status)
@@ -39,41 +41,49 @@ def turn_lines(
     else:
         words = "to come" if turn is None else "running" if turn.actual is None else "done"
         end = (Segment(words, "muted"),) if running else ()
-    yield rule((Segment(title, "heading"),), end, view.width)
+    yield pieces_of([rule((Segment(title, "heading"),), end, view.width)])
     if running and turn is None:
         return
     try:
-        yield from list(_body(turn, expected, view, running, judged))
+        yield from list(_body(turn, expected, view, running, judged, anchors(index, turn)))
     except _MALFORMED:
         # Journals and reports can hold anything. What cannot be laid out as a turn is still to be read.
-        yield from _raw(turn, expected, view)
+        yield pieces_of(_raw(turn, expected, view))
 
 
 def _body(
-    turn: Turn | None, expected: dict[str, Any] | None, view: View, running: bool, judged: bool
-) -> Iterator[Line]:
+    turn: Turn | None, expected: dict[str, Any] | None, view: View, running: bool, judged: bool, places: Anchors
+) -> Iterator[Piece]:
     live = running and turn is not None and turn.actual is None
     if turn is not None:
-        yield from turn_scores(list(turn.metrics.values()), view)
+        yield pieces_of(turn_scores(list(turn.metrics.values()), view))
         if turn.note:
-            yield from part("note", [safe(turn.note, "status-error")], view)
+            yield pieces_of(part("note", [safe(turn.note, "status-error")], view))
     user = turn.user if turn is not None else (expected or {}).get("user_content")
-    yield from under(label("user"), _user(user, view))
+    yield pieces_of(under(label("user"), _user(user, _seen(places.user, view))), places.user)
     actual = _actual(turn)
     if live or not judged:
         # Nothing to compare yet: what has happened so far, or what is expected to.
-        yield from _one_side(expected if turn is None else actual, view)
+        yield pieces_of(_one_side(expected if turn is None else actual, view))
         if live:
-            yield from part("answer", [Segment("…", "muted")], view)
+            yield pieces_of(part("answer", [Segment("…", "muted")], view))
         return
     metrics = turn.metrics if turn else {}
     wanted, got = (None if side is None else tool_calls(side) for side in (expected, actual or {}))
-    yield from call_section(wanted, got, metrics.get(TRAJECTORY), view)
-    yield from _on_the_way(expected, actual or {}, view)
+    for lines, made in call_section(
+        wanted, got, metrics.get(TRAJECTORY), view, lambda made: _seen(places.call(made), view)
+    ):
+        yield Piece(lines, places.call(made))
+    yield from _on_the_way(expected, actual or {}, view, places)
     answers = [None if side is None else side.get("final_response") for side in (expected, actual)]
     scored = metrics.get(RESPONSE)
     marks = (scored.details.get("expected_marks"), scored.details.get("actual_marks")) if scored else (None, None)
-    yield from _answer(answers[0], answers[1], marks, expected is not None, view)
+    seen = _seen(places.answer, view)
+    yield pieces_of(_answer(answers[0], answers[1], marks, expected is not None, seen), places.answer)
+
+
+def _seen(anchor: Anchor | None, view: View) -> View:
+    return view if anchor is None else anchor.seen(view)
 
 
 def _actual(turn: Turn | None) -> dict[str, Any] | None:
@@ -92,15 +102,20 @@ def _user(content: Any, view: View) -> list[Line]:
 def _one_side(invocation: dict[str, Any] | None, view: View) -> Iterator[Line]:
     if invocation is None:
         return
-    yield from call_section(None, tool_calls(invocation), None, view)
-    lead = label("agents")
-    for author, text in intermediate_texts(invocation):
-        yield from under(lead, _said(author, text, view))
-        lead = ()
+    for lines, _ in call_section(None, tool_calls(invocation), None, view):
+        yield from lines
+    yield from _texts(invocation, view)
     if invocation.get("final_response") is not None:
         text = content_text(invocation["final_response"])
         yield from under(label("answer"), text_lines(text, view.room, view))
         yield from _other_answer_parts(invocation["final_response"], view)
+
+
+def _texts(invocation: dict[str, Any], view: View) -> Iterator[Line]:
+    lead = label("agents")
+    for author, text in intermediate_texts(invocation):
+        yield from under(lead, _said(author, text, view))
+        lead = ()
 
 
 def _said(author: str, text: str, view: View) -> Iterator[Line]:
@@ -108,22 +123,27 @@ def _said(author: str, text: str, view: View) -> Iterator[Line]:
     yield from text_lines(text, view.room, view)
 
 
-def _on_the_way(expected: dict[str, Any] | None, actual: dict[str, Any], view: View) -> Iterator[Line]:
+def _on_the_way(
+    expected: dict[str, Any] | None, actual: dict[str, Any], view: View, places: Anchors
+) -> Iterator[Piece]:
     """The responses of sub-agents before the final one, aligned by author."""
     wanted = [] if expected is None else intermediate_texts(expected)
     got = intermediate_texts(actual)
     if not wanted:
-        yield from _one_side({"intermediate_data": {"intermediate_responses": _as_responses(got)}}, view)
+        lead = label("agents")
+        for number, (author, text) in enumerate(got):
+            anchor = places.text(number)
+            yield pieces_of(under(lead, _said(author, text, _seen(anchor, view))), anchor)
+            lead = ()
         return
-    yield from part("agents", [Segment(f"{len(wanted)} expected, {len(got)} said", "muted")], view)
+    yield pieces_of(part("agents", [Segment(f"{len(wanted)} expected, {len(got)} said", "muted")], view))
+    number = 0
     for one, other in _by_author(wanted, got):
         author = (one or other or ("", ""))[0]
-        yield from under((), wrap([Segment(one_line(author) or "(no author)", "name")], view.room))
-        yield from compared(one and one[1], other and other[1], view)
-
-
-def _as_responses(said: list[tuple[str, str]]) -> list[tuple[str, list[dict[str, str]]]]:
-    return [(author, [{"text": text}]) for author, text in said]
+        anchor = places.text(number) if other is not None else None
+        number += other is not None
+        name = under((), wrap([Segment(one_line(author) or "(no author)", "name")], view.room))
+        yield pieces_of([*name, *compared(one and one[1], other and other[1], _seen(anchor, view))], anchor)
 
 
 def _by_author(

@@ -6,7 +6,7 @@ from workbench.prices import money
 from workbench.text import one_line, plain
 from workbench.trace.spans import Node
 from workbench.ui.render.claims import labelled
-from workbench.ui.render.lines import Line, Segment, hang, rule, wrap
+from workbench.ui.render.lines import Line, Segment, cut_line, hang, rule, wrap
 from workbench.ui.render.trace.conversation import conversation_lines, own_events
 from workbench.ui.render.trace.reading import TraceRead
 from workbench.ui.render.trace.row import duration, name_of
@@ -16,7 +16,11 @@ _WORDS = {"agent": "agent", "model": "model call", "tool": "tool call", "turn": 
 
 
 def aside_lines(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
-    """Everything about one row."""
+    """Everything about one row, on lines of at most `width` cells."""
+    return (cut_line(line, width) for line in _told(read, node, width))
+
+
+def _told(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
     turn, trace = read.turns[node.turn], read.traces[node.turn]
     yield (Segment(f"{_WORDS[node.kind]} ", "label"), Segment(name_of(node), "strong"))
     yield from conversation_lines(turn, own_events(node, trace), width)

@@ -78,7 +78,7 @@ def _remarks(trace: TurnTrace, width: int, *, going: bool) -> Iterator[Line]:
         yield from note_lines("it is going on: times come with its end", width)
     elif not trace.timed:
         yield from note_lines(plain(trace.trouble) or _UNTIMED, width)
-    if trace.root.error:
+    if trace.root.error and not any(child.error == trace.root.error for child in trace.root.children):
         yield from note_lines(plain(trace.root.error), width, "status-error")
     if trace.root.note:
         yield from note_lines(f"not all could be watched: {plain(trace.root.note)}", width)

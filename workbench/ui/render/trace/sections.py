@@ -22,10 +22,13 @@ _INNER = 6
 
 
 def add_sections(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
-    """The four parts of an open row, each an item that unfolds."""
+    """The four parts of an open row, each an item that unfolds. An agent was asked what its first model call was, and
+    answered what its last one did."""
+    calls = [child for child in node.children if child.kind == "model"] if node.kind == "agent" else []
+    first, last = (calls[0], calls[-1]) if calls else (node, node)
     _add_events(document, read, node, f"{key}/event", view)
-    _add_request(document, read, node, f"{key}/request", view)
-    _add_response(document, read, node, f"{key}/response", view)
+    _add_request(document, read, first, f"{key}/request", view)
+    _add_response(document, read, last, f"{key}/response", view)
     _add_graph(document, read, node, f"{key}/graph", view)
 
 
@@ -40,21 +43,29 @@ def _add(document: Document, key: str, name: str, told: str, view: View, *, inde
 
 def _add_plain(document: Document, name: str, told: str, view: View) -> None:
     """A part that there is nothing of, and why."""
-    body = wrap([Segment(told, "muted")], max(view.width - _INDENT - 2 - len(name) - 2, 12))
-    document.add(hang([Segment(f"{' ' * (_INDENT + 2)}{name}  ", "label")], body, _INDENT + 4 + len(name)))
+    _add_words(document, name, Segment(told, "muted"), view)
+
+
+def _add_words(document: Document, name: str, told: Segment, view: View) -> None:
+    gutter = _INDENT + 4 + len(name)
+    lines = hang(
+        [Segment(f"{' ' * (_INDENT + 2)}{name}  ", "label")], wrap([told], max(view.width - gutter, 8)), gutter
+    )
+    document.add(cut_line(line, view.width) for line in lines)
 
 
 # The event
 
 
 def _add_events(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
-    if not node.events:
+    numbers = sorted({number for part in node.walk() for number in part.events})
+    if not numbers:
         _add_plain(document, "Event", _why_no_event(node), view)
         return
     events = read.events(node.turn)
-    found = [events[number] for number in node.events if number < len(events)]
-    names = ", ".join(f"{number + 1} of {len(events)}" for number in node.events)
-    if _add(document, key, "Event", f"{names} in the conversation", view):
+    found = [events[number] for number in numbers if number < len(events)]
+    names = ", ".join(str(number + 1) for number in numbers[:8]) + (" …" if len(numbers) > 8 else "")
+    if _add(document, key, "Event", f"{names} of {len(events)} in the conversation", view):
         for event in found:
             document.add(data_lines(event, _INNER, view))
 
@@ -63,8 +74,6 @@ def _why_no_event(node: Node) -> str:
     within = next((part for part in reversed(node.path[:-1]) if part.kind == "tool"), None)
     if within is not None:
         return f"none: it is inside of the tool {one_line(within.name, limit=100)}, where no criterion sees it"
-    if node.kind in ("agent", "turn"):
-        return "those of the rows in it"
     return "none came of it"
 
 
@@ -77,7 +86,7 @@ def _add_request(document: Document, read: TraceRead, node: Node, key: str, view
         if _add(document, key, "Request", _brief(args), view):
             document.add(data_lines(args, _INNER, view))
     elif node.kind != "model":
-        _add_plain(document, "Request", "what the model was asked stands at its own row", view)
+        _add_plain(document, "Request", "it asked no model itself", view)
     elif not request_of(node):
         why = "not known: this run was recorded without" if not read.traces[node.turn].timed else "not kept"
         _add_plain(document, "Request", why, view)
@@ -146,15 +155,14 @@ def _simple(content: Any) -> Any:
 
 def _add_response(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
     if node.error:
-        body = wrap([Segment(plain(node.error), "status-error")], max(view.width - _INDENT - 13, 12))
-        document.add(hang([Segment(f"{' ' * (_INDENT + 2)}Error  ", "label")], body, _INDENT + 9))
+        _add_words(document, "Error", Segment(plain(node.error), "status-error"), view)
     if "answer" in node.facts or "response" in node.facts:
         answer = node.facts["answer"] if "answer" in node.facts else read.piece(node.facts["response"])
         told = _content_words(mapping(answer).get("content")) if _is_model_answer(answer) else _brief(answer)
         if _add(document, key, "Response", told, view):
             document.add(data_lines(answer, _INNER, view))
     elif node.kind in ("agent", "turn"):
-        _add_plain(document, "Response", "what came back stands at the rows in it", view)
+        _add_plain(document, "Response", "it asked no model itself", view)
     elif not node.error:
         _add_plain(document, "Response", node.note or "none", view)
 
