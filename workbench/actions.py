@@ -94,7 +94,13 @@ ACTIONS: tuple[Action, ...] = (
         "run", ("r",), "run", "Runs the marked cases, or what is under the cursor with all below it.", RUN, footer=1
     ),
     Action("rerun", ("F",), "run failed", "Runs again what failed and what ended in an error.", RUN, footer=2),
-    Action("repeat", ("X",), "repeat", "Runs the marked or current cases N times.", RUN),
+    Action(
+        "repeat",
+        ("X",),
+        "repeat",
+        "Runs the marked or current cases N times, or until it is sure how often they pass.",
+        RUN,
+    ),
     Action(
         "score",
         ("S",),
@@ -139,7 +145,7 @@ ACTIONS: tuple[Action, ...] = (
         "filter",
         ("/",),
         "filter",
-        "Text, :fail :error :pass :stale :changed :marked …, metric<0.8; all must hold.",
+        "Text, :fail :error :pass :flaky :stale :changed :marked …, metric<0.8; all must hold.",
         FIND,
         footer=4,
     ),

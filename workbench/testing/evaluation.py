@@ -32,6 +32,7 @@ async def evaluate(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     runs: int = 1,
+    until_sure: float | None = None,
     cases: Sequence[str] = (),
     config: str | os.PathLike[str] | None = None,
     concurrency: int = 8,
@@ -52,7 +53,8 @@ async def evaluate(
     cases see what others leave behind, a crash ends the tests, and code that never waits cannot be timed out.
 
     `path`: an evalset file, a folder, `FILE:case_1,case_2`, an evalset id, or several of these. `cases`: of these only
-    the ids. `runs`: executions of each case. The other options are those of `agent-workbench run`.
+    the ids. `runs`: executions of each case; `until_sure`: only until it is sure that this share of them passes, or
+    fewer do, `runs` being the most. The other options are those of `agent-workbench run`.
 
     Raises:
         RefusedError: nothing ran; the text says why.
@@ -71,6 +73,7 @@ async def evaluate(
     try:
         options = RunOptions(
             runs=runs,
+            until_sure=until_sure,
             concurrency=concurrency,
             timeout=timeout,
             python=Path(sys.executable) if given else _path(python),

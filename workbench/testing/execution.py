@@ -11,7 +11,7 @@ from workbench.engine.run import Run
 from workbench.history.state_dir import judge_cache_dir, state_dir
 from workbench.store import Store
 from workbench.testing.explanation import notice_line
-from workbench.testing.results import Evaluation, outcomes
+from workbench.testing.results import Evaluation, evaluation
 
 
 async def execute(
@@ -23,4 +23,4 @@ async def execute(
     cache: Path | None = judge_cache_dir(state) if state.is_dir() else None
     store = Store()
     await Run(plan, options, store.apply, children, None, cache, make_host).execute()
-    return Evaluation(outcomes(store), tuple(notice_line(notice) for notice in store.notices))
+    return evaluation(store, tuple(notice_line(notice) for notice in store.notices))

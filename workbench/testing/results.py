@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.events import CaseError, CaseStatus, MetricResult
+from workbench.repeats.account import CaseRepeats, accounts
+from workbench.repeats.wording import sentence
 from workbench.store import CaseRecord, Store, Turn
 from workbench.testing.explanation import details, explanation, printed, reason, summary
+from workbench.text import one_line
 
 _EXPLAINED = 20
 
@@ -62,6 +65,9 @@ class Evaluation:
 
     cases: tuple[CaseOutcome, ...]
     notices: tuple[str, ...] = ()
+    repeats: tuple[CaseRepeats, ...] = ()
+    """The executions of each case taken together, where cases were executed more than once: `rate` with its interval,
+    `pass_hat(k)`, `flaky`, `kind` (who varies)."""
 
     def __iter__(self) -> Iterator[CaseOutcome]:
         return iter(self.cases)
@@ -95,6 +101,17 @@ class Evaluation:
                 return case
         raise KeyError(eval_id)
 
+    def repeats_of(self, eval_id: str) -> CaseRepeats:
+        """The executions of the first case of that id, taken together.
+
+        Raises:
+            KeyError: there is none, or it was executed once.
+        """
+        for case in self.repeats:
+            if case.ref.eval_id == eval_id:
+                return case
+        raise KeyError(eval_id)
+
     def assert_passed(self) -> None:
         """Raises AssertionError with the explanation of each execution that did not pass; also if nothing ran, and for
         what could not be evaluated: nothing is shown to be right there."""
@@ -112,9 +129,19 @@ class Evaluation:
         counts = Counter(case.status for case in self.cases)
         figures = ", ".join(f"{counts[status]} {status.replace('_', ' ')}" for status in counts)
         parts = [f"{len(wrong)} of {len(self.cases)} did not pass ({figures})"]
+        parts += [
+            f"{one_line(case.ref.label)}: {sentence(case)}"
+            for case in self.repeats
+            if case.rate.passed < case.rate.total
+        ]
         parts += [f"{case.summary}\n{case.explanation}" for case in wrong[:_EXPLAINED]]
         parts += [case.summary for case in wrong[_EXPLAINED:]]
         return "\n\n".join(parts)
+
+
+def evaluation(store: Store, notices: tuple[str, ...]) -> Evaluation:
+    """What the store's newest run came to."""
+    return Evaluation(outcomes(store), notices, tuple(accounts(store.current_records(), store.run.until_sure)))
 
 
 _SEVERITY = ("passed", "not_evaluated", "failed", "error")

@@ -16,7 +16,7 @@ from workbench.engine.watch.contents import Moment
 from workbench.engine.watch.impact import Depth, relative
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
-from workbench.events import CaseFinished, CaseRef, Event, RunFinished, RunStarted
+from workbench.events import CaseFinished, CaseRef, Event, RepeatsDropped, RunFinished, RunStarted
 from workbench.metrics.base import Scored
 from workbench.prices import Prices, case_cost, money, total
 from workbench.store import CaseRecord, Store
@@ -161,6 +161,10 @@ class Watching:
             self.board.ended()
             self._restore([record.ref for record in self.store.current_records() if not record.finished])
             return replace(event, interrupted=event.interrupted and not self._stopped)
+        elif isinstance(event, RepeatsDropped):
+            # The end that made them needless comes after them.
+            for dropped in event.cases:
+                self._left[_key(dropped)] = self._left.get(_key(dropped), 1) - 1
         elif isinstance(event, CaseFinished):
             return self._finished(event)
         ref = getattr(event, "case", None)
