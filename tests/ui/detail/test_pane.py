@@ -41,7 +41,7 @@ async def test_it_opens_at_the_first_failing_turn(make_app: MakeApp) -> None:
         lines = app.seen()
     assert lines[0].startswith("╭─ order_… › refunds › late_parcel ──")
     assert lines[0].endswith("✗ FAIL ─╮")
-    assert lines[1] == "│ 1 Diff  2 Scores  3 Log          turn 2 of 3 │"
+    assert lines[1] == "│ 1 Diff  2 Scores  3 Log  4 Trace turn 2 of 3 │"
     assert "tool_trajectory_avg_score 0.67 < 1.00" in lines[2]
     assert lines[3].startswith("│─ turn 2 of 3 ──")
     assert "args.amount: number 12.5" in lines[5]
