@@ -47,10 +47,13 @@ def read(file: Path) -> list[Figure]:
     """
     text = file.read_text(encoding="utf-8")
     try:
-        listed = json.loads(text)["figures"]
-    except (json.JSONDecodeError, KeyError, TypeError):
-        listed = [json.loads(line) for line in text.splitlines() if line.strip()]
-    return [Figure(**item) for item in listed]
+        try:
+            listed = json.loads(text)["figures"]
+        except (json.JSONDecodeError, KeyError):
+            listed = [json.loads(line) for line in text.splitlines()]  # As they are collected: one a line.
+        return [Figure(**item) for item in listed]
+    except (TypeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{file} has no figures: {error!r}") from None
 
 
 def write(file: Path, figures: Iterable[Figure]) -> None:

@@ -7,7 +7,7 @@ OVER_SSH = 0.25
 BYTES_A_SECOND = 8_000
 SAVED_UP = 1.5
 """Seconds that a quiet screen has to its credit, so that the first verdicts are shown at once."""
-_BYTES_A_LINE = 180
+_BYTES_A_LINE = 240
 """Measured: a row of the tree with its colours."""
 
 
