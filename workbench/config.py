@@ -6,6 +6,10 @@ all_votes = true       # judges are asked for all samples, as by --all-votes
 max_judge_calls = 500  # in one run of the screen, as by --max-judge-calls
 [watch]
 calls = 100            # a save that would cost more calls waits for a key
+[history]              # the oldest runs beyond these go; 0: no limit
+runs = 1000
+megabytes = 1024
+days = 0
 [keys]
 run = "R"              # see docs/keys.md
 [prices]               # see workbench.prices
@@ -26,9 +30,18 @@ from workbench.atomic import replace_content
 from workbench.prices import Prices, read_prices
 from workbench.text import one_line
 
-_KNOWN = ("theme", "mouse", "all_votes", "max_judge_calls", "watch", "keys", "prices")
+_KNOWN = ("theme", "mouse", "all_votes", "max_judge_calls", "watch", "history", "keys", "prices")
 _THEME_LINE = re.compile(r"""^([ \t]*theme[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*'|[^#\s]*)""", re.MULTILINE)
 _FIRST_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many runs are kept, of how many megabytes together, for how many days; 0: no limit."""
+
+    runs: int = 1000
+    megabytes: int = 1024
+    days: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,6 +55,7 @@ class Settings:
     all_votes: bool = False
     max_judge_calls: int | None = None
     watch_calls: int | None = None
+    history: Limits = field(default_factory=Limits)
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     prices: Prices = field(default_factory=Prices)
     faults: tuple[str, ...] = ()
@@ -73,6 +87,7 @@ def read_settings(file: Path | None = None) -> Settings:
         all_votes=_typed(data, "all_votes", bool, False, faults),
         max_judge_calls=_count(data, "max_judge_calls", faults),
         watch_calls=_watch(_typed(data, "watch", dict, {}, faults), faults),
+        history=_limits(_typed(data, "history", dict, {}, faults), faults),
         keys=_keys(_typed(data, "keys", dict, {}, faults), faults),
         prices=read_prices(_typed(data, "prices", dict, {}, faults), faults),
         faults=tuple(one_line(f"{file.name}: {fault}") for fault in faults),
@@ -111,17 +126,24 @@ def _typed(data: Mapping[str, Any], name: str, kind: type, default: Any, faults:
     return value
 
 
-def _count(data: Mapping[str, Any], name: str, faults: list[str]) -> int | None:
+def _count(data: Mapping[str, Any], name: str, faults: list[str], table: str = "") -> int | None:
     value = data.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
         return value
-    faults.append(f"{name} must be a whole number from 0 up")
+    faults.append(f"{table}{name} must be a whole number from 0 up")
     return None
 
 
 def _watch(data: Mapping[str, Any], faults: list[str]) -> int | None:
     faults += [f"unknown setting watch.{name}; there is watch.calls" for name in data if name != "calls"]
     return _count(data, "calls", faults)
+
+
+def _limits(data: Mapping[str, Any], faults: list[str]) -> Limits:
+    names = Limits.__dataclass_fields__
+    faults += [f"unknown setting history.{name}; there are {', '.join(names)}" for name in data if name not in names]
+    found = {name: count for name in names if (count := _count(data, name, faults, "history.")) is not None}
+    return Limits(**found)
 
 
 def _keys(data: Mapping[str, Any], faults: list[str]) -> dict[str, tuple[str, ...]]:

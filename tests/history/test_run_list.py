@@ -10,19 +10,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, TRAJECTORY_FAILED, case_events
+from workbench.config import Limits
 from workbench.events import Event, PlannedCase, RunFinished, RunStarted, to_json
 from workbench.history import run_list
+from workbench.history.holding import take_hold
 from workbench.history.journal import Journal
 from workbench.history.objects import drop_objects, keep_objects, read_object
-from workbench.history.retention import baseline, delete_runs, pin, superfluous, unpin
+from workbench.history.retention import baseline, delete_runs, pin, superfluous, tidy, unpin
 from workbench.history.run_list import list_runs, load_summary, summarize
 from workbench.history.summary import digest
 
 
-def keep_run(state: Path, run_id: str, events: list[Event] | None = None, *, ended: bool = True) -> Path:
+def keep_run(
+    state: Path, run_id: str, events: list[Event] | None = None, *, ended: bool = True, scored_from: str = ""
+) -> Path:
     """A run of two cases, kept as the engine keeps it."""
     planned = tuple(PlannedCase(ref, None, "defaults") for ref in (PASSED, FAILED))
-    started = RunStarted(run_id, "/root", f"{run_id[:10]}T10:00:00Z", planned, sources={"desk": {"a.py": "ab" * 16}})
+    sources = {"desk": {"a.py": "ab" * 16}}
+    started = RunStarted(run_id, "/root", f"{run_id[:10]}T10:00:00Z", planned, scored_from, sources=sources)
     cases = [
         *case_events(PASSED, "passed", [ANSWER_PASSED]),
         *case_events(FAILED, "failed", [TRAJECTORY_FAILED, ANSWER_PASSED]),
@@ -132,11 +137,36 @@ def test_deleting_keeping_and_the_baseline(tmp_path: Path) -> None:
     assert baseline(tmp_path) is None
 
 
-def test_a_run_that_may_go_on_is_not_superfluous_and_one_that_was_killed_is(tmp_path: Path) -> None:
+def test_a_run_that_is_being_written_stays_and_one_that_was_killed_may_go(tmp_path: Path) -> None:
     path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", [], ended=False)
+    writer = Journal.reopen(path)
+    assert writer is not None
+    assert Journal.reopen(path) is None
     assert superfluous(tmp_path, 0) == []
-    os.utime(path, (0, 0))
+    assert delete_runs(tmp_path, [path.parent.name]) == []
+    writer.release()
     assert superfluous(tmp_path, 0) == [path.parent.name]
+
+
+def test_the_oldest_go_when_a_limit_is_passed_and_some_never(tmp_path: Path) -> None:
+    ids = [f"2020-11-{day:02}T10-00-00-aaaa" for day in range(1, 31)]
+    for run_id in ids:
+        keep_run(tmp_path, run_id)
+    keep_run(tmp_path, "2020-12-01T10-00-00-bbbb", scored_from=ids[2])
+    pin(tmp_path, ids[0])
+    assert tidy(tmp_path, Limits(runs=40, megabytes=10)) == []
+    assert tidy(tmp_path, Limits(runs=30)) == [], "a little more than the limit is borne"
+    with (tmp_path / "tidying").open("wb") as other:
+        take_hold(other.fileno())
+        assert tidy(tmp_path, Limits(runs=20)) == [], "another workbench is at it"
+    assert tidy(tmp_path, Limits(runs=20)) == [ids[10], *ids[9:2:-1], ids[1]]
+    left = [run["run_id"] for run in list_runs(tmp_path).runs]
+    assert left == ["2020-12-01T10-00-00-bbbb", *reversed(ids[11:]), ids[2], ids[0]]
+    (tmp_path / "runs" / ids[12] / "large").write_bytes(bytes(2_000_000))
+    assert tidy(tmp_path, Limits(runs=0, megabytes=1)) == [ids[12], ids[11]]
+    assert len(tidy(tmp_path, Limits(runs=0, megabytes=0, days=1))) == len(left) - 2 - 3, (
+        "all but newest, named, pinned"
+    )
 
 
 def test_contents_go_with_the_last_run_that_used_them(tmp_path: Path) -> None:

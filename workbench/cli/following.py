@@ -1,6 +1,7 @@
 """A run, or a scoring again, from its first event to the exit code: progress, signals, outputs."""
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,13 +15,14 @@ from workbench.cli.lines import notice_line
 from workbench.cli.outputs import Wanted, is_terminal, write_outputs
 from workbench.cli.plain_progress import PlainProgress, Progress
 from workbench.cli.streams import write_line
-from workbench.config import read_settings
+from workbench.config import Limits, Settings, read_settings
 from workbench.engine.children import Children
 from workbench.engine.options import UsageFaultError
 from workbench.engine.plan import new_run_id
 from workbench.engine.recorder import Publish
 from workbench.events import Noticed, RunFinished, RunStarted
 from workbench.history.journal import Journal
+from workbench.history.retention import tidy
 from workbench.history.state_dir import judge_cache_dir
 from workbench.prices import Prices
 from workbench.store import Store
@@ -41,7 +43,8 @@ async def follow(wanted: Wanted, state: Path, run_id: str, make: Make, journal: 
     """Executes what `make` gives, keeps it in the state folder `state`, writes what is `wanted`; the exit code.
     `journal`: that of a run that is resumed."""
     store = Store()
-    prices = read_prices()
+    settings = _settings()
+    prices = settings.prices
     journal = journal or Journal.open(state, run_id)
     cache = None if journal.path is None else judge_cache_dir(state)
     results = sys.stderr if wanted.json == "-" else sys.stdout
@@ -56,6 +59,8 @@ async def follow(wanted: Wanted, state: Path, run_id: str, make: Make, journal: 
                     await _execute(run, progress)
             finally:
                 written = write_outputs(wanted, store, results, prices)
+            if journal.path is not None:
+                await _tidy(state, settings.history)
     if interruption.count:
         return INTERRUPTED
     return exit_code(store) if written else UNDECIDED
@@ -76,10 +81,20 @@ def nothing_to_run(wanted: Wanted, fault: UsageFaultError) -> int:
 
 def read_prices() -> Prices:
     """The user's price table; what is wrong in the settings is said."""
+    return _settings().prices
+
+
+def _settings() -> Settings:
     settings = read_settings()
     for fault in settings.faults:
         write_line(sys.stderr, notice_line(Noticed("warning", fault)))
-    return settings.prices
+    return settings
+
+
+async def _tidy(state: Path, limits: Limits) -> None:
+    """Takes away the oldest runs that are too many. What cannot be deleted stays, and is tried after the next run."""
+    with contextlib.suppress(OSError):
+        await asyncio.to_thread(tidy, state, limits)
 
 
 async def _execute(run: Followed, progress: Progress) -> None:

@@ -88,7 +88,13 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> None:
         unpin(state)
         write_line(sys.stdout, "no run is the baseline")
     else:
-        _told_deleted(delete_runs(state, ids))
+        gone = delete_runs(state, ids)
+        for run_id in ids:
+            if run_id not in gone:
+                write_line(
+                    sys.stderr, f"{one_line(run_id)} is not deleted: it is being written, or in the way is the disk"
+                )
+        _told_deleted(gone)
 
 
 def _told_deleted(gone: list[str]) -> None:

@@ -1,21 +1,31 @@
-"""Which runs stay: deleted ones, the newest so many, and the one that is pinned as the baseline."""
+"""Which runs stay: limits of number, size and age, deleted ones, and the one that is pinned as the baseline.
+
+Nothing takes away the baseline, a run that is being written, or one whose transcripts another run that stays was scored
+from.
+"""
 
 import contextlib
+import os
 import shutil
-import time
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from workbench.atomic import replace_content
+from workbench.config import Limits
+from workbench.history.holding import is_written, take_hold
 from workbench.history.journal import FILE_NAME
 from workbench.history.objects import drop_objects
 from workbench.history.run_list import list_runs, load_summary
 from workbench.history.state_dir import runs_dir
+from workbench.history.summary_files import IndexEntry
 
 BASELINE = "baseline"
-_SILENCE = 3600.0
-"""Seconds without a word from a run after which it is taken to have been killed."""
+_LOCK = "tidying"
+_SPARE = 20
+"""A twentieth more than the limit is borne."""
+_MEGABYTE = 1024 * 1024
+_DAY = len("2026-11-21")
 
 
 def baseline(state: Path) -> str | None:
@@ -38,10 +48,13 @@ def unpin(state: Path) -> None:
 
 
 def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
-    """Deletes runs; those that could be. Contents of files that no other run used go with them."""
+    """Deletes runs; those that could be: one that is being written stays. Contents of files that no other run used go
+    with them."""
     gone = []
     for run_id in run_ids:
         folder = runs_dir(state) / run_id
+        if is_written(folder / FILE_NAME):
+            continue
         # First its journal: what is cut off in the middle is no run any more.
         try:
             (folder / FILE_NAME).unlink()
@@ -55,21 +68,78 @@ def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
 
 
 def superfluous(state: Path, keep: int) -> list[str]:
-    """The runs beyond the newest `keep`, without the baseline and without those that may still be going on."""
-    pinned = baseline(state)
-    older: Sequence[dict[str, Any]] = list_runs(state).runs[keep:]
-    return [run["run_id"] for run in older if run["run_id"] != pinned and not _goes_on(state, run)]
+    """The runs beyond the newest `keep` that may go."""
+    runs = list_runs(state).runs
+    return _may_go(state, runs[:keep], runs[keep:])
 
 
-def _goes_on(state: Path, run: dict[str, Any]) -> bool:
-    """Whether the run has no end yet and something was written of it lately; one that was killed has none either."""
-    if run["seconds"] is not None:
-        return False
+def tidy(state: Path, limits: Limits) -> list[str]:
+    """Deletes the oldest runs where there are more, larger or older ones than `limits` allows; which. Something is left
+    over at first, so that it is not to do after each run. Reads and deletes files: not for an event loop's thread."""
+    folders = _folders(state)
+    if limits.runs and len(folders) > limits.runs + limits.runs // _SPARE:
+        return _tidy(state, limits)
+    if limits.megabytes or limits.days:
+        sizes = {name: _size(folder) for name, folder in folders.items()}
+        most = limits.megabytes * _MEGABYTE
+        if most and sum(sizes.values()) > most + most // _SPARE:
+            return _tidy(state, limits)
+        if limits.days and folders and min(folders)[:_DAY] < _day_before(limits.days + 1):
+            return _tidy(state, limits)
+    return []
+
+
+def _tidy(state: Path, limits: Limits) -> list[str]:
+    descriptor = os.open(state / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
-        written: float = (runs_dir(state) / str(run["run_id"]) / FILE_NAME).stat().st_mtime
-        return time.time() - written < _SILENCE
+        if not take_hold(descriptor):
+            return []  # Another workbench is at it.
+        runs = list_runs(state).runs
+        return delete_runs(state, _may_go(state, *_split(state, runs, limits)))
+    finally:
+        os.close(descriptor)
+
+
+def _split(state: Path, runs: Sequence[IndexEntry], limits: Limits) -> tuple[list[IndexEntry], list[IndexEntry]]:
+    """Those within the limits, and those beyond; the newest one stays whatever it is."""
+    stay: list[IndexEntry] = []
+    go: list[IndexEntry] = []
+    size, oldest = 0, _day_before(limits.days) if limits.days else ""
+    for run in runs:
+        size += _size(runs_dir(state) / str(run["run_id"])) if limits.megabytes else 0
+        beyond = (
+            (limits.runs and len(stay) >= limits.runs)
+            or (limits.megabytes and size > limits.megabytes * _MEGABYTE)
+            or str(run["run_id"])[:_DAY] < oldest
+        )
+        (go if beyond and stay else stay).append(run)
+    return stay, go
+
+
+def _may_go(state: Path, stay: Sequence[IndexEntry], go: Sequence[IndexEntry]) -> list[str]:
+    named = {name for run in stay for name in str(run["scored_from"]).split(", ")} | {baseline(state)}
+    ids = [str(run["run_id"]) for run in go]
+    return [run_id for run_id in ids if run_id not in named and not is_written(runs_dir(state) / run_id / FILE_NAME)]
+
+
+def _folders(state: Path) -> dict[str, Path]:
+    try:
+        return {path.name: path for path in runs_dir(state).iterdir() if path.name[:1].isdigit()}
     except OSError:
-        return False
+        return {}
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files of a run."""
+    found = 0
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            found += path.stat().st_size
+    return found
+
+
+def _day_before(days: int) -> str:
+    return f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%d}"
 
 
 def _drop_unused(state: Path) -> None:

@@ -1,5 +1,7 @@
 """The engine as the screen uses it: what is marked becomes a plan, a journal and a run."""
 
+import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -64,7 +66,7 @@ class Engine:
             journal = Journal.open(state_dir, plan.run_id)
             cache = None if journal.path is None else judge_cache_dir(state_dir)
             run = Run(plan, options, _after_start(publish, journal.notice), self._children, journal, cache)
-            return _Journaled(run, journal)
+            return _Journaled(run, journal, self._settings)
 
         return build
 
@@ -165,7 +167,7 @@ class Engine:
             run, journal = watching.build(
                 job, publish, self._children, lambda run_id: Journal.open(state_dir, run_id), cache
             )
-            return self._afresh(_Journaled(run, journal))
+            return self._afresh(_Journaled(run, journal, self._settings))
 
         return build
 
@@ -207,10 +209,10 @@ class Engine:
 
 
 class _Journaled:
-    """A run that closes its journal when it is over."""
+    """A run that closes its journal when it is over, and takes away the oldest runs where they are too many."""
 
-    def __init__(self, run: Runnable, journal: "Journal") -> None:
-        self._run, self._journal = run, journal
+    def __init__(self, run: Runnable, journal: "Journal", settings: "Settings | None") -> None:
+        self._run, self._journal, self._settings = run, journal, settings
         self.cancel, self.stop = run.cancel, run.stop
         self.before: Callable[[], Awaitable[None]] | None = None
 
@@ -221,6 +223,16 @@ class _Journaled:
             await self._run.execute()
         finally:
             self._journal.close()
+        await self._tidy()
+
+    async def _tidy(self) -> None:
+        from workbench.config import Limits
+        from workbench.history.retention import tidy
+
+        limits = Limits() if self._settings is None else self._settings.history
+        if self._journal.path is not None:
+            with contextlib.suppress(OSError):
+                await asyncio.to_thread(tidy, self._journal.path.parents[2], limits)
 
 
 def select(workspace: "Workspace", cases: list[tuple[int, int]]) -> "tuple[Workspace, Selection]":
