@@ -124,7 +124,8 @@ def _summary(cases: int, said: str) -> Summary:
             "calls": 2,
             "tokens": 100,
             "metrics": {"tool_trajectory_avg_score": metric, "response_match_score": metric},
-            **dict.fromkeys(("criteria", "settings", "expected", "called", "returned"), "0123456789abcdef"),
+            **dict.fromkeys(("criteria", "judges", "settings", "expected"), "0123456789abcdef"),
+            "steps": ["c0123456789abcdef", "r0123456789abcdef"] * 2,
             "said": f"{said}{failed}",
         }
     return summary

@@ -37,7 +37,7 @@ _LARGEST = 256 * 1024
 _FILES = 300
 _TOGETHER = 4 * 1024 * 1024
 _MODEL = re.compile(
-    rb"""\bmodel(?:_name)?\s*[=:]\s*["']?([A-Za-z][\w.:/@-]{2,80})|["'](gemini-[\w.-]{1,60})["']""", re.ASCII
+    rb"""\bmodel(?:_name)?\s*[=:]\s*(["']?)([A-Za-z][\w.:/@-]{2,80})|["'](gemini-[\w.-]{1,60})["']""", re.ASCII
 )
 _GIT_SECONDS = 2.0
 _WAIT_FOR_GIT = 0.2
@@ -82,7 +82,7 @@ def read_sources(
             cleaned = clean(content.decode("utf-8", "replace")).encode("utf-8", "replace")
             digest = hashlib.blake2b(cleaned, digest_size=16).hexdigest()
             of_agent[relative], contents[digest] = digest, cleaned
-            named.update((first or second).decode("ascii") for first, second in _MODEL.findall(cleaned))
+            named.update(_models(cleaned, in_quotes=relative.endswith(".py")))
         if not known:
             models[name] = sorted(named)
     return Kept(sources, contents, models)
@@ -111,6 +111,13 @@ class Commit:
         """`{"commit", "dirty"}`; {} where there is none, or git is too slow for a run to wait for it."""
         done, _ = await asyncio.wait([self._asked], timeout=_WAIT_FOR_GIT)
         return self._asked.result() if done else {}
+
+
+def _models(content: bytes, *, in_quotes: bool) -> Iterator[str]:
+    """The names of models; in Python a word without quotes is a type or a variable."""
+    for quote, first, second in _MODEL.findall(content):
+        if second or quote or not in_quotes:
+            yield (first or second).decode("ascii")
 
 
 def _files(folder: Path, footprint: Collection[Path]) -> Iterator[Path]:

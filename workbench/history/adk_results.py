@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.events import MetricStatus
-from workbench.history.summary import STATUSES, Summary, digest, number, texts, tool_steps
+from workbench.history.summary import STATUSES, Summary, digest, number, split_judges, step_digests, texts
 from workbench.history.summary_files import IndexEntry, index_entry
 
 ENDING = ".evalset_result.json"
@@ -88,8 +88,8 @@ def _row(ref: tuple[Any, ...], result: dict[str, Any]) -> dict[str, Any]:
     status = adk_status(result.get("final_eval_status"))
     turns = [turn for turn in result.get("eval_metric_result_per_invocation") or () if isinstance(turn, dict)]
     actual = [turn["actual_invocation"] for turn in turns if isinstance(turn.get("actual_invocation"), dict)]
-    steps = [step for turn in actual for step in tool_steps(turn)]
     metrics = [item for item in result.get("overall_eval_metric_results") or () if isinstance(item, dict)]
+    criteria, judges = split_judges({str(item.get("metric_name")): item.get("criterion") for item in metrics})
     return {
         "ref": list(ref),
         "status": status if status in STATUSES else "not_evaluated",
@@ -98,12 +98,12 @@ def _row(ref: tuple[Any, ...], result: dict[str, Any]) -> dict[str, Any]:
         "calls": 0,
         "tokens": 0,
         "metrics": {str(item.get("metric_name")): _metric(item) for item in metrics},
-        "criteria": _MARK + digest([[item.get("metric_name"), item.get("criterion")] for item in metrics]),
+        "criteria": _MARK + digest(criteria),
+        "judges": _MARK + digest(judges),
         "settings": "",
         "expected": _MARK + digest([turn.get("expected_invocation") for turn in turns]),
         "said": digest([texts(turn.get("final_response")) for turn in actual]),
-        "called": digest([call for call, result in steps if result is None]),
-        "returned": digest([result for _, result in steps if result is not None]),
+        "steps": [step for turn in actual for step in step_digests(turn)],
     }
 
 

@@ -17,6 +17,7 @@ from workbench.history.summary import Row, Summary
 CauseKind: TypeAlias = Literal[
     "prompt", "code", "model", "versions", "criteria", "expected", "tool_output", "judge", "agent"
 ]
+FileKind: TypeAlias = Literal["prompt", "code", "model"]
 _LONGEST = 5000
 """Lines of a file that are compared line by line."""
 _LINES = 40
@@ -38,7 +39,7 @@ class ChangedFile:
 
     agent: str
     path: str
-    kind: Literal["prompt", "code"]
+    kind: FileKind
     lines: tuple[str, ...] = ()
 
 
@@ -50,7 +51,8 @@ def changed_files(before: Summary, after: Summary, state: Path) -> dict[str, lis
         if not isinstance(old, dict) or not isinstance(new, dict) or not old or not new:
             continue
         paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
-        found[agent] = [_changed(agent, path, old.get(path), new.get(path), state) for path in paths]
+        models = _models(before, agent), _models(after, agent)
+        found[agent] = [_changed(agent, path, old.get(path), new.get(path), state, models) for path in paths]
     return found
 
 
@@ -64,10 +66,11 @@ def causes(
     judged_alike = not (_differ(old, new, "criteria") or _differ(old, new, "settings") or _thresholds(old, new))
     if not judged_alike:
         yield Cause("criteria", _criteria(old, new))
-    yield from _judges(old, new)
-    if any(_differ(old, new, name) for name in ("said", "called", "returned")) or _broke(old) != _broke(new):
+    named = list(_judges(old, new))
+    yield from named
+    if _differ(old, new, "said") or _did_otherwise(old, new) or _broke(old) != _broke(new):
         yield from _of_the_agent(old_run, old, new_run, new, files)
-    elif judged_alike and not _differ(old, new, "expected") and _judged(new):
+    elif judged_alike and not named and not _differ(old, new, "expected") and _judged(new):
         yield Cause("judge", "the same transcript was judged differently")
 
 
@@ -103,7 +106,7 @@ def _of_the_agent(
             "versions",
             _names(sorted(name for name in names if old_run.versions.get(name) != new_run.versions.get(name))),
         )
-    if not _differ(old, new, "called") and _differ(old, new, "returned"):
+    if _told_otherwise(old, new):
         found = True
         yield Cause("tool_output", "the same tool calls were answered differently")
     known = agent in files
@@ -113,10 +116,14 @@ def _of_the_agent(
 
 
 def _judges(old: Row, new: Row) -> Iterator[Cause]:
+    named = False
     for name, metric in new["metrics"].items():
         before = old["metrics"].get(name)
         if before is not None and before[4] and metric[4] and before[4] != metric[4]:
+            named = True
             yield Cause("judge", f"{name}: {before[4]} -> {metric[4]}")
+    if not named and _differ(old, new, "judges"):
+        yield Cause("judge", "options of the judges")
 
 
 def _criteria(old: Row, new: Row) -> str:
@@ -134,9 +141,9 @@ def _thresholds(old: Row, new: Row) -> list[str]:
     ]
 
 
-def _changed(agent: str, path: str, old: Any, new: Any, state: Path) -> ChangedFile:
+def _changed(agent: str, path: str, old: Any, new: Any, state: Path, models: tuple[set[str], set[str]]) -> ChangedFile:
     before, after = _content(old, state), _content(new, state)
-    kind = _kind(path, before, after)
+    kind = _kind(path, before, after, models)
     if before is None or after is None:
         return ChangedFile(agent, path, kind)
     one, other = before.splitlines(), after.splitlines()
@@ -155,8 +162,16 @@ def _content(digest: Any, state: Path) -> str | None:
     return None if content is None else content.decode("utf-8", "replace")
 
 
-def _kind(path: str, before: str | None, after: str | None) -> Literal["prompt", "code"]:
-    """A prompt is what is no Python, and Python of which only texts differ."""
+def _models(run: Summary, agent: str) -> set[str]:
+    models = run.models.get(agent)
+    return {str(name) for name in models} if isinstance(models, list) else set()
+
+
+def _kind(path: str, before: str | None, after: str | None, models: tuple[set[str], set[str]]) -> FileKind:
+    """A file in which only the names of models differ tells of another model. A prompt is what is no Python, and Python
+    of which only texts differ."""
+    if before and after and models[0] != models[1] and _without(before, models[0]) == _without(after, models[1]):
+        return "model"
     if PurePosixPath(path).suffix not in _CODE:
         return "prompt"
     if not before or not after:
@@ -165,6 +180,12 @@ def _kind(path: str, before: str | None, after: str | None) -> Literal["prompt",
         return "prompt" if _without_texts(before) == _without_texts(after) else "code"
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "code"
+
+
+def _without(text: str, names: set[str]) -> str:
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(name, "\0")
+    return text
 
 
 def _without_texts(source: str) -> str:
@@ -179,6 +200,19 @@ def _differ(old: Row, new: Row, name: str) -> bool:
     """Whether both are known, made alike, and not the same."""
     one, other = str(old.get(name) or ""), str(new.get(name) or "")
     return bool(one and other) and (":" in one) == (":" in other) and one != other
+
+
+def _did_otherwise(old: Row, new: Row) -> bool:
+    """Whether it called otherwise, or was answered otherwise."""
+    one, other = old.get("steps"), new.get("steps")
+    return one is not None and other is not None and one != other
+
+
+def _told_otherwise(old: Row, new: Row) -> bool:
+    """Whether the first thing that went otherwise is what a tool answered: all before it was the same."""
+    steps = zip(old.get("steps") or (), new.get("steps") or (), strict=False)
+    first = next(((one, other) for one, other in steps if one != other), None)
+    return first is not None and all(step.startswith("r") for step in first)
 
 
 def _broke(row: Row) -> bool:

@@ -40,7 +40,7 @@ def _of_report(data: dict[str, Any]) -> tuple[Summary, list[str]]:
     """A report holds less than a journal: no criteria but their thresholds, and nothing of the agents' files."""
     summary = gather(_events(data))
     for row in summary.rows.values():
-        row["criteria"] = row["settings"] = ""
+        row["criteria"] = row["judges"] = row["settings"] = ""
     whole = len(summary.rows) == len(data["cases"])
     return summary, [] if whole else ["some cases of the report are not as a report has them, and left out"]
 

@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-SCHEMA = "agent-workbench/summary/1"
+SCHEMA = "agent-workbench/summary/2"
 STATUSES = ("passed", "failed", "error", "not_evaluated")
 _LONGEST = 2000
+_JUDGES = "judge_model_options"
 
 Row = dict[str, Any]
 """One execution of a case: `ref` [agent, evalset_file, eval_set_id, eval_id, repeat], `status` (None until it ended),
 `error` [kind, message] or None, `seconds`, `calls`, `tokens`, `metrics` name → [score, threshold, status, reason,
-judge], and digests that tell whether two executions were given or did the same: `criteria`, `settings`, `expected`,
-`said` (by the agent), `called`, `returned` (by tools)."""
+judge], digests that tell whether two executions were given or said the same: `criteria` (without what concerns judges),
+`judges` (their options), `settings`, `expected`, `said` (by the agent), and `steps`, what it called (`c…`) and was
+answered by tools (`r…`) in this order, each as a digest; None where that is not known."""
 
 
 @dataclass
@@ -67,7 +69,7 @@ class Gathering:
 
     def __init__(self) -> None:
         self.summary = Summary()
-        self._calls: dict[tuple[Any, ...], list[Any]] = {}
+        self._done: dict[tuple[Any, ...], tuple[list[Any], list[str]]] = {}
         self._takes: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "RunStarted": self._run_started,
             "CaseStarted": self._case_started,
@@ -117,18 +119,17 @@ class Gathering:
         row = self._row(data["case"])
         fresh = _new_row(row["ref"])
         row.update(fresh)
-        self._calls[tuple(row["ref"])] = [[], [], []]
-        row["criteria"] = digest(data["criteria"])
+        self._done[tuple(row["ref"])] = ([], [])
+        row["criteria"], row["judges"] = map(digest, split_judges(data["criteria"]))
         row["settings"] = digest([data.get("custom_metrics"), data.get("simulator")])
         row["expected"] = digest([data["expected"], data.get("scenario"), data.get("rubrics")])
 
     def _turn_finished(self, data: Mapping[str, Any]) -> None:
         row = self._row(data["case"])
-        said, called, returned = self._calls.setdefault(tuple(row["ref"]), [[], [], []])
+        said, steps = self._done.setdefault(tuple(row["ref"]), ([], []))
         actual = data["actual"]
         said.append(texts(actual.get("final_response")))
-        for call, result in tool_steps(actual):
-            (called if result is None else returned).append(call if result is None else result)
+        steps += step_digests(actual)
 
     def _metric_scored(self, data: Mapping[str, Any]) -> None:
         row, result = self._row(data["case"]), data["result"]
@@ -148,9 +149,9 @@ class Gathering:
         row["error"] = None if error is None else [_text(error["kind"]), _text(error["message"])[:_LONGEST]]
         row["calls"] = usage.get("model_calls", 0)
         row["tokens"] = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
-        gathered = self._calls.pop(tuple(row["ref"]), None)
-        if gathered is not None:
-            row["said"], row["called"], row["returned"] = map(digest, gathered)
+        done = self._done.pop(tuple(row["ref"]), None)
+        if done is not None:
+            row["said"], row["steps"] = digest(done[0]), done[1]
 
     def _row(self, case: Mapping[str, Any]) -> Row:
         key = _key(case)
@@ -175,23 +176,34 @@ def digest(value: Any) -> str:
 
 
 def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":
-    """The tool calls of an ADK invocation as ([name, args], None), their results as (None, [name, response])."""
+    """The tool calls of an ADK invocation as ([name, args], None), their results as (None, [name, response]), in the
+    order in which they came."""
     data = actual.get("intermediate_data")
     if not isinstance(data, dict):
         return []
-    parts = [
-        part
-        for event in data.get("invocation_events") or ()
-        for part in (_object(_object(event).get("content")).get("parts") or ())
-        if isinstance(part, dict)
-    ]
-    calls = [part["function_call"] for part in parts if isinstance(part.get("function_call"), dict)]
-    results = [part["function_response"] for part in parts if isinstance(part.get("function_response"), dict)]
-    calls += data.get("tool_uses") or ()
-    results += [{"name": item[0], "response": item[1:]} for item in data.get("tool_responses") or () if item]
-    return [([call.get("name"), call.get("args")], None) for call in calls] + [
-        (None, [result.get("name"), result.get("response")]) for result in results
-    ]
+    steps: list[tuple[Any, Any]] = []
+    for event in data.get("invocation_events") or ():
+        for part in _object(_object(event).get("content")).get("parts") or ():
+            call, result = (_object(part).get(name) for name in ("function_call", "function_response"))
+            if isinstance(call, dict):
+                steps.append(([call.get("name"), call.get("args")], None))
+            if isinstance(result, dict):
+                steps.append((None, [result.get("name"), result.get("response")]))
+    steps += [([call.get("name"), call.get("args")], None) for call in data.get("tool_uses") or ()]
+    steps += [(None, [item[0], item[1:]]) for item in data.get("tool_responses") or () if item]
+    return steps
+
+
+def step_digests(actual: Mapping[str, Any]) -> list[str]:
+    """What `steps` of a row says of one invocation."""
+    return [f"r{digest(result)}" if call is None else f"c{digest(call)}" for call, result in tool_steps(actual)]
+
+
+def split_judges(criteria: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Criteria without the options of their judges, and those options."""
+    known = {name: value for name, value in criteria.items() if isinstance(value, dict) and _JUDGES in value}
+    without = {name: {key: item for key, item in value.items() if key != _JUDGES} for name, value in known.items()}
+    return {**criteria, **without}, {name: value[_JUDGES] for name, value in known.items()}
 
 
 def number(value: Any) -> float | None:
@@ -215,11 +227,11 @@ def _new_row(ref: list[Any]) -> Row:
         "tokens": 0,
         "metrics": {},
         "criteria": "",
+        "judges": "",
         "settings": "",
         "expected": "",
         "said": "",
-        "called": "",
-        "returned": "",
+        "steps": None,
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from workbench.history.kept_runs import KeptRun
+from workbench.text import one_line
 from workbench.ui.cells import cell_len, fit
 from workbench.ui.history import words
 from workbench.ui.widgets.rows import Piece, RowView
@@ -65,7 +66,7 @@ class RunRows(RowView):
         left: list[Piece] = [(fit(words.when(run.started, datetime.now().astimezone()), _WHEN), "label")]
         special = words.flags(run, baseline=self.baseline, running=self.running)
         if run.trouble:
-            return [*left, (f"! {special[0]}  ", "error"), (run.run_id, "muted")], []
+            return [*left, (f"! {special[0]}  ", "error"), (one_line(run.run_id), "muted")], []
         left.append((words.what(run), ""))
         if special:
             left.append((f"  {', '.join(special)}", "accent"))

@@ -96,7 +96,7 @@ class RunScreen(TwoSides):
         run = self._run
         when = words.moment(run.started, datetime.now().astimezone())
         told = words.counts_in_words(self._summary.counts() if self._summary.rows else run.counts)
-        self.show_bar(f"◂ run of {when}, as it was then: {words.what(run)}   {told}", "esc: back")
+        self.show_bar(f"◂ run of {when}, as it was then   {told}   {words.what(run)}", "esc: back")
 
     def _show(self) -> None:
         ref = self.cases.line.ref

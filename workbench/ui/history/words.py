@@ -101,7 +101,7 @@ def flags(run: KeptRun, *, baseline: str | None, running: str) -> list[str]:
     """What is special about a run, the most important first."""
     found = []
     if run.trouble:
-        newer = "this version reads" in run.trouble
+        newer = "later version" in run.trouble
         found.append("of a newer version" if newer else "damaged")
     if run.run_id == baseline and not run.adk:
         found.append("baseline")

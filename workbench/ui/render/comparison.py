@@ -22,7 +22,7 @@ CHANGES = {
     "score": ("other scores", "label"),
 }
 _CAUSE = 13
-_OF_FILES = ("prompt", "code")
+_OF_FILES = ("prompt", "code", "model")
 
 
 def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
@@ -73,7 +73,7 @@ def one_case(
         return document
     if "expected" in kinds:
         document.add(_texts("expected", [record.expected for record in records], view))
-    if "criteria" in kinds:
+    if kinds & {"criteria", "judge"}:
         document.add(_texts("criteria", [record.criteria for record in records], view))
     document.gap()
     document.add([rule((Segment("before and after", "heading"),), (), view.width)])

@@ -211,10 +211,9 @@ class HistoryActions(ChatActions, WatchActions):
     async def _choose_and_compare(self, after: "KeptRun", runs: "list[KeptRun] | None" = None) -> None:
         from workbench.history.retention import baseline
 
-        if runs is None:
-            runs, _ = await asyncio.to_thread(self._runs)
+        known = runs if runs is not None else (await asyncio.to_thread(self._runs))[0]
         pinned = await asyncio.to_thread(baseline, self.session.state_dir)
-        others = [run for run in runs if run.path != after.path and not run.trouble]
+        others = [run for run in known if run.path != after.path and not run.trouble]
         if not others:
             self.notify("there is no other run to compare it with", markup=False)
             return

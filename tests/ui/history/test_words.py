@@ -1,0 +1,92 @@
+"""A run in words: short, aligned, and never more than one line."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.hostile import HOSTILE, leaks
+from workbench.history.kept_runs import KeptRun
+from workbench.ui.cells import cell_len
+from workbench.ui.history import words
+from workbench.ui.history.filtering import RunFilter
+from workbench.ui.history.run_rows import RunRows
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC).astimezone()
+RUN = KeptRun(
+    "2026-11-22T11-00-00-aaaa",
+    "/x/events.jsonl",
+    "2026-11-22T11:00:00Z",
+    4.2,
+    counts={"passed": 10, "failed": 2, "error": 0, "not_evaluated": 0},
+    commit="ab12cd34ef",
+    dirty=True,
+    agents=("desk",),
+    files=("desk/refunds.evalset.json", "desk/late.test.json"),
+)
+
+
+@pytest.mark.parametrize(
+    ("ago", "said"),
+    [
+        (timedelta(seconds=5), "just now"),
+        (timedelta(minutes=5), "5 min ago"),
+        (timedelta(days=400), f"{NOW - timedelta(days=400):%Y-%m-%d}"),
+    ],
+)
+def test_when(ago: timedelta, said: str) -> None:
+    assert words.when((NOW - ago).astimezone(UTC).isoformat(), NOW) == said
+
+
+def test_every_time_has_room_in_its_column() -> None:
+    times = [(NOW - timedelta(hours=hours)).isoformat() for hours in range(0, 10_000, 7)]
+    assert all(cell_len(words.when(time, NOW)) <= 12 for time in [*times, "", "soon", "2026-99-99"])
+
+
+def test_what_it_was() -> None:
+    assert words.what(RUN) == "desk · refunds, late"
+    assert words.commit(RUN) == "ab12cd34+"
+    assert words.counts_in_words(RUN.counts) == "10 pass, 2 fail"
+    assert words.change(-2) == ("−2", "failed")
+    assert words.seconds(723.4) == "12:03"
+
+
+@pytest.mark.parametrize("width", [1, 4, 8])
+@pytest.mark.parametrize("counts", [(1000, 1, 1, 1), (1, 0, 0, 0), (0, 0, 0, 0), (1, 1, 0, 0)])
+def test_the_bar_has_its_width_and_hides_no_failure(width: int, counts: tuple[int, ...]) -> None:
+    run = dict(zip(("passed", "failed", "error", "not_evaluated"), counts, strict=True))
+    pieces = words.meter(run, width)
+    kinds = sum(count > 0 for count in counts)
+    assert sum(cell_len(text) for text, _ in pieces) == max(width, kinds)
+    assert len({name for _, name in pieces}) == max(kinds, 1)
+
+
+def test_flags_name_what_is_special() -> None:
+    run = replace(RUN, interrupted=True, scored_from="x")
+    assert words.flags(run, baseline=RUN.run_id, running="") == ["baseline", "interrupted", "scored again"]
+    assert words.flags(replace(RUN, ended=False), baseline=None, running="") == ["did not end"]
+    assert words.flags(replace(RUN, ended=False), baseline=None, running=RUN.run_id) == ["running"]
+    assert words.flags(KeptRun("x", "y", trouble="a later version wrote it"), baseline=None, running="") == [
+        "of a newer version"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("", True), ("refunds ab12", True), ("other", False), (":fail", True), (":pass", False), (":base", True)],
+)
+def test_the_filter(text: str, shown: bool) -> None:
+    assert RunFilter(text).lets_through(RUN, ["baseline"]) is shown
+
+
+@pytest.mark.parametrize("width", [40, 58, 80, 120])
+def test_hostile_names_stay_in_their_row(width: int) -> None:
+    rows = RunRows()
+    for text in HOSTILE:
+        odd = replace(RUN, run_id=text, agents=(text,), files=(text,), commit=text, path=str(Path("/x") / "y"))
+        rows.runs = [odd, replace(odd, trouble=text), replace(odd, adk=True)]
+        for position in range(3):
+            left, right = rows.row_pieces(position, width)
+            assert not leaks("".join(piece for piece, _ in (*left, *right)))
+            assert sum(cell_len(piece) for piece, _ in right) < max(width - 20, 40)
