@@ -55,7 +55,7 @@ def project(tmp_path: Path) -> Path:
 async def opened(project: Path, size: tuple[int, int] = (100, 30)) -> AsyncIterator[tuple[Pilot[int], Screen]]:
     themes = Themes([resources.themes()])
     session = Session(project)
-    app = WorkbenchApp(session, config.Settings(project / "none.toml"), themes, themes.read("night"))
+    app = WorkbenchApp(session, config.Settings(project.parent / "none.toml"), themes, themes.read("night"))
     async with app.run_test(size=size, notifications=True) as pilot:
         screen = Screen.around(app)
         await screen.until(pilot, lambda: session.workspace is not None)
@@ -150,6 +150,17 @@ async def test_what_is_left_out_in_the_review_is_not_in_the_file(project: Path) 
         assert len(turn["intermediate_data"]["invocation_events"]) == 2
         assert case["session_input"]["state"] == {"customer": "Mira"}
         assert len(cases_of(project)) == 1
+
+
+@pytest.mark.parametrize("target", ["desk", "desk/parcels.evalset.json"])
+async def test_the_agent_that_was_asked_for_is_talked_to_at_once(project: Path, target: str) -> None:
+    (project / "other").mkdir()
+    (project / "other" / "agent.py").write_text(AGENT, encoding="utf-8")
+    async with opened(project / target) as (pilot, screen):
+        assert screen.session.workspace is not None
+        assert len(screen.session.workspace.agents) == 2
+        await talk(pilot, screen)
+        assert "talk to desk" in screen.text
 
 
 async def test_a_message_of_several_lines(project: Path) -> None:

@@ -101,7 +101,10 @@ class ChatActions(FileActions):
         assert workspace is not None
         if row is not None and row.evalset >= 0 and (owner := self.session.entry(row.evalset).agent) is not None:
             return owner
-        agents = list(workspace.agents)
+        # All of the project's are known, also where only one was asked for.
+        owners = [entry.agent for entry in workspace.evalsets]
+        asked_for = [one for one in workspace.agents if one in owners or one.folder.is_relative_to(workspace.target)]
+        agents = asked_for or list(workspace.agents)
         if row is not None and row.kind == "agent":
             name = self.tree_view.model.groups[row.agent]
             agents = [agent for agent in agents if agent.name == name] or agents
