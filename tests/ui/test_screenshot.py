@@ -21,6 +21,14 @@ def test_nothing_is_loaded_from_elsewhere() -> None:
     assert "<text>é</text>" in made
 
 
+def test_blanks_at_the_ends_of_a_text_become_its_place_and_wide_characters_have_two_cells() -> None:
+    rest = 'textLength="61" clip-path="url(#a)"'
+    svg = f'<text class="r" x="12.2" y="20" {rest}>&#160;&#160;返&#160;&gt;&#160;</text>'
+    svg += f'<text x="0" y="1" {rest}>&#160;&#160;</text>'
+    made = picture(svg).decode()
+    assert made == '<text class="r" x="36.6" y="20" textLength="48.8" clip-path="url(#a)">返&#160;&gt;</text>\n'
+
+
 def test_a_name_that_is_free(tmp_path: Path) -> None:
     (tmp_path / "agent-workbench.svg").touch()
     assert proposed(tmp_path) == "agent-workbench-2.svg"

@@ -1,21 +1,40 @@
 """The screen as a picture that needs nothing else: an SVG without fonts from elsewhere."""
 
 import re
+from html import unescape
 from pathlib import Path
+
+from workbench.ui.cells import cell_len
 
 _FONTS = re.compile(r"@font-face\s*\{[^}]*\}", re.DOTALL)
 _FAMILY = re.compile(r"font-family:\s*Fira Code,\s*monospace")
 _OWN = "font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_TEXT = re.compile(
+    r'<text ([^>]*?)x="([\d.]+)" y="([\d.]+)" textLength="[\d.]+"([^>]*)>((?:&#160;)*)(.*?)(?:&#160;)*</text>'
+)
+_BLANK = "&#160;"
+_CELL = 12.2
+"""How wide a cell is in Textual's pictures."""
 
 
 def picture(svg: str) -> bytes:
     """Textual's SVG without what would be loaded from the network, and smaller; UTF-8. Secrets need no second look:
     none reaches the screen."""
     svg = _COMMENT.sub("", _FONTS.sub("", svg))
-    svg = _FAMILY.sub(_OWN, svg)
+    svg = _TEXT.sub(_without_margins, _FAMILY.sub(_OWN, svg))
     svg = "\n".join(line.rstrip() for line in svg.splitlines() if line.strip())
     return (svg + "\n").encode("utf-8", "replace")
+
+
+def _without_margins(text: re.Match[str]) -> str:
+    """A text without blanks at its ends, which some programs draw in another width."""
+    before, x, y, after, left, words = text.groups()
+    if not words:
+        return ""
+    # What stands there counts characters, of which East Asian ones are two cells wide.
+    place, size = float(x) + left.count(_BLANK) * _CELL, cell_len(unescape(words)) * _CELL
+    return f'<text {before}x="{place:.6g}" y="{y}" textLength="{size:.6g}"{after}>{words}</text>'
 
 
 def proposed(folder: Path) -> str:
