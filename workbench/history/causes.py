@@ -170,7 +170,8 @@ def _models(run: Summary, agent: str) -> set[str]:
 def _kind(path: str, before: str | None, after: str | None, models: tuple[set[str], set[str]]) -> FileKind:
     """A file in which only the names of models differ tells of another model. A prompt is what is no Python, and Python
     of which only texts differ."""
-    if before and after and models[0] != models[1] and _without(before, models[0]) == _without(after, models[1]):
+    names = models[0] | models[1]
+    if before and after and models[0] != models[1] and _without(before, names) == _without(after, names):
         return "model"
     if PurePosixPath(path).suffix not in _CODE:
         return "prompt"

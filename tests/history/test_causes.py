@@ -1,0 +1,107 @@
+"""Why two executions of a case differ: what came first, and nothing that cannot have had an effect."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.history.causes import causes, changed_files
+from workbench.history.compare import compare
+from workbench.history.objects import keep_objects
+from workbench.history.summary import Row, Summary, gather, step_digests
+from workbench.model.invocation import content_text
+
+REF = {"agent": "desk", "evalset_file": "d/r.evalset.json", "eval_set_id": "r", "eval_id": "late", "repeat": 1}
+JUDGED = {"final_response_match_v2": {"threshold": 0.8, "judge_model_options": {"judge_model": "one"}}}
+
+
+def _invocation(*steps: dict[str, Any], said: str = "done") -> dict[str, Any]:
+    events = [{"author": "desk", "content": {"parts": [step]}} for step in steps]
+    final = {"parts": [{"text": said}]}
+    return {"user_content": {}, "final_response": final, "intermediate_data": {"invocation_events": events}}
+
+
+def _call(name: str, **args: Any) -> dict[str, Any]:
+    return {"function_call": {"name": name, "args": args}}
+
+
+def _result(name: str, **response: Any) -> dict[str, Any]:
+    return {"function_response": {"name": name, "response": response}}
+
+
+def _run(actual: dict[str, Any], *, criteria: Any = None, sources: Any = None, models: Any = None) -> Summary:
+    started = {"event": "RunStarted", "run_id": "x", "cases": [{"case": REF}], "models": {"desk": models or []}}
+    started["sources"] = {"desk": sources or {}}
+    case = {"event": "CaseStarted", "case": REF, "criteria": criteria or {"m": 1.0}, "expected": []}
+    turn = {"event": "TurnFinished", "case": REF, "actual": actual}
+    passed = content_text(actual["final_response"]) == "done"
+    metric = {"name": "m", "score": float(passed), "threshold": 1.0, "status": "passed" if passed else "failed"}
+    scored = {"event": "MetricScored", "case": REF, "result": metric}
+    status = "passed" if passed else "failed"
+    ended = {"event": "CaseFinished", "case": REF, "status": status, "duration_seconds": 1.0}
+    return gather([started, case, turn, scored, ended, {"event": "RunFinished", "duration_seconds": 1.0}])
+
+
+def _kinds(before: Summary, after: Summary, state: Path) -> list[str]:
+    (old,), (new,) = before.rows.values(), after.rows.values()
+    return [cause.kind for cause in causes((before, old), (after, new), changed_files(before, after, state))]
+
+
+LOOKED_UP = [_call("look_up", order="A2"), _result("look_up", days=1)]
+
+
+@pytest.mark.parametrize(
+    ("after", "kinds"),
+    [
+        # The tool said something else, and all that follows from it is no cause.
+        ([_call("look_up", order="A2"), _result("look_up", days=4), _call("refund", order="A2")], ["tool_output"]),
+        ([_call("look_up", order="A3"), _result("look_up", days=4)], ["agent"]),
+        ([*LOOKED_UP, _call("refund", order="A2")], ["agent"]),
+        ([], ["agent"]),
+    ],
+)
+def test_what_went_otherwise_first(tmp_path: Path, after: list[dict[str, Any]], kinds: list[str]) -> None:
+    before = _run(_invocation(*LOOKED_UP))
+    assert _kinds(before, _run(_invocation(*after, said="other")), tmp_path) == kinds
+
+
+def test_steps_stand_in_the_order_in_which_they_came() -> None:
+    steps = step_digests(_invocation(*LOOKED_UP, *LOOKED_UP))
+    assert [step[0] for step in steps] == ["c", "r", "c", "r"]
+    assert steps[:2] == steps[2:]
+
+
+def test_another_judge_is_no_other_criterion(tmp_path: Path) -> None:
+    other = {"final_response_match_v2": {**JUDGED["final_response_match_v2"], "judge_model_options": {}}}
+    stricter = {"final_response_match_v2": {**JUDGED["final_response_match_v2"], "threshold": 0.9}}
+    before = _run(_invocation(), criteria=JUDGED)
+    assert _kinds(before, _run(_invocation(), criteria=other), tmp_path) == ["judge"]
+    assert _kinds(before, _run(_invocation(), criteria=stricter), tmp_path) == ["criteria"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kinds"),
+    [
+        ('Agent(model="rules-1")', 'Agent(model="rules-2")', ["model"]),
+        ('Agent(model="rules-1", text="a")', 'Agent(model="rules-2", text="b")', ["prompt", "model"]),
+        ('Agent(model="rules-1")', 'Other(model="rules-1")', ["code"]),
+        ('Agent(model="rules-1", text="a")', 'Agent(model="rules-1", text="b")', ["prompt"]),
+    ],
+)
+def test_which_of_prompt_code_and_model(tmp_path: Path, before: str, after: str, kinds: list[str]) -> None:
+    runs = []
+    for digest, source, said in (("aa" * 16, before, "done"), ("bb" * 16, after, "other")):
+        keep_objects(tmp_path, {digest: source.encode()})
+        models = [name for name in ("rules-1", "rules-2") if name in source]
+        runs.append(_run(_invocation(said=said), sources={"agent.py": digest}, models=models))
+    assert _kinds(*runs, tmp_path) == kinds
+    found = compare(*runs, tmp_path)
+    assert [case.change for case in found.cases] == ["regression"]
+    assert found.files[0].lines[1:] == (f"-{before}", f"+{after}")
+
+
+def test_a_row_without_steps_says_nothing_of_them(tmp_path: Path) -> None:
+    before, after = _run(_invocation(*LOOKED_UP)), _run(_invocation(said="other"))
+    row: Row = next(iter(before.rows.values()))
+    row["steps"], row["said"] = None, ""
+    assert _kinds(before, after, tmp_path) == []
