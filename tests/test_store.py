@@ -1,5 +1,8 @@
+import json
+
 import pytest
 
+from workbench.engine.transcripts import collect
 from workbench.events import (
     AgentActed,
     CaseFinished,
@@ -12,11 +15,15 @@ from workbench.events import (
     Noticed,
     OutputCaptured,
     PlannedCase,
+    RepeatsDropped,
     RunFinished,
     RunStarted,
     TurnFinished,
     TurnStarted,
+    from_json,
+    to_json,
 )
+from workbench.history.summary import gather
 from workbench.store import Store
 
 ONE = CaseRef("desk", "desk/r.evalset.json", "r", "one")
@@ -115,3 +122,21 @@ def test_verdicts_stand_in_the_order_of_the_criteria_whichever_comes_first() -> 
         store.apply(MetricScored(ONE, result, (result,)))
     record = store.records[ONE]
     assert list(record.metrics) == list(record.turns[0].metrics) == ["judged", "computed", "measured besides"]
+
+
+def test_executions_that_are_not_needed_any_more_are_gone_from_everywhere() -> None:
+    refs = [CaseRef("agent", "file", "set", "case", repeat) for repeat in range(1, 5)]
+    planned = tuple(PlannedCase(ref, None, "") for ref in refs)
+    events: list[Event] = [
+        RunStarted("run", "/", "2026-01-01T00:00:00Z", planned, until_sure=0.9),
+        CaseStarted(refs[0], 0.0, (), {}),
+        RepeatsDropped(tuple(refs[2:])),
+    ]
+    assert [from_json(json.loads(json.dumps(to_json(event)))) for event in events] == events
+    store = Store()
+    for event in events:
+        store.apply(event)
+    assert (store.current, store.run.until_sure) == (refs[:2], 0.9)
+    assert list(store.records) == refs[:2]
+    assert list(collect(events).cases) == refs[:2]
+    assert [row["ref"][-1] for row in gather(map(to_json, events)).rows.values()] == [1, 2]

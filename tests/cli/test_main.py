@@ -83,6 +83,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", ".", "--confg", "x"], "--config"),
         (["run", ".", "--runs", "0"], "--runs must be at least 1"),
         (["run", ".", "--runs", "two"], "--runs"),
+        (["run", ".", "--until-sure", "90"], "--until-sure must be above 0 and under 1"),
         (["run", ".", "--concurrency", "-1"], "--concurrency must be at least 1"),
         (["run", ".", "--timeout", "0"], "--timeout"),
         (["run", ".", "--timeout", "nan"], "--timeout"),
@@ -160,6 +161,12 @@ def test_every_option_reaches_the_run(asked: list[RunRequest], tmp_path: Path) -
     assert request.plain
     assert request.detailed
     assert (request.initial_session_file, request.state_dir) == (Path("s.json"), Path("kept"))
+
+
+@pytest.mark.parametrize(("words", "runs"), [([], 1), (["--until-sure", "0.9"], 50), (["--runs", "7"], 7)])
+def test_how_often_where_nobody_says_it(asked: list[RunRequest], words: list[str], runs: int) -> None:
+    assert exit_of("run", ".", *words) == 0
+    assert asked[0].options.runs == runs
 
 
 def test_the_spelling_of_adk_is_understood(asked: list[RunRequest]) -> None:

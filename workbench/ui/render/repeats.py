@@ -7,7 +7,7 @@ from workbench.repeats.wording import CAUSES, interval, percent, share, spread, 
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.render.document import Document, Subject
-from workbench.ui.render.lines import Line, Segment, flow, fold, hang, wrap
+from workbench.ui.render.lines import Line, Segment, cut_line, flow, fold, hang, wrap
 from workbench.ui.render.rows import View, label, part, remark, under
 from workbench.ui.render.status import badge, glyph
 from workbench.ui.status import FACES, FLAKY
@@ -42,7 +42,7 @@ def build(subject: Subject, view: View) -> Document:
     document.add(_executions(case, view))
     if case.criteria:
         document.gap()
-        document.add([_heading("criteria", "")])
+        document.add([_heading("criteria", "", view)])
         for criterion in sorted(case.criteria, key=lambda each: (each.cause is None, not each.spread, not each.failed)):
             document.add(_criterion(criterion, view))
     if case.paths:
@@ -61,9 +61,11 @@ def _verdict(case: CaseRepeats, view: View) -> Iterator[Line]:
         return
     if case.kind == "stable":
         told = "each time" if case.rate.total > 1 else "once: too few to call it stable"
-        yield (Segment(" "), *badge("passed" if case.rate.passed else "failed"), Segment(f"  {told}"))
+        face = badge("passed" if case.rate.passed else "failed")
+        yield cut_line((Segment(" "), *face, Segment(f"  {told}")), view.width)
         return
-    yield (Segment(f" {FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable), Segment(f"  {CAUSES[case.kind]}", "strong"))
+    mark = Segment(f" {FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable)
+    yield cut_line((mark, Segment(f"  {CAUSES[case.kind]}", "strong")), view.width)
     yield from remark(_WHY[case.kind], view)
 
 
@@ -144,7 +146,7 @@ def _criterion(criterion: CriterionRepeats, view: View) -> Iterator[Line]:
 
 def _paths(case: CaseRepeats, view: View) -> Iterator[Line]:
     answers = f"{case.answers} different answer{'s' * (case.answers > 1)}"
-    yield _heading("trajectories", f"{len(case.paths)} different, {answers}")
+    yield _heading("trajectories", f"{len(case.paths)} different, {answers}", view)
     shown = case.paths if view.full else case.paths[:_PATHS]
     for path in shown:
         yield from _path(path, view)
@@ -175,5 +177,5 @@ def _calls(path: Path, view: View) -> Iterator[Line]:
             yield (Segment("no tool", "muted"),)
 
 
-def _heading(name: str, words: str) -> Line:
-    return (Segment(f" {name}", "heading"), Segment(f"  {words}", "muted"))
+def _heading(name: str, words: str, view: View) -> Line:
+    return cut_line((Segment(f" {name}", "heading"), Segment(f"  {words}", "muted")), view.width)
