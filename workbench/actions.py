@@ -130,6 +130,13 @@ ACTIONS: tuple[Action, ...] = (
         "cancel_all", (), "cancel the run", "No new case starts, those running are cancelled; once more: killed.", RUN
     ),
     Action(
+        "resume",
+        (),
+        "resume the run",
+        "Goes on with the newest run where it was interrupted, if nothing that determines it has changed.",
+        RUN,
+    ),
+    Action(
         "next_problem", ("n",), "next problem", "To the next case that failed or ended in an error.", FIND, footer=3
     ),
     Action("previous_problem", ("N",), "previous problem", "To the previous case that failed or erred.", FIND),

@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from workbench.engine.determined import changed_files, determined, differences
-from workbench.engine.options import RunOptions
+from workbench.engine.determined import OPTIONS, changed_files, determined, differences
+from workbench.engine.options import RunOptions, UsageFaultError
 from workbench.engine.plan import Plan
 from workbench.engine.provenance import Kept, read_sources, versions
 from workbench.engine.resumption import Resumption, collect_results
 from workbench.engine.secrets import Secrets
 from workbench.events import Event, Noticed, RunFinished, RunStarted, Sources, from_json
 from workbench.history.checked import read_checked
+from workbench.history.holding import is_written
 from workbench.history.journal import FILE_NAME, Journal, read_journal
 from workbench.history.state_dir import runs_dir
 from workbench.history.stored_run import run_ids
@@ -56,6 +57,30 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
         journal.release()
         return _afresh(plan, path, changes)
     return Resumable(_going_on(plan, found), journal, found)
+
+
+def newest_interrupted(state: Path) -> RunStarted | None:
+    """How the newest run announced itself, if it was interrupted and nobody is writing it; None otherwise."""
+    for run_id in run_ids(state)[:1]:
+        path = runs_dir(state) / run_id / FILE_NAME
+        announced = announcement(path)
+        if announced is not None and not announced.scored_from and not _is_complete(path) and not is_written(path):
+            return announced
+    return None
+
+
+def options_of(announced: RunStarted) -> RunOptions:
+    """The options of a run that matter to its results, and else the usual ones.
+
+    Raises:
+        UsageFaultError: they make no sense.
+    """
+    known = announced.determined.get("options")
+    kept = {name: value for name, value in known.items() if name in OPTIONS} if isinstance(known, dict) else {}
+    try:
+        return RunOptions(**kept)
+    except TypeError as error:
+        raise UsageFaultError(f"the options of run {announced.run_id} cannot be read: {error}") from None
 
 
 def read_results(path: Path) -> Resumption | None:

@@ -70,6 +70,24 @@ class Engine:
 
         return build
 
+    def resume(self, workspace: "Workspace", state_dir: Path) -> Build:
+        """Goes on with the newest run, which was interrupted."""
+
+        def build(publish: Publish) -> Runnable:
+            from workbench.engine.children import Children
+            from workbench.engine.run import Run
+            from workbench.history.state_dir import judge_cache_dir
+            from workbench.ui.resuming import find_resumable
+
+            found, options = find_resumable(workspace, state_dir)
+            if self._children is None:
+                self._children = Children()
+            cache = judge_cache_dir(state_dir)
+            run = Run(found.plan, options, publish, self._children, found.journal, cache, resumed=found.resumption)
+            return _Journaled(run, found.journal, self._settings)
+
+        return build
+
     def rescore(
         self,
         workspace: "Workspace",

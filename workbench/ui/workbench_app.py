@@ -91,6 +91,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
             if self._watch:
                 self.main.arm()
             await self.main.offer_interrupted()
+            await self.main.offer_resuming()
 
     def _told_to_end(self, number: int) -> None:
         self.runs.close(timeout=1.0)

@@ -15,6 +15,7 @@ from workbench.ui.screens.criteria_actions import CriteriaActions
 from workbench.ui.screens.general_actions import GeneralActions
 from workbench.ui.screens.history_actions import HistoryActions
 from workbench.ui.screens.picture_actions import PictureActions
+from workbench.ui.screens.resume_actions import ResumeActions
 from workbench.ui.screens.run_actions import Targets
 from workbench.ui.screens.tree_actions import TreeActions
 from workbench.ui.screens.triage_actions import TriageActions
@@ -39,6 +40,7 @@ class MainScreen(
     PictureActions,
     CheckActions,
     WatchActions,
+    ResumeActions,
     GeneralActions,
 ):
     """`build` makes a run of cases, `rescoring` one that only scores them again (asking judges anew if told so), `runs`
@@ -83,6 +85,19 @@ class MainScreen(
     def make_watching(self, marked: set[tuple[int, int]]) -> "Watching":
         assert self._engine is not None
         return self._engine.watch(self.session, marked)
+
+    def build_resumption(self) -> Build:
+        assert self._engine is not None
+        assert self.session.workspace is not None
+        return self._engine.resume(self.session.workspace, self.session.state_dir)
+
+    def resumable(self) -> str:
+        session = self.session
+        if self._engine is None or session.workspace is None or not (session.state_dir / "runs").is_dir():
+            return ""
+        from workbench.ui.resuming import what_is_resumable
+
+        return what_is_resumable(session.workspace, session.state_dir)
 
     def build_watched(self, watching: "Watching", job: "Job") -> Build:
         assert self._engine is not None

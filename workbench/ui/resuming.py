@@ -1,0 +1,50 @@
+"""The newest run of a folder as one that can be gone on with: its cases, found again in the workspace."""
+
+from pathlib import Path
+
+from workbench.agents.workspace import Workspace
+from workbench.engine.options import RunOptions, UsageFaultError
+from workbench.engine.plan import Plan, make_plan
+from workbench.events import RunStarted
+from workbench.history.resuming import Resumable, newest_interrupted, options_of, resume
+from workbench.ui.engine_run import select
+
+
+def find_resumable(workspace: Workspace, state: Path) -> tuple[Resumable, RunOptions]:
+    """The newest run, its journal held open. Reads files: not for the screen's thread.
+
+    Raises:
+        UsageFaultError: it was not interrupted, or something that determines it has changed.
+    """
+    announced = newest_interrupted(state)
+    if announced is None:
+        raise UsageFaultError("the newest run was not interrupted", "r runs what is marked or under the cursor")
+    options = options_of(announced)
+    plan = make_plan(*select(workspace, _cases(workspace, announced)), options)
+    found = resume(state, plan, options)
+    if isinstance(found, Plan):
+        why = found.notices[0].message if found.notices != plan.notices else "it cannot be resumed"
+        raise UsageFaultError(why, "r runs what is marked or under the cursor")
+    return found, options
+
+
+def what_is_resumable(workspace: Workspace, state: Path) -> str:
+    """What the newest run has, in words; "" if it cannot be resumed."""
+    try:
+        found, _ = find_resumable(workspace, state)
+    except (UsageFaultError, OSError, ValueError):
+        return ""
+    found.journal.release()
+    return found.plan.notices[0].message.removeprefix("resuming ")
+
+
+def _cases(workspace: Workspace, announced: RunStarted) -> list[tuple[int, int]]:
+    places = {
+        (entry.relative, case.eval_id): (number, case.index)
+        for number, entry in enumerate(workspace.evalsets)
+        for case in entry.document.cases
+    }
+    names = {(planned.case.evalset_file, planned.case.eval_id) for planned in announced.cases}
+    if not names <= places.keys():
+        raise UsageFaultError(f"{announced.run_id} has cases that are not there any more")
+    return sorted(places[name] for name in names)
