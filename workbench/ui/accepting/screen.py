@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from workbench.actions import footer
@@ -29,7 +28,8 @@ from workbench.ui.accepting.preview import DiffLine, file_diff
 from workbench.ui.accepting.transcript import Transcript
 from workbench.ui.editing.drafts import CaseDraft, save_draft
 from workbench.ui.editing.wording import in_words
-from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.keys import bindings_of
+from workbench.ui.screens.rows_screen import RowsScreen
 from workbench.ui.widgets.footer import KeyLine
 
 _LOOKS = {"-": "$status-failed", "+": "$status-passed", "@": "$status-muted", " ": ""}
@@ -55,25 +55,23 @@ class Acceptance:
         return [content_text(turn and turn.get("user_content")) for turn in self.transcript.turns]
 
 
-class AcceptScreen(ModalScreen[bool]):
+class AcceptScreen(RowsScreen[bool]):
     """Ends with True if the file was written. Nothing is chosen at first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back"),
         *bindings_of("accept"),
     ]
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual's declaration
 
     def __init__(self, about: Acceptance, saver: Saver, keys: Mapping[str, tuple[str, ...]]) -> None:
-        super().__init__()
-        self._about, self._saver, self._keys = about, saver, keys
-        self._busy = False
         self.list = HunkList(about.comparison, about.questions, about.failed)
+        super().__init__(self.list, keys)
+        self._about, self._saver = about, saver
+        self._busy = False
         self._detail = Static("", classes="detail", markup=False)
         self._preview = Static("", markup=False)
         self._outcome = Static("", classes="outcome", markup=False)
-        self._message = Static("", classes="message", markup=False)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog accept") as dialog:
@@ -87,8 +85,8 @@ class AcceptScreen(ModalScreen[bool]):
                 with VerticalScroll(classes="change", can_focus=False):
                     yield self._preview
             yield self._outcome
-            yield self._message
-            yield KeyLine(footer("accept"), self._keys)
+            yield self.message
+            yield KeyLine(footer("accept"), self.keys_of)
 
     def on_mount(self) -> None:
         self.list.when_moved = self._show_hunk
@@ -98,27 +96,15 @@ class AcceptScreen(ModalScreen[bool]):
         self._show_change()
         notes = self._about.comparison.notes
         if notes:
-            self._say(one_line("left out: " + "; ".join(notes)), warning=True)
+            self.say(one_line("left out: " + "; ".join(notes)), warning=True)
 
     # Keys
-
-    def action_move_down(self) -> None:
-        self.list.move("down")
-
-    def action_move_up(self) -> None:
-        self.list.move("up")
 
     def action_page_down(self) -> None:
         self.query_one(".change", VerticalScroll).scroll_page_down(animate=False)
 
     def action_page_up(self) -> None:
         self.query_one(".change", VerticalScroll).scroll_page_up(animate=False)
-
-    def action_top(self) -> None:
-        self.list.move("top")
-
-    def action_bottom(self) -> None:
-        self.list.move("bottom")
 
     def action_accept_toggle(self) -> None:
         self.list.toggle(self.list.line)
@@ -137,7 +123,7 @@ class AcceptScreen(ModalScreen[bool]):
 
     def action_enter(self) -> None:
         if not self.list.chosen:
-            self._say("nothing is chosen: space chooses the line, a all of it", warning=True)
+            self.say("nothing is chosen: space chooses the line, a all of it", warning=True)
         elif not self._busy:
             self._busy = True
             self.run_worker(self._write(), group="save")
@@ -152,9 +138,9 @@ class AcceptScreen(ModalScreen[bool]):
             value = self._about.comparison.accepted(chosen)
             await asyncio.to_thread(save_draft, self._saver, draft, value, label)
         except ChangedOnDiskError as error:
-            self._say(f"{in_words(error)}: esc, then A again compares with what it holds now", warning=True)
+            self.say(f"{in_words(error)}: esc, then A again compares with what it holds now", warning=True)
         except (RejectedError, EditError, OSError) as error:
-            self._say(in_words(error), warning=True)
+            self.say(in_words(error), warning=True)
         else:
             self.dismiss(True)
         finally:
@@ -175,7 +161,7 @@ class AcceptScreen(ModalScreen[bool]):
         self._detail.update(Content.assemble(*parts))
 
     def _show_change(self) -> None:
-        self._say("")
+        self.say("")
         self.run_worker(self._compare(frozenset(self.list.chosen)), group="preview", exclusive=True)
 
     async def _compare(self, chosen: frozenset[Hunk]) -> None:
@@ -183,7 +169,7 @@ class AcceptScreen(ModalScreen[bool]):
         if chosen != self.list.chosen:
             return
         if isinstance(lines, str):
-            self._say(lines, warning=True)
+            self.say(lines, warning=True)
             lines = []
         self._preview.update(_shown(lines))
         self._outcome.update(_told(words))
@@ -199,10 +185,6 @@ class AcceptScreen(ModalScreen[bool]):
             return file_diff(about.draft.evalset.content, about.draft.after(value).content), told
         except (RejectedError, EditError) as error:
             return in_words(error), told
-
-    def _say(self, text: str, *, warning: bool = False) -> None:
-        self._message.set_class(warning, "-warning")
-        self._message.update(Content(text))
 
 
 def _shown(lines: Sequence[DiffLine]) -> Content:

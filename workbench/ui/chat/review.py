@@ -3,34 +3,27 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from workbench.actions import footer
 from workbench.authoring.capture import Captured, Choice, case_of, free_id
-from workbench.model.invocation import content_text, tool_calls
 from workbench.text import one_line
-from workbench.ui.cells import fit
+from workbench.ui.chat.review_list import ReviewList, ReviewRow
 from workbench.ui.detail.body import Body
-from workbench.ui.editing.key_help import key_items
 from workbench.ui.editing.name import NameScreen
-from workbench.ui.editing.row_list import in_short
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.render.document import Document
 from workbench.ui.render.json_text import pretty_lines
 from workbench.ui.render.lines import Segment, hang, wrap
 from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.screens.rows_screen import RowsScreen
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.pick_list import Item
-from workbench.ui.widgets.rows import Piece, RowView
-
-_NAME_WIDTH = 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,94 +48,14 @@ NewFile = Callable[[str], Awaitable["Destination | None"]]
 """Asks for the name of a new file that ends so; None if it was left."""
 Write = Callable[[dict[str, Any], Destination], Awaitable[str]]
 """Writes the case; says in safe words why that failed, "" if it did not."""
-Kind = Literal["id", "file", "shape", "state", "tools", "said", "turn", "note"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    kind: Kind
-    turn: int = -1
-    text: str = ""
-
-
-class ReviewList(RowView):
-    """The parts of the case, one a line."""
-
-    def __init__(self, captured: Captured) -> None:
-        super().__init__()
-        self._captured = captured
-        self._choice: Choice
-        self._place = ""
-        kinds: tuple[Kind, ...] = ("id", "file", "shape", "state", "tools", "said")
-        rows = [_Row(kind) for kind in kinds] + [_Row("turn", number) for number in range(len(captured.turns))]
-        self._rows = [*rows, *(_Row("note", text=one_line(note)) for note in captured.notes)]
-
-    def show_choice(self, choice: Choice, place: str) -> None:
-        """Shows another choice."""
-        self._choice, self._place = choice, place
-        self.rows_changed()
-        self.when_moved()
-
-    @property
-    def row(self) -> _Row:
-        """What the cursor is on."""
-        return self._rows[self.cursor]
-
-    def row_count(self) -> int:
-        return len(self._rows)
-
-    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        row, choice, captured = self._rows[position], self._choice, self._captured
-        match row.kind:
-            case "id":
-                return [_named("id"), (one_line(choice.eval_id, limit=200), "strong")], []
-            case "file":
-                return [_named("into"), (self._place, "")], []
-            case "shape":
-                recorded, authored = "invocation_events, as ADK records them", "tool_uses, as people write them"
-                return [_named("steps"), (recorded if choice.recorded else authored, "")], []
-            case "state":
-                told = in_short(captured.state) if captured.state else "empty"
-                return [_box(choice.state), _named("initial state", 4), (told, "" if choice.state else "muted")], []
-            case "tools":
-                number = captured.calls(choice.turns)
-                return [_box(choice.tools), _named("tool calls", 4), (str(number), "" if choice.tools else "muted")], []
-            case "said":
-                number, on = captured.said_before(choice.turns), choice.said_before
-                return [_box(on), _named("said on the way", 4), (str(number), "" if on else "muted")], []
-            case "turn":
-                return self._turn(row.turn)
-            case _:
-                return [(f"! {row.text}", "not-evaluated")], []
-
-    def _turn(self, number: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        on, turn = number in self._choice.turns, self._captured.turns[number]
-        names = [one_line(call.name, limit=40) for call in tool_calls(turn)] if self._choice.tools else []
-        pieces = [
-            _box(on),
-            _named(f"turn {number + 1}", 4),
-            (one_line(content_text(turn.get("user_content")), limit=200), "" if on else "muted"),
-        ]
-        if names:
-            pieces.append((f" → {', '.join(names)}", "accent" if on else "muted"))
-        answer = one_line(content_text(turn.get("final_response")), limit=200)
-        return [*pieces, (f" → {answer}" if answer else " → no answer", "muted")], []
-
-
-def _named(name: str, taken: int = 0) -> Piece:
-    return fit(name, _NAME_WIDTH - taken), "label"
-
-
-def _box(on: bool) -> Piece:
-    return ("[x] ", "passed") if on else ("[ ] ", "muted")
-
-
-class ReviewScreen(ModalScreen[bool]):
+class ReviewScreen(RowsScreen[bool]):
     """Ends with True once the case is written. `wanted` is the id it is to have, if that is free; `destinations` hold
     at least one, the first of them is proposed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back", "keys"),
+        *bindings("keys"),
         *bindings_of("review"),
     ]
 
@@ -157,8 +70,9 @@ class ReviewScreen(ModalScreen[bool]):
         write: Write,
         now: float,
     ) -> None:
-        super().__init__()
-        self._captured, self._destinations, self._wanted, self._keys = captured, list(destinations), wanted, keys
+        self._list = ReviewList(captured)
+        super().__init__(self._list, keys)
+        self._captured, self._destinations, self._wanted = captured, list(destinations), wanted
         self._new_file, self._write, self._now = new_file, write, now
         self._into = self._destinations[0]
         self._choice = Choice("", frozenset(range(len(captured.turns))))
@@ -166,9 +80,8 @@ class ReviewScreen(ModalScreen[bool]):
         """Whether the user has given the id: then another file does not change it."""
         self._shaped = False
         self._busy = False
-        self._list = ReviewList(captured)
         self._preview = Body()
-        self._help = Static("", classes="help", markup=False)
+        self.message.set_classes("help")
         self._go_into(self._into)
 
     def compose(self) -> ComposeResult:
@@ -177,8 +90,8 @@ class ReviewScreen(ModalScreen[bool]):
             yield self._list
             with Vertical(classes="preview"):
                 yield self._preview
-            yield self._help
-            yield KeyLine(footer("review"), self._keys)
+            yield self.message
+            yield KeyLine(footer("review"), self.keys_of)
 
     def on_mount(self) -> None:
         self._list.when_moved = self._explain
@@ -186,24 +99,6 @@ class ReviewScreen(ModalScreen[bool]):
         self._list.focus()
 
     # Keys
-
-    def action_move_down(self) -> None:
-        self._list.move("down")
-
-    def action_move_up(self) -> None:
-        self._list.move("up")
-
-    def action_page_down(self) -> None:
-        self._list.move("page_down")
-
-    def action_page_up(self) -> None:
-        self._list.move("page_up")
-
-    def action_top(self) -> None:
-        self._list.move("top")
-
-    def action_bottom(self) -> None:
-        self._list.move("bottom")
 
     def action_back(self) -> None:
         if not self._busy:
@@ -214,9 +109,6 @@ class ReviewScreen(ModalScreen[bool]):
             self.action_review_change()
         else:
             self.action_review_toggle()
-
-    def on_row_view_picked(self) -> None:
-        self.action_enter()
 
     def action_review_toggle(self) -> None:
         choice, row = self._choice, self._list.row
@@ -233,7 +125,7 @@ class ReviewScreen(ModalScreen[bool]):
                 self._shaped = True
                 self._choice = replace(choice, recorded=not choice.recorded)
             case "id" | "file":
-                self._say("e changes it")
+                self.say("e changes it")
                 return
         self._refresh()
 
@@ -252,20 +144,15 @@ class ReviewScreen(ModalScreen[bool]):
 
     def action_review_write(self) -> None:
         if not self._choice.turns:
-            self._say("a case needs a turn: space takes one in", warning=True)
+            self.say("a case needs a turn: space takes one in", warning=True)
         elif fault := self._id_fault(self._choice.eval_id):
-            self._say(fault, warning=True)
+            self.say(fault, warning=True)
         elif not self._busy:
             self._busy = True
             self.run_worker(self._put(), exclusive=True)
 
     def action_keys(self) -> None:
-        screen = PickScreen("keys before a conversation is kept", searching(key_items("review", self._keys)))
-        self.app.push_screen(screen, self._do)
-
-    def _do(self, action: str | None) -> None:
-        if action is not None:
-            self.call_later(self.run_action, action)
+        self.show_keys("review", "keys before a conversation is kept")
 
     # What they lead to
 
@@ -276,7 +163,7 @@ class ReviewScreen(ModalScreen[bool]):
         finally:
             self._busy = False
         if fault:
-            self._say(fault, warning=True)
+            self.say(fault, warning=True)
         else:
             self.dismiss(True)
 
@@ -338,9 +225,9 @@ class ReviewScreen(ModalScreen[bool]):
         if width > 2:
             lines = wrap([Segment(row.text)], width - 2) if row.kind == "note" else pretty_lines(shown, width - 2)
             self._preview.show(Document(list(hang([], lines, 1))), 0)
-        self._say(self._words(row))
+        self.say(self._words(row))
 
-    def _words(self, row: _Row) -> str:
+    def _words(self, row: ReviewRow) -> str:
         match row.kind:
             case "id":
                 return "e gives it another id; s writes the case"
@@ -362,10 +249,6 @@ class ReviewScreen(ModalScreen[bool]):
                 return "later turns may rest on one that is left out" if gap else "space leaves the turn out"
             case _:
                 return "what of it is not in the case"
-
-    def _say(self, text: str, *, warning: bool = False) -> None:
-        self._help.set_class(warning, "-warning")
-        self._help.update(Content(text))
 
 
 def _hint(destination: Destination) -> str:

@@ -35,7 +35,7 @@ def items_for(content: Content, row: FormRow | None) -> list[Item]:
         found.append(Item(preset.name, Chosen(preset), kind="preset", help=help_))
     found.append(Item("one criterion", heading=True))
     found += [
-        Item(one_line(info.title), Chosen(criterion=info.name), proposed(info.name), f"{info.name}\n{guide(info)}")
+        Item(one_line(info.title), Chosen(criterion=info.name), f"{info.name} {proposed(info.name)}", guide(info))
         for info in known().values()
         if not info.informational and info.name not in there
     ]

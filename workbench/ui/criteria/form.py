@@ -3,7 +3,6 @@
 Changes stay in the form until they are saved, so that a threshold can be tried out. What cannot be saved stays too.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import ClassVar
 
@@ -14,9 +13,8 @@ from textual.content import Content as Text
 from textual.events import Key
 from textual.widgets import Static
 
-from workbench.actions import footer
-from workbench.authoring.config_file import ConfigDraft, ConfigRejectedError, save_config
-from workbench.authoring.criteria_change import Content, ValueRefusedError, read_typed, with_value
+from workbench.authoring.config_file import ConfigDraft, ConfigRejectedError
+from workbench.authoring.criteria_change import ValueRefusedError, read_typed, with_value
 from workbench.authoring.criteria_form import FormRow, rows_of
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.authoring.what_if import WhatIf
@@ -25,26 +23,21 @@ from workbench.model.places import Location
 from workbench.text import one_line
 from workbench.ui.criteria.adding import Chosen, items_for
 from workbench.ui.criteria.changes import FormChanges
-from workbench.ui.criteria.form_list import FormList
-from workbench.ui.criteria.look_ahead import LookAhead, Seen, stands_at, told
-from workbench.ui.criteria.settling import settle
+from workbench.ui.criteria.changing import ChangingScreen
+from workbench.ui.criteria.look_ahead import LookAhead, Seen, stands_at
+from workbench.ui.criteria.settling import save
 from workbench.ui.criteria.value_field import FORMS, take, typed_value
-from workbench.ui.criteria.wording import about, outlook_of_all, outlook_of_criterion
-from workbench.ui.editing.field_screen import FieldScreen
+from workbench.ui.criteria.wording import about, outlook_of_all
 from workbench.ui.editing.values import UnreadableError, json_text
 from workbench.ui.editing.wording import in_words
-from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.keys import bindings
 from workbench.ui.screens.pick import PickScreen, searching
 
-STEP, FINE_STEP = 0.05, 0.01
 
-
-class CriteriaScreen(FieldScreen[None]):
+class CriteriaScreen(ChangingScreen):
     """Edits a draft. `why` says in safe words which file a draft is for and why; `saved` is called after each save."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("open", "close", "keys"), *bindings_of("criteria")]
-
-    verb = ("takes", "taken")
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("open", "close", "keys")]
 
     def __init__(
         self,
@@ -56,9 +49,7 @@ class CriteriaScreen(FieldScreen[None]):
         why: Callable[[ConfigDraft], str],
         saved: Callable[[], Awaitable[object]],
     ) -> None:
-        self.list = FormList()
-        super().__init__(self.list, keys, footer("criteria"))
-        self.changes = FormChanges(draft)
+        super().__init__(FormChanges(draft), keys)
         self._saver, self._why, self._saved = saver, why, saved
         self._look_ahead = LookAhead(what_if, lambda look: self.run_worker(look, group="look"), self._show_seen)
         self._seen = Seen()
@@ -82,18 +73,8 @@ class CriteriaScreen(FieldScreen[None]):
 
     def on_mount(self) -> None:
         self.list.when_moved = self._moved
-        self._show()
+        self.show_changes()
         self.list.focus()
-
-    @property
-    def draft(self) -> ConfigDraft:
-        """The file as it was read, or saved last."""
-        return self.changes.draft
-
-    @property
-    def content(self) -> Content:
-        """What stands in the form."""
-        return self.changes.content
 
     # Moving
 
@@ -144,21 +125,6 @@ class CriteriaScreen(FieldScreen[None]):
             self.field.load_text(event.character or "")
             self.field.move_cursor(self.field.document.end)
 
-    def action_criteria_next(self) -> None:
-        self._change(lambda: self.changes.next_choice(self.list.row))
-
-    def action_criteria_more(self) -> None:
-        self._change(lambda: self.changes.step(self.list.row, STEP))
-
-    def action_criteria_less(self) -> None:
-        self._change(lambda: self.changes.step(self.list.row, -STEP))
-
-    def action_criteria_more_fine(self) -> None:
-        self._change(lambda: self.changes.step(self.list.row, FINE_STEP))
-
-    def action_criteria_less_fine(self) -> None:
-        self._change(lambda: self.changes.step(self.list.row, -FINE_STEP))
-
     def left_field(self) -> None:
         self._moved()
         self._look_ahead.at(self.draft, self.content)
@@ -191,7 +157,7 @@ class CriteriaScreen(FieldScreen[None]):
             self._moved()
             self.say("unchanged")
         else:
-            self._change(lambda: self.changes.put(row, value))
+            self.change(lambda: self.changes.put(row, value))
 
     # Whole parts
 
@@ -205,35 +171,10 @@ class CriteriaScreen(FieldScreen[None]):
             return
         if chosen.preset is not None:
             new = self.changes.add_preset(chosen.preset, self.list.row)
-            self._show(at=("criteria", new[0]) if new else None)
+            self.show_changes(at=("criteria", new[0]) if new else None)
             self.say(f"new: {', '.join(new)}" if new else "all of it is there already: nothing is changed")
-        elif self._change(lambda: self.changes.add(chosen, self.list.row)) and chosen.rubric:
+        elif self.change(lambda: self.changes.add(chosen, self.list.row)) and chosen.rubric:
             self.action_enter()
-
-    def action_criteria_remove(self) -> None:
-        self._change(lambda: self.changes.remove(self.list.row))
-
-    def action_criteria_earlier(self) -> None:
-        self._change(lambda: self.changes.move(self.list.row, -1))
-
-    def action_criteria_later(self) -> None:
-        self._change(lambda: self.changes.move(self.list.row, 1))
-
-    def action_criteria_undo(self) -> None:
-        self._change(self.changes.undo)
-
-    def action_criteria_reset(self) -> None:
-        self._change(lambda: self.changes.reset(self.list.row))
-
-    def _change(self, change: Callable[[], Location | None]) -> bool:
-        """Makes a change and shows it; False (and why) if it cannot be made."""
-        try:
-            at = change()
-        except ValueRefusedError as error:
-            self.say(str(error))
-            return False
-        self._show(at=at)
-        return True
 
     # Saving
 
@@ -248,7 +189,7 @@ class CriteriaScreen(FieldScreen[None]):
 
     async def _save(self) -> None:
         try:
-            written = await self._written()
+            written = await save(self.app, self._saver, self.draft, self.content)
         except ConfigRejectedError as error:
             self._reject(error)
         except (ChangedOnDiskError, EditError, OSError) as error:
@@ -261,17 +202,11 @@ class CriteriaScreen(FieldScreen[None]):
             self.changes.saved(draft)
             await self._saved()
             self._reason.update(Text(self._why(draft)))
-            self._show()
+            self.show_changes()
             name = one_line(draft.file.name)
             self.say(f"saved: {name}; u in the tree takes it back" if saved else f"{name} as it is now")
         finally:
             self._busy = False
-
-    async def _written(self) -> tuple[ConfigDraft, bool] | None:
-        try:
-            return await asyncio.to_thread(save_config, self._saver, self.draft, self.content), True
-        except ChangedOnDiskError as error:
-            return await settle(self.app, self._saver, error, self.draft, self.content)
 
     def _reject(self, error: ConfigRejectedError) -> None:
         fault = error.faults[0]
@@ -282,7 +217,7 @@ class CriteriaScreen(FieldScreen[None]):
 
     # What is shown
 
-    def _show(self, *, at: Location | None = None) -> None:
+    def show_changes(self, *, at: Location | None = None) -> None:
         self._leaving = False
         self.list.changed = frozenset(self.changes.names)
         self.list.show_rows(rows_of(self.content), at=at)
@@ -307,10 +242,8 @@ class CriteriaScreen(FieldScreen[None]):
         if row is None:
             self._about.update(Text("No criterion: nothing is judged. a adds one."))
             return
-        lines = [told(fault) for fault in self._seen.faults_of(row)]
-        if row.kind == "threshold" or row.field.name in ("match_type", "ignore_args"):
-            lines += outlook_of_criterion(self._seen.outlook, row.criterion)
-        self._about.update(Text("\n".join([*lines, about(row, self.list.all_rows)])))
+        lines = [*self._seen.told_of(row), about(row, self.list.all_rows)]
+        self._about.update(Text("\n".join(lines)))
 
     def _type(self, row: FormRow) -> None:
         take(self.field, row)

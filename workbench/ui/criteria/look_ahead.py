@@ -14,6 +14,7 @@ from workbench.model.faults import Fault
 from workbench.model.json_edit import EditError
 from workbench.model.places import Location, json_path
 from workbench.text import one_line
+from workbench.ui.criteria.wording import outlook_of_criterion
 from workbench.ui.editing.wording import in_words
 
 
@@ -28,6 +29,13 @@ class Seen:
     def faults_of(self, row: FormRow) -> list[Fault]:
         """Those that are about the value of a row."""
         return [fault for fault in self.faults if stands_at(row, fault)]
+
+    def told_of(self, row: FormRow) -> list[str]:
+        """Its faults, and for what can be worked out again what the last run would be, in safe lines."""
+        lines = [told(fault) for fault in self.faults_of(row)]
+        if row.kind == "threshold" or row.field.name in ("match_type", "ignore_args"):
+            lines += outlook_of_criterion(self.outlook, row.criterion)
+        return lines
 
     def marks(self, rows: Sequence[FormRow]) -> Mapping[Location, str]:
         """The looks of rows that have faults, by location."""

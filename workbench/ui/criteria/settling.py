@@ -15,6 +15,18 @@ from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.widgets.pick_list import Item
 
 
+async def save(app: App[Any], saver: Saver, draft: ConfigDraft, content: Content) -> tuple[ConfigDraft, bool] | None:
+    """Writes a draft, and asks where somebody else changed the file; see `settle`.
+
+    Raises:
+        ConfigRejectedError, ChangedOnDiskError, EditError, OSError: it cannot be written.
+    """
+    try:
+        return await asyncio.to_thread(save_config, saver, draft, content), True
+    except ChangedOnDiskError as error:
+        return await settle(app, saver, error, draft, content)
+
+
 async def settle(
     app: App[Any], saver: Saver, error: ChangedOnDiskError, draft: ConfigDraft, content: Content
 ) -> tuple[ConfigDraft, bool] | None:

@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from workbench.actions import footer
@@ -16,7 +15,8 @@ from workbench.authoring.merge import FRAME, Difference, Side
 from workbench.text import one_line, plain
 from workbench.ui.cells import fit
 from workbench.ui.editing.values import json_text
-from workbench.ui.keys import bindings, bindings_of
+from workbench.ui.keys import bindings_of
+from workbench.ui.screens.rows_screen import RowsScreen
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import Piece, RowView
 
@@ -55,18 +55,17 @@ class DifferenceList(RowView):
         return [(fit(side, 8), "strong"), (name, "")], [(_WHO[one.who], look)]
 
 
-class ConflictScreen(ModalScreen[Mapping[str, Side] | None]):
+class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
     """Ends with the side taken for each case, None if the user goes back without writing anything."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back"),
         *bindings_of("conflict"),
     ]
 
     def __init__(self, file_name: str, found: Sequence[Difference], keys: Mapping[str, tuple[str, ...]]) -> None:
-        super().__init__()
-        self._title, self._keys = f"{one_line(file_name, limit=50)} was changed by somebody else meanwhile", keys
         self._list = DifferenceList(found)
+        super().__init__(self._list, keys)
+        self._title = f"{one_line(file_name, limit=50)} was changed by somebody else meanwhile"
         self._versions = Static("", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -76,30 +75,18 @@ class ConflictScreen(ModalScreen[Mapping[str, Side] | None]):
             yield self._list
             with VerticalScroll(classes="versions", can_focus=False):
                 yield self._versions
-            yield KeyLine(footer("conflict"), self._keys)
+            yield KeyLine(footer("conflict"), self.keys_of)
 
     def on_mount(self) -> None:
         self._list.when_moved = self._show
         self._list.focus()
         self._show()
 
-    def action_move_down(self) -> None:
-        self._list.move("down")
-
-    def action_move_up(self) -> None:
-        self._list.move("up")
-
     def action_page_down(self) -> None:
         self.query_one(".versions", VerticalScroll).scroll_page_down(animate=False)
 
     def action_page_up(self) -> None:
         self.query_one(".versions", VerticalScroll).scroll_page_up(animate=False)
-
-    def action_top(self) -> None:
-        self._list.move("top")
-
-    def action_bottom(self) -> None:
-        self._list.move("bottom")
 
     def action_conflict_toggle(self) -> None:
         self._list.take("mine" if self._list.chosen[self._list.one.eval_id] == "theirs" else "theirs")
