@@ -27,6 +27,7 @@ from workbench.events import (
     Event,
     Noticed,
     OutputCaptured,
+    SpansRecorded,
     TurnFinished,
     TurnStarted,
     Usage,
@@ -72,6 +73,7 @@ ChatEvent: TypeAlias = (
     | TurnStarted
     | Streamed
     | AgentActed
+    | SpansRecorded
     | TurnFinished
     | TurnFailed
     | StateTold

@@ -1,16 +1,18 @@
-"""What the three pages of a conversation show, as lines."""
+"""What the pages of a conversation show, as lines."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from workbench.model.invocation import content_text
 from workbench.text import plain
 from workbench.ui.chat.talk import Talk
-from workbench.ui.render.document import Document
+from workbench.ui.render.document import AsideWhen, Document
 from workbench.ui.render.error import error_lines
 from workbench.ui.render.json_text import pretty_lines
 from workbench.ui.render.lines import Line, Segment, hang, rule, safe, wrap
 from workbench.ui.render.log import add_turn, output_lines
 from workbench.ui.render.rows import View, remark
+from workbench.ui.render.trace.pane import add_trace
 
 
 def conversation(talk: Talk, view: View) -> Document:
@@ -71,10 +73,29 @@ def output(talk: Talk, view: View) -> Document:
     return document
 
 
-PAGES: tuple[tuple[str, Callable[[Talk, View], Document]], ...] = (
-    ("Conversation", conversation),
-    ("State", state),
-    ("Output", output),
+def trace(talk: Talk, view: View) -> Document:
+    """What took how long, what was asked and answered."""
+    document = Document()
+    if talk.turns:
+        add_trace(document, [item.turn for item in talk.turns], None, talk.prices, view, going=talk.turns[-1].going)
+    else:
+        document.add(remark("Nothing yet: it begins with the first message.", view))
+    return document
+
+
+class Page(NamedTuple):
+    """`aside`: its items have more to tell than stands in their lines."""
+
+    title: str
+    build: Callable[[Talk, View], Document]
+    aside: AsideWhen = "never"
+
+
+PAGES: tuple[Page, ...] = (
+    Page("Conversation", conversation),
+    Page("State", state),
+    Page("Output", output),
+    Page("Trace", trace, "always"),
 )
 
 

@@ -95,7 +95,7 @@ class ChatScreen(ModalScreen[Talk | None]):
 
     def _begin(self) -> None:
         self.leave()
-        self.talk = self._view.talk = Talk(self._agent, self.talk.initial)
+        self.talk = self._view.talk = Talk(self._agent, self.talk.initial, prices=self.talk.prices)
         self._asked_to_stop = False
         self._link = self._connect(self.talk.initial, self._wake)
 

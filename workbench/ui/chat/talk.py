@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 from workbench.engine.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, TurnFailed
 from workbench.engine.chat_stream import Streamed, says_something
-from workbench.events import AgentActed, CaseError, Noticed, OutputCaptured, TurnFinished, TurnStarted
+from workbench.events import AgentActed, CaseError, Noticed, OutputCaptured, SpansRecorded, TurnFinished, TurnStarted
+from workbench.prices import Prices
 from workbench.store import Turn
 
 _OUTPUT_KEPT = 200_000
@@ -33,7 +34,7 @@ class TalkTurn:
             return self.turn
         return replace(self.turn, acted=[*self.turn.acted, *map(_as_step, self.growing.values())])
 
-    def take(self, event: Streamed | AgentActed | TurnFinished | TurnFailed) -> None:
+    def take(self, event: Streamed | AgentActed | SpansRecorded | TurnFinished | TurnFailed) -> None:
         """Takes in what happened in this turn. A step with a text is the one whose text was growing."""
         match event:
             case Streamed():
@@ -42,6 +43,8 @@ class TalkTurn:
                 self.turn.acted.append(event.acted)
                 if says_something(event.acted):
                     self.growing.pop(str(event.acted.get("author")), None)
+            case SpansRecorded():
+                self.turn.spans = event
             case TurnFinished():
                 self.turn.actual, self.turn.note = event.actual, event.note
                 self.growing.clear()
@@ -65,6 +68,8 @@ class Talk:
     over: bool = False
     error: CaseError | None = None
     """Why the conversation cannot go on."""
+    prices: Prices | None = None
+    """The user's."""
 
     def take(self, event: ChatEvent) -> None:
         """Takes in the next event."""
@@ -74,7 +79,7 @@ class Talk:
             case TurnStarted():
                 del self.waiting[:1]
                 self.turns.append(TalkTurn(Turn(event.user)))
-            case Streamed() | AgentActed() | TurnFinished() | TurnFailed() if self.turns:
+            case Streamed() | AgentActed() | SpansRecorded() | TurnFinished() | TurnFailed() if self.turns:
                 self.turns[-1].take(event)
             case StateTold():
                 self.state = event

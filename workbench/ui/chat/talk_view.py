@@ -21,7 +21,7 @@ class TalkView(Vertical):
     """The pages of a conversation. The end is followed as long as it is in sight."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("move_down", "move_up", "top", "bottom", "next_turn", "previous_turn", "pane")
+        *bindings("move_down", "move_up", "top", "bottom", "next_turn", "previous_turn", "pane", "open", "close")
     ]
 
     class Turned(Message):
@@ -32,6 +32,8 @@ class TalkView(Vertical):
         self.talk = talk
         self._page = 0
         self._full = False
+        self._opened: set[str] = set()
+        """The items that are unfolded."""
         self._head = Head()
         self._body = Body()
 
@@ -41,15 +43,20 @@ class TalkView(Vertical):
 
     def show(self, *, to_end: bool | None = None) -> None:
         """Lays the page out anew."""
-        width = self._body.shares.width
-        if width <= 0:
+        page, item = PAGES[self._page], self._body.item
+        shares = self._body.planned(page.aside)
+        if shares.width <= 0:
             return
         follow = self._body.at_end if to_end is None else to_end
-        document = PAGES[self._page][1](self.talk, View(width, self._full))
-        self._body.show(document, len(document.lines) if follow else self._body.top)
+        view = View(shares.width, self._full, opened=frozenset(self._opened), aside=shares.beside)
+        document = page.build(self.talk, view)
+        top = len(document.lines) if follow and not document.items else self._body.top
+        cursor = document.item_named(item.key) if item is not None else None
+        aside = page.aside if document.items else "never"
+        self._body.show(document, top, cursor=cursor or 0, aside=aside)
         turns = len(self.talk.turns)
         position = f"{turns} turn{'' if turns == 1 else 's'}" if turns else ""
-        self._head.show(tuple(title for title, _ in PAGES), self._page, position, _summary(self.talk))
+        self._head.show(tuple(page.title for page in PAGES), self._page, position, _summary(self.talk))
 
     def read(self) -> None:
         """Gives its keys to the reader."""
@@ -91,6 +98,27 @@ class TalkView(Vertical):
 
     def action_previous_turn(self) -> None:
         self._go_to_turn(-1)
+
+    def action_open(self) -> None:
+        """Unfolds what the cursor stands on."""
+        item = self._body.item
+        if item is not None and item.opens:
+            self._opened.add(item.key)
+            self.show(to_end=False)
+
+    def action_close(self) -> None:
+        """Folds it again."""
+        item = self._body.item
+        if item is not None and item.key in self._opened:
+            self._opened.discard(item.key)
+            self.show(to_end=False)
+
+    def on_body_picked(self) -> None:
+        item = self._body.item
+        if item is not None and item.key in self._opened:
+            self.action_close()
+        else:
+            self.action_open()
 
     def action_pane(self, number: int) -> None:
         if number <= len(PAGES):

@@ -1,7 +1,6 @@
 """Talking to an agent, and cases made of conversations: of that one, of a run, of a session that ADK saved."""
 
 import asyncio
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 _USER = "user"
 _LOOKED_AT = 20
 """Cases of a file that are asked for the shape it uses."""
-_LARGEST_SESSION = 256 * 2**20
 
 
 class ChatActions(FileActions):
@@ -85,6 +83,7 @@ class ChatActions(FileActions):
             return ChatLink(self.runs, self.make_chat(agent, given), wake)
 
         screen = ChatScreen(agent.name, connect, self.keys)
+        screen.talk.prices = self.session.prices
         while True:
             talk = await self.app.push_screen_wait(screen)
             if talk is None:
@@ -118,18 +117,15 @@ class ChatActions(FileActions):
 
     async def _keep_session(self) -> None:
         from workbench.authoring.adk_session import NoSessionError, case_from_session
-        from workbench.ui.editing.name import NameScreen
+        from workbench.ui.chat.session_file import choose_session, read_session
 
-        assert self.session.workspace is not None
-        base = self.session.workspace.root
-        name = await self.app.push_screen_wait(
-            NameScreen("a session that ADK saved as JSON: its file", lambda name: _file_fault(base, name))
-        )
-        if name is None:
+        workspace = self.session.workspace
+        assert workspace is not None
+        file = await choose_session(self.app, workspace.root, [agent.folder for agent in workspace.agents])
+        if file is None:
             return
-        file = _path(base, name)
         try:
-            captured = case_from_session(await asyncio.to_thread(_read_json, file))
+            captured = case_from_session(await asyncio.to_thread(read_session, file))
         except NoSessionError as error:
             self.notify(one_line(f"{file.name} is no session of ADK's: {error}"), severity="error", markup=False)
             return
@@ -137,8 +133,9 @@ class ChatActions(FileActions):
             why = (error.strerror if isinstance(error, OSError) else "") or str(error)
             self.notify(one_line(f"{file.name} cannot be read: {why}"), severity="error", markup=False)
             return
-        agents = self.session.workspace.agents
-        agent = next((one for one in agents if one.folder.name == captured.app_name), None) or await self._whom()
+        agent = (
+            next((one for one in workspace.agents if one.folder.name == captured.app_name), None) or await self._whom()
+        )
         if agent is not None:
             wanted = file.name.removesuffix(".json").removesuffix(".session")
             await self._review(captured, agent, wanted, self._file_under_cursor(agent))
@@ -262,19 +259,3 @@ def _id_of(case: dict[str, Any]) -> str:
     from workbench.authoring.evalset_file import id_of
 
     return id_of(case)
-
-
-def _path(base: Path, name: str) -> Path:
-    return base / Path(name).expanduser()
-
-
-def _file_fault(base: Path, name: str) -> str:
-    if not name:
-        return "a file, please: from the root of the project, or with its whole path"
-    return "" if _path(base, name).is_file() else f"there is no file {name}"
-
-
-def _read_json(file: Path) -> Any:
-    if file.stat().st_size > _LARGEST_SESSION:
-        raise ValueError("it is larger than 256 MiB")
-    return json.loads(file.read_bytes())

@@ -33,11 +33,12 @@ def add_sections(document: Document, read: TraceRead, node: Node, key: str, view
 
 
 def _add(document: Document, key: str, name: str, told: str, view: View, *, indent: int = _INDENT) -> bool:
-    """The line of a part; whether it is unfolded."""
+    """The line of a part; whether it is unfolded. Beside it the same is told as beside its row, which is above it."""
     opened = view.is_open(key)
+    aside = document.items[-1].aside if document.items else None
     lead = f"{' ' * indent}{'▾' if opened else '▸'} "
     line = (Segment(lead, "fold"), Segment(name, "label"), Segment(f"  {told}" if told else "", "muted"))
-    document.add_item(key, [cut_line(line, view.width)], opens=True)
+    document.add_item(key, [cut_line(line, view.width)], opens=True, aside=aside)
     return opened
 
 
