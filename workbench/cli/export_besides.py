@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from workbench.authoring.triage.entry import Entry
-from workbench.authoring.triage.judged import answer_of
+from workbench.authoring.triage.judged import answer_of, standing
 from workbench.authoring.triage.triage_file import BrokenTriageError, read_triage
 from workbench.history.pass_rates import RunRate, pass_rates
 from workbench.store import CaseRecord, Store
@@ -20,12 +20,12 @@ class Besides:
     trouble: tuple[str, ...] = ()
 
     def said(self, record: CaseRecord) -> list[Entry]:
-        """What the user said of the answer of a record, of the case or its criteria; the newest first."""
+        """What the user said of the answer and verdicts of a record, of the case or a criterion; the newest first."""
         found = self.triage.get((record.ref.evalset_file, record.ref.eval_id), ())
         if not found:
             return []
         answer = answer_of(record)
-        mine = [entry for entry in found if entry.triage and entry.judged.answer == answer]
+        mine = [entry for entry in found if entry.triage and standing(entry, record, answer) == "now"]
         return sorted(mine, key=lambda entry: entry.at, reverse=True)
 
     def entries(self) -> list[Entry]:

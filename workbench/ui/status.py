@@ -72,7 +72,7 @@ SPLIT = Face("◐", "split", "status-not-evaluated", 0)
 TRIAGED = Face("⚑", "triaged", "status-informational", 0)
 """The user said what the verdict is worth."""
 TRIAGED_EARLIER = Face("⚐", "triaged earlier", "status-informational", 1)
-"""The same of an earlier answer: the case gave another one since."""
+"""The same of an earlier answer or verdict: there is another one since."""
 FLAKY = Face("∿", "flaky", "status-flaky", 1)
 """A case passed in some of its repeats and not in others."""
 HEURISTIC = Face("≈", "heuristic", "status-not-evaluated", 0)

@@ -45,6 +45,12 @@ def test_a_word_on_an_earlier_answer_says_so() -> None:
     assert "triaged for an earlier answer" in pane(subject(said), "Scores")
 
 
+def test_a_word_on_a_verdict_that_is_another_one_by_now_says_so() -> None:
+    said = Entry(About("late_parcel", CLAIMS), Judged("passed", NOW), "judge wrong", "failed")
+    assert "⚐ judge wrong" in text_of(summary(subject(said), 120))
+    assert "triaged for an earlier verdict" in pane(subject(said), "Scores", 140)
+
+
 def test_an_overridden_label_stands_beside_the_judges() -> None:
     text = "It will arrive tomorrow before noon, and you need not be at home for it."
     said = Entry(About("late_parcel", CLAIMS, 1, "sentence", text), Judged("contradictory", NOW), "", "supported")

@@ -1,8 +1,8 @@
 """What was judged of a case, as it is put down beside what the user says of it."""
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from workbench.authoring.triage.entry import Judged
+from workbench.authoring.triage.entry import Entry, Judged
 from workbench.events import MetricResult
 from workbench.history.summary import digest, texts, tool_steps
 from workbench.store import CaseRecord
@@ -44,6 +44,20 @@ def judge_name(result: MetricResult) -> str:
         if isinstance(judge, dict) and isinstance(judge.get("model"), str):
             return str(judge["model"])
     return ""
+
+
+Standing: TypeAlias = Literal["now", "earlier verdict", "earlier answer"]
+
+
+def standing(entry: Entry, record: CaseRecord, answer: str) -> Standing:
+    """Whether an entry is about what a record (with this answer) holds: the agent may have answered otherwise since, or
+    the criterion may judge the same answer otherwise. A label stands as long as the answer does."""
+    if entry.judged.answer != answer:
+        return "earlier answer"
+    result = record.metrics.get(entry.about.criterion)
+    now = result.status if entry.about.criterion and result is not None else record.state
+    same = bool(entry.about.part) or entry.judged.says == now
+    return "now" if same else "earlier verdict"
 
 
 def deciding_criterion(record: CaseRecord) -> str:

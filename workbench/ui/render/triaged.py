@@ -11,6 +11,7 @@ from workbench.ui.status import FACES, LABELS, TRIAGED, TRIAGED_EARLIER, VERDICT
 
 if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
+    from workbench.authoring.triage.judged import Standing
 
 _STYLE = TRIAGED.variable
 _WORDS = {**LABELS, **VERDICTS, "passed": FACES["passed"], "failed": FACES["failed"]}
@@ -19,11 +20,11 @@ _WORDS = {**LABELS, **VERDICTS, "passed": FACES["passed"], "failed": FACES["fail
 def triage_chip(subject: Subject) -> Line:
     """`⚑ judge wrong`, of what was said last of the case; () for nothing."""
     said = [entry for entry in subject.triage if entry.triage]
-    found = [entry for entry in said if _of_now(entry, subject)] or said
+    found = [entry for entry in said if _standing(entry, subject) == "now"] or said
     if not found:
         return ()
     entry = max(found, key=lambda entry: entry.at)
-    face = TRIAGED if _of_now(entry, subject) else TRIAGED_EARLIER
+    face = TRIAGED if _standing(entry, subject) == "now" else TRIAGED_EARLIER
     return (Segment(f"{face.glyph} {one_line(entry.triage, limit=40)}", _STYLE),)
 
 
@@ -31,14 +32,14 @@ def triage_lines(subject: Subject, view: View) -> Iterator[Line]:
     """Everything that was said of the case and its criteria, the newest first."""
     said = sorted((entry for entry in subject.triage if entry.triage), key=lambda entry: entry.at, reverse=True)
     for entry in said:
-        now = _of_now(entry, subject)
-        face = TRIAGED if now else TRIAGED_EARLIER
+        standing = _standing(entry, subject)
+        face = TRIAGED if standing == "now" else TRIAGED_EARLIER
         words = [Segment(f"{face.glyph} {one_line(entry.triage, limit=40)}", _STYLE)]
         about = one_line(entry.about.criterion, limit=80) or "the case"
         words.append(Segment(f"  {about}: ", "label"))
         words.append(Segment(_beside(entry)))
-        if not now:
-            words.append(Segment("  triaged for an earlier answer", "status-not-evaluated"))
+        if standing != "now":
+            words.append(Segment(f"  triaged for an {standing}", "status-not-evaluated"))
         words.append(Segment(f"  {one_line(entry.at, limit=30)}", "muted"))
         if entry.note:
             words.append(Segment(f"\n{plain(entry.note)}"))
@@ -52,7 +53,7 @@ def overridden(subject: Subject, criterion: str, turn: int | None, kind: str, na
     for entry in subject.triage:
         about = entry.about
         place = about.criterion, about.turn, about.part, about.name
-        if place == (criterion, turn, kind, name) and _of_now(entry, subject):
+        if place == (criterion, turn, kind, name) and _standing(entry, subject) == "now":
             note = f": {one_line(entry.note, limit=120)}" if entry.note else ""
             return (Segment(f"  {TRIAGED.glyph} you: {_word(entry.says)}{note}", _STYLE),)
     return ()
@@ -72,6 +73,10 @@ def _word(label: str) -> str:
     return face.word if face else one_line(label, limit=40) or "nothing"
 
 
-def _of_now(entry: "Entry", subject: Subject) -> bool:
-    """Whether the entry is about the answer that is shown; without one there is no later answer."""
-    return not subject.answer or entry.judged.answer == subject.answer
+def _standing(entry: "Entry", subject: Subject) -> "Standing":
+    """Whether the entry is about what is shown; without an answer there is no later one."""
+    if not subject.answer or subject.record is None:
+        return "now"
+    from workbench.authoring.triage.judged import standing
+
+    return standing(entry, subject.record, subject.answer)

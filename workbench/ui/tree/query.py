@@ -66,7 +66,7 @@ class Query:
     changed: bool = False
     flaky: bool = False
     triaged: bool | None = None
-    """Whether the user has said what the verdict is worth, of the answer there is now; None: either."""
+    """Whether the user has said what the verdict is worth, of the answer and verdict there are now; None: either."""
     faults: tuple[str, ...] = ()
 
     @property

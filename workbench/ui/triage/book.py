@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a row tells: a choice, or that labels were overridden. `earlier`: the case gave another answer since."""
+    """What a row tells: a choice, or that labels were overridden. `earlier`: the case gave another answer, or got
+    another verdict, since."""
 
     word: str
     earlier: bool
@@ -49,7 +50,11 @@ class TriageBook:
         if not entries:
             return None
         answer = self.answer(record)
-        of_now = [entry for entry in entries if not answer or entry.judged.answer == answer]
+        of_now = list(entries)
+        if record is not None and answer:
+            from workbench.authoring.triage.judged import standing
+
+            of_now = [entry for entry in entries if standing(entry, record, answer) == "now"]
         found = of_now or entries
         # A word on the case tells more than one on a label.
         entry = max(found, key=lambda entry: (bool(entry.triage), entry.at))
