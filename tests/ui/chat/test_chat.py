@@ -282,7 +282,6 @@ async def test_a_session_of_adks_is_kept(project: Path) -> None:
         {"invocationId": "a", "author": "desk", "content": {"role": "model", "parts": [{"text": "You: Hi"}]}},
     ]
     session = {"id": "s", "appName": "desk", "userId": "u", "events": said}
-    (project / "monday.session.json").write_text(json.dumps(session), "utf-8")
     (project / "none.json").write_text('{"appName": "desk", "userId": "u"}', "utf-8")
     async with opened(project) as (pilot, screen):
         screen.main.action_keep_session()
@@ -296,10 +295,12 @@ async def test_a_session_of_adks_is_kept(project: Path) -> None:
         await screen.until(
             pilot, lambda: any("events: this must be a list" in note.message for note in screen.app._notifications)
         )
+        (project / "desk" / "monday.session.json").write_text(json.dumps(session), "utf-8")
         screen.main.action_keep_session()
-        await screen.until(pilot, lambda: "a session that ADK saved" in screen.text)
-        await type_in(pilot, "monday.session.json")
-        await pilot.press("enter")
+        await screen.until(pilot, lambda: "desk/monday.session.json" in screen.text)
+        await type_in(pilot, "nothing like it")
+        await screen.until(pilot, lambda: "monday" not in screen.text and "another file" in screen.text)
+        await pilot.press("ctrl+u", "enter")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ReviewScreen))
         await pilot.press("s")
         await screen.until(pilot, lambda: len(cases_of(project)) == 2)
