@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from workbench.agents.workspace import Workspace
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.following import Followed
 from workbench.cli.headless import open_request, selection_of
+from workbench.cli.interruption import Interruption
 from workbench.cli.lines import label, notice_line
 from workbench.cli.plain_progress import PlainProgress
 from workbench.cli.run_command import RunRequest
@@ -71,7 +71,6 @@ class _Session:
         self._current: Followed | None = None
         self._wanted = asyncio.Event()
         self._ended = asyncio.Event()
-        self._signals = 0
         self._before: dict[CaseRef, CaseRecord] = {}
         self._restart = False
 
@@ -79,11 +78,9 @@ class _Session:
         """Runs until it is interrupted; the exit code."""
         for fault in self._settings.faults:
             self._say(f"warning: {fault}")
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, self._interrupt)
         watching = asyncio.create_task(self._watch())
         async with self._children:
-            with self._progress, self._keys():
+            with self._progress, self._keys(), Interruption(self, self._say_of_run) as interruption:
                 self._begin_first()
                 while not self._ended.is_set() and not has_failed(sys.stdout):
                     await self._step()
@@ -91,7 +88,7 @@ class _Session:
                 await asyncio.gather(watching, return_exceptions=True)
                 if self._run is not None:
                     await asyncio.gather(self._run, return_exceptions=True)
-        return INTERRUPTED if self._signals else UNDECIDED
+        return INTERRUPTED if interruption.count else UNDECIDED
 
     def _begin_first(self) -> None:
         journal = Journal.open(self._state, self._plan.run_id)
@@ -216,7 +213,7 @@ class _Session:
     def _say(self, line: str) -> None:
         self._progress.message(line)
 
-    # Keys and signals
+    # Keys, and signals as `Interruption` passes them on
 
     @contextlib.contextmanager
     def _keys(self) -> Iterator[None]:
@@ -238,10 +235,18 @@ class _Session:
         self._watching.board.allow()
         self._wanted.set()
 
-    def _interrupt(self) -> None:
-        self._signals += 1
+    def stop(self) -> None:
+        """Starts nothing more; the program ends when what runs has ended."""
         self._ended.set()
         self._wanted.set()
         if self._current is not None:
             self._current.stop()
-            self._current.cancel(None, kill=self._signals > 1)
+
+    def cancel(self, ref: CaseRef | None, *, kill: bool = False) -> None:
+        """Ends what runs."""
+        if self._current is not None:
+            self._current.cancel(ref, kill=kill)
+
+    def _say_of_run(self, line: str) -> None:
+        if self._run is not None and not self._run.done():
+            self._say(line)

@@ -129,7 +129,7 @@ class Changes:
             if lost:
                 self._queue.put_nowait(Batch(frozenset(), all_files=True))
             elif before and before != self._watched:
-                self._queue.put_nowait(Batch(frozenset(_files_in(self._watched - before))))
+                self._queue.put_nowait(Batch(frozenset(files_in(self._watched - before))))
                 # What was saved while one watch had ended and the next had not begun, nobody was told of.
                 asyncio.get_running_loop().call_later(_BETWEEN, self._queue.put_nowait, Batch(frozenset(), True))
             lost = False
@@ -188,8 +188,8 @@ def is_watched(path: Path) -> bool:
     return _IGNORED_FOLDERS.isdisjoint(path.parts)
 
 
-def _files_in(folders: Collection[Path]) -> list[Path]:
-    """Files of folders that came: no event told of them."""
+def files_in(folders: Collection[Path]) -> list[Path]:
+    """The files of folders that came: no event told of them."""
     found: list[Path] = []
     for folder in folders:
         with contextlib.suppress(OSError):

@@ -9,7 +9,7 @@ from workbench import atomic
 from workbench.agents.targets import is_project
 from workbench.agents.walk import Walk
 from workbench.agents.workspace import EvalsetEntry, Workspace
-from workbench.engine.watch.changes import Batch, Changes, is_watched
+from workbench.engine.watch.changes import Batch, Changes, files_in, is_watched
 from workbench.engine.watch.contents import ABSENT, Contents, Moment
 from workbench.engine.watch.half_written import SyntaxFault, syntax_fault
 from workbench.engine.watch.impact import Impact, impact
@@ -84,6 +84,8 @@ class Watcher:
         """What a batch of changes means; None if no file is other than it was. Reads files: for a thread."""
         asked = self.contents.known() | batch.paths if batch.all_files else batch.paths
         folders = {path for path in asked if path.is_dir()}
+        # With a folder come the files in it, of which nobody tells.
+        asked = asked | set(files_in(folders))
         changed = self.contents.take(path for path in asked if path not in folders)
         if batch.all_files or folders or any(self.contents.hash(path) == ABSENT for path in changed):
             self._walked = _folders_of(self._snapshot.workspace)
