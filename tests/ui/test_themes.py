@@ -7,7 +7,7 @@ from textual.color import Color
 from textual.theme import Theme
 
 from workbench import resources
-from workbench.ui.status import FACES
+from workbench.ui.status import FACES, FLAKY
 from workbench.ui.themes import DEFAULT, ThemeError, Themes, read_theme, variable_defaults
 
 OWN = Themes([resources.themes()])
@@ -42,14 +42,14 @@ def test_there_are_at_least_five_with_light_contrast_and_sixteen_colours() -> No
 
 @pytest.mark.parametrize("theme", read_all(), ids=lambda theme: theme.name)
 def test_every_status_and_difference_has_a_colour(theme: Theme) -> None:
-    names = {face.variable for face in FACES.values()} | {*DIFFERENCES, "label", "label-strong", "status-muted"}
+    names = {face.variable for face in (*FACES.values(), FLAKY)} | {*DIFFERENCES, "label", "label-strong", "status-muted"}
     assert names <= theme.variables.keys()
 
 
 @pytest.mark.parametrize("theme", [theme for theme in read_all() if not theme.ansi], ids=lambda theme: theme.name)
 def test_words_can_be_read_on_the_background_and_under_the_cursor(theme: Theme) -> None:
     least = 7.0 if theme.name == "contrast" else 4.5
-    names = {face.variable for face in FACES.values()} | {*DIFFERENCES, "label", "label-strong"}
+    names = {face.variable for face in (*FACES.values(), FLAKY)} | {*DIFFERENCES, "label", "label-strong"}
     assert theme.background is not None
     poor = {
         (name, background): round(contrast(theme.variables[name], background), 1)
@@ -89,7 +89,7 @@ def test_a_small_theme_gets_all_variables(tmp_path: Path) -> None:
     file.write_text('[colors]\nprimary = "#7aa2f7"\nsuccess = "green"\n', encoding="utf-8")
     defaults = variable_defaults(read_theme(file))
     assert defaults["status-passed"] == "green"
-    assert {face.variable for face in FACES.values()} <= defaults.keys()
+    assert {face.variable for face in (*FACES.values(), FLAKY)} <= defaults.keys()
     assert set(DIFFERENCES) <= defaults.keys()
 
 

@@ -1,16 +1,13 @@
-"""The table of cases that were executed more than once: how often each passed, and which are flaky."""
+"""The cases that were executed more than once: how often each passed, and which are flaky."""
 
 from collections.abc import Iterator, Sequence
 
 from workbench.cli.lines import label
 from workbench.repeats.account import CaseRepeats, accounts
-from workbench.repeats.wording import figures, mark, remarks
+from workbench.repeats.wording import sentence
 from workbench.store import Store
-from workbench.ui.cells import cell_len, cut
 
-_LISTED = 200
-_NAME = 60
-"""Cells of the longest name that others are aligned with."""
+_NAMED = 20
 
 
 def repeats_of(store: Store) -> list[CaseRepeats]:
@@ -18,18 +15,17 @@ def repeats_of(store: Store) -> list[CaseRepeats]:
     return accounts(store.current_records(), store.run.until_sure)
 
 
-def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[str, bool]]:
-    """A line for each case, and whether it is flaky: flaky ones first, then those that pass least. Safe text."""
-    ordered = sorted(cases, key=by_need)
-    rows = [(cut(label(case.ref), _NAME), [*figures(case), mark(case)], list(remarks(case))) for case in ordered]
-    name = max((cell_len(row[0]) for row in rows), default=0)
-    widths = [max((len(row[1][column]) for row in rows if len(row[1]) == 4), default=0) for column in range(4)]
-    for case, (shown, told, more) in zip(ordered[:_LISTED], rows, strict=False):
-        parts = [part.ljust(width) for part, width in zip(told, widths, strict=False)] if len(told) == 4 else told
-        line = f"{shown}{' ' * (name - cell_len(shown))}  {'  '.join(parts)}"
-        yield f"{line}  {', '.join(more)}".rstrip(), case.flaky
-    if len(rows) > _LISTED:
-        yield f"and {len(rows) - _LISTED} more that pass more often", False
+def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str, bool]]:
+    """Names of cases, what holds for all of them, and whether they are flaky: flaky ones first, then those that pass
+    least. Safe text. Of many only the first are named."""
+    groups: dict[str, list[CaseRepeats]] = {}
+    for case in sorted(cases, key=by_need):
+        groups.setdefault(sentence(case), []).append(case)
+    for told, found in groups.items():
+        names = [label(case.ref) for case in found[:_NAMED]]
+        if len(found) > _NAMED:
+            names.append(f"and {len(found) - _NAMED} more")
+        yield names, told, found[0].flaky
 
 
 def by_need(case: CaseRepeats) -> tuple[bool, float]:

@@ -102,8 +102,10 @@ def _repeats(store: Store) -> Iterator[SummaryLine]:
         flaky = sum(case.flaky for case in cases)
         yield SummaryLine("")
         yield SummaryLine(f"Repeats: {flaky} of {len(cases)} flaky", style="bold")
-    for line, is_flaky in repeat_lines(cases):
-        yield SummaryLine(line, 2, "bold yellow" if is_flaky else "")
+    for names, told, is_flaky in repeat_lines(cases):
+        for name in names:
+            yield SummaryLine(name, 2, "bold")
+        yield SummaryLine(told, 4, "yellow" if is_flaky else "")
 
 
 def _problems(records: Iterable[CaseRecord], root: str) -> Iterator[SummaryLine]:
