@@ -34,7 +34,14 @@ def replace_content(file: Path, content: bytes, *, mode: int | None = None, know
     _written[file] = known_hash or content_hash(content)
     while len(_written) > _REMEMBERED:
         del _written[next(iter(_written))]
-    target = file.resolve()
+    try:
+        _replace(file.resolve(), content, mode)
+    except OSError as error:
+        error.filename = str(file)  # not the name of a file that nobody has heard of
+        raise
+
+
+def _replace(target: Path, content: bytes, mode: int | None) -> None:
     before = target.stat() if target.exists() else None
     if before is not None and not stat.S_ISREG(before.st_mode):
         target.write_bytes(content)

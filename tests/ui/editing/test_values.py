@@ -1,6 +1,9 @@
 """Values as text in a field and back: nothing is lost, faults are at their places."""
 
+import errno
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +12,10 @@ from hypothesis import strategies as st
 
 from tests.authoring.test_case_edit import json_values
 from tests.hostile import HOSTILE, leaks
+from workbench.atomic import replace_content
 from workbench.authoring.case_rows import CaseRow, Form
+from workbench.authoring.saving import Saver
+from workbench.ui.editing.drafts import write
 from workbench.ui.editing.row_list import in_short
 from workbench.ui.editing.values import (
     UnreadableError,
@@ -22,6 +28,7 @@ from workbench.ui.editing.values import (
     read_value,
     typed,
 )
+from workbench.ui.editing.wording import in_words
 
 
 def row(value: Any, form: Form) -> CaseRow:
@@ -87,3 +94,27 @@ def test_a_persona_of_ones_own_is_an_object() -> None:
     assert read_value(' {"id": "picky"}', persona) == {"id": "picky"}
     with pytest.raises(UnreadableError):
         read_value("{picky", persona)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(errno.EROFS, "the file system is read-only"), (errno.EACCES, "you may not write there")]
+)
+def test_why_a_file_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str) -> None:
+    file = tmp_path / "a.json"
+    file.write_bytes(b"old")
+
+    def refused(path: Path, flags: int, *rest: int) -> int:
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr("workbench.ui.editing.drafts.os.access", lambda file, mode: False)
+    monkeypatch.setattr("workbench.ui.editing.drafts.os.open", refused)
+    with pytest.raises(OSError, match=r"a\.json") as told:
+        write(Saver(tmp_path / "state"), "edit", {file: (b"old", b"new")})
+    assert words in in_words(told.value)
+    assert in_words(told.value).endswith("(a.json)")
+
+
+def test_what_cannot_be_replaced_is_called_by_its_own_name(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="gone") as told:
+        replace_content(tmp_path / "gone" / "b.json", b"new")
+    assert in_words(told.value) == "not saved: its folder is not there any more (b.json)"

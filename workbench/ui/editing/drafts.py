@@ -132,6 +132,7 @@ def write(saver: Saver, label: str, contents: Mapping[Path, tuple[bytes | None, 
     """
     for file, (before, _) in contents.items():
         if before is not None and file.exists() and not os.access(file, os.W_OK):
+            os.close(os.open(file, os.O_WRONLY))  # says why: permissions, or a file system that is read-only
             raise PermissionError(13, "the file is read-only", str(file))
     saver.save(label, contents)
 
