@@ -81,6 +81,7 @@ class HistoryActions(ChatActions, WatchActions):
         if recalled is None:
             return
         session.recall(recalled)
+        self._overtaken = len(session.overtaken)
         verdicts = session.verdicts
         changed, verdicts.changed = verdicts.changed, set()
         self.tree_view.verdicts_changed(changed)
@@ -91,6 +92,7 @@ class HistoryActions(ChatActions, WatchActions):
     # Earlier runs of a case
 
     _due_earlier: "Timer | None" = None
+    _overtaken = 0
     _earlier_runs: "EarlierRuns | None" = None
 
     def show_row(self) -> None:
@@ -99,6 +101,10 @@ class HistoryActions(ChatActions, WatchActions):
 
     def after_news(self, ended: bool) -> None:
         super().after_news(ended)
+        if len(self.session.overtaken) != self._overtaken:
+            # What runs is no longer of an earlier session.
+            self._overtaken = len(self.session.overtaken)
+            self.show_flags()
         if ended:
             self._want_earlier()
 

@@ -1,0 +1,150 @@
+"""The history on the screen: from H to a run, to a case in it, to what changed between two, and back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
+from workbench.agents.workspace import Workspace
+from workbench.events import (
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    CaseStatus,
+    Event,
+    MetricResult,
+    MetricScored,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+    to_json,
+)
+from workbench.history.journal import Journal
+from workbench.history.retention import baseline
+from workbench.history.run_list import list_runs
+from workbench.model.evalset import case_or_none
+
+IDS = ["on_time", "late_parcel"]
+
+
+def _keep(workspace: Workspace, run_id: str, statuses: dict[str, CaseStatus], source: str = "aa") -> None:
+    """A run of the first evalset, with these verdicts."""
+    import json
+
+    entry = workspace.evalsets[0]
+    refs = [CaseRef("order_desk", entry.relative, "refunds", name) for name in statuses]
+    planned = tuple(PlannedCase(ref, None, "defaults") for ref in refs)
+    sources = {"order_desk": {"order_desk/agent.py": source * 16}}
+    events: list[Event] = [RunStarted(run_id, "/x", f"{run_id[:10]}T10:00:00Z", planned, sources=sources)]
+    numbers = {case.eval_id: case.index for case in entry.document.cases}
+    criteria = {item.name: item.value for item in entry.criteria.config.criteria}
+    for ref, status in zip(refs, statuses.values(), strict=True):
+        case = case_or_none(entry.document, numbers[ref.eval_id])
+        assert case is not None
+        assert case.turns is not None
+        said = "On its way." if status == "passed" else "日本 [/oops] \x1b[31mNo idea."
+        final = {"role": "model", "parts": [{"text": said}]}
+        actual = {**case.turns[0], "final_response": final, "intermediate_data": {"invocation_events": []}}
+        result = MetricResult("response_match_score", status, 1.0 if status == "passed" else 0.2, 0.8, "words")
+        events += [
+            CaseStarted(ref, 0.0, case.turns, criteria),
+            TurnStarted(ref, 0, case.turns[0]["user_content"]),
+            TurnFinished(ref, 0, actual),
+            MetricScored(ref, result, (result,)),
+            CaseFinished(ref, status, None, 0.5),
+        ]
+    journal = Journal.open(workspace.root / ".workbench", run_id)
+    journal.write([json.dumps(to_json(event)) for event in [*events, RunFinished(2.0)]], sync=False)
+    journal.close()
+
+
+@pytest.fixture
+def kept(make_workspace: MakeWorkspace) -> Workspace:
+    workspace = make_workspace()
+    _keep(workspace, "2026-01-01T10-00-00-aaaa", {"on_time": "passed", "late_parcel": "passed"})
+    _keep(workspace, "2026-01-02T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "failed"}, "bb")
+    return workspace
+
+
+async def _shows(screen: Screen, pilot: Any, *texts: str) -> None:
+    await screen.until(pilot, lambda: all(text in screen.text for text in texts))
+
+
+async def test_opening_shows_the_last_verdicts_as_what_they_are(open_screen: OpenScreen, kept: Workspace) -> None:
+    screen = open_screen(kept)
+    async with screen.open(size=(120, 30)) as pilot:
+        await _shows(screen, pilot, "■ 2/2", "✗ 1 fail", "ran ", "✗ late_parcel ~stale")
+        await pilot.press("n", "2")
+        await _shows(screen, pilot, "runs        █▂  ✓✗  passed 1 of 2")
+        # What runs again is of now.
+        await pilot.press("r")
+        await screen.until(pilot, lambda: len(screen.runs) == 1 and "~stale" not in screen.row)
+        screen.runs[0].end_case(screen.runs[0].refs[0], "passed")
+        screen.runs[0].end()
+        await screen.until(pilot, lambda: "ran " not in screen.text.splitlines()[0])
+        assert "~stale" in screen.text  # on_time was made with other files, too
+
+
+async def test_the_list_a_run_in_it_and_back(open_screen: OpenScreen, kept: Workspace) -> None:
+    screen = open_screen(kept)
+    async with screen.open(size=(120, 30)) as pilot:
+        await pilot.press("H")
+        await _shows(screen, pilot, "2 runs", "order_desk · refunds", "1✓ 1✗", "−1", "2.0 s")
+        await pilot.press("p")
+        await _shows(screen, pilot, "baseline")
+        await screen.until(pilot, lambda: baseline(kept.root / ".workbench") == "2026-01-02T10-00-00-bbbb")
+        await pilot.press("enter")
+        await _shows(screen, pilot, "as it was then", "✗ late_parcel", "No idea")
+        assert "\x1b" not in screen.text
+        await pilot.press("N", "k")
+        await _shows(screen, pilot, "On its way.")
+        await pilot.press("escape", "/", *"aaaa", "enter")
+        await _shows(screen, pilot, "1 of 2")
+        await pilot.press("D")
+        await _shows(screen, pilot, "delete this run for good?")
+        await pilot.press("down", "enter")
+        await screen.until(pilot, lambda: len(list_runs(kept.root / ".workbench").runs) == 1)
+        await _shows(screen, pilot, "1 deleted")
+        await pilot.press("escape", "escape")
+        assert screen.app.screen is screen.main
+
+
+async def test_what_changed_between_the_last_run_and_another(open_screen: OpenScreen, kept: Workspace) -> None:
+    screen = open_screen(kept)
+    async with screen.open(size=(120, 40)) as pilot:
+        await _shows(screen, pilot, "■ 2/2")
+        await pilot.press("C")
+        await _shows(screen, pilot, "compare order_desk · refunds with")
+        await pilot.press("enter")
+        await _shows(screen, pilot, "1 regression", "✓→✗ late_parcel", "1 unchanged", "order_desk/agent.py")
+        await pilot.press("n")
+        await _shows(screen, pilot, "code", "before and after", "On its way.", "No idea.")
+        await pilot.press("C")
+        await _shows(screen, pilot, "1 fix")
+        await pilot.press("n", "o")
+        await screen.until(pilot, lambda: screen.app.screen is screen.main)
+        assert screen.row.startswith("late_parcel")
+
+
+async def test_without_any_run(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open(size=(60, 20)) as pilot:
+        await pilot.press("C")
+        await _shows(screen, pilot, "no run is kept yet")
+        await pilot.press("H")
+        await _shows(screen, pilot, "No run is kept yet.")
+        for key in ("enter", "space", "p", "D", "C", "y"):
+            await pilot.press(key)
+        assert "No run is kept yet." in screen.text
+
+
+def test_nothing_of_a_journal_is_needed_for_its_row(kept: Workspace) -> None:
+    from workbench.history.kept_runs import newest_runs
+
+    state = kept.root / ".workbench"
+    for journal in Path(state).glob("runs/*/events.jsonl"):
+        journal.write_bytes(b"damaged")
+    assert [run.counts["failed"] for run in newest_runs(state)] == [1, 0]
