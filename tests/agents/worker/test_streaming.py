@@ -147,6 +147,22 @@ def test_a_model_that_only_gives_pieces_is_asked_for_whole_answers(make_agent: M
     assert outcome.answers == ["kept"]
 
 
+def test_a_model_that_cannot_stream_is_asked_for_whole_answers(make_agent: MakeAgent) -> None:
+    source = """
+class Whole(Streaming):
+    async def generate_content_async(self, llm_request, stream=False):
+        if stream:
+            raise NotImplementedError("no streaming here")
+        yield response([text("whole")])
+
+root_agent = LlmAgent(name="desk", model=Whole(steps=[]))
+"""
+    outcome = run(make_agent, source, "one", "two", chat=True)
+    (failed,) = outcome.of("TurnFailed")
+    assert "no streaming here" in failed["error"]["message"]
+    assert outcome.answers == ["whole"]
+
+
 def test_pieces_of_a_plain_python_answer(make_agent: MakeAgent) -> None:
     source = """
 def root_agent(message, session):

@@ -6,7 +6,7 @@ import contextlib
 import time
 import uuid
 from contextlib import AsyncExitStack
-from typing import Any, ContextManager, Dict, FrozenSet, List, Optional
+from typing import Any, ContextManager, Dict, FrozenSet, Iterator, List, Optional
 
 from google.adk.artifacts.in_memory_artifact_service import (  # type: ignore[import-not-found,unused-ignore]
     InMemoryArtifactService,
@@ -54,6 +54,7 @@ class AdkConversation(Conversation):
         self._seen = Usage()
         """What the recorded events add up to."""
         self._streaming: Optional[FrozenSet[str]] = None
+        self._has_streamed = False
 
     @classmethod
     async def open(cls, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> AdkConversation:
@@ -79,10 +80,9 @@ class AdkConversation(Conversation):
     async def turn(self, content: Json, show: Shown, stream: Optional[Streamed] = None) -> Optional[FinishedTurn]:
         """Sends one message; `show` is called with each step as it is taken."""
         message = types.Content.model_validate(content)
-        pieces = self._pieces(stream)
         turn = Turn(content, time.time())
         started = time.monotonic()
-        with _busy_intervals() as busy, self._tracer.turn():
+        with _busy_intervals() as busy, self._tracer.turn(), self._pieces(stream) as pieces:
             events = self._runner.run_async(
                 user_id=self._session.user_id, session_id=self._session.id, new_message=message, **pieces.options
             )
@@ -96,9 +96,6 @@ class AdkConversation(Conversation):
                     if shown is not None:
                         show(shown)
         self._seen = self._seen.plus(turn.usage)
-        if pieces.unfinished:
-            self._streaming = frozenset()
-            raise NotGivenWholeError(_ONLY_PIECES)
         if turn.is_empty:
             return None
         durations = {
@@ -109,11 +106,23 @@ class AdkConversation(Conversation):
         details = self._recorder.app_details(turn.invocation_id, turn.authors)
         return FinishedTurn(turn.invocation(details, durations), turn.note)
 
-    def _pieces(self, stream: Optional[Streamed]) -> Stream:
-        """What takes the pieces of this turn's texts. Whose models can give any is looked up at the first turn."""
+    @contextlib.contextmanager
+    def _pieces(self, stream: Optional[Streamed]) -> Iterator[Stream]:
+        """What takes the pieces of this turn's texts. Whose models can give any is looked up at the first turn; a model
+        that cannot after all is asked for whole answers from the next turn on."""
         if stream is not None and self._streaming is None:
             self._streaming = streaming_agents(self._loaded)
-        return Stream(self._streaming or frozenset(), stream)
+        pieces = Stream(self._streaming or frozenset(), stream)
+        try:
+            yield pieces
+        except Exception:
+            if not self._has_streamed and not pieces.given:
+                self._streaming = frozenset()
+            raise
+        self._has_streamed = self._has_streamed or pieces.given
+        if pieces.unfinished:
+            self._streaming = frozenset()
+            raise NotGivenWholeError(_ONLY_PIECES)
 
     async def state(self) -> Any:
         """As the session service has it, with what belongs to the user and the app."""

@@ -21,6 +21,8 @@ class Stream:
         self._show = show
         self._open: Set[str] = set()
         """Agents of whose newest text only pieces came."""
+        self.given = False
+        """Whether any piece came."""
 
     @property
     def options(self) -> Dict[str, Any]:
@@ -43,6 +45,7 @@ class Stream:
         assert self._show is not None
         for part in (event.content.parts or []) if event.content is not None else []:
             if part.text:
+                self.given = True
                 self._open.add(event.author)
                 self._show(event.author, part.text, bool(part.thought))
         return True
