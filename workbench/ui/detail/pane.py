@@ -228,7 +228,7 @@ class CaseDetail(Widget):
         document = self._build()
         self._turn = document.opening
         record = self._reading.subject.record
-        if record is not None and record.state == "running":
+        if record is not None and record.state == "running" and not self._reading.pane.opens:
             top = len(document.lines)
         else:
             top = 0 if document.opening is None else document.turns[document.opening]

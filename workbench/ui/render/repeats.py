@@ -116,10 +116,13 @@ def _pass_hats(case: CaseRepeats) -> Iterator[Line]:
 
 
 def _executions(case: CaseRepeats, view: View) -> Iterator[Line]:
-    shown: list[Line] = [_execution(record) for record in case.records[:_EXECUTIONS]]
+    begun = [record for record in case.records if record.state != "queued"]
+    shown: list[Line] = [_execution(record) for record in begun[:_EXECUTIONS]]
+    if len(begun) < len(case.records):
+        shown.append((Segment(f"{len(case.records) - len(begun)} to come", "muted"),))
     yield from hang(label("executions"), flow(shown, view.room, "  "), 15)
-    if len(case.records) > _EXECUTIONS:
-        yield from under((), [fold(f"and {len(case.records) - _EXECUTIONS} more", view.room)])
+    if len(begun) > _EXECUTIONS:
+        yield from under((), [fold(f"and {len(begun) - _EXECUTIONS} more", view.room)])
 
 
 def _execution(record: CaseRecord) -> Line:

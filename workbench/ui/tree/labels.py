@@ -118,7 +118,9 @@ class Labels:
         many have a verdict."""
         rate, style = view.rate, style_of(view.state)
         if view.state in ("running", "queued"):
-            so_far = f"{rate.passed}/{rate.total} of {len(view.refs)} " if rate.total else f"{len(view.refs)} times "
+            so_far = f"{rate.passed}/{rate.total} " if rate.total else ""
+            if width >= _WORDS_FROM:
+                so_far += f"of {len(view.refs)} " if rate.total else f"{len(view.refs)} times "
             return [(so_far, "muted"), (FACES[view.state].word, style)]
         pieces: Pieces = [(f"{rate.passed}/{rate.total} ", "muted")]
         if width >= _RATE_FROM and rate.rate is not None:
