@@ -114,6 +114,13 @@ async def test_parts_are_added_doubled_moved_and_deleted(open_screen: OpenScreen
         await opened(screen, pilot, "j", "j", "j", "+")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
         await pilot.press("enter")
+        await screen.until(pilot, lambda: calls() == ["find", ""] and "ctrl+o saves" in screen.text)
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: "undone: on_time: new call" in screen.text)
+        assert file_of(screen).read_bytes() == before, "nothing was typed into it"
+        await pilot.press("+")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+        await pilot.press("enter")
         await screen.until(pilot, lambda: "ctrl+o saves" in screen.text)
         await pilot.press(*"refund", "enter")
         await screen.until(pilot, lambda: calls() == ["find", "refund"] and "saved" in screen.text)
@@ -137,6 +144,7 @@ async def test_the_evalset_itself_is_edited(open_screen: OpenScreen, with_call: 
     async with screen.open((120, 40)) as pilot:
         await pilot.press("j", "j", "e")
         await screen.until(pilot, lambda: "edit › refunds.evalset.json" in screen.text)
+        assert "duplicate" not in screen.text, "there are no parts here"
         await pilot.press("j", "enter", *"Refunds", "enter")
         await screen.until(pilot, lambda: "saved:" in screen.text)
         assert json.loads(file_of(screen).read_bytes())["name"] == "Refunds"

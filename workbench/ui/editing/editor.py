@@ -31,6 +31,9 @@ from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.widgets.pick_list import Item
 
+_OF_PARTS = ("edit_add", "edit_duplicate", "edit_remove")
+"""What there is to do with the parts of a case; what stands around the cases has none."""
+
 
 class EditorScreen(FieldScreen[None]):
     """Edits a draft. `over` says which room to take."""
@@ -52,10 +55,12 @@ class EditorScreen(FieldScreen[None]):
         over: Callable[[], Region] | None = None,
     ) -> None:
         self.list = RowList()
-        super().__init__(self.list, keys, [*footer("editor"), BY_ID["keys"]])
+        parts = isinstance(draft, CaseDraft)
+        shown = [action for action in footer("editor") if parts or action.id not in _OF_PARTS]
+        super().__init__(self.list, keys, [*shown, BY_ID["keys"]])
         self.draft = draft
         self._saver, self._files, self._at, self._editing, self._over = saver, files, at, editing, over
-        self._busy = False
+        self._busy = self._fresh = False
         self._one_at_a_time = asyncio.Lock()
         self._value = ValuePane(self.field)
 
@@ -117,6 +122,7 @@ class EditorScreen(FieldScreen[None]):
         elif len(field_text(row)) > LONGEST:
             self.say("too long to be edited here: E opens the case in your editor")
         else:
+            self._fresh = False
             self.set_class(True, "-typing")
             self.into_field(self._value.open(row))
 
@@ -124,6 +130,9 @@ class EditorScreen(FieldScreen[None]):
 
     def left_field(self) -> None:
         self._show_value()
+        if self._fresh:
+            # Whoever adds something and leaves it empty did not want it.
+            self.run_worker(self._take_back(again=False), group="back")
 
     def out_of_field(self) -> None:
         super().out_of_field()
@@ -249,6 +258,7 @@ class EditorScreen(FieldScreen[None]):
         if row is not None and row.form == "heading":
             self.list.move("down")
         self.action_enter()
+        self._fresh = self._value.typing and self.field.text == ""
 
     # What is shown
 
