@@ -49,6 +49,8 @@ def about_everything(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]
     lines += [("no agent", f"{one_line(entry.relative)}: {one_line(entry.agent_reason)}") for entry in loose]
     if workspace.ignored:
         lines.append(("passed over", f"{len(workspace.ignored):,} files and folders; the palette lists them"))
+    palette = key_label(keys["palette"][0]) if keys["palette"] else "the palette"
+    lines.append(("pictures", f"{palette} then '{BY_ID['pictures'].label}': {BY_ID['pictures'].help}"))
     lines += [("", ""), ("first keys", "")]
     lines += [
         (" ".join(key_label(key) for key in keys[name][:2]), BY_ID[name].help)

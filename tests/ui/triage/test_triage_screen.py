@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.events import CaseFinished, CaseRef, MetricResult, MetricScored, TurnFinished, TurnStarted
 from workbench.ui.triage.dialog import TriageScreen
@@ -37,14 +39,15 @@ def entries(screen: Screen) -> list[Any]:
 
 
 async def test_from_problem_to_problem_with_a_note_and_back(
-    open_screen: OpenScreen, make_workspace: MakeWorkspace
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "tk-12345678")
     screen = open_screen(make_workspace({"desk": {"talk": ["good", "bad", "worse"]}}))
     async with screen.open((120, 30)) as pilot:
         await run_all(screen, pilot)
         await pilot.press("n", "t")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
-        await pilot.press("space", "n", *"seen", "enter", "a")
+        await pilot.press("space", "n", *"seen tk-12345678", "enter", "a")
         await screen.until(pilot, lambda: len(entries(screen)) == 1 and "triage: worse" in screen.text)
         await pilot.press("j")
         await screen.until(pilot, lambda: len(entries(screen)) == 2 and "last problem" in screen.text)
@@ -52,9 +55,9 @@ async def test_from_problem_to_problem_with_a_note_and_back(
             ("bad", "agent bug", "failed"),
             ("worse", "judge wrong", "passed"),
         ]
-        assert entries(screen)[0]["note"] == "seen"
+        assert entries(screen)[0]["note"] == "seen [secret SHOP_TOKEN]"
         assert entries(screen)[0]["criterion"] == "response_match_score"
-        await screen.until(pilot, lambda: "bad ⚑ agent bug" in screen.text)
+        await screen.until(pilot, lambda: "⚑ agent bug 0.50 fail" in screen.text)
         assert screen.session.store.counts()["failed"] == 2  # verdicts are what they were
         await pilot.press("u")
         await screen.until(pilot, lambda: len(entries(screen)) == 1)
@@ -76,7 +79,7 @@ async def test_marked_passes_at_once_and_another_answer_makes_them_earlier(
         assert [(one["case"], one["says"]) for one in entries(screen)] == [("bad", "failed"), ("good", "passed")]
         await pilot.press("a")
         await run_all(screen, pilot, good="Another answer.")
-        await screen.until(pilot, lambda: "good ⚐ right" in screen.text and "bad ⚑ right" in screen.text)
+        await screen.until(pilot, lambda: "⚐ right 1.00 pass" in screen.text and "⚑ right 0.50 fail" in screen.text)
 
 
 async def test_a_broken_file_is_named_and_left_alone(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

@@ -15,6 +15,7 @@ from workbench.ui.tree.outline import Row
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry, Workspace
     from workbench.authoring.triage.entry import Entry
+    from workbench.authoring.triage.triage_file import Triage
     from workbench.store import CaseRecord
     from workbench.ui.triage.dialog import Answer
     from workbench.ui.triage.question import Question
@@ -33,9 +34,11 @@ class TriageActions(UndoActions):
 
     async def _read_triage(self, workspace: "Workspace") -> None:
         """Takes in what was said; a file that cannot be read is named once."""
-        from workbench.authoring.triage.triage_file import BrokenTriageError, Triage, read_triage
 
         def read() -> "list[tuple[EvalsetEntry, Triage, str]]":
+            # Imported here: the first keys must not wait for it.
+            from workbench.authoring.triage.triage_file import BrokenTriageError, Triage, read_triage
+
             found = []
             for entry in workspace.evalsets:
                 try:

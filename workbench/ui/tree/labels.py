@@ -149,9 +149,10 @@ class Labels:
         if said is None:
             return left, right
         face = TRIAGED_EARLIER if said.earlier else TRIAGED
-        word = f" {one_line(said.word, limit=24)}"
+        word = f"{one_line(said.word, limit=24)} "
         taken = sum(cell_len(text) for text, _ in (*left, *right)) + cell_len(word) + 4
-        return [*left, (f" {face.glyph}{word if taken <= width else ''}", "accent")], right
+        # On the right, where a long name cannot push it out of sight.
+        return left, [(f"{face.glyph} {word if taken <= width else ''}", "accent"), *right]
 
     def _repeat(self, row: Row) -> tuple[Pieces, Pieces]:
         record = self._verdicts.record(row.evalset, row.case, row.repeat)
