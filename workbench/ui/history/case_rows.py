@@ -82,6 +82,10 @@ class CaseRows(RowView):
     def row_count(self) -> int:
         return len(self._lines)
 
+    def can_stop(self, position: int) -> bool:
+        line = self._lines[position]
+        return line.row is not None or not line.name
+
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         line = self._lines[position]
         if line.row is None:

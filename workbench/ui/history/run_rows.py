@@ -5,13 +5,16 @@ from datetime import datetime
 
 from workbench.history.kept_runs import KeptRun
 from workbench.text import one_line
-from workbench.ui.cells import cell_len, fit
+from workbench.ui.cells import cell_len, cut, fit
 from workbench.ui.history import words
 from workbench.ui.widgets.rows import Piece, RowView
 
 _WHEN, _BAR, _COUNTS, _CHANGE, _SECONDS, _CALLS, _COMMIT = 13, 8, 13, 5, 8, 13, 10
 _SECONDS_FROM, _BAR_FROM, _COMMIT_FROM, _CALLS_FROM = 66, 74, 90, 110
 """The widths from which on these columns are shown."""
+
+_LEAST = 6
+"""Cells of a name that are always seen."""
 
 
 class RunRows(RowView):
@@ -67,10 +70,12 @@ class RunRows(RowView):
         special = words.flags(run, baseline=self.baseline, running=self.running)
         if run.trouble:
             return [*left, (f"! {special[0]}  ", "error"), (one_line(run.run_id), "muted")], []
-        left.append((words.what(run), ""))
-        if special:
-            left.append((f"  {', '.join(special)}", "accent"))
-        return left, list(self._right(run, width))
+        right = list(self._right(run, width))
+        marks = f"  {', '.join(special)}" if special else ""
+        # What is special is worth more than the end of a name.
+        room = width - _WHEN - sum(cell_len(text) for text, _ in right) - cell_len(marks) - 1
+        left += [(cut(words.what(run), max(room, _LEAST)), ""), (marks, "accent")]
+        return left, right
 
     def _right(self, run: KeptRun, width: int) -> list[Piece]:
         right: list[Piece] = []

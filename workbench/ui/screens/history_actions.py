@@ -36,10 +36,15 @@ class HistoryActions(ChatActions, WatchActions):
     host: Host
 
     def action_history(self) -> None:
-        workspace = self.session.workspace
-        if workspace is None:
+        if self.session.workspace is None:
             self.say("still reading")
-            return
+        else:
+            self.run_worker(self._show_history(), group="history", exclusive=True)
+
+    async def _show_history(self) -> None:
+        workspace = self.session.workspace
+        assert workspace is not None
+        await asyncio.to_thread(_import_screens)
         from workbench.ui.history.screen import HistoryScreen
 
         self.app.push_screen(
@@ -217,6 +222,7 @@ class HistoryActions(ChatActions, WatchActions):
     async def _choose_and_compare(self, after: "KeptRun", runs: "list[KeptRun] | None" = None) -> None:
         from workbench.history.retention import baseline
 
+        await asyncio.to_thread(_import_screens)
         known = runs if runs is not None else (await asyncio.to_thread(self._runs))[0]
         pinned = await asyncio.to_thread(baseline, self.session.state_dir)
         others = [run for run in known if run.path != after.path and not run.trouble]
@@ -243,6 +249,13 @@ class HistoryActions(ChatActions, WatchActions):
 
     def _agent_folders(self) -> "list[Path]":
         return [agent.folder for agent in self.session.workspace.agents] if self.session.workspace else []
+
+
+def _import_screens() -> None:
+    """In a thread, so that the first time delays no key."""
+    import workbench.ui.history.compare_screen
+    import workbench.ui.history.run_screen
+    import workbench.ui.history.screen  # noqa: F401
 
 
 def _items(runs: "list[KeptRun]", pinned: str | None) -> list[Item]:
