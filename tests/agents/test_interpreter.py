@@ -1,12 +1,13 @@
 """Whose Python runs the agent."""
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.agents.conftest import Tree
-from workbench.agents.interpreter import InterpreterError, choose_interpreter
+from workbench.agents.interpreter import InterpreterError, choose_interpreter, installed
 
 
 def _environment(folder: Path, name: str = "python", mode: int = 0o755) -> Path:
@@ -89,3 +90,19 @@ def test_an_explicit_interpreter_that_is_none(
     monkeypatch.chdir(project)
     with pytest.raises(InterpreterError, match=message):
         choose_interpreter(project, project, Path(path), {"PATH": ""})
+
+
+def test_what_is_installed_is_told_by_times(tmp_path: Path) -> None:
+    interpreter = tmp_path / "bin" / "python"
+    packages = tmp_path / "lib" / "python3.11" / "site-packages"
+    interpreter.parent.mkdir()
+    packages.mkdir(parents=True)
+    assert len(installed(interpreter)) == 2  # It need not be there.
+    interpreter.touch()
+    before = installed(interpreter)
+    assert installed(interpreter) == before
+    os.utime(packages, ns=(1, 1))
+    after = installed(interpreter)
+    assert after != before
+    os.utime(interpreter, ns=(1, 1))
+    assert installed(interpreter) != after

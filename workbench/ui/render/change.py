@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench.history.summary import tool_steps
 from workbench.store import CaseRecord, Turn
+from workbench.text import one_line
 from workbench.ui.changed import FileChange
 from workbench.ui.render.document import Document, Subject
 from workbench.ui.render.json_text import compact
@@ -143,7 +144,7 @@ def _files(files: tuple[FileChange, ...] | None, view: View) -> Iterator[Line]:
     elif not files:
         yield from remark("None of the files that this case depends on is another one: the agent itself varies.", view)
     for change in files or ():
-        yield (safe(f" {change.name}", "strong"),)
+        yield from hang([Segment(" ")], wrap([safe(one_line(change.name), "strong")], max(view.width - 1, 10)), 1)
         yield from _difference(change, view)
 
 

@@ -1,0 +1,96 @@
+"""What a job of the board becomes: which cases, in which order, and which verdicts hold."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from tests.engine.watch.conftest import Shop, turn
+from workbench.engine.options import RunOptions
+from workbench.engine.rescore_plan import RescorePlan
+from workbench.engine.transcripts import StoredCase
+from workbench.engine.watch.jobs import can_be_scored, run_plan, scoring_plan
+from workbench.engine.watch.snapshot import Key
+from workbench.events import CaseFinished, CaseRef, CaseStarted, MetricResult, PlannedCase, TurnFinished, TurnStarted
+from workbench.metrics.base import Scored
+
+MATCH, TOOLS = "response_match_score", "tool_trajectory_avg_score"
+ACTUAL = {**turn("one", "ok"), "invocation_id": "i"}
+REF = CaseRef("desk", "desk/talk.evalset.json", "talk", "one")
+
+
+def key(agent: str, eval_id: str) -> Key:
+    return Key(f"{agent}/talk.evalset.json", eval_id)
+
+
+def order(shop: Shop, *keys: Key, options: RunOptions | None = None) -> list[Key]:
+    plan = run_plan(shop.look().workspace, keys, options or RunOptions())
+    return [Key(entry.ref.evalset_file, entry.ref.eval_id) for entry in plan.entries]
+
+
+def test_exactly_these_cases_in_this_order(shop: Shop) -> None:
+    wanted = [key("router", "two"), key("desk", "one"), key("router", "one")]
+    assert order(shop, *wanted) == wanted
+
+
+def test_each_repeat_of_a_case_stands_with_it(shop: Shop) -> None:
+    wanted = [key("greeter", "two"), key("greeter", "one")]
+    assert order(shop, *wanted, options=RunOptions(runs=2)) == [wanted[0], wanted[0], wanted[1], wanted[1]]
+
+
+def test_a_fault_in_another_evalset_does_not_matter(shop: Shop) -> None:
+    shop.write("router/talk.evalset.json", "{")
+    assert order(shop, key("desk", "one"), key("desk", "two")) == [key("desk", "one"), key("desk", "two")]
+
+
+def stored(expected: str = "ok", **criteria: float) -> StoredCase:
+    case = StoredCase(PlannedCase(REF, None, ""))
+    case.started = CaseStarted(REF, 0.0, (turn("one", expected),), dict(criteria))
+    case.steps = [TurnStarted(REF, 0, ACTUAL["user_content"]), TurnFinished(REF, 0, ACTUAL)]
+    case.finished = CaseFinished(REF, "passed", None, 0.1)
+    return case
+
+
+def verdict(name: str, score: float, threshold: float) -> Scored:
+    result = MetricResult(name, "passed" if score >= threshold else "failed", score, threshold, "")
+    return Scored(result, (result,))
+
+
+def scored_again(shop: Shop, case: StoredCase, *verdicts: Scored) -> RescorePlan:
+    found: Mapping[CaseRef, Sequence[Scored]] = {REF: verdicts}
+    return scoring_plan(shop.look().workspace, [case], found, "run", RunOptions())
+
+
+def test_what_needs_no_judge_is_computed_again(shop: Shop) -> None:
+    shop.criteria("desk", **{MATCH: 0.9})
+    (entry,) = scored_again(shop, stored(**{MATCH: 0.5}), verdict(MATCH, 0.7, 0.5)).entries
+    assert entry.kept == ()
+    assert [criterion.threshold for criterion in entry.criteria.config.criteria] == [0.9]
+
+
+def test_what_a_judge_said_is_decided_by_the_threshold_of_now(shop: Shop) -> None:
+    judged = "final_response_match_v2"
+    shop.criteria("desk", **{judged: 0.9})
+    (entry,) = scored_again(shop, stored(**{judged: 0.5}), verdict(judged, 0.7, 0.5)).entries
+    (kept,) = entry.kept
+    assert (kept.result.status, kept.result.score, kept.result.threshold) == ("failed", 0.7, 0.9)
+    assert [one.status for one in kept.turns] == ["failed"]
+
+
+def test_another_reference_is_asked_about_anew(shop: Shop) -> None:
+    judged = "final_response_match_v2"
+    shop.criteria("desk", **{judged: 0.5})
+    (entry,) = scored_again(shop, stored("something else", **{judged: 0.5}), verdict(judged, 0.7, 0.5)).entries
+    assert entry.kept == ()
+    assert entry.stored.started is not None
+    assert entry.stored.started.expected is not None
+    assert entry.stored.started.expected[0]["final_response"]["parts"] == [{"text": "ok"}]
+
+
+def test_a_transcript_is_needed() -> None:
+    assert can_be_scored(stored())
+    assert not can_be_scored(StoredCase(PlannedCase(REF, None, "")))
+
+
+def test_nothing_of_it_left(shop: Shop) -> None:
+    with pytest.raises(Exception, match=r"no|nothing"):
+        run_plan(shop.look().workspace, [key("gone", "one")], RunOptions())
