@@ -51,7 +51,8 @@ async def test_a_new_evalset_and_its_first_case(open_screen: OpenScreen, make_wo
 
 
 async def test_an_old_file_is_migrated_and_brought_back(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
-    old = json.dumps([{"name": "late", "data": [{"query": "Hi", "reference": "Hello"}], "initial_session": {}}])
+    data = [{"query": "Hi", "reference": "Hello", "mock_\x1b[31m": 1}]
+    old = json.dumps([{"name": "late", "data": data, "initial_session": {}}])
     screen = open_screen(make_workspace({"desk": {"refunds": old}}))
     file: Path = screen.workspace.evalsets[0].file
     async with screen.open((120, 40)) as pilot:
@@ -61,6 +62,14 @@ async def test_an_old_file_is_migrated_and_brought_back(open_screen: OpenScreen,
         await screen.main.run_action("migrate")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
         assert "1 case, 1 turn" in screen.text
+        assert "line 1: [0].data[0]" in screen.text
+        assert '"eval_set_id": "refunds"' in screen.text
+        assert "\x1b[31m" not in screen.text
+        await pilot.press("down", "down", "enter")
+        await screen.until(pilot, lambda: screen.app.screen is screen.main)
+        assert file.read_text() == old
+        await screen.main.run_action("migrate")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
         await pilot.press("enter")
         await screen.until(pilot, lambda: "done: migrate" in screen.text)
         assert open_evalset(file).format == "current"

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.text import one_line
+from workbench.text import one_line, plain
 from workbench.ui.screens.case_actions import CaseActions
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.tree.labels import label
@@ -105,8 +105,20 @@ class FileActions(CaseActions):
         ]
         if migration.left_behind:
             items.append(Item("has no place in today's schema:", heading=True))
-            items += [Item(one_line(fault.sentence()), True) for fault in migration.left_behind]
+            for fault in migration.left_behind:
+                what = one_line(f"line {fault.line}: {fault.json_path}", limit=200)
+                items.append(Item(what, False, help=one_line(f"{fault.message}. {_LEAVES}")))
+        lines = migration.text.splitlines()
+        items.append(Item("the new file:", heading=True))
+        items += [Item(plain(line, limit=400), False, help=_LEAVES) for line in lines[:_SHOWN]]
+        if len(lines) > _SHOWN:
+            items.append(Item(f"… {len(lines) - _SHOWN:,} more lines", False, help=_LEAVES))
         return bool(await self.app.push_screen_wait(PickScreen(f"migrate {label(entry.relative)}", searching(items))))
+
+
+_LEAVES = "Enter here leaves the file as it is."
+_SHOWN = 400
+"""Lines of a new file that can be looked at before it is written."""
 
 
 def _migration(entry: "EvalsetEntry", session: Path | None) -> "Migration":
