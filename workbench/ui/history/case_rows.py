@@ -96,7 +96,7 @@ class CaseRows(RowView):
         left = [("    ", ""), (f"{FACES[state].glyph} ", style_of(state)), (label(str(eval_id)) or "(no id)", "")]
         if repeat != 1:
             left.append((f" #{repeat}", "muted"))
-        word = "did not end" if state == "not_run" else FACES[state].word
+        word = "no end" if state == "not_run" else FACES[state].word
         right = [(word, style_of(state))]
         score = _worst(line.row)
         if score is not None and width >= _SCORE_FROM:

@@ -23,7 +23,7 @@ from workbench.ui.clipboard import copy
 from workbench.ui.detail.body import Body
 from workbench.ui.history import words
 from workbench.ui.history.change_rows import ChangeRows
-from workbench.ui.history.records import read_records
+from workbench.ui.history.records import as_it_ended, read_records
 from workbench.ui.history.two_sides import TwoSides
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings_of
@@ -137,7 +137,7 @@ class CompareScreen(TwoSides):
     def _records(self, case: ChangedCase) -> Pair:
         one, other = CaseRef(*case.before["ref"]), CaseRef(*case.after["ref"])
         before, after = read_records(self._before.file, {one}), read_records(self._after.file, {other})
-        return before[one], after[other]
+        return as_it_ended(before)[one], as_it_ended(after)[other]
 
     def _draw(self) -> None:
         case = self.changes.line.case

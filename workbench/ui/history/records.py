@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from workbench.events import CaseRef
+from workbench.events import CaseError, CaseRef
 from workbench.history.case_events import case_events
 from workbench.store import CaseRecord, Store
 
@@ -18,3 +18,13 @@ def read_records(file: Path, refs: Collection[CaseRef]) -> dict[CaseRef, CaseRec
     for event in case_events(file, refs):
         store.apply(event)
     return store.records
+
+
+def as_it_ended(records: dict[CaseRef, CaseRecord]) -> dict[CaseRef, CaseRecord]:
+    """The same, where a case without an end is an error: in a run that is kept nothing is running any more."""
+    for record in records.values():
+        if not record.finished:
+            when = "while this case was running" if record.state == "running" else "before this case started"
+            record.state = "error"
+            record.error = CaseError("cancelled", f"the run ended {when}: it was killed, or goes on still")
+    return records

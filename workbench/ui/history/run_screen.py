@@ -21,7 +21,7 @@ from workbench.text import one_line
 from workbench.ui.clipboard import copy
 from workbench.ui.history import words
 from workbench.ui.history.case_rows import CaseRows
-from workbench.ui.history.records import read_records
+from workbench.ui.history.records import as_it_ended, read_records
 from workbench.ui.history.two_sides import TwoSides
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings, bindings_of
@@ -112,7 +112,7 @@ class RunScreen(TwoSides):
 
     async def _load(self, ref: CaseRef) -> None:
         try:
-            self._records |= await asyncio.to_thread(read_records, self._run.file, {ref})
+            self._records |= as_it_ended(await asyncio.to_thread(read_records, self._run.file, {ref}))
         except (OSError, ValueError) as error:
             self.right.show_page("this case", [("cannot be read", one_line(str(error)))])
             return
