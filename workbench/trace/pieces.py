@@ -66,9 +66,8 @@ class Pieces:
     """The pieces of the turns of one case. `runs` is the folder that holds the folders of runs; None: none is there."""
 
     def __init__(self, events: Mapping[int, SpansRecorded], runs: Path | None) -> None:
-        self._events, self._runs = events, runs
+        self._events, self.runs = events, runs
         self._places: dict[int, dict[str, Any]] = {}
-        self._turns = list(events)
 
     def read(self, digest: str) -> Any:
         """The piece as JSON data.
@@ -94,12 +93,12 @@ class Pieces:
         return self._places[turn]
 
     def _from_file(self, run_id: str, place: Any) -> Any:
-        if self._runs is None:
+        if self.runs is None:
             raise PieceLostError(f"it is kept with run {run_id}, which is not at hand")
         try:
             offset, size, checksum = (int(number) for number in place)
             # A journal may be made by somebody: no name leads out of the folder.
-            with (self._runs / Path(run_id).name / FILE_NAME).open("rb") as file:
+            with (self.runs / Path(run_id).name / FILE_NAME).open("rb") as file:
                 file.seek(offset)
                 data = file.read(size)
         except (OSError, TypeError, ValueError) as error:

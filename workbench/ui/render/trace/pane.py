@@ -1,5 +1,7 @@
 """The pane "Trace": for each message of the user a tree with a waterfall of times."""
 
+import contextlib
+import gc
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +15,7 @@ from workbench.ui.render.judged import said
 from workbench.ui.render.lines import Line, Segment, rule
 from workbench.ui.render.rows import View, remark
 from workbench.ui.render.trace.aside import aside_lines, note_lines
-from workbench.ui.render.trace.reading import TraceRead, read_trace
+from workbench.ui.render.trace.reading import TraceRead, read_again
 from workbench.ui.render.trace.row import Columns, Scale, duration, row_line
 from workbench.ui.render.trace.sections import add_sections
 
@@ -45,7 +47,12 @@ def add_trace(
 ) -> None:
     """The turns of a conversation. `runs` is the folder that holds the folders of runs; `going`: the last turn may
     not be over, and then has no times yet."""
-    read = read_trace(turns, runs, prices)
+    with _without_collector():
+        _add_turns(document, read_again(turns, runs, prices), view, going=going)
+
+
+def _add_turns(document: Document, read: TraceRead, view: View, *, going: bool) -> None:
+    turns, prices = read.turns, read.prices
     timed = any(trace.timed for trace in read.traces)
     columns = Columns.fitting(view.width, timed=timed, priced=bool(prices))
     for number, (turn, trace) in enumerate(zip(turns, read.traces, strict=True)):
@@ -96,8 +103,11 @@ def _add_rows(document: Document, read: TraceRead, number: int, columns: Columns
         key = f"span/{number}/{node.number}"
         opened = view.is_open(key)
         line = row_line(node, branches, totals[node.number], columns, scale, currency, opened=opened)
-        document.add_item(key, (line,), opens=True, targets=_targets(node), aside=partial(aside_lines, read, node))
-        for place in _places(node):
+        places = _places(node)
+        document.add_item(
+            key, (line,), opens=True, targets=_targets(node, places), aside=partial(aside_lines, read, node)
+        )
+        for place in places:
             document.places.setdefault(place, document.places[key])
         if opened:
             add_sections(document, read, node, key, view)
@@ -127,23 +137,35 @@ def _reach(root: Node) -> float:
 
 
 def _places(node: Node) -> list[str]:
-    """The names by which other panes point at the row: as those of the log."""
-    found = [f"event/{node.turn}/{event}" for event in node.events]
+    """The names by which other panes point at the row, as those of the log."""
     call = node.facts.get("call")
-    if isinstance(call, str) and call:
-        found += [f"call/{node.turn}/{call}", f"result/{node.turn}/{call}"]
+    found = [f"call/{node.turn}/{call}", f"result/{node.turn}/{call}"] if isinstance(call, str) and call else []
+    found += [f"event/{node.turn}/{event}" for event in node.events]
     return found
 
 
-def _targets(node: Node) -> tuple[Target, ...]:
-    """Where the row's message stands in the conversation."""
-    within = [node, *(part for part in reversed(node.path[1:-1]) if part.events)]
-    places = [place for part in within for place in _places(part) if not place.startswith("result/")]
-    if not places:
-        inside = next((part for part in node.walk() if part.events), None)
-        places = _places(inside) if inside is not None else []
-    names = (*sorted(places, key=lambda place: not place.startswith("call/")), f"user/{node.turn}")
+def _targets(node: Node, places: list[str]) -> tuple[Target, ...]:
+    """Where the row's message stands in the conversation: of one inside of a tool that tool's, of an agent the first
+    in it."""
+    if not node.events:
+        above = next((part for part in reversed(node.path[1:-1]) if part.events), None)
+        near = above or next((part for part in node.walk() if part.events), None)
+        places = [*places, *(_places(near) if near is not None else ())]
+    names = (*places, f"user/{node.turn}")
     return (Target("Diff", names), Target("Log", names))
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """A trace of thousands of rows is made in one go, and all of it is kept: looking for garbage in between doubles
+    the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _first_error(document: Document, read: TraceRead) -> int:

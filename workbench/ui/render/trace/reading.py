@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workbench.events import SpansRecorded
 from workbench.prices import Prices
 from workbench.store import Turn
 from workbench.trace.pieces import PieceLostError, Pieces
@@ -32,6 +33,8 @@ class TraceRead:
     prices: Prices | None
     models: dict[int, Node] = field(default_factory=dict)
     """The model calls of all turns, by number."""
+    told: list[SpansRecorded | None] = field(default_factory=list)
+    """What the turns were read from."""
 
     def events(self, turn: int) -> list[Any]:
         """The recorded events of a turn, as they were shown while it ran where that is known."""
@@ -61,11 +64,26 @@ class TraceRead:
         return found
 
 
+_newest: list[TraceRead] = []
+"""What was read last: unfolding a row lays the same trace out again."""
+
+
+def read_again(turns: Sequence[Turn], runs: Path | None, prices: Prices | None) -> TraceRead:
+    """`read_trace`, or what it gave the last time if nothing has changed since."""
+    for read in _newest:
+        same = len(turns) == len(read.told) and read.prices is prices and read.pieces.runs == runs
+        if same and all(turn.spans is one and one is not None for turn, one in zip(turns, read.told, strict=True)):
+            return read
+    _newest[:] = [read_trace(turns, runs, prices)]
+    return _newest[0]
+
+
 def read_trace(turns: Sequence[Turn], runs: Path | None, prices: Prices | None) -> TraceRead:
     """Reads the spans of all turns; `runs` is the folder that holds the folders of runs."""
     traces = [read_turn(number, turn.spans, events_of(turn)) for number, turn in enumerate(turns)]
     told = {number: turn.spans for number, turn in enumerate(turns) if turn.spans is not None}
     read = TraceRead(turns, traces, [totals(trace.root, prices) for trace in traces], Pieces(told, runs), prices)
+    read.told = [turn.spans for turn in turns]
     for trace in traces:
         if trace.timed:
             read.models.update({node.number: node for node in trace.root.walk() if node.kind == "model"})

@@ -1,0 +1,156 @@
+"""A case with 5 000 trace events opens in at most 0.2 s: from the key of its pane to the frame, and unfolding a row of
+it; what was asked and answered stands in a file, as after a real run."""
+
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from textual.app import App, ComposeResult
+
+from benchmarks.figures import record as figure
+from workbench.events import (
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+    SpansRecorded,
+    TurnFinished,
+    TurnStarted,
+)
+from workbench.prices import Price, Prices
+from workbench.store import CaseRecord, Store
+from workbench.trace.pieces import PieceWriter
+from workbench.ui.detail.body import Body
+from workbench.ui.detail.pane import CaseDetail
+from workbench.ui.render.document import Subject
+from workbench.ui.render.rows import View
+from workbench.ui.render.trace.pane import build
+from workbench.ui.themes import read_theme, variable_defaults
+
+EVENTS, LIMIT, ROUNDS = 5_000, 0.2, 7
+PRICES = Prices({"gemini-2.5-flash": Price(0.3, 2.5)})
+
+
+def main() -> int:
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for turns in (1, 50):
+            case = made_up(Path(folder), turns, EVENTS // turns)
+            laid_out = min(_layout_seconds(case, Path(folder)) for _ in range(ROUNDS))
+            opened, unfolded = asyncio.run(_screen_seconds(case, Path(folder)))
+            name = f"{EVENTS:,} trace events in {turns} turn{'s' * (turns > 1)}"
+            for what, value in (("laid out", laid_out), ("opened", opened), ("a row unfolded", unfolded)):
+                print(f"{name}, {what}: {value:.3f} s of {LIMIT}")
+                figure("trace", f"{name}, {what}", value, "s", goal=LIMIT)
+                missed += value > LIMIT
+    return int(missed > 0)
+
+
+def made_up(runs: Path, turns: int, events: int) -> CaseRecord:
+    """A case of so many turns with so many events each: an agent that asks a model and calls a tool, over and over."""
+    run_id = f"run-{turns}"
+    (runs / run_id).mkdir()
+    writer = PieceWriter(runs / run_id)
+    ref, store = CaseRef("shop", "shop/many.evalset.json", "many", "one"), Store()
+    store.apply(RunStarted(run_id, "/", "2026-11-21T10:30:00Z", (PlannedCase(ref, None, "defaults"),)))
+    store.apply(CaseStarted(ref, 0.0, tuple({} for _ in range(turns)), {}))
+    for turn in range(turns):
+        spans, recorded, pieces = _turn(turn, events)
+        user = {"role": "user", "parts": [{"text": f"荷物 {turn} はどこですか。 Where is parcel {turn}?"}]}
+        store.apply(TurnStarted(ref, turn, user))
+        kept = json.dumps(writer.keep(pieces))
+        store.apply(SpansRecorded(ref, turn, json.dumps(spans), {}, kept, run_id))
+        actual = {"user_content": user, "intermediate_data": {"invocation_events": recorded}}
+        store.apply(TurnFinished(ref, turn, actual))
+    store.apply(CaseFinished(ref, "passed", None, 1.0))
+    store.apply(RunFinished(1.0))
+    writer.close()
+    return store.records[ref]
+
+
+def _turn(turn: int, count: int) -> tuple[list[Any], list[Any], dict[str, str]]:
+    first = turn * count * 2 + 1
+    spans: list[dict[str, Any]] = [{"id": first, "kind": "turn", "name": "", "start": 0.0, "end": float(count)}]
+    spans.append({"id": first + 1, "kind": "agent", "name": "shop", "parent": first, "start": 0.0, "end": float(count)})
+    recorded: list[Any] = []
+    pieces: dict[str, str] = {}
+    asked: int | None = None
+    for number in range(count - 2):
+        span: dict[str, Any] = {"id": first + 2 + number, "parent": first + 1, "start": number + 0.1, "agent": "shop"}
+        span |= {"end": number + 0.9, "events": [number]}
+        name = f"{turn}-{number}"
+        pieces[name] = json.dumps({"role": "model", "parts": [{"text": f"what was said in step {number}"}]})
+        if number % 2:
+            span |= {"kind": "tool", "name": "find_order", "call": name, "args": name, "response": name}
+            part: Any = {"function_response": {"id": name, "name": "find_order", "response": {"found": number}}}
+        else:
+            base = {"base": asked, "same": number // 2} if asked is not None else {}
+            span |= {"kind": "model", "name": "gemini-2.5-flash", "tokens": [1200 + number, 34], "response": name}
+            span["request"] = {**base, "more": [name]}
+            asked = span["id"]
+            part = {"function_call": {"id": f"{turn}-{number + 1}", "name": "find_order", "args": {"id": number}}}
+        spans.append(span)
+        recorded.append({"author": "shop", "content": {"role": "model", "parts": [part]}})
+    return spans, recorded, pieces
+
+
+def _layout_seconds(case: CaseRecord, runs: Path) -> float:
+    subject = Subject(case, runs=runs, prices=PRICES)
+    began = time.perf_counter()
+    build(subject, View(75))
+    return time.perf_counter() - began
+
+
+class _Detail(App[None]):
+    CSS = "CaseDetail { width: 1fr; height: 1fr; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        for file in (Path(__file__).parent.parent / "themes").glob("*.toml"):
+            self.register_theme(read_theme(file))
+        self.theme = "night"
+        self.animation_level = "none"
+
+    def compose(self) -> ComposeResult:
+        yield CaseDetail()
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return variable_defaults(self.current_theme)
+
+
+async def _screen_seconds(case: CaseRecord, runs: Path) -> tuple[float, float]:
+    """From another pane to the trace, and from the key that unfolds its first row: until the screen is painted."""
+    opened, unfolded = [], []
+    for _ in range(ROUNDS):
+        app = _Detail()
+        async with app.run_test(size=(120, 40)) as pilot:
+            detail = app.query_one(CaseDetail)
+            detail.know(runs, PRICES)
+            detail.show(case, None, None)
+            detail.show_pane(3)
+            await pilot.pause()
+            opened.append(await _painted(app, partial(detail.show_pane, 4)))
+            app.query_one(Body).step(1)
+            await pilot.pause()
+            unfolded.append(await _painted(app, partial(detail.move, "right")))
+    return min(opened), min(unfolded)
+
+
+async def _painted(app: App[None], do: Any) -> float:
+    painted = asyncio.Event()
+    began = time.perf_counter()
+    do()
+    app.call_after_refresh(painted.set)
+    await painted.wait()
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    sys.exit(main())
