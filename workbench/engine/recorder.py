@@ -18,6 +18,8 @@ _DEEPEST = 200
 """Levels of foreign JSON that are kept: what reads events takes a few steps of Python's stack a level."""
 _PAUSE = 0.004
 """Seconds between two batches: what comes close together is written together, and a single event still at once."""
+_BETWEEN_SYNCS = 0.02
+"""Seconds between two waits for the disk."""
 _PUBLISHED_AT_ONCE = 200
 """Events handed to the front end before the event loop may do something else."""
 
@@ -31,8 +33,8 @@ class EventWriter(PieceKeeper, Protocol):
         ...
 
     def write(self, lines: Iterable[str], *, sync: bool) -> None:
-        """Appends events as ASCII JSON; with `sync` they are on the disk itself afterwards. Called from one thread at
-        a time, never from the event loop's. Raises OSError."""
+        """Appends events as ASCII JSON; with `sync` they are on the disk itself afterwards. Lines come from one thread
+        at a time, the wait for the disk from another, neither of them the event loop's. Raises OSError."""
         ...
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
@@ -53,9 +55,9 @@ class _Kept(NamedTuple):
 class Recorder:
     """Takes events in order, without waiting, and publishes them in the same order from the event loop's thread.
 
-    Writing happens in a thread of its own, in batches: what comes while a batch is being written is the next one, so
-    that a hundred cases that end together share one fsync. If writing fails, `on_failure` is told once and later
-    events are only published.
+    Writing happens in a thread of its own, in batches: what comes while a batch is being written is the next one. The
+    disk is waited for in another one, once for all cases that have ended meanwhile, and at the end. If writing fails,
+    `on_failure` is told once and later events are only published.
     """
 
     def __init__(
@@ -67,6 +69,8 @@ class Recorder:
     ) -> None:
         self._publish = publish
         self._writer = writer
+        """None where nothing is written, or nothing more can be."""
+        self._kept_by = writer
         self._secrets = secrets
         self._spans = SpanKeeping(secrets)
         self._on_failure = on_failure
@@ -74,6 +78,10 @@ class Recorder:
         self._idle = asyncio.Event()
         self._idle.set()
         self._thread = ThreadPoolExecutor(1, "journal")
+        self._disk = ThreadPoolExecutor(1, "journal-disk")
+        self._syncing: asyncio.Task[None] | None = None
+        self._unsynced = False
+        self._closing = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
         self._verdict = asyncio.Event()
         """Set by the first verdict of the run: nothing is waited for with it, as somebody waits for it."""
@@ -106,10 +114,31 @@ class Recorder:
         """`flush`, and the end of the writer and its thread."""
         try:
             await self.flush()
+            self._closing.set()
+            if self._syncing is not None:
+                await self._syncing
         finally:
-            if self._writer is not None:
-                self._writer.close()
+            if self._kept_by is not None:
+                self._kept_by.close()
             self._thread.shutdown(wait=False)
+            self._disk.shutdown(wait=False)
+
+    def _sync_soon(self) -> None:
+        """The disk is waited for beside everything else: for all cases that end meanwhile once more."""
+        self._unsynced = True
+        if self._syncing is None or self._syncing.done():
+            self._syncing = asyncio.get_running_loop().create_task(self._sync_all())
+
+    async def _sync_all(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._unsynced:
+            self._unsynced = False
+            failure = await loop.run_in_executor(self._disk, self._sync)
+            if failure is not None:
+                self._on_failure(failure)
+            if not self._closing.is_set():
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), _BETWEEN_SYNCS)
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -121,10 +150,10 @@ class Recorder:
                     self._publish(event)
                     if index % _PUBLISHED_AT_ONCE == 0:
                         await asyncio.sleep(0)
-                if failure is None and any(isinstance(event, CaseFinished | RunFinished) for event in events):
-                    failure = await loop.run_in_executor(self._thread, self._sync)
                 if failure is not None:
                     self._on_failure(failure)
+                elif any(isinstance(event, CaseFinished | RunFinished) for event in events):
+                    self._sync_soon()
                 await self._rest()
         finally:
             self._idle.set()
@@ -138,7 +167,8 @@ class Recorder:
                 await asyncio.wait_for(self._verdict.wait(), _PAUSE)
 
     def _write(self, batch: Sequence["Event | _Kept"]) -> tuple[list[Event], OSError | None]:
-        events, lines = [], []
+        events: list[Event] = []
+        lines: list[str] = []
         for event in batch:
             if isinstance(event, _Kept):
                 events.append(event.event)
@@ -146,23 +176,23 @@ class Recorder:
             shown, line = self._encode(event)
             events.append(shown)
             lines.append(line)
-        if self._writer is not None:
+        writer = self._writer
+        if writer is not None:
             try:
-                self._writer.write(lines, sync=False)
+                writer.write(lines, sync=False)
             except OSError as error:
-                self._writer.close()
                 self._writer = None
                 return events, error
         return events, None
 
     def _sync(self) -> OSError | None:
         """Waits for the disk. Nobody who looks on has to: what is written is there unless the machine itself stops."""
-        if self._writer is not None:
+        writer = self._writer
+        if writer is not None:
             try:
-                self._writer.write((), sync=True)
+                writer.write((), sync=True)
             except OSError as error:
-                self._writer.close()
-                self._writer = None
+                self._writer = None  # Closed at the end: a line may be on its way to it.
                 return error
         return None
 

@@ -127,8 +127,6 @@ class Journal:
         try:
             while view:
                 view = view[os.write(self._descriptor, view) :]
-            if sync:
-                os.fsync(self._descriptor)
                 self._sync_name()
         except OSError:
             # Already failing: a cut line is found by its checksum anyway.
@@ -138,6 +136,8 @@ class Journal:
         self._size += len(data)
         for line in lines:
             self._gathering.take_line(line)
+        if sync:
+            _sync(self._descriptor)
 
     def _sync_name(self) -> None:
         """Makes the file's name as lasting as its content; once."""
@@ -258,3 +258,8 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _sync(descriptor: int) -> None:
+    """The content and its length; when the file was changed need not last."""
+    getattr(os, "fdatasync", os.fsync)(descriptor)
