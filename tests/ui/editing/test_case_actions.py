@@ -90,6 +90,26 @@ async def test_a_new_case_is_named_and_typed_into(open_screen: OpenScreen) -> No
         assert case.session_input == {"app_name": "x", "user_id": "u", "state": {}}
 
 
+async def test_a_new_case_is_the_one_that_is_typed_into_also_where_a_filter_would_hide_it(
+    open_screen: OpenScreen,
+) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        file = files_of(screen)[0]
+        await pilot.press("/", *"late_parcel", "enter", "G")
+        await screen.until(pilot, lambda: screen.row == "late_parcel")
+        await pilot.press("+")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, NameScreen))
+        await pilot.press(*"fresh", "enter")
+        await screen.until(pilot, lambda: "edit › fresh" in screen.text and "ctrl+o" in screen.text)
+        await pilot.press(*"Hi", "ctrl+o")
+        await screen.until(pilot, lambda: "saved: fresh" in screen.text)
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: screen.row == "fresh")
+        cases = {case["eval_id"]: case for case in json.loads(file.read_bytes())["eval_cases"]}
+        assert cases["fresh"]["conversation"][0]["user_content"]["parts"] == [{"text": "Hi"}]
+
+
 async def test_a_case_moves_to_another_evalset(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:

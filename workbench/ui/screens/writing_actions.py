@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from workbench.text import one_line
 from workbench.ui.screens.edit_actions import EditActions
 from workbench.ui.tree.outline import Row
+from workbench.ui.tree.query import Query
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
@@ -88,11 +89,14 @@ class WritingActions(EditActions):
     # Where the cursor goes
 
     def go_to_case(self, file: Path, eval_id: str) -> None:
-        """Puts the cursor on a case of a file by its id."""
+        """Puts the cursor on a case of a file by its id. A filter that would hide it is taken back: whoever made or
+        named a case wants to see that one, and goes on with it."""
         for number, entry in enumerate(self.tree_view.model.entries):
             if entry.file == file:
                 case = next((case.index for case in entry.document.cases if case.eval_id == eval_id), -1)
-                self._stand_on(number, case)
+                if not self._stand_on(number, case) and self.cases.clear_filter():
+                    self.tree_view.set_query(Query())
+                    self._stand_on(number, case)
 
     def stand_near(self, file: Path, case: int) -> None:
         """Puts the cursor where a case was that is gone."""
@@ -100,7 +104,10 @@ class WritingActions(EditActions):
             if entry.file == file:
                 self._stand_on(number, min(case, len(entry.document.cases) - 1))
 
-    def _stand_on(self, evalset: int, case: int) -> None:
+    def _stand_on(self, evalset: int, case: int) -> bool:
+        """Whether that row is to be seen."""
         group = self.tree_view.model.outline.group_of[evalset]
-        self.tree_view.go_to(Row("case" if case >= 0 else "evalset", group, evalset, case))
+        row = Row("case" if case >= 0 else "evalset", group, evalset, case)
+        self.tree_view.go_to(row)
         self.show_row()
+        return self.tree_view.row == row
