@@ -183,3 +183,23 @@ def test_what_cannot_be_kept_of_a_run_is_said() -> None:
     record.turns.pop()
     assert captured_from_record(record, replace(case, turns=(turn,)), "desk").notes == ()
     assert "not in its file any more" in captured_from_record(record, None, "desk").notes[0]
+
+
+def test_turns_that_are_over_are_laid_out_once_for_each_width() -> None:
+    talk = Talk("desk", {})
+    turn = {"user_content": content("Where?"), "final_response": content("There. " * 40)}
+    for number in range(3):
+        talk.take(TurnStarted(REF, number, content("Where?")))
+        before = shown(talk)
+        talk.take(TurnFinished(REF, number, turn, ""))
+        assert shown(talk) != before
+    wide, build = shown(talk, 80), PAGES[0].build
+    lines = build(talk, View(80, full=True)).lines
+    assert [text_of(line) for line in lines] == wide.splitlines()[: len(lines)]
+    assert len(build(talk, View(40, full=True)).lines) > len(lines)
+    assert [text_of(line) for line in build(talk, View(80, full=True)).lines] == [text_of(line) for line in lines]
+    document = build(talk, View(80, full=True))
+    assert [text_of(document.lines[start]).split()[1:3] for start in document.turns] == [
+        ["turn", "1"], ["turn", "2"], ["turn", "3"]
+    ]  # fmt: skip
+    assert [document.lines[document.places[f"user/{number}"].start][-1].text for number in range(3)] == ["Where?"] * 3

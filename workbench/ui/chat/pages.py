@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from workbench.model.invocation import content_text
 from workbench.text import plain
-from workbench.ui.chat.talk import Talk
+from workbench.ui.chat.talk import Talk, TalkTurn
 from workbench.ui.render.document import AsideWhen, Document
 from workbench.ui.render.error import error_lines
 from workbench.ui.render.json_text import pretty_lines
@@ -28,14 +28,29 @@ def conversation(talk: Talk, view: View) -> Document:
         document.add(hang([], pretty_lines(talk.initial, view.width - 2), 1))
         document.gap()
     for number, item in enumerate(talk.turns):
-        document.turns.append(len(document.lines))
-        end: Line = (Segment("…", "label"),) if item.going else ()
-        document.add([rule((Segment(f"turn {number + 1}", "heading"),), end, view.width)])
-        add_turn(document, number, item.shown, view)
-        if item.error is not None:
-            document.add(error_lines(item.error, view, traceback=True))
-        document.gap()
+        start = len(document.lines)
+        document.turns.append(start)
+        laid = _turn(number, item, view)
+        document.add(laid.lines)
+        document.places |= {name: range(start + lines.start, start + lines.stop) for name, lines in laid.places.items()}
     document.add(_ending(talk, view))
+    return document
+
+
+def _turn(number: int, item: TalkTurn, view: View) -> Document:
+    """One turn. Those that are over stay as they were laid out: a text that grows below must not cost more with every
+    turn above it."""
+    if item.laid is not None and item.laid[0] == view:
+        return item.laid[1]
+    document = Document()
+    end: Line = (Segment("…", "label"),) if item.going else ()
+    document.add([rule((Segment(f"turn {number + 1}", "heading"),), end, view.width)])
+    add_turn(document, number, item.shown, view)
+    if item.error is not None:
+        document.add(error_lines(item.error, view, traceback=True))
+    document.gap()
+    if not item.going:
+        item.laid = view, document
     return document
 
 

@@ -1,13 +1,17 @@
 """What is known of a conversation: events in, state out, without a widget."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.engine.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, TurnFailed
 from workbench.engine.chat_stream import Streamed, says_something
 from workbench.events import AgentActed, CaseError, Noticed, OutputCaptured, SpansRecorded, TurnFinished, TurnStarted
 from workbench.prices import Prices
 from workbench.store import Turn
+
+if TYPE_CHECKING:
+    from workbench.ui.render.document import Document
+    from workbench.ui.render.rows import View
 
 _OUTPUT_KEPT = 200_000
 """Characters of each stream."""
@@ -21,6 +25,8 @@ class TalkTurn:
     error: CaseError | None = None
     growing: dict[str, Streamed] = field(default_factory=dict)
     """What agents have said of steps that are still to come."""
+    laid: "tuple[View, Document] | None" = field(default=None, compare=False)
+    """How it was laid out last, once it is over."""
 
     @property
     def going(self) -> bool:
