@@ -139,15 +139,9 @@ class HistoryScreen(Screen[None]):
         if run.trouble:
             self._about.update(Content.styled(one_line(run.trouble, limit=500), "$status-error"))
             return
-        time = words.local(run.started)
-        parts = [f"{time:%A, %-d %B %Y, %H:%M:%S}" if time else "no date", words.counts_in_words(run.counts)]
-        parts += [f"in {words.seconds(run.seconds)}"] if run.seconds else []
-        parts += [f"{run.calls:,} calls of models, {run.tokens:,} tokens"] if run.calls or run.tokens else []
-        parts += [f"commit {words.commit(run)}"] if run.commit else []
-        parts += [f"scored from {one_line(run.scored_from, limit=60)}"] if run.scored_from else []
-        parts += self._flags(run)
         first = one_line(run.run_id, limit=120)
-        self._about.update(Content.assemble((first, "bold"), "\n", (" · ".join(parts), "$status-muted")))
+        told = " · ".join(words.facts(run, self._flags(run)))
+        self._about.update(Content.assemble((first, "bold"), "\n", (told, "$status-muted")))
 
     def say(self, text: str, *, warning: bool = False) -> None:
         """Says something short in the last line; raw text."""

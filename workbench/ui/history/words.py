@@ -1,6 +1,6 @@
 """A kept run in words: when it was, whose, how it came out, and what is special about it. All texts are safe."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 
@@ -148,3 +148,14 @@ def change(better: int | None) -> Piece:
     if better == 0:
         return "=", "muted"
     return (f"+{better}", "passed") if better > 0 else (f"−{-better}", "failed")
+
+
+def facts(run: KeptRun, special: Sequence[str]) -> list[str]:
+    """All that the list knows of a run, piece by piece; `special` are its flags."""
+    time = local(run.started)
+    told = [f"{time:%A, %-d %B %Y, %H:%M:%S}" if time else "no date", counts_in_words(run.counts)]
+    told += [f"in {seconds(run.seconds)}"] if run.seconds else []
+    told += [f"{run.calls:,} calls of models, {run.tokens:,} tokens"] if run.calls or run.tokens else []
+    told += [f"commit {commit(run)}"] if run.commit else []
+    told += [f"scored from {one_line(run.scored_from, limit=60)}"] if run.scored_from else []
+    return [*told, *special]

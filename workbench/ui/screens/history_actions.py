@@ -7,30 +7,22 @@ from workbench.text import one_line
 from workbench.ui.host import Host
 from workbench.ui.screens.chat_actions import ChatActions
 from workbench.ui.screens.pick import PickScreen, searching
-from workbench.ui.screens.watch_actions import WatchActions
+from workbench.ui.screens.recall_actions import RecallActions
 from workbench.ui.tree.outline import Row
 from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from textual.timer import Timer
-
     from workbench.events import CaseRef
-    from workbench.history.case_rows import EarlierRun, EarlierRuns
     from workbench.history.kept_runs import KeptRun
     from workbench.store import CaseRecord
-    from workbench.ui.history.recall import Recalled
 
-_EARLIER = 20
-"""Runs of which a case tells what they said of it."""
-_RESTS = 0.15
-"""Seconds that the cursor rests before they are read."""
 _OFFERED = 500
 """Runs in the list of those to compare with."""
 
 
-class HistoryActions(ChatActions, WatchActions):
+class HistoryActions(ChatActions, RecallActions):
     """The screens lie over the main one, which goes on with what it does."""
 
     host: Host
@@ -66,81 +58,6 @@ class HistoryActions(ChatActions, WatchActions):
         else:
             self.run_worker(self._compare_last(), group="compare", exclusive=True)
 
-    # Earlier sessions
-
-    def recall(self) -> None:
-        """Shows the newest verdicts that are kept, as soon as they are read; nothing waits for that."""
-        self.run_worker(self._recall(), group="recall", exclusive=True)
-
-    async def _recall(self) -> None:
-        session, workspace = self.session, self.session.workspace
-        if workspace is None:
-            return
-
-        def read() -> "Recalled | None":
-            from workbench.ui.history.recall import recall
-
-            return recall(session.state_dir, workspace)
-
-        recalled = await asyncio.to_thread(read)
-        if recalled is None:
-            return
-        session.recall(recalled)
-        self._overtaken = len(session.overtaken)
-        verdicts = session.verdicts
-        changed, verdicts.changed = verdicts.changed, set()
-        self.tree_view.verdicts_changed(changed)
-        self.show_flags()
-        self.show_row()
-        self.show_facts()
-
-    # Earlier runs of a case
-
-    _due_earlier: "Timer | None" = None
-    _overtaken = 0
-    _earlier_runs: "EarlierRuns | None" = None
-
-    def show_row(self) -> None:
-        super().show_row()
-        self._want_earlier()
-
-    def after_news(self, ended: bool) -> None:
-        super().after_news(ended)
-        if len(self.session.overtaken) != self._overtaken:
-            # What runs is no longer of an earlier session.
-            self._overtaken = len(self.session.overtaken)
-            self.show_flags()
-        if ended:
-            self._want_earlier()
-
-    def _want_earlier(self) -> None:
-        """Has it told what earlier runs said of the case, once the cursor rests."""
-        if self._due_earlier is not None:
-            self._due_earlier.stop()
-            self._due_earlier = None
-        row = self.tree_view.row
-        record = self.session.record(row) if row is not None and row.case >= 0 else None
-        if record is not None and record.finished:
-            ref = record.ref
-            self._due_earlier = self.set_timer(_RESTS, lambda: self._tell_earlier(ref))
-
-    def _tell_earlier(self, ref: "CaseRef") -> None:
-        self.run_worker(self._read_earlier(ref), group="earlier", exclusive=True)
-
-    async def _read_earlier(self, ref: "CaseRef") -> None:
-        state = self.session.state_dir
-
-        def read() -> "tuple[EarlierRun, ...]":
-            from workbench.history.case_rows import EarlierRuns
-
-            if self._earlier_runs is None:
-                self._earlier_runs = EarlierRuns(state)
-            return self._earlier_runs.of((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), _EARLIER)
-
-        earlier = await asyncio.to_thread(read)
-        if self.right.shows_case:
-            self.right.detail.show_earlier(ref, earlier)
-
     # One run
 
     def _show_run(self, run: "KeptRun") -> None:
@@ -174,7 +91,13 @@ class HistoryActions(ChatActions, WatchActions):
             self.notify("no turn of it has an answer, so there is nothing to keep", markup=False)
             return
         file = entry.file if entry is not None else None
-        self.run_worker(self._review(captured, agent, f"{ref.eval_id}_as_run", file), group="talk", exclusive=True)
+
+        async def review() -> None:
+            if await self._review(captured, agent, f"{ref.eval_id}_as_run", file):
+                # The main screen, where that is said too, lies below.
+                self.notify("written: it stands in the tree, u takes it back there", markup=False)
+
+        self.run_worker(review(), group="talk", exclusive=True)
 
     def _go_from_history(self, ref: "CaseRef") -> bool:
         """Leaves the history for a case as it is now; False if there is none."""

@@ -1,0 +1,97 @@
+"""What earlier runs say: the newest verdicts when the workbench opens, and how each case came out before."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from workbench.ui.screens.watch_actions import WatchActions
+
+if TYPE_CHECKING:
+    from textual.timer import Timer
+
+    from workbench.events import CaseRef
+    from workbench.history.case_rows import EarlierRun, EarlierRuns
+    from workbench.ui.history.recall import Recalled
+
+_EARLIER = 20
+"""Runs of which a case tells what they said of it."""
+_RESTS = 0.15
+"""Seconds that the cursor rests before they are read."""
+
+
+class RecallActions(WatchActions):
+    """Reads in threads, beside everything else."""
+
+    # Earlier sessions
+
+    def recall(self) -> None:
+        """Shows the newest verdicts that are kept, as soon as they are read; nothing waits for that."""
+        self.run_worker(self._recall(), group="recall", exclusive=True)
+
+    async def _recall(self) -> None:
+        session, workspace = self.session, self.session.workspace
+        if workspace is None:
+            return
+
+        def read() -> "Recalled | None":
+            from workbench.ui.history.recall import recall
+
+            return recall(session.state_dir, workspace)
+
+        recalled = await asyncio.to_thread(read)
+        if recalled is None:
+            return
+        session.recall(recalled)
+        self._overtaken = len(session.overtaken)
+        verdicts = session.verdicts
+        changed, verdicts.changed = verdicts.changed, set()
+        self.tree_view.verdicts_changed(changed)
+        self.show_flags()
+        self.show_row()
+        self.show_facts()
+
+    # Earlier runs of a case
+
+    _due_earlier: "Timer | None" = None
+    _overtaken = 0
+    _earlier_runs: "EarlierRuns | None" = None
+
+    def show_row(self) -> None:
+        super().show_row()
+        self._want_earlier()
+
+    def after_news(self, ended: bool) -> None:
+        super().after_news(ended)
+        if len(self.session.overtaken) != self._overtaken:
+            # What runs is no longer of an earlier session.
+            self._overtaken = len(self.session.overtaken)
+            self.show_flags()
+        if ended:
+            self._want_earlier()
+
+    def _want_earlier(self) -> None:
+        """Has it told what earlier runs said of the case, once the cursor rests."""
+        if self._due_earlier is not None:
+            self._due_earlier.stop()
+            self._due_earlier = None
+        row = self.tree_view.row
+        record = self.session.record(row) if row is not None and row.case >= 0 else None
+        if record is not None and record.finished:
+            ref = record.ref
+            self._due_earlier = self.set_timer(_RESTS, lambda: self._tell_earlier(ref))
+
+    def _tell_earlier(self, ref: "CaseRef") -> None:
+        self.run_worker(self._read_earlier(ref), group="earlier", exclusive=True)
+
+    async def _read_earlier(self, ref: "CaseRef") -> None:
+        state = self.session.state_dir
+
+        def read() -> "tuple[EarlierRun, ...]":
+            from workbench.history.case_rows import EarlierRuns
+
+            if self._earlier_runs is None:
+                self._earlier_runs = EarlierRuns(state)
+            return self._earlier_runs.of((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), _EARLIER)
+
+        earlier = await asyncio.to_thread(read)
+        if self.right.shows_case:
+            self.right.detail.show_earlier(ref, earlier)
