@@ -130,7 +130,12 @@ def test_what_applies_only_sometimes_varies_with_the_agent() -> None:
 
 def test_foreign_details_are_no_votes() -> None:
     record = execution(1)
-    foreign: tuple[dict[str, Any], ...] = ({"votes": []}, {"votes": {"valid": "x"}}, {"rubrics": [3, {"votes": 1}]}, {"stop": "no"})
+    foreign: tuple[dict[str, Any], ...] = (
+        {"votes": []},
+        {"votes": {"valid": "x"}},
+        {"rubrics": [3, {"votes": 1}]},
+        {"stop": "no"},
+    )
     for details in foreign:
         record.metrics[JUDGED] = MetricResult(JUDGED, "passed", 1.0, 1.0, "", details)
         assert account([record, execution(2, "failed")]).flaky
