@@ -177,3 +177,9 @@ def test_git_merges_what_two_people_said(tmp_path: Path) -> None:
     done = subprocess.run(["git", "merge-file", "-p", ours, base, theirs], capture_output=True)
     assert done.returncode == 0
     assert [item["case"] for item in data(done.stdout)] == ["a", "b", "d", "e", "f"]
+
+
+def test_members_stand_in_the_same_order_whatever_stands_above() -> None:
+    said = [entry("a", part="sentence", name="x", turn=1), entry("b", part="rubric", name="y", turn=1, note="n")]
+    found = data(changed(FILE, changed(FILE, None, said[:1]), said[1:]))
+    assert list(found[1]) == ["case", "criterion", "turn", "rubric", "triage", "says", "note", "at", "judged"]

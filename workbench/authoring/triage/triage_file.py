@@ -5,14 +5,16 @@ others alone, and entries stand in a fixed order.
 """
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.authoring.triage.entry import Entry, entry_json, entry_of
-from workbench.model.json_edit import EditError, revised
+from workbench.model.json_edit import EditError, apply_splices, rearrange, revised
+from workbench.model.json_layout import indent_of, layout_of, line_indent
+from workbench.model.scanner import scan
 
 SCHEMA = "agent-workbench/triage/1"
 SUFFIX = ".triage.json"
@@ -100,17 +102,33 @@ def changed(
             elif key in gone:
                 continue
         kept.append((key, item))
-    for key, entry in fresh.items():
+    added: dict[int, list[Entry]] = {}
+    for key, entry in sorted(fresh.items()):
         place = next((number for number, (other, _) in enumerate(kept) if other > key), len(kept))
-        kept.insert(place, (key, entry_json(entry)))
-    if not kept and data.keys() <= {"schema", "entries"}:
+        added.setdefault(place, []).append(entry)
+    if not kept and not added and data.keys() <= {"schema", "entries"}:
         return None
     try:
-        after = revised(text, {**data, "entries": [item for _, item in kept]})
+        after = _with_new(revised(text, {**data, "entries": [item for _, item in kept]}), added)
     except EditError as error:
         raise BrokenTriageError(f"{file}: {error}") from None
     mark = _BOM if content is not None and content.startswith(_BOM.encode()) else ""
     return (mark + after).encode("utf-8", "surrogatepass")
+
+
+def _with_new(text: str, added: Mapping[int, Iterable[Entry]]) -> str:
+    """The text with entries before the item of that number, laid out like the others, their members in our order."""
+    root = scan(text).root
+    place = root.member("entries") if root is not None else None
+    if root is None or place is None:
+        raise EditError("it has no list of entries")
+    layout, items = layout_of(text, root), place.node.children
+    if items:
+        indent = indent_of(text, items[0])
+    else:
+        indent = line_indent(text, place.key_start) + layout.unit if layout.newline else None
+    texts = {number: [layout.write(entry_json(entry), indent) for entry in new] for number, new in added.items()}
+    return apply_splices(text, rearrange(text, place.node, [True] * len(items), texts, layout))
 
 
 def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
