@@ -19,6 +19,7 @@ from workbench.store import CaseRecord, Store
 from workbench.ui.pictures.figures import dearest, scores, slowest
 from workbench.ui.render.lines import Line
 from workbench.ui.render.plain_case import case_lines
+from workbench.ui.render.trace.plain import trace_lines
 
 _WIDTH = 110
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -112,7 +113,18 @@ def _case(record: CaseRecord, besides: Besides, *, is_open: bool) -> Iterator[st
     yield "</summary><pre>"
     for line in case_lines(record, _WIDTH):
         yield _line(line) + "\n"
-    yield "</pre></details>\n"
+    yield "</pre>"
+    yield from _trace(record)
+    yield "</details>\n"
+
+
+def _trace(record: CaseRecord) -> Iterator[str]:
+    """What took how long, folded; nothing where the case was not watched."""
+    lines = list(trace_lines(record, _WIDTH))
+    if lines:
+        yield "<details><summary>Trace: what took how long</summary><pre>"
+        yield from (_line(line) + "\n" for line in lines)
+        yield "</pre></details>"
 
 
 def _line(line: Line) -> str:

@@ -184,7 +184,8 @@ def _add_graph(document: Document, read: TraceRead, node: Node, key: str, view: 
 
 def graph_lines(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
     """The path of the node's turn, with the way to the node marked."""
-    start = path_of(read.traces[node.turn].root, node, read.offered(node.turn))
+    looked_at = None if node.kind == "turn" else node
+    start = path_of(read.traces[node.turn].root, looked_at, read.offered(node.turn))
     for line in drawn(start):
         yield cut_line(_stop_line(line, width), width)
 

@@ -1,0 +1,82 @@
+"""What was asked and answered: kept once, without secrets, and told where it is lost."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workbench.engine.secrets import Secrets
+from workbench.engine.span_keeping import SpanKeeping
+from workbench.events import CaseRef, SpansRecorded, from_json, to_json
+from workbench.history.journal import Journal
+from workbench.trace.pieces import FILE_NAME, PieceLostError, Pieces
+
+REF = CaseRef("desk", "desk/r.evalset.json", "r", "one")
+SECRETS = Secrets([{"API_KEY": "abcdefgh-1", "PIN_TOKEN": "12345678"}])
+
+
+def settled(tmp_path: Path, *events: SpansRecorded) -> list[SpansRecorded]:
+    journal, keeping = Journal.open(tmp_path, "run-1"), SpanKeeping(SECRETS)
+    found = [keeping.settle(event, journal) for event in events]
+    journal.close()
+    return found
+
+
+def test_a_piece_is_kept_once_and_found_again(tmp_path: Path) -> None:
+    first = SpansRecorded(REF, 0, "[]", {"aa": '"what"', "bb": '{"x": [1]}'})
+    second = SpansRecorded(REF, 1, "[]", {"aa": '"what"', "cc": '"\\u65e5\\u672c"'})
+    found = settled(tmp_path, first, second)
+    assert all(event.pieces == {} and event.kept_in == "run-1" for event in found)
+    assert (tmp_path / "runs/run-1" / FILE_NAME).read_text().splitlines() == [
+        '"what"',
+        '{"x": [1]}',
+        '"\\u65e5\\u672c"',
+    ]
+    read_back = [from_json(json.loads(json.dumps(to_json(event)))) for event in found]
+    assert read_back == found
+    pieces = Pieces(dict(enumerate(found)), tmp_path / "runs")
+    assert [pieces.read(name) for name in ("aa", "bb", "cc")] == ["what", {"x": [1]}, "日本"]
+
+
+def test_no_secret_is_kept(tmp_path: Path) -> None:
+    spans = json.dumps([{"id": 1, "error": "key abcdefgh-1 refused", "tokens": [12345678, 1]}])
+    (found,) = settled(tmp_path, SpansRecorded(REF, 0, spans, {"aa": '{"key": "abcdefgh-1", "pin": 12345678}'}))
+    kept = (tmp_path / "runs/run-1" / FILE_NAME).read_text()
+    for text in (kept, found.spans):
+        assert "abcdefgh-1" not in text
+        assert "12345678" not in text
+        assert json.loads(text.splitlines()[0])
+
+
+def test_without_a_disk_the_pieces_stay_with_the_event() -> None:
+    event = SpansRecorded(REF, 0, "[]", {"aa": '{"key": "abcdefgh-1"}'})
+    found = SpanKeeping(SECRETS).settle(event, None)
+    assert Pieces({0: found}, None).read("aa") == {"key": "[secret API_KEY]"}
+    assert found.kept_in == ""
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda file: file.write_bytes(b"x" * 100), "is damaged"),
+        (lambda file: file.write_bytes(b""), "is damaged"),
+        (lambda file: file.unlink(), "No such file"),
+    ],
+)
+def test_what_is_lost_is_said(tmp_path: Path, damage: object, why: str) -> None:
+    (found,) = settled(tmp_path, SpansRecorded(REF, 0, "[]", {"aa": '"what"'}))
+    assert callable(damage)
+    damage(tmp_path / "runs/run-1" / FILE_NAME)
+    pieces = Pieces({0: found}, tmp_path / "runs")
+    with pytest.raises(PieceLostError, match=why):
+        pieces.read("aa")
+    with pytest.raises(PieceLostError, match="not kept"):
+        pieces.read("never")
+
+
+@pytest.mark.parametrize("kept", ["[", "[]", '{"aa": 5}', '{"aa": ["x", 1, 2]}', '{"aa": [-5, 1, 2]}', '{"aa": [0]}'])
+def test_places_of_another_shape_are_no_places(tmp_path: Path, kept: str) -> None:
+    settled(tmp_path, SpansRecorded(REF, 0, "[]", {"aa": '"what"'}))
+    event = SpansRecorded(REF, 0, "[]", {}, kept, "../runs/run-1")
+    with pytest.raises(PieceLostError):
+        Pieces({0: event}, tmp_path / "runs").read("aa")

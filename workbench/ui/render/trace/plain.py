@@ -1,0 +1,33 @@
+"""The trace of a case where nothing can be unfolded: the waterfall of each turn, and the path it took."""
+
+from collections.abc import Iterator
+
+from workbench.store import CaseRecord
+from workbench.trace.path import way
+from workbench.ui.render.document import Document
+from workbench.ui.render.lines import Line, Segment, cut_line
+from workbench.ui.render.rows import View
+from workbench.ui.render.trace.pane import add_trace
+from workbench.ui.render.trace.reading import read_again
+from workbench.ui.render.trace.sections import graph_lines
+
+MOST_ROWS = 2_000
+"""Rows of a case; the screen shows all of them."""
+
+
+def trace_lines(record: CaseRecord, width: int) -> Iterator[Line]:
+    """The lines; none where the case was not watched."""
+    if not any(turn.spans is not None for turn in record.turns):
+        return
+    document = Document()
+    add_trace(document, record.turns, None, None, View(width))
+    yield from document.lines[:MOST_ROWS]
+    if len(document.lines) > MOST_ROWS:
+        yield (Segment(f" … {len(document.lines) - MOST_ROWS:,} more rows: the screen shows them", "fold"),)
+    read = read_again(record.turns, None, None)
+    for number, trace in enumerate(read.traces):
+        if way(trace.root):
+            yield ()
+            yield (Segment(f" path of turn {number + 1}", "label"),)
+            for line in graph_lines(read, trace.root, width - 1):
+                yield cut_line((Segment(" "), *line), width)
