@@ -81,3 +81,16 @@ def test_with_judges_it_never_overflows(width: int) -> None:
 
 def test_clock() -> None:
     assert [clock(seconds) for seconds in (0, 7.9, 61, 3600)] == ["0:00", "0:07", "1:01", "1:00:00"]
+
+
+@pytest.mark.parametrize("width", range(60, 160, 5))
+def test_that_a_save_may_run_agents_is_said_at_every_width(width: int) -> None:
+    facts = dataclasses.replace(
+        FACTS,
+        root="x",
+        judges="judge 0 asked, 49 cached",
+        heuristic=True,
+        watching=True,
+        watch=("watch on: ran the agent, 20 stale", "watch on, 20 stale"),
+    )
+    assert "watch on" in text(facts, width)

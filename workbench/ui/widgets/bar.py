@@ -1,6 +1,7 @@
 """The line on top: where we are, how far the run is, what came out of it, how long it took."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from textual.content import Content
@@ -11,6 +12,8 @@ from workbench.ui.cells import cell_len, cut
 from workbench.ui.status import COUNTED, FACES, HEURISTIC
 
 Part = tuple[str, str]
+Form = tuple[bool, int, int, list[Part]]
+"""Whether there are words, the cells of the meter, how much is said of judges, and the right side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +58,7 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     full: list[Part] = [*urgent, (f"{facts.watch[0]} ", color)]
     right: list[Part] = [*urgent, (f"{facts.watch[1]} ", color)]
     middle: list[Part] = []
-    for words, meter, judges, tail in (
-        (True, 20, 2, full),
-        (True, 0, 2, full),
-        (True, 20, 2, right),
-        (True, 0, 2, right),
-        (True, 0, 2, urgent),
-        (False, 0, 2, right),
-        (False, 0, 2, urgent),
-        (False, 0, 1, right),
-        (False, 0, 1, urgent),
-        (False, 0, 0, urgent),
-    ):
+    for words, meter, judges, tail in _forms(full, right, urgent, armed=facts.watching):
         middle = [(f"   {facts.resting}", "status-muted")]
         if facts.total:
             middle = [*_run(facts, words=words, meter=meter), *_judges(facts, judges)]
@@ -75,6 +67,17 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
         if room >= min(cell_len(facts.root), 6 if judges == 1 else 24):
             return [(f" {cut(facts.root, room)}", "bold"), *middle], tail
     return [(f" {cut(facts.root, 12)}", "bold"), *middle], []
+
+
+def _forms(full: list[Part], short: list[Part], urgent: list[Part], *, armed: bool) -> Iterator[Form]:
+    """From the longest to the shortest. A watch that is armed is told before the words of the counts are; one that is
+    off is the first thing to be left out."""
+    yield from ((True, 20, 2, full), (True, 0, 2, full), (True, 20, 2, short), (True, 0, 2, short))
+    yield (True, 0, 1, short) if armed else (True, 0, 2, urgent)
+    yield from ((False, 0, 2, short), (False, 0, 1, short))
+    if armed:
+        yield False, 0, 1, [*urgent, ("watch on ", short[-1][1])]
+    yield from ((False, 0, 2, urgent), (False, 0, 1, urgent), (False, 0, 0, urgent))
 
 
 def _run(facts: Facts, *, words: bool, meter: int) -> list[Part]:
