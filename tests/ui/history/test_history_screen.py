@@ -30,14 +30,14 @@ from workbench.model.evalset import case_or_none
 IDS = ["on_time", "late_parcel"]
 
 
-def _keep(workspace: Workspace, run_id: str, statuses: dict[str, CaseStatus], source: str = "aa") -> None:
+def keep(workspace: Workspace, run_id: str, statuses: dict[str, CaseStatus], source: str = "aa" * 16) -> None:
     """A run of the first evalset, with these verdicts."""
     import json
 
     entry = workspace.evalsets[0]
     refs = [CaseRef("order_desk", entry.relative, "refunds", name) for name in statuses]
     planned = tuple(PlannedCase(ref, None, "defaults") for ref in refs)
-    sources = {"order_desk": {"order_desk/agent.py": source * 16}}
+    sources = {"order_desk": {"order_desk/agent.py": source}}
     events: list[Event] = [RunStarted(run_id, "/x", f"{run_id[:10]}T10:00:00Z", planned, sources=sources)]
     numbers = {case.eval_id: case.index for case in entry.document.cases}
     criteria = {item.name: item.value for item in entry.criteria.config.criteria}
@@ -64,8 +64,8 @@ def _keep(workspace: Workspace, run_id: str, statuses: dict[str, CaseStatus], so
 @pytest.fixture
 def kept(make_workspace: MakeWorkspace) -> Workspace:
     workspace = make_workspace()
-    _keep(workspace, "2026-01-01T10-00-00-aaaa", {"on_time": "passed", "late_parcel": "passed"})
-    _keep(workspace, "2026-01-02T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "failed"}, "bb")
+    keep(workspace, "2026-01-01T10-00-00-aaaa", {"on_time": "passed", "late_parcel": "passed"})
+    keep(workspace, "2026-01-02T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "failed"}, "bb" * 16)
     return workspace
 
 

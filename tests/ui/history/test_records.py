@@ -1,9 +1,12 @@
 """Cases of kept runs as records: whole, without an end, or not at all."""
 
+from hashlib import blake2b
 from pathlib import Path
 
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, case_events
 from tests.history.test_run_list import keep_run
+from tests.ui.conftest import MakeWorkspace
+from workbench.ui.history.recall import recall
 from workbench.ui.history.records import as_it_ended, read_records
 
 
@@ -21,3 +24,28 @@ def test_what_has_no_end_is_an_error_that_says_so(tmp_path: Path) -> None:
     never = as_it_ended(read_records(other, {FAILED}))[FAILED].error
     assert never is not None
     assert "before this case started" in never.message
+
+
+def test_what_is_recalled_is_the_newest_verdict_and_what_overtook_it(
+    tmp_path: Path, make_workspace: MakeWorkspace
+) -> None:
+    from tests.ui.history.test_history_screen import keep
+
+    workspace = make_workspace()
+    state = workspace.root / ".workbench"
+    assert recall(state, workspace) is None
+    digest = blake2b((workspace.root / "order_desk/agent.py").read_bytes(), digest_size=16).hexdigest()
+    keep(workspace, "2026-01-01T10-00-00-aaaa", {"on_time": "passed", "late_parcel": "passed"}, digest)
+    keep(workspace, "2026-01-02T10-00-00-bbbb", {"late_parcel": "failed"}, digest)
+    found = recall(state, workspace)
+    assert found is not None
+    assert {ref.eval_id: record.state for ref, record in found.records.items()} == {
+        "on_time": "passed",
+        "late_parcel": "failed",
+    }
+    assert [ref.eval_id for ref in found.current] == ["late_parcel"]
+    assert not found.stale
+    (workspace.root / "order_desk/agent.py").write_text("root_agent = 1\n", encoding="utf-8")
+    changed = recall(state, workspace)
+    assert changed is not None
+    assert {name[1] for name in changed.stale} == {"on_time", "late_parcel"}

@@ -128,7 +128,7 @@ class CompareScreen(TwoSides):
     async def _load(self, case: ChangedCase) -> None:
         try:
             self._pairs[_ref(case)] = await asyncio.to_thread(self._records, case)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, KeyError) as error:
             self.say(f"what the agent did cannot be read: {error}", warning=True)
             return
         if self.changes.line.case is case:

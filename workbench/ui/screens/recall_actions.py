@@ -3,6 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from workbench.text import one_line
 from workbench.ui.screens.watch_actions import WatchActions
 
 if TYPE_CHECKING:
@@ -37,8 +38,15 @@ class RecallActions(WatchActions):
 
             return recall(session.state_dir, workspace)
 
-        recalled = await asyncio.to_thread(read)
-        if recalled is None:
+        try:
+            recalled = await asyncio.to_thread(read)
+        except Exception as error:
+            # What is kept may be damaged in any way; the screen goes on without it.
+            self.notify(
+                one_line(f"earlier runs cannot be read: {error!r}", limit=400), severity="warning", markup=False
+            )
+            return
+        if recalled is None or session.workspace is None:
             return
         session.recall(recalled)
         self._overtaken = len(session.overtaken)
