@@ -1,0 +1,165 @@
+"""The pane "Trace": rows and their bars, what a row opens, which messages it lights, and the way to the diff."""
+
+import json
+from typing import Any
+
+from tests.ui.transcripts import execute, turn
+from workbench.events import SpansRecorded
+from workbench.prices import Price, Prices
+from workbench.store import CaseRecord
+from workbench.ui.render import diff
+from workbench.ui.render.document import Document, Subject
+from workbench.ui.render.lines import text_of, width_of
+from workbench.ui.render.rows import View
+from workbench.ui.render.trace.conversation import conversation_lines, own_events
+from workbench.ui.render.trace.pane import build
+from workbench.ui.render.trace.plain import trace_lines
+from workbench.ui.render.trace.reading import read_trace
+from workbench.ui.render.trace.row import duration
+
+PIECES = {
+    "system": "Be kind.",
+    "asked": {"role": "user", "parts": [{"text": "荷物はどこですか"}]},
+    "tools": [{"function_declarations": [{"name": "find_order"}, {"name": "refund"}]}],
+    "args": {"id": "A-7"},
+    "gave": {"item": "kettle"},
+    "said": {"content": {"parts": [{"text": "A kettle."}]}},
+}
+SPANS: list[dict[str, Any]] = [
+    {"id": 1, "kind": "turn", "name": "", "start": 0.0, "end": 1.0},
+    {"id": 2, "kind": "agent", "name": "desk", "parent": 1, "start": 0.0, "end": 1.0},
+    {
+        "id": 3,
+        "kind": "model",
+        "name": "m",
+        "agent": "desk",
+        "parent": 2,
+        "start": 0.0,
+        "end": 0.25,
+        "tokens": [1200, 34],
+        "events": [0],
+        "response": "said",
+        "request": {"system": "system", "more": ["asked"], "tools": "tools"},
+    },
+    {
+        "id": 4,
+        "kind": "tool",
+        "name": "find_order",
+        "parent": 2,
+        "start": 0.25,
+        "end": 0.75,
+        "call": "c1",
+        "args": "args",
+        "response": "gave",
+        "events": [1],
+        "agent": "desk",
+    },
+    {"id": 5, "kind": "agent", "name": "inner", "parent": 4, "start": 0.3, "end": 0.7, "error": "ValueError: no"},
+    {"id": 6, "kind": "model", "name": "m", "parent": 2, "start": 0.75, "end": 1.0, "events": [2]},
+]
+
+
+def record(*, watched: bool = True) -> CaseRecord:
+    parts: list[Any] = [
+        {"function_call": {"id": "c1", "name": "find_order", "args": {"id": "A-7"}}},
+        {"function_response": {"id": "c1", "name": "find_order", "response": {"item": "kettle"}}},
+        {"text": "A kettle."},
+    ]
+    events = [{"author": "desk", "content": {"role": "model", "parts": [part]}} for part in parts]
+    actual = {**turn("荷物はどこですか", (), "A kettle."), "intermediate_data": {"invocation_events": events}}
+    made = execute([turn("荷物はどこですか", [("find_order", {"id": "A-7"})], "A kettle.")], [actual])
+    if watched:
+        pieces = {name: json.dumps(value) for name, value in PIECES.items()}
+        made.turns[0].spans = SpansRecorded(made.ref, 0, json.dumps(SPANS), pieces)
+    return made
+
+
+def shown(*opened: str, width: int = 76, prices: Prices | None = None) -> Document:
+    return build(Subject(record(), prices=prices), View(width, opened=frozenset(opened)))
+
+
+def lines(document: Document) -> list[str]:
+    return [text_of(line).rstrip() for line in document.lines]
+
+
+def test_a_row_has_its_place_its_cost_its_time_and_its_bar() -> None:
+    assert lines(shown()) == [
+        "─ turn 1  荷物はどこですか ──────────────────────── 2 model calls · 1.00 s ─",
+        "  ◆ desk                                   1.2k→34  1.00 s ────────────────",
+        " •├ ◇ m                                    1.2k→34  250 ms ━━━━",
+        " •├ ƒ find_order                                    500 ms     ━━━━━━━━",
+        "  │ └ ! inner                                       400 ms     ────────",
+        " •└ ◇ m                                             250 ms             ━━━━",
+    ]
+    assert all(width_of(line) <= 76 for line in shown().lines)
+    priced = lines(shown(width=120, prices=Prices({"m": Price(1.0, 1.0)}, "EUR")))
+    assert "0.0012 EUR" in priced[2]
+    assert "EUR" not in priced[1], "half a bill is no bill"
+
+
+def test_in_little_room_the_names_and_times_stay() -> None:
+    narrow = lines(shown(width=30))
+    assert all(width_of(line) <= 30 for line in shown(width=30).lines)
+    assert any("find_ord" in line and "500 ms" in line for line in narrow)
+
+
+def test_it_opens_at_the_innermost_error() -> None:
+    document = shown()
+    assert document.items[document.opening_item].key == "span/0/5"
+
+
+def test_a_row_opens_event_request_response_and_graph() -> None:
+    text = "\n".join(lines(shown("span/0/3")))
+    assert "▸ Event  1 of 3 in the conversation" in text
+    assert "▸ Request  1 content, instruction, tools" in text
+    assert "▸ Response  A kettle." in text
+    assert "▸ Graph  user → desk → find_order → inner" in text
+    everything = ("span/0/3", *(f"span/0/3/{part}" for part in ("event", "request", "response", "graph")))
+    text = "\n".join(lines(shown(*everything, "span/0/3/request/tools", "span/0/3/request/0")))
+    for piece in ('"author": "desk"', "Be kind.", "1 user  荷物はどこですか", "find_order, refund", '"name": "refund"'):
+        assert piece in text
+    assert "○ refund  not called" in text
+    inside = "\n".join(lines(shown("span/0/5")))
+    assert "no criterion sees it" in " ".join(inside.split())
+    assert "ValueError: no" in inside
+
+
+def test_the_messages_that_a_row_belongs_to_are_lit() -> None:
+    read = read_trace(record().turns, None, None)
+    found = {}
+    for node in read.traces[0].root.walk():
+        lit = own_events(node, read.traces[0])
+        told = [text_of(line) for line in conversation_lines(read.turns[0], lit, 60)]
+        found[node.number] = [place for place, line in enumerate(told) if line.startswith("▶")]
+    # The user's message, the call, its result, the answer.
+    assert found == {1: [0], 2: [1, 2, 3], 3: [1], 4: [2], 5: [2], 6: [3]}
+
+
+def test_the_row_and_the_call_in_the_diff_lead_to_each_other() -> None:
+    case = record()
+    there = diff.build(Subject(case), View(76))
+    here = build(Subject(case), View(76))
+    call = next(item for item in there.items if item.key.startswith("diff/0/call"))
+    assert call.targets[0].pane == "Trace"
+    row = here.places[call.targets[0].places[0]]
+    assert text_of(here.lines[row.start]).split()[2] == "find_order"
+    (tool,) = [item for item in here.items if item.key == "span/0/4"]
+    assert tool.targets[0].pane == "Diff"
+    place = next(place for place in tool.targets[0].places if place in there.places)
+    assert "find_order" in text_of(there.lines[there.places[place].start])
+
+
+def test_a_case_that_was_not_watched_has_a_tree_without_times_and_a_diff_without_a_cursor() -> None:
+    case = record(watched=False)
+    told = [text_of(line) for line in build(Subject(case), View(76)).lines]
+    assert any("recorded without times" in line for line in told)
+    assert any("find_order" in line for line in told)
+    assert not any("━" in line for line in told)
+    assert not diff.build(Subject(case), View(76)).items
+    assert list(trace_lines(case, 80)) == []
+
+
+def test_durations_are_easy_to_read() -> None:
+    assert [duration(seconds) for seconds in (0.0, 0.0004, 0.0123, 0.9996, 9.994, 12.34, 123.0)] == [
+        *("0.0 ms", "0.4 ms", "12 ms", "1.00 s", "9.99 s", "12.3 s", "2 m 03 s"),
+    ]
