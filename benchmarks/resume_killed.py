@@ -195,7 +195,7 @@ def _round(root: Path, server: Server, number: int, calls: int, seconds: float, 
     first, server.calls = server.calls, []
     _start(root, server, "resumed", state).wait()
     told = (root / "err").read_text("utf-8", "replace").splitlines()
-    resumed = next((line.partition(": ")[2] for line in told if "resuming" in line), "")
+    resumed = next((line.partition(": ")[2] for line in told if "resum" in line), "")
     done = Round(calls, ended, resumed.removesuffix(". --fresh starts anew"), _results(root) == expected, 0, 0, 0)
     if not ended:
         _count_again(done, first, server.calls, whole, killed)

@@ -91,9 +91,7 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> None:
         gone = delete_runs(state, ids)
         for run_id in ids:
             if run_id not in gone:
-                write_line(
-                    sys.stderr, f"{one_line(run_id)} is not deleted: it is being written, or in the way is the disk"
-                )
+                write_line(sys.stderr, f"{one_line(run_id)} stays: it is being written, or cannot be deleted")
         _told_deleted(gone)
 
 

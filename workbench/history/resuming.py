@@ -1,6 +1,7 @@
 """Whether a run that was interrupted can go on: the newest one of the same cases, if nothing that determines it has
 changed."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,8 @@ _LOOKED_AT = 20
 """Runs, the newest first, among which the one of the same cases is looked for."""
 _LAST_LINE = 1024 * 1024
 _TOLD = 3
+_BEFORE = 20
+"""Lines among which a run announces itself."""
 
 
 @dataclass
@@ -112,14 +115,17 @@ def _newest_of(state: Path, plan: Plan) -> Path | None:
 
 
 def announcement(path: Path) -> RunStarted | None:
-    """How a run announced itself; None if that cannot be read."""
+    """How a run announced itself; None if that cannot be read, or comes later than a few notices."""
     try:
         with path.open("rb") as file:
             file.readline()
-            event = from_json(read_checked(file.readline()))
+            for line in itertools.islice(file, _BEFORE):
+                event = from_json(read_checked(line))
+                if not isinstance(event, Noticed):
+                    return event if isinstance(event, RunStarted) else None
     except (OSError, ValueError, RecursionError):
         return None
-    return event if isinstance(event, RunStarted) else None
+    return None
 
 
 def _is_complete(path: Path) -> bool:

@@ -1,0 +1,124 @@
+"""A run that was killed goes on where it stopped, or says why it does not; two at once leave each other alone."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.projects import BAD, GOOD, RAISES, WAITS, Project, case, statuses
+
+ASKED = """
+def noted(agent):
+    def ask(message, session):
+        with open(os.environ["ASKED"], "a") as asked:
+            asked.write(message + "\\n")
+        return agent(message, session)
+    return ask
+
+root_agent = noted(root_agent)
+"""
+
+
+class Killed:
+    """A run of one case at a time, killed while the one that waits is running. `asked` is what the agent was told."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        project.write("echo/agent.py", (project.root / "echo/agent.py").read_text() + ASKED)
+        project.evalset(GOOD, BAD, RAISES, WAITS, case("later", "later"))
+        self.started, self.go_on = project.root / "started", project.root / "go_on"
+        os.mkfifo(self.started)
+        os.mkfifo(self.go_on)
+        self.asked = project.root / "asked.log"
+        self.environment = {"STARTED": str(self.started), "GO_ON": str(self.go_on), "ASKED": str(self.asked)}
+        self.process = project.start("run", ".", "--concurrency", "1", environment=self.environment)
+        with self.started.open() as file:
+            file.read()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def again(self, *words: str) -> tuple[str, str, dict[str, Any]]:
+        """The same once more, to its end: standard output, standard error, report."""
+        process = self.project.start("run", ".", "--json", "r.json", *words, environment=self.environment)
+        with self.started.open() as file:
+            file.read()
+        self.go_on.write_text("go on\n")
+        out, err = process.communicate(timeout=60)
+        return out.decode(), err.decode(), json.loads((self.project.root / "r.json").read_text("utf-8"))
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Iterator[Killed]:
+    found = Killed(Project(tmp_path))
+    yield found
+    if found.process.poll() is None:
+        found.kill()
+
+
+def test_what_has_a_result_is_not_done_again(killed: Killed) -> None:
+    killed.kill()
+    out, err, report = killed.again()
+    run_id = report["run_id"]
+    assert f"resuming {run_id}: " in err
+    assert " of 5 cases have results" in err
+    assert killed.asked.read_text().split() == ["hello", "hello", "raise", "wait", "wait", "later"]
+    wanted = {"good": "passed", "bad": "failed", "raises": "error", "waits": "passed", "later": "passed"}
+    assert statuses(report) == wanted
+    ended = [line.split()[0] for line in out.splitlines() if line.startswith(("PASS", "FAIL", "ERROR"))]
+    assert sorted(ended[:5]) == ["ERROR", "FAIL", "PASS", "PASS", "PASS"]
+    listed = killed.project.run("history").stdout.splitlines()
+    assert len(listed) == 1, "it is one run"
+    assert "3 passed, 1 failed, 1 error in" in listed[0]
+    exported = json.loads(killed.project.run("export", "last", "--format", "json").stdout)
+    assert statuses(exported) == wanted
+    # It has come to its end: the next one is a new run.
+    assert killed.again()[2]["run_id"] != run_id
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "why"),
+    [
+        ("echo/prompt.txt", "Be kind.", "echo/prompt.txt is new"),
+        ("echo/test_config.json", '{"criteria": {"response_match_score": 0.1}}', "the criteria of echo/talk"),
+        ("echo/.env", "MODEL_NAME=other", "the environment variable MODEL_NAME came or went"),
+    ],
+)
+def test_what_has_changed_is_named_and_all_is_done_anew(killed: Killed, path: str, content: str, why: str) -> None:
+    killed.kill()
+    killed.project.write(path, content)
+    _, err, _ = killed.again()
+    assert "was interrupted and is not resumed: " in err
+    assert why in err
+    assert killed.asked.read_text().split().count("later") == 1
+    assert killed.asked.read_text().split().count("raise") == 2
+
+
+def test_fresh_and_other_options_do_not_resume(killed: Killed) -> None:
+    killed.kill()
+    _, err, _ = killed.again("--timeout", "60")
+    assert "is not resumed: --timeout is another one" in err
+
+
+def test_fresh_starts_anew(killed: Killed) -> None:
+    killed.kill()
+    _, err, _ = killed.again("--fresh")
+    assert "resum" not in err
+    assert killed.asked.read_text().split().count("raise") == 2
+
+
+def test_a_run_that_is_going_on_is_neither_resumed_nor_deleted(killed: Killed) -> None:
+    done = killed.project.run("run", ".", "--case", "good", environment=killed.environment)
+    assert done.returncode == 0
+    ids = [run["run_id"] for run in json.loads(killed.project.run("history", "--json").stdout)["runs"]]
+    deleted = killed.project.run("history", "delete", ids[-1])
+    assert f"{ids[-1]} stays" in deleted.stderr
+    assert killed.project.run("history", "--keep", "0").stdout == f"deleted {ids[0]}\n"
+    killed.go_on.write_text("go on\n")
+    out, _ = killed.process.communicate(timeout=60)
+    assert b"5 cases" in out
+    assert killed.project.run("history").stdout.startswith(ids[-1])
