@@ -148,6 +148,7 @@ async def test_after_a_syntax_error_the_verdicts_stay_as_stale(watched: Watched)
         first = watched.session.store.run.run_id
         watched.project.write("echo/agent.py", "def root_agent(\n")
         await watched.until(watched.pilot, lambda: len(watched.session.verdicts.stale) == 2, 30)
+        assert "agent.py:1 is broken" in watched.bar
         assert "2 stale" in watched.bar
         assert watched.states() == {"good": "passed", "bad": "failed"}
         watched.main.tree_view.set_query(parse_query(":stale"))

@@ -63,6 +63,11 @@ class Watcher:
         """What the folder was when it was looked at last."""
         return self._snapshot
 
+    @property
+    def broken(self) -> tuple[SyntaxFault, ...]:
+        """The sources that do not compile, as they were when they were saved last."""
+        return tuple(self._broken.values())
+
     def close(self) -> None:
         """Ends `saves`."""
         self.changes.close()

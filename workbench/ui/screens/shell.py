@@ -188,6 +188,11 @@ class Shell(Screen[None]):
             words.append(self.session.last_watch)
         if stale:
             words.append(f"{stale:,} stale")
+        faults = watching.watcher.broken if watching.board.blocked else ()
+        if faults:
+            # What they wait for: the message that told of it is gone after a while.
+            place = one_line(f"{faults[0].path.name}:{faults[0].line}", limit=30)
+            return ", ".join([*words, f"{place} is broken"]), f"watch on, {place} is broken"
         return ", ".join(words), f"watch on{f', {stale:,} stale' if stale else ''}"
 
     def _resting(self) -> str:
