@@ -15,6 +15,7 @@ from workbench.authoring.triage.entry import About, Entry, Judged, entry_json, e
 from workbench.authoring.triage.triage_file import (
     SCHEMA,
     BrokenTriageError,
+    Change,
     changed,
     read_triage,
     save_triage,
@@ -119,7 +120,7 @@ def test_what_is_broken_is_named_and_left_alone(content: bytes, tmp_path: Path) 
     with pytest.raises(BrokenTriageError, match=r"refunds\.triage\.json"):
         read_triage(evalset)
     with pytest.raises(BrokenTriageError):
-        save_triage(Saver(tmp_path / ".workbench"), evalset, "triage", [entry()])
+        save_triage(Saver(tmp_path / ".workbench"), "triage", {evalset: Change((entry(),))})
     assert file.read_bytes() == content
 
 
@@ -136,21 +137,24 @@ def test_an_entry_that_is_none_is_named_and_the_others_hold(tmp_path: Path) -> N
 def test_what_others_wrote_meanwhile_stays_and_undo_takes_only_ours_back(tmp_path: Path) -> None:
     evalset = tmp_path / "refunds.evalset.json"
     saver = Saver(tmp_path / ".workbench")
-    save_triage(saver, evalset, "one", [entry("a")])
+    save_triage(saver, "one", {evalset: Change((entry("a"),))})
     theirs = changed(FILE, triage_path(evalset).read_bytes(), [entry("b")])
     assert theirs is not None
     triage_path(evalset).write_bytes(theirs)
-    assert [one.about.case for one in save_triage(saver, evalset, "two", [entry("c")]).entries] == ["a", "b", "c"]
+    found = save_triage(saver, "two", {evalset: Change((entry("c"),)), tmp_path / "b.test.json": Change((entry(),))})
+    assert [one.about.case for one in found[evalset].entries] == ["a", "b", "c"]
+    assert (tmp_path / "b.test.triage.json").is_file()
     saver.undo()
     assert triage_path(evalset).read_bytes() == theirs
+    assert not (tmp_path / "b.test.triage.json").exists()
 
 
 def test_the_file_goes_with_its_last_entry(tmp_path: Path) -> None:
     evalset = tmp_path / "refunds.evalset.json"
     saver = Saver(tmp_path / ".workbench")
-    save_triage(saver, evalset, "one", [entry()])
+    save_triage(saver, "one", {evalset: Change((entry(),))})
     assert triage_path(evalset).is_file()
-    save_triage(saver, evalset, "back", [], [entry().key])
+    save_triage(saver, "back", {evalset: Change(taken_back=frozenset([entry().key]))})
     assert not triage_path(evalset).exists()
 
 

@@ -54,26 +54,38 @@ def read_triage(evalset: Path) -> Triage:
     return Triage() if content is None else _parsed(file, content)
 
 
-def save_triage(
-    saver: Saver, evalset: Path, label: str, put: Iterable[Entry], taken_back: Collection[tuple[Any, ...]] = ()
-) -> Triage:
-    """Puts entries into the file beside `evalset` and takes those with these keys out, as one edit that can be undone.
-    What others put there meanwhile stays. For a thread.
+@dataclass(frozen=True)
+class Change:
+    """What is to be said of an evalset's cases: entries that are put there, and the keys of those that are taken
+    out."""
+
+    put: tuple[Entry, ...] = ()
+    taken_back: frozenset[tuple[Any, ...]] = frozenset()
+
+
+def save_triage(saver: Saver, label: str, changes: Mapping[Path, Change]) -> dict[Path, Triage]:
+    """Changes the files beside these evalsets, as one edit that can be undone; what stands in them then. What others
+    put there meanwhile stays. For a thread.
 
     Raises:
-        BrokenTriageError, OSError: nothing was written, and the file is as it was.
+        BrokenTriageError, OSError: nothing was written, and the files are as they were.
     """
-    file, added = triage_path(evalset), list(put)
     for last in range(_TRIES):
-        before = _read(file)
-        after = changed(file, before, added, taken_back)
+        before = {evalset: _read(triage_path(evalset)) for evalset in changes}
+        after = {
+            evalset: changed(triage_path(evalset), before[evalset], change.put, change.taken_back)
+            for evalset, change in changes.items()
+        }
         try:
-            saver.save(label, {file: (before, after)})
-        except ChangedOnDiskError:
+            saver.save(label, {triage_path(one): (before[one], after[one]) for one in changes})
+        except ChangedOnDiskError as error:
             if last == _TRIES - 1:
-                raise OSError(f"{file} is being written by somebody else: nothing was saved") from None
+                raise OSError(f"{error.file} is being written by somebody else: nothing was saved") from None
             continue
-        return Triage() if after is None else _parsed(file, after)
+        return {
+            evalset: Triage() if content is None else _parsed(triage_path(evalset), content)
+            for evalset, content in after.items()
+        }
     raise AssertionError
 
 

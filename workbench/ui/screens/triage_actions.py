@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.text import one_line, plain
@@ -128,28 +129,31 @@ class TriageActions(UndoActions):
 
     async def _put(self, asked: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
         """Writes what was said; False (and a notice) if that could not be done."""
-        from workbench.authoring.triage.triage_file import BrokenTriageError, save_triage
+        from workbench.authoring.triage.triage_file import BrokenTriageError, Change, save_triage
 
         saver = await self.saver()
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        word = "taken back" if answer.option is None else answer.option.word
-        by_evalset: dict[int, list[Question]] = {}
+        option = answer.option
+        word = "taken back" if option is None else option.word
+        by_file: dict[Path, list[Question]] = {}
         for (evalset, _), question in asked:
-            by_evalset.setdefault(evalset, []).append(question)
-        for evalset, questions in by_evalset.items():
-            file = self.session.entry(evalset).file
-            option = answer.option
-            put = [] if option is None else [_clean(one.entry(option, answer.note, now)) for one in questions]
-            gone = [one.key() for one in questions] if option is None else []
-            told = f"triage of {_names(questions)}: {word}"
-            try:
-                triage = await asyncio.to_thread(save_triage, saver, file, told, put, gone)
-            except BrokenTriageError as error:
-                self.notify(plain(str(error), limit=600), severity="error", timeout=10, markup=False)
-                return False
-            except OSError as error:
-                self.tell(error)
-                return False
+            by_file.setdefault(self.session.entry(evalset).file, []).append(question)
+        changes = {
+            file: Change(taken_back=frozenset(one.key() for one in questions))
+            if option is None
+            else Change(tuple(_clean(one.entry(option, answer.note, now)) for one in questions))
+            for file, questions in by_file.items()
+        }
+        told = f"triage of {_names([question for _, question in asked])}: {word}"
+        try:
+            found = await asyncio.to_thread(save_triage, saver, told, changes)
+        except BrokenTriageError as error:
+            self.notify(plain(str(error), limit=600), severity="error", timeout=10, markup=False)
+            return False
+        except OSError as error:
+            self.tell(error)
+            return False
+        for file, triage in found.items():
             self.session.verdicts.triage.take(file, triage)
         self.warn_if_fleeting()
         self._show_triage()
