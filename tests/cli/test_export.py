@@ -24,7 +24,7 @@ from workbench.cli.export_adk import build_adk
 from workbench.cli.export_besides import Besides
 from workbench.cli.export_html import build_html
 from workbench.cli.export_tables import build_csv, build_markdown, code_span
-from workbench.events import MetricResult, RunFinished
+from workbench.events import MetricResult, RunFinished, SpansRecorded
 from workbench.history.pass_rates import RunRate
 
 ATTACK = '</pre><script>alert(1)</script><img src=x onerror=alert(1)> " onload="x" \x1b[31m \ud800 `|` @team =1+1'
@@ -72,8 +72,11 @@ def test_hostile_text_is_only_text_in_the_page(text: str) -> None:
     store = feed(
         [started([PASSED, FAILED], text)], case_events(FAILED, "failed", [failed], text=text), [RunFinished(1.0)]
     )
+    span = {"id": 1, "kind": "tool", "name": text, "start": 0.0, "end": 1.0, "error": text, "note": text}
+    store.records[FAILED].turns[0].spans = SpansRecorded(FAILED, 0, json.dumps([span]))
     content = build_html(store)
     page = _page(content)
+    assert b"Trace: what took how long" in content
     assert page.tags <= _TAGS | _DRAWN
     assert page.attributes <= _ATTRIBUTES | _DRAWN_ATTRIBUTES
     assert b"\x1b" not in content

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from tests.hostile import HOSTILE, leaks
 from tests.ui.judged import SENTENCES, claims, events, judged_case, played, rubrics, scenario_events, spoiled
+from tests.ui.render.test_trace import record as watched
 from tests.ui.transcripts import late_parcel
 from workbench.events import CaseRef
 from workbench.store import CaseRecord
@@ -279,6 +280,25 @@ async def test_copying_gives_the_item_with_all_that_is_told_of_it(make_app: Make
         assert "It will arrive tomorrow before noon, and you need not be at home for it." in copied[1]
         assert "The tool result says that it arrives on Friday" in copied[1]
         assert "Goodbye" not in copied[1]
+
+
+async def test_from_a_call_of_the_diff_to_its_row_of_the_trace_and_back(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 30)) as pilot:
+        detail = await show(pilot, watched(), 1)
+        assert key(app) == "diff/0/user"
+        detail.move("down")
+        assert key(app) == "diff/0/call/0"
+        assert detail.move("right")
+        await pilot.pause()
+        assert key(app) == "span/0/4"
+        assert any("▾ find_order" in line for line in app.seen())
+        assert any(line.lstrip("│ ").startswith("▶ desk") for line in app.seen()), "the message beside it is lit"
+        detail.move("down")
+        detail.move("left")
+        await pilot.pause()
+        assert key(app) == "diff/0/call/0"
+        assert not detail.go_back()
 
 
 async def test_a_rescored_case_keeps_the_cursor(make_app: MakeApp) -> None:
