@@ -15,6 +15,7 @@ from textual.widgets import Static
 
 from workbench.actions import footer
 from workbench.text import one_line
+from workbench.ui.cells import cell_len
 from workbench.ui.chat.link import ChatLink
 from workbench.ui.chat.message_box import LONGEST, MessageBox
 from workbench.ui.chat.state_screen import StateScreen
@@ -28,9 +29,12 @@ from workbench.ui.widgets.footer import KeyLine
 
 Connect = Callable[[dict[str, Any], Callable[[], None]], ChatLink]
 """Begins a conversation whose session has this state; the function is called, from another thread, at news."""
+_FRAME = 2
+"""Columns of the frame around it."""
 _TOGETHER = 0.03
 """Seconds in which what comes is shown together."""
-_TYPING = " enter sends · ctrl+n new line · esc {} · tab pages · pgup pgdn"
+_TYPING = ("enter sends", "esc {}", "ctrl+n new line", "tab pages", "pgup pgdn")
+"""The most needed first: a narrow screen has not room for all."""
 
 
 class ChatScreen(ModalScreen[Talk | None]):
@@ -228,8 +232,15 @@ class ChatScreen(ModalScreen[Talk | None]):
         typing = self._box.has_focus
         self._line.display, self._typing_keys.display = not typing, typing
         way = "stops the turn" if self.talk.doing == "answering" else "the other keys"
-        self._typing_keys.update(Content(_TYPING.format(way)))
+        line = " " + _TYPING[0]
+        for key in _TYPING[1:]:
+            longer = f"{line} · {key.format(way)}"
+            line = longer if cell_len(longer) <= self.size.width - _FRAME else line
+        self._typing_keys.update(Content(line))
         self._say("")
+
+    def on_resize(self) -> None:
+        self._show_keys()
 
     def on_descendant_focus(self) -> None:
         self._show_keys()
