@@ -26,7 +26,7 @@ from workbench.ui.editing.field_screen import FieldScreen
 from workbench.ui.editing.keeping import Files, NotSavedError, keep
 from workbench.ui.editing.row_list import RowList
 from workbench.ui.editing.value_pane import ValuePane
-from workbench.ui.editing.values import LONGEST, UnreadableError, field_text
+from workbench.ui.editing.values import LONGEST, UnreadableError, as_json, field_text
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.widgets.pick_list import Item
@@ -124,7 +124,8 @@ class EditorScreen(FieldScreen[None]):
         else:
             self._fresh = False
             self.set_class(True, "-typing")
-            self.into_field(self._value.open(row))
+            one_line_only = row.form == "word" and not as_json(row)
+            self.into_field(self._value.open(row), key="enter or ctrl+o" if one_line_only else "ctrl+o")
 
     action_edit_row = action_enter
 
