@@ -31,7 +31,7 @@ from workbench.history.holding import take_hold
 from workbench.history.objects import keep_objects
 from workbench.history.state_dir import make_state_dir, runs_dir
 from workbench.history.summary import Gathering
-from workbench.history.summary_files import write_summary
+from workbench.history.summary_files import add_to_index, index_entry, write_summary
 from workbench.trace.pieces import PieceWriter
 
 SCHEMA = "agent-workbench/journal/1"
@@ -72,6 +72,9 @@ class Journal:
                         with contextlib.suppress(ValueError, RecursionError):
                             journal._gathering.take(read_checked(line))
             os.ftruncate(descriptor, journal._size)
+            # What the list knows of it will not hold any more.
+            entry = index_entry(path.parent.name, journal._gathering.summary)
+            add_to_index(path.parent.parent, {**entry, "seconds": None})
         except OSError:
             journal.release()
             raise

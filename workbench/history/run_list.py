@@ -45,7 +45,7 @@ def list_runs(state: Path) -> RunList:
     index, lines = read_index(runs)
     for run_id in sorted(ids, reverse=True):
         entry = index.get(run_id)
-        if entry is None:
+        if entry is None or entry.get("seconds") is None:
             entry = _unlisted(runs, run_id, found)
         if entry is not None:
             found.runs.append(entry)

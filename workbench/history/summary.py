@@ -77,6 +77,7 @@ class Gathering:
             "MetricScored": self._metric_scored,
             "CaseFinished": self._case_finished,
             "RepeatsDropped": self._repeats_dropped,
+            "RunResumed": self._run_resumed,
             "RunFinished": self._run_finished,
         }
 
@@ -103,6 +104,9 @@ class Gathering:
             setattr(summary, name, _object(data.get(name)))
         for planned in data["cases"]:
             self._row(planned["case"])
+
+    def _run_resumed(self, data: Mapping[str, Any]) -> None:
+        self.summary.seconds, self.summary.interrupted = None, False
 
     def _run_finished(self, data: Mapping[str, Any]) -> None:
         summary = self.summary
