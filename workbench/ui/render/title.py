@@ -92,5 +92,6 @@ def _not_run(subject: Subject, width: int) -> Line:
             words = f"{errors} {'fault' if errors == 1 else 'faults'} in the file: its cases cannot run"
             return cut_line((Segment(words, "status-error"),), width)
         if faults:
-            return cut_line((Segment(f"{len(faults)} warnings", "status-not-evaluated"),), width)
+            words = f"{len(faults)} {'warning' if len(faults) == 1 else 'warnings'} in the file"
+            return cut_line((Segment(words, "status-not-evaluated"),), width)
     return ()
