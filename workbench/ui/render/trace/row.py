@@ -91,12 +91,15 @@ def duration(seconds: float) -> str:
 
 def name_of(node: Node) -> str:
     """What the node is called, on one safe line."""
-    return one_line(node.name, limit=200) or {"model": "model", "turn": "the turn"}.get(node.kind, "(no name)")
+    return one_line(node.name.removeprefix("models/"), limit=200) or {"model": "model", "turn": "the turn"}.get(
+        node.kind, "(no name)"
+    )
 
 
 def _name(node: Node, branches: str, width: int, *, opened: bool) -> list[Segment]:
     if len(branches) > width // 2:
-        branches = "…" + branches[len(branches) - width // 2 + 1 :]
+        # Whole levels go, so that those that stay stand in line.
+        branches = "… " + branches[-max((width // 2 - 2) // 2 * 2, 2) :]
     glyph = "▾" if opened else "!" if node.error else GLYPHS[node.kind]
     style = "status-error" if node.error else STYLES[node.kind]
     room = max(width - len(branches) - 3, 4)
