@@ -52,7 +52,7 @@ def test_it_is_asked_at_least_once() -> None:
             {"threshold": 0.5, "judgeModelOptions": {"judgeModel": "gemini-x", "numSamples": 5, "x": 2}},
             {
                 "threshold": 0.5,
-                "judgeModelOptions": {"judgeModel": "heuristic", "numSamples": 5, "parallelismLimit": 2},
+                "judgeModelOptions": {"judgeModel": "heuristic", "numSamples": 5, "x": 2},
             },
         ),
         (
