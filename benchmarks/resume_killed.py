@@ -189,6 +189,7 @@ def _round(root: Path, server: Server, number: int, calls: int, seconds: float, 
     time.sleep(0.5)  # What children had under way is over by then.
     journals = list((root / "state" / state / "runs").glob("*/events.jsonl"))
     found = read_results(journals[0]) if journals else None
+    ended = ended or (found is not None and found.complete)
     whole = {
         ref.eval_id for ref, case in (found.cases if found else {}).items() if case.has_result or case.has_transcript
     }
