@@ -1,9 +1,12 @@
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.projects import Project
 from tests.cli.stores import all_statuses
+from workbench.cli.main import main
 from workbench.store import Store
 
 
@@ -16,3 +19,21 @@ def store() -> Store:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
+
+
+Here = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def here(project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+    """The program in this process, in the root of a project: for help and refusals, which start no child."""
+
+    def call(*words: str, project: Project = project) -> "subprocess.CompletedProcess[str]":
+        monkeypatch.chdir(project.root)
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert isinstance(ended.value.code, int)
+        out, err = capsys.readouterr()
+        return subprocess.CompletedProcess(words, ended.value.code, out, err)
+
+    return call

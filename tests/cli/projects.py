@@ -2,9 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -96,6 +97,28 @@ class Project:
         """Exit code and report of `run words --json -`."""
         done = self.run("run", *words, "--json", "-")
         return done.returncode, json.loads(done.stdout)
+
+
+class PutBack:
+    """A project that is brought into some state once, and that each test finds in it, at the same place: journals name
+    absolute paths. What costs a run of the program then costs a copy of a folder."""
+
+    def __init__(self, folder: Path, prepare: Callable[[Project], None]) -> None:
+        (folder / "project").mkdir()
+        self._project = Project(folder / "project")
+        self._kept = folder / "kept"
+        self._prepare = prepare
+
+    def project(self) -> Project:
+        """To be called by the fixture of a single test: only there is the environment clean."""
+        root = self._project.root
+        if self._kept.exists():
+            shutil.rmtree(root)
+            shutil.copytree(self._kept, root, symlinks=True)
+        else:
+            self._prepare(self._project)
+            shutil.copytree(root, self._kept, symlinks=True)
+        return self._project
 
 
 def statuses(report: dict[str, Any]) -> dict[str, str]:

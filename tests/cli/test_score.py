@@ -8,7 +8,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.cli.projects import BAD, GOOD, RAISES, Project, case, lines_with, statuses
+from tests.cli.conftest import Here
+from tests.cli.projects import BAD, GOOD, RAISES, Project, PutBack, case, lines_with, statuses
 from tests.hostile import leaks
 from workbench.cli.report import json_schema
 
@@ -29,13 +30,20 @@ def journals(project: Project) -> list[Path]:
     return sorted(project.root.glob(".workbench/runs/*/events.jsonl"), key=lambda path: path.stat().st_mtime_ns)
 
 
+@pytest.fixture(scope="module")
+def put_back(tmp_path_factory: pytest.TempPathFactory) -> PutBack:
+    def run(project: Project) -> None:
+        project.evalset(GOOD, BAD, RAISES)
+        assert project.run("run", ".", "--json", "report.json").returncode == 3
+        project.write("echo/agent.py", NO_AGENT)
+
+    return PutBack(tmp_path_factory.mktemp("ran"), run)
+
+
 @pytest.fixture
-def ran(project: Project) -> Project:
+def ran(put_back: PutBack) -> Project:
     """A project whose run is over, and whose agent can be called no more."""
-    project.evalset(GOOD, BAD, RAISES)
-    assert project.run("run", ".", "--json", "report.json").returncode == 3
-    project.write("echo/agent.py", NO_AGENT)
-    return project
+    return put_back.project()
 
 
 def test_the_criteria_of_now_decide_and_no_agent_is_called(ran: Project) -> None:
@@ -123,14 +131,6 @@ def test_an_evalset_that_is_gone_leaves_the_stored_criteria(ran: Project) -> Non
     assert ran.run("score", "last", "--case", "bad", "--config", "given.json").returncode == 0
 
 
-def test_repeats_are_kept_apart(project: Project) -> None:
-    project.evalset(GOOD)
-    project.run("run", ".", "--runs", "3")
-    code, report = score(project, "last")
-    assert code == 0
-    assert sorted(item["repeat"] for item in report["cases"]) == [1, 2, 3]
-
-
 def test_what_a_damaged_journal_still_holds_is_scored(ran: Project) -> None:
     (journal,) = journals(ran)
     lines = journal.read_bytes().splitlines(keepends=True)
@@ -180,14 +180,14 @@ def test_a_run_that_was_killed_has_the_transcripts_that_were_complete(ran: Proje
         (["last", "--junit", "-"], "--junit writes a file"),
     ],
 )
-def test_what_is_wrong_is_2_and_nothing_is_scored(words: list[str], said: str, ran: Project) -> None:
+def test_what_is_wrong_is_2_and_nothing_is_scored(words: list[str], said: str, ran: Project, here: Here) -> None:
     ran.write("torn.json", '{"schema": ')
     ran.write("list.json", "[]")
     ran.write("future.json", {"schema": "agent-workbench/report/9"})
     ran.write("refusal.json", {"schema": "agent-workbench/report/1", "error": {"message": "no such case"}})
     ran.write("odd.json", {"schema": "agent-workbench/report/1", "cases": 3})
     ran.write("typo.json", {"criteria": {"response_mtch_score": 0.8}})
-    done = ran.run("score", *words, *([] if "--json" in words else ["--json", "-"]))
+    done = here("score", *words, *([] if "--json" in words else ["--json", "-"]), project=ran)
     assert done.returncode == 2
     assert done.stderr.startswith("Error: ")
     assert said in done.stderr
@@ -223,6 +223,7 @@ def test_a_case_of_a_report_that_is_none_is_named_and_the_others_scored(ran: Pro
         "PASS echo/talk/good tool_trajectory_avg_score=1.0>=1.0 response_match_score=1.0>=0.8"
     ]
     assert done.stderr.count("is left out") == 7
+    assert "changed in the evalset" not in done.stderr
 
 
 def test_an_agent_that_is_gone_is_told(ran: Project) -> None:
@@ -232,26 +233,23 @@ def test_an_agent_that_is_gone_is_told(ran: Project) -> None:
     assert "the agent echo is not there any more" in done.stderr
 
 
-def test_what_was_printed_goes_on_being_shown(project: Project) -> None:
-    project.evalset(case("prints", "print"))
-    project.run("run", ".")
-    assert project.run("score", "last", "--junit", "junit.xml").returncode == 0
-    assert "to the log" in (project.root / "junit.xml").read_text("utf-8")
-
-
-def test_the_state_can_lie_elsewhere(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_repeats_are_kept_apart_with_what_was_printed_and_where_the_state_lies_elsewhere(
+    project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     state = tmp_path_factory.mktemp("state") / "kept"
-    project.evalset(GOOD)
-    project.run("run", ".", "--state-dir", str(state))
-    code, report = score(project, "last", "--state-dir", str(state))
+    project.evalset(case("prints", "print"))
+    project.run("run", ".", "--runs", "3", "--state-dir", str(state))
+    code, report = score(project, "last", "--state-dir", str(state), "--junit", "junit.xml")
     assert (code, report["root"]) == (0, str(project.root))
+    assert sorted(item["repeat"] for item in report["cases"]) == [1, 2, 3]
+    assert (project.root / "junit.xml").read_text("utf-8").count("to the log") == 3
     assert sum(entry.is_dir() for entry in (state / "runs").iterdir()) == 2
     assert not (project.root / ".workbench").exists()
 
 
-def test_help_names_the_command(project: Project) -> None:
-    assert "score" in project.run("--help").stdout
-    assert "`last`" in project.run("score", "--help").stdout
+def test_help_names_the_command(here: Here) -> None:
+    assert "score" in here("--help").stdout
+    assert "`last`" in here("score", "--help").stdout
 
 
 JUDGES = """
@@ -299,29 +297,23 @@ def judged(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Judged
     return Judged(project, tmp_path_factory.mktemp("beside"))
 
 
-def test_another_judge_is_asked_once_and_with_the_environment_of_the_agent(judged: Judged) -> None:
+def test_judges_are_asked_for_what_is_not_known_and_with_the_environment_of_the_agent(judged: Judged) -> None:
     code, report, calls = judged.do("run", ".", "--config", "kind.json")
     assert (code, calls) == (0, "kkkkkk")
     judged.project.write("echo/agent.py", NO_AGENT)
+    code, report, calls = judged.do("score", "last", "--config", "kind.json")
+    assert (code, calls) == (0, "")
+    assert [item["usage"]["judge_calls_cached"] for item in report["cases"]] == [3, 3]
+    code, report, calls = judged.do("score", "last", "--config", "kind.json", "--no-cache", "--all-votes")
+    assert (code, calls) == (0, "kkkkkkkkkk"), "all votes, also those that are known"
+    code, report, calls = judged.do("score", "last", "--config", "strict.json", "--max-judge-calls", "0")
+    assert (code, calls, report["summary"]["not_evaluated"]) == (3, "", 2)
     code, report, calls = judged.do("score", "last", "--config", "strict.json")
     assert (code, calls) == (1, "ssssss"), "three of five votes decide, in each of two cases"
     metric = report["cases"][0]["metrics"][0]
     assert metric["details"]["judge"]["model"] == "python:echo.judges:strict"
     assert "from the agent's own file" in metric["reason"]
     assert report["cases"][0]["usage"]["judge_calls"] == 3
-
-
-def test_what_was_answered_is_not_asked_again_unless_told_so(judged: Judged) -> None:
-    judged.do("run", ".", "--config", "kind.json")
-    code, report, calls = judged.do("score", "last", "--config", "kind.json")
-    assert (code, calls) == (0, "")
-    assert [item["usage"]["judge_calls_cached"] for item in report["cases"]] == [3, 3]
-    code, report, calls = judged.do("score", "last", "--config", "kind.json", "--no-cache")
-    assert (code, calls) == (0, "kkkkkk")
-    code, report, calls = judged.do("score", "last", "--config", "kind.json", "--no-cache", "--all-votes")
-    assert (code, calls) == (0, "kkkkkkkkkk")
-    code, report, calls = judged.do("score", "last", "--config", "strict.json", "--max-judge-calls", "0")
-    assert (code, calls, report["summary"]["not_evaluated"]) == (3, "", 2)
 
 
 def test_a_price_table_makes_money_of_calls(judged: Judged, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -342,9 +334,6 @@ def test_a_case_that_changed_since_is_told_and_scored_by_what_it_was(ran: Projec
     done = ran.run("score", "last")
     assert "changed in the evalset since that run, and scored by what stood there then: bad. " in done.stderr
     assert lines_with(done.stdout, ["FAIL echo/talk/bad"])
-    ran.evalset(GOOD, BAD, RAISES)
-    assert "changed" not in ran.run("score", "last").stderr
-    assert "changed" not in ran.run("score", "report.json").stderr
 
 
 def test_who_cannot_be_asked_is_told_before_the_first_case(ran: Project) -> None:
@@ -367,6 +356,7 @@ def test_rules_can_judge_what_a_model_would(ran: Project) -> None:
         "PASS echo/talk/good final_response_match_v2=1.0>=0.5(heuristic)",
     ]
     assert "not a language model" in done.stdout
+    assert "changed in the evalset" not in done.stderr
 
 
 def test_what_a_foreign_report_says_steers_no_terminal_and_opens_nothing(ran: Project) -> None:
