@@ -121,6 +121,7 @@ def many_saves(saves: int = 500) -> None:
         kinds = [*zip(sources()[::-1], (FAILED, PASSED), strict=True)]
         for number in range(20):
             bar.save(*kinds[number % 2], rest=0.1)
+        bar.terminal.quiet(2.0)  # So that the process that waits for the next save is there both times.
         before = weight(bar.terminal.process.pid)
         for number in range(saves):
             bar.save(*kinds[number % 2], rest=0.1)
