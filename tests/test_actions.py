@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from workbench.actions import ACTIONS, BY_ID, document, footer, key_label, key_name, keymap
+from workbench.actions import ACTIONS, BY_ID, footer, key_label, key_name, keymap
+from workbench.actions.keys_page import document
 
 CONTRACT = {
     "move_down": "j down",

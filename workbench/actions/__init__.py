@@ -1,0 +1,31 @@
+"""Every action of the screen, as one table: `main_screen.py` and `elsewhere.py` have its rows.
+
+Keymap, footer, help, palette and `docs/keys.md` are made from it. An action stands here only once its feature exists.
+Keys are written as they are typed (`r`, `?`, `'`) or by name (`ctrl+d`, `space`, `enter`, `down`).
+
+    python -m workbench.actions > docs/keys.md
+"""
+
+from workbench.actions.action import COPY, DIGITS, EDIT, FIND, GENERAL, MARK, RUN, Action, Where
+from workbench.actions.key_names import key_label, key_name
+from workbench.actions.table import ACTIONS, BY_ID, footer
+from workbench.actions.users_keys import Keymap, keymap
+
+__all__ = [
+    "ACTIONS",
+    "BY_ID",
+    "COPY",
+    "DIGITS",
+    "EDIT",
+    "FIND",
+    "GENERAL",
+    "MARK",
+    "RUN",
+    "Action",
+    "Keymap",
+    "Where",
+    "footer",
+    "key_label",
+    "key_name",
+    "keymap",
+]

@@ -1,0 +1,7 @@
+"""`python -m workbench.actions > docs/keys.md`"""
+
+import sys
+
+from workbench.actions.keys_page import document
+
+sys.stdout.write(document())

@@ -1,0 +1,49 @@
+"""What an action of the screen is, where its keys work, and the groups of the help."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Where: TypeAlias = Literal[
+    "main",
+    "options",
+    "editor",
+    "conflict",
+    "chat",
+    "review",
+    "criteria",
+    "accept",
+    "history",
+    "stored",
+    "compare",
+    "triage",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """`id` names it in the keymap of the user's settings; `label` is for footer and palette (two or three words),
+    `help` is one sentence. `footer` > 0 puts it into the footer, small numbers first. No keys: palette only."""
+
+    id: str
+    keys: tuple[str, ...]
+    label: str
+    help: str
+    group: str
+    footer: int = 0
+    where: Where = "main"
+
+
+MOVE, PANES, MARK, RUN, FIND, COPY, GENERAL = "Move", "Panes", "Mark", "Run", "Find", "Copy", "General"
+EDIT = "Edit"
+EDITOR = "In the editor"
+CHAT = "In a conversation, outside the message"
+REVIEW = "Before a conversation is kept"
+CONFLICT = "Where somebody else changed the file"
+ACCEPT = "Where what the agent did is accepted"
+OPTIONS = "In the options of the run"
+CRITERIA = "In the form of the criteria"
+TRIAGE = "Where a verdict is triaged"
+HISTORY = "In the history"
+STORED = "In a run of the history"
+COMPARE = "Where two runs are compared"
+DIGITS = tuple("123456789")
