@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 
 import pytest
 
@@ -17,6 +18,7 @@ from workbench.events import (
     PlannedCase,
     RepeatsDropped,
     RunFinished,
+    RunResumed,
     RunStarted,
     TurnFinished,
     TurnStarted,
@@ -24,7 +26,7 @@ from workbench.events import (
     to_json,
 )
 from workbench.history.summary import gather
-from workbench.store import Store
+from workbench.store import CaseRecord, Store
 
 ONE = CaseRef("desk", "desk/r.evalset.json", "r", "one")
 TWO = CaseRef("desk", "desk/r.evalset.json", "r", "two")
@@ -68,6 +70,24 @@ def test_a_case_from_queued_to_passed() -> None:
     assert record.turns[0].metrics["response_match_score"].score == 1.0
     assert record.metrics["response_match_score"].status == "passed"
     assert store.counts() == {"passed": 1, "queued": 1}
+
+
+def test_states_are_counted_along() -> None:
+    """Whatever came, the counts are what a look at every record would give."""
+    store = Store()
+    cut = [event for event in whole_case(TWO) if not isinstance(event, CaseFinished)]
+    restart = [
+        started(TWO),
+        *whole_case(TWO, "error"),
+        RunFinished(1.0),
+        RunResumed("2026-01-01T00:00:00Z"),
+        *whole_case(TWO),
+    ]
+    for event in (started(ONE, TWO), *whole_case(ONE, "failed"), *cut, *whole_case(ONE), *restart):
+        store.apply(event)
+        assert store.counts() == Counter(record.state for record in store.current_records())
+    store.put_back(CaseRecord(store.records[TWO].planned, state="failed"))
+    assert store.counts() == {"failed": 1}
 
 
 def test_a_new_run_forgets_only_what_it_runs_again() -> None:

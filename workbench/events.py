@@ -50,6 +50,10 @@ class CaseRef:
     eval_id: str
     repeat: int = 1
 
+    def __hash__(self) -> int:
+        # Two of the five fields tell nearly all apart, and it is asked for some million times in a large run.
+        return hash((self.eval_id, self.repeat))
+
     @property
     def label(self) -> str:
         """`agent/eval_set_id/eval_id`, with `#repeat` from the second on: raw, not yet safe for a terminal."""

@@ -115,6 +115,8 @@ class Store:
         self.notices: list[Noticed] = []
         self.waits: dict[str, JudgeWaits] = {}
         """The judges and services whose queue pauses now, by name."""
+        self._counts: Counter[CaseState] = Counter()
+        """Of `current`: counted along, for a run may have many thousand cases, and is asked for with every frame."""
         self._listeners: list[Listener] = []
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -149,7 +151,7 @@ class Store:
             case FilesRead():
                 pass
             case _:
-                self._apply_to_case(self.records[event.case], event)
+                self._apply_counted(self.records[event.case], event)
         for listener in tuple(self._listeners):
             listener(event)
 
@@ -158,10 +160,16 @@ class Store:
         self.records = {**records, **self.records}
         if not self.current:
             self.run, self.current = run, current
+        self._count()
+
+    def put_back(self, record: CaseRecord) -> None:
+        """An earlier execution holds again, in place of one that came to no end."""
+        self.records[record.ref] = record
+        self._count()
 
     def counts(self, refs: list[CaseRef] | None = None) -> Counter[CaseState]:
         """How many cases are in which state: of `refs`, or of the newest run."""
-        return Counter(self.records[ref].state for ref in (self.current if refs is None else refs))
+        return +self._counts if refs is None else Counter(self.records[ref].state for ref in refs)
 
     def problems(self) -> Iterator[CaseRecord]:
         """The cases of the newest run that failed or have no verdict because of an error, in plan order."""
@@ -184,12 +192,24 @@ class Store:
         self.waits.clear()
         for planned in event.cases:
             self.records[planned.case] = CaseRecord(planned, run_id=event.run_id)
+        self._count()
+
+    def _count(self) -> None:
+        self._counts = Counter(record.state for record in self.current_records())
 
     def _drop(self, event: RepeatsDropped) -> None:
         dropped = set(event.cases)
         self.current = [ref for ref in self.current if ref not in dropped]
         for ref in dropped:
             self.records.pop(ref, None)
+        self._count()
+
+    def _apply_counted(self, record: CaseRecord, event: Event) -> None:
+        before = record.state
+        self._apply_to_case(record, event)
+        if record.state != before:
+            self._counts[before] -= 1
+            self._counts[record.state] += 1
 
     def _apply_to_case(self, record: CaseRecord, event: Event) -> None:
         match event:

@@ -184,7 +184,7 @@ class Watching:
         """The last verdicts stay where no newer ones came."""
         for ref in refs:
             if ref in self._before:
-                self.store.records[ref] = self._before[ref]
+                self.store.put_back(self._before[ref])
                 self.restored.add(ref)
 
     # Which cases

@@ -112,11 +112,11 @@ class RunActions(FolderActions):
 
     async def _start(self, targets: Targets, how: Callable[[Targets], Build]) -> None:
         model = self.tree_view.model
-        names = model.names(targets)
+        names = model.names()
         ready = not self.session.outdated() or await self.read_again()
         if ready:
-            await self.give_agents(model.named(names))
-            targets = model.named(names)
+            await self.give_agents(model.found_again(names, targets))
+            targets = model.found_again(names, targets)
         if ready and targets:
             self.runs.start(how(targets))
         else:

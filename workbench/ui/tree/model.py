@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.ui.tree.arrange import SORTS, Sort, arrange
 from workbench.ui.tree.marks import Marks
-from workbench.ui.tree.names import Name, Names
+from workbench.ui.tree.names import Names
 from workbench.ui.tree.outline import ALL, Outline, Row
 from workbench.ui.tree.query import Query
 from workbench.ui.tree.verdicts import Verdicts
@@ -76,13 +76,16 @@ class Tree:
             return sorted(self.marks)
         return self.outline.cases(self.cursor) if self.cursor else []
 
-    def names(self, pairs: Iterable[tuple[int, int]]) -> set[Name]:
-        """The names of cases, by which `named` finds them after the folder was read again."""
-        return Names(self.entries, self.groups).cases(pairs)
+    def names(self) -> Names:
+        """By what rows are called now: `found_again` finds them by it after the folder was read again."""
+        return Names(self.entries, self.groups)
 
-    def named(self, names: Iterable[Name]) -> list[tuple[int, int]]:
-        """The cases of these names that are still there, in the order of the files."""
-        rows = Names(self.entries, self.groups).rows(names, self.outline)
+    def found_again(self, names: Names, pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The cases that `pairs` were when `names` was taken, as far as they are still there, in the order of the
+        files."""
+        if names.entries is self.entries:
+            return sorted(pairs)
+        rows = self.names().rows(names.cases(pairs), self.outline)
         return sorted((row.evalset, row.case) for row in rows)
 
     # Filter and order

@@ -16,7 +16,7 @@ class Names:
     """Translates rows of one reading of the workspace to names and back."""
 
     def __init__(self, entries: "Sequence[EvalsetEntry]", groups: Sequence[str]) -> None:
-        self._entries, self._groups = entries, groups
+        self.entries, self._groups = entries, groups
         self._evalsets = {entry.relative: number for number, entry in enumerate(entries)}
         self._cases: dict[int, dict[str, int]] = {}
 
@@ -26,7 +26,7 @@ class Names:
             return ()
         if row.kind == "agent":
             return (self._groups[row.agent],)
-        entry = self._entries[row.evalset]
+        entry = self.entries[row.evalset]
         agent = self._groups[row.agent] if row.agent >= 0 else ""
         if row.kind == "evalset":
             return (agent, entry.relative)
@@ -56,6 +56,6 @@ class Names:
 
     def _case(self, evalset: int, eval_id: str) -> int | None:
         if evalset not in self._cases:
-            summaries = self._entries[evalset].document.cases
+            summaries = self.entries[evalset].document.cases
             self._cases[evalset] = {summary.eval_id: number for number, summary in enumerate(summaries)}
         return self._cases[evalset].get(eval_id)

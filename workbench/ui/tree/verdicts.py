@@ -195,8 +195,10 @@ class Verdicts:
         for planned in event.cases:
             started.setdefault((planned.case.evalset_file, planned.case.eval_id), []).append(planned.case)
         self._newest.update(started)
-        for file, eval_id in started:
-            self._review(file, eval_id)
+        none = rate_of(())
+        for (file, eval_id), refs in started.items():
+            # Told without a look at each record: all wait, and there may be many thousand.
+            self._show(file, eval_id, View(tuple(refs), refs[0], "queued", None, 0.0, none))
 
     def _drop(self, event: RepeatsDropped) -> None:
         dropped: dict[tuple[str, str], set[CaseRef]] = {}
@@ -208,6 +210,10 @@ class Verdicts:
                 self._review(*name)
 
     def _review(self, file: str, eval_id: str) -> None:
+        records = [self.store.records[ref] for ref in self._newest[file, eval_id]]
+        self._show(file, eval_id, _view(records, self.store.run.finished))
+
+    def _show(self, file: str, eval_id: str, view: View) -> None:
         evalset = self._files.get(file)
         if evalset is None:
             return
@@ -215,7 +221,6 @@ class Verdicts:
         if number is None:
             return
         before = self.views.get((evalset, number))
-        view = _view([self.store.records[ref] for ref in self._newest[file, eval_id]], self.store.run.finished)
         self.views[evalset, number] = view
         self.changed.add((evalset, number))
         if number == WHOLE_FILE or (before is not None and before.state == view.state):
