@@ -105,3 +105,34 @@ def test_a_row_without_steps_says_nothing_of_them(tmp_path: Path) -> None:
     row: Row = next(iter(before.rows.values()))
     row["steps"], row["said"] = None, ""
     assert _kinds(before, after, tmp_path) == []
+
+
+def _ending(*ended: dict[str, Any]) -> Summary:
+    return gather([{"event": "RunStarted", "run_id": "x", "cases": [{"case": REF}]}, *ended])
+
+
+def _ended(status: str, error: dict[str, Any] | None = None) -> Summary:
+    return _ending({"event": "CaseFinished", "case": REF, "status": status, "error": error, "duration_seconds": 1.0})
+
+
+CUT = _ended("error", {"kind": "cancelled", "message": "cancelled"})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change", "lost"),
+    [
+        (_ended("passed"), _ending(), "unfinished", True),
+        (_ended("passed"), CUT, "unfinished", True),
+        (_ended("failed"), _ending(), "unfinished", False),
+        (_ending(), _ended("passed"), "unfinished", False),  # No fix: it is not known that it had not passed.
+        (_ending(), CUT, "unfinished", False),
+        (_ended("passed"), _ended("error", {"kind": "timeout", "message": "hung"}), "regression", False),
+        (_ended("error", {"kind": "timeout", "message": "hung"}), _ended("passed"), "fix", False),
+    ],
+)
+def test_a_case_that_its_run_did_not_get_to_has_no_changed_verdict(
+    tmp_path: Path, before: Summary, after: Summary, change: str, lost: bool
+) -> None:
+    (case,) = compare(before, after, tmp_path).cases
+    assert (case.change, case.is_lost) == (change, lost)
+    assert change != "unfinished" or not case.causes

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from workbench.history.summary import Row, Summary
 
 SCHEMA = "agent-workbench/compare/1"
-_SCORES_SHOWN = 50
+_SHOWN = 50  # of those with other scores only, and of those without a verdict
 _LINE = 300
 _FILE = click.Path(path_type=Path)
 _SAME, _REGRESSIONS, _USAGE = 0, 1, 2
-_WORDS = {"regression": "REGRESSION", "fix": "FIX", "other": "CHANGED", "score": "SCORE"}
+_WORDS = {"regression": "REGRESSION", "fix": "FIX", "other": "CHANGED", "unfinished": "UNFINISHED", "score": "SCORE"}
+_MORE = {"unfinished": "without a verdict", "score": "with other scores"}
 _DESCRIPTION = """Compares two runs: changed verdicts first, regressions before fixes, then changed scores, each with
 what differs between the runs that can have caused it: prompt, code, model, versions, criteria, expected value, tool
 output, judge.
@@ -35,7 +36,7 @@ A, B  the earlier and the later run: an id, the beginning of one, `last`, `basel
 \b
 Exit codes
     0  no regression
-    1  some case had passed and does no more
+    1  some case had passed and does no more, or the later run ended before its verdict
     2  the command line or one of the runs is wrong
 """
 
@@ -79,19 +80,19 @@ def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | Non
         write_line(sys.stdout, "\n".join(_lines(found)))
     if has_failed(sys.stdout):
         return _USAGE
-    return _REGRESSIONS if found.count("regression") else _SAME
+    return _REGRESSIONS if found.count("regression") or any(case.is_lost for case in found.cases) else _SAME
 
 
 def _lines(found: "Comparison") -> Iterator[str]:
     yield _run_line("A", found.before)
     yield _run_line("B", found.after)
-    scores = 0
-    for case in found.cases:
-        scores += case.change == "score"
-        if scores <= _SCORES_SHOWN or case.change != "score":
-            yield from _case_lines(case)
-    if scores > _SCORES_SHOWN:
-        yield f"and {scores - _SCORES_SHOWN} more cases with other scores (--json has them all)"
+    for change, word in _WORDS.items():
+        cases = [case for case in found.cases if case.change == change]
+        most = _SHOWN if change in _MORE else len(cases)
+        for case in cases[:most]:
+            yield from _case_lines(case, word)
+        if len(cases) > most:
+            yield f"and {len(cases) - most} more cases {_MORE[change]} (--json has them all)"
     for word, rows in (("only in A", found.only_before), ("only in B", found.only_after)):
         if rows:
             names = ", ".join(_label(row) for row in rows[:5])
@@ -106,17 +107,25 @@ def _lines(found: "Comparison") -> Iterator[str]:
     yield _summary_line(found)
 
 
-def _case_lines(case: "ChangedCase") -> Iterator[str]:
-    verdict = f" {case.before['status'] or 'error'} -> {case.after['status'] or 'error'}"
+def _case_lines(case: "ChangedCase", word: str) -> Iterator[str]:
+    verdict = f" {_verdict(case.before)} -> {_verdict(case.after)}"
     why = "; ".join(f"{cause.kind.replace('_', ' ')}: {cause.what}" for cause in case.causes)
-    head = f"{_WORDS[case.change]} {_label(case.after)}{'' if case.change == 'score' else verdict}"
+    head = f"{word} {_label(case.after)}{'' if case.change == 'score' else verdict}"
     yield head + (f" | {one_line(why, limit=500)}" if why else "")
+    if case.change == "unfinished":
+        return
     if case.after["error"] is not None:
         yield f"    {one_line(': '.join(case.after['error']), limit=300)}"
     for name in case.metrics:
         old, new = (row["metrics"].get(name) for row in (case.before, case.after))
         reason = f": {one_line(new[3], limit=300)}" if new is not None and new[3] else ""
         yield f"    {one_line(name, limit=100)} {_score(old)} -> {_score(new)}{reason}"
+
+
+def _verdict(row: "Row") -> str:
+    from workbench.history.compare import has_verdict
+
+    return row["status"] if has_verdict(row) else "no verdict"
 
 
 def _score(metric: list[Any] | None) -> str:
@@ -137,6 +146,7 @@ def _summary_line(found: "Comparison") -> str:
         _count(found.count("regression"), "regression"),
         _count(found.count("fix"), "fix", "fixes"),
         *([_count(found.count("other"), "other verdict")] if found.count("other") else []),
+        *([f"{unfinished} without a verdict"] if (unfinished := found.count("unfinished")) else []),
         _count(found.count("score"), "changed score"),
         f"{found.unchanged} unchanged",
     ]

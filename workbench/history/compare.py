@@ -8,14 +8,15 @@ from typing import Any, Literal, TypeAlias
 from workbench.history.causes import Cause, ChangedFile, causes, changed_files, describe
 from workbench.history.summary import Row, Summary
 
-Change: TypeAlias = Literal["regression", "fix", "other", "score"]
-ORDER: tuple[Change, ...] = ("regression", "fix", "other", "score")
+Change: TypeAlias = Literal["regression", "fix", "other", "unfinished", "score"]
+ORDER: tuple[Change, ...] = ("regression", "fix", "other", "unfinished", "score")
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedCase:
     """A case with another verdict or another score: it had passed and does no more (`regression`), passes now
-    (`fix`), does neither but is another (`other`), or has other scores only (`score`)."""
+    (`fix`), does neither but is another (`other`), or has other scores only (`score`). `unfinished`: one of the runs
+    ended before it had a verdict, so that nothing is known of a change."""
 
     change: Change
     before: Row
@@ -27,6 +28,11 @@ class ChangedCase:
         """The criteria whose score or verdict changed."""
         old, new = self.before["metrics"], self.after["metrics"]
         return [name for name in {**old, **new} if _verdict(old.get(name)) != _verdict(new.get(name))]
+
+    @property
+    def is_lost(self) -> bool:
+        """It had passed, and the later run does not say whether it still does."""
+        return self.change == "unfinished" and self.before["status"] == "passed"
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
         earlier = old.get(key)
         change = None if earlier is None else _change(earlier, row)
         if earlier is not None and change is not None:
-            why = tuple(causes((before, earlier), (after, row), files))
+            why = () if change == "unfinished" else tuple(causes((before, earlier), (after, row), files))
             found.append(ChangedCase(change, earlier, row, why))
     found.sort(key=lambda case: ORDER.index(case.change))
     both = len(old.keys() & new.keys())
@@ -78,8 +84,15 @@ def _by_case(run: Summary, *, whole: bool) -> dict[tuple[Any, ...], Row]:
     return {tuple(row["ref"]) if whole else (row["ref"][0], *row["ref"][2:]): row for row in run.rows.values()}
 
 
+def has_verdict(row: Row) -> bool:
+    """Whether its run came to the end of the case: not if it was killed, interrupted or damaged before."""
+    return bool(row["status"]) and (row["error"] is None or row["error"][0] != "cancelled")
+
+
 def _change(old: Row, new: Row) -> Change | None:
-    before, after = old["status"] or "error", new["status"] or "error"
+    if not (has_verdict(old) and has_verdict(new)):
+        return "unfinished"
+    before, after = old["status"], new["status"]
     if before != after:
         return "regression" if before == "passed" else "fix" if after == "passed" else "other"
     if old["metrics"] == new["metrics"]:

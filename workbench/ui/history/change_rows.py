@@ -9,7 +9,13 @@ from workbench.ui.status import FACES
 from workbench.ui.tree.labels import label, style_of
 from workbench.ui.widgets.rows import Piece, RowView
 
-_HEADINGS = {"regression": "regressions", "fix": "fixes", "other": "other verdicts", "score": "other scores"}
+_HEADINGS = {
+    "regression": "regressions",
+    "fix": "fixes",
+    "other": "other verdicts",
+    "unfinished": "without a verdict",
+    "score": "other scores",
+}
 _CAUSES_FROM = 34
 
 

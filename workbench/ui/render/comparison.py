@@ -19,6 +19,7 @@ CHANGES = {
     "regression": ("regression", "status-failed"),
     "fix": ("fix", "status-passed"),
     "other": ("other verdict", "status-not-evaluated"),
+    "unfinished": ("without a verdict", "status-not-evaluated"),
     "score": ("other scores", "label"),
 }
 _CAUSE = 13
@@ -62,7 +63,9 @@ def one_case(
     for cause in case.causes:
         lead = [Segment(f" {cause.kind.replace('_', ' ')}", "label")]
         document.add(hang(lead, wrap([safe(cause.what)], max(view.width - _CAUSE - 1, 10)), _CAUSE))
-    if not case.causes:
+    if case.change == "unfinished":
+        document.add(remark("One of the runs ended before it had a verdict: nothing is known of a change.", view))
+    elif not case.causes:
         document.add(remark("Nothing that is kept of the two differs: it is not known why.", view))
     if kinds & set(_OF_FILES):
         agent = case.after["ref"][0]
