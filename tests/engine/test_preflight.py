@@ -10,7 +10,9 @@ from tests.engine.project import Project, evalset, execute, turn
 from workbench.engine.children import Children
 from workbench.engine.judge_calls import Span, criterion_calls, options_of
 from workbench.engine.options import RunOptions
-from workbench.engine.preflight import LOOKED_AT, Looked, notices, preflight
+from workbench.engine.preflight.looked import Looked
+from workbench.engine.preflight.notices import notices
+from workbench.engine.preflight.whole_plan import LOOKED_AT, preflight
 from workbench.events import Noticed, RunStarted
 from workbench.judge.environment import JudgeEnvironment
 from workbench.model.criteria import CriteriaConfig, Criterion, default_config

@@ -5,7 +5,8 @@ from typing import Any
 
 from tests.engine.test_preflight import config, criteria, looked
 from workbench.engine.options import RunOptions
-from workbench.engine.preflight import Looked, notices
+from workbench.engine.preflight.looked import Looked
+from workbench.engine.preflight.notices import notices
 from workbench.judge.environment import JudgeEnvironment
 
 

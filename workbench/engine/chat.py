@@ -16,7 +16,7 @@ from workbench.engine.children import Children
 from workbench.engine.messages import Say
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import AgentSetting, agent_notices
-from workbench.engine.preflight import without_key
+from workbench.engine.preflight.own_models import without_key
 from workbench.engine.recorder import Publish as PublishEvent
 from workbench.engine.recorder import Recorder
 from workbench.engine.secrets import Secrets

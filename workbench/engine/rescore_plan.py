@@ -19,7 +19,9 @@ from workbench.engine.plan import (
     fault_notices,
     new_run_id,
 )
-from workbench.engine.preflight import LOOKED_AT, Looked, notices
+from workbench.engine.preflight.looked import Looked
+from workbench.engine.preflight.notices import notices
+from workbench.engine.preflight.whole_plan import LOOKED_AT
 from workbench.engine.transcripts import StoredCase, StoredRun
 from workbench.events import CaseRef, Noticed, PlannedCase
 from workbench.judge.environment import JudgeEnvironment

@@ -18,7 +18,7 @@ from workbench.engine.evidence import Evidence
 from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import Plan, PlanEntry
-from workbench.engine.preflight import preflight
+from workbench.engine.preflight.whole_plan import preflight
 from workbench.engine.provenance import Commit
 from workbench.engine.recorder import EventWriter, Publish, Recorder
 from workbench.engine.resumed_case import ResumedCase
