@@ -1,12 +1,12 @@
 """`compare` from the shell: regressions first, and the line that made them."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.projects import Project, case
+from tests.cli.conftest import Here
+from tests.cli.projects import Project, PutBack, case
 
 PROMPTED = '''
 PROMPT = """Be kind.
@@ -19,20 +19,27 @@ def root_agent(message, session):
 '''
 
 
+@pytest.fixture(scope="module")
+def put_back(tmp_path_factory: pytest.TempPathFactory) -> PutBack:
+    def run(project: Project) -> None:
+        project.write("echo/agent.py", PROMPTED)
+        greetings = [case(name, name, "welcome") for name in ("greet_one", "greet_two")]
+        project.evalset(*greetings, case("other"), case("wrong", answer="Something else entirely"))
+        project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.8}})
+        project.run("run", ".", "--plain")
+        project.run("history", "pin", "last")
+
+    return PutBack(tmp_path_factory.mktemp("ran"), run)
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    project = Project(tmp_path)
-    project.write("echo/agent.py", PROMPTED)
-    greetings = [case(name, name, "welcome") for name in ("greet_one", "greet_two")]
-    project.evalset(*greetings, case("other"), case("wrong", answer="Something else entirely"))
-    project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.8}})
-    project.run("run", ".", "--plain")
-    project.run("history", "pin", "last")
-    return project
+def project(put_back: PutBack) -> Project:
+    """A project whose run is over, and the baseline."""
+    return put_back.project()
 
 
-def _compared(project: Project, *words: str) -> tuple[int, dict[str, Any]]:
-    done = project.run("compare", *words, "--json")
+def _compared(here: Here, *words: str) -> tuple[int, dict[str, Any]]:
+    done = here("compare", *words, "--json")
     return done.returncode, json.loads(done.stdout)
 
 
@@ -40,7 +47,7 @@ def _kinds(found: dict[str, Any]) -> dict[str, list[str]]:
     return {item["eval_id"]: [cause["kind"] for cause in item["causes"]] for item in found["cases"]}
 
 
-def test_a_prompt_that_breaks_two_cases_is_shown_with_its_line(project: Project) -> None:
+def test_a_prompt_that_breaks_two_cases_is_shown_with_its_line(project: Project, here: Here) -> None:
     project.write("echo/agent.py", PROMPTED.replace("Say: welcome.", "Say: go away."))
     project.run("run", ".", "--plain")
     done = project.run("compare", "baseline", "last")
@@ -52,42 +59,42 @@ def test_a_prompt_that_breaks_two_cases_is_shown_with_its_line(project: Project)
     ]
     assert "    -Say: welcome.\n    +Say: go away.\n" in done.stdout
     assert done.stdout.endswith("2 regressions, 0 fixes, 0 changed scores, 2 unchanged\n")
-    code, found = _compared(project, "last", "baseline")
+    code, found = _compared(here, "last", "baseline")
     assert code == 0
     assert [item["change"] for item in found["cases"]] == ["fix", "fix"]
 
 
-def test_nothing_changed(project: Project) -> None:
+def test_nothing_changed(project: Project, here: Here) -> None:
     project.run("run", ".", "--plain")
-    code, found = _compared(project, "last")
+    code, found = _compared(here, "last")
     assert code == 0
-    assert found["summary"] == {"regression": 0, "fix": 0, "other": 0, "score": 0, "unchanged": 4}
+    assert found["summary"] == {"regression": 0, "fix": 0, "other": 0, "unfinished": 0, "score": 0, "unchanged": 4}
     assert not found["files"]
 
 
-def test_code_is_told_from_a_prompt(project: Project) -> None:
+def test_code_is_told_from_a_prompt(project: Project, here: Here) -> None:
     project.write("echo/agent.py", PROMPTED.replace("return greeting if", "return greeting * 0 if"))
     project.run("run", ".", "--plain")
-    assert _kinds(_compared(project, "last")[1]) == {"greet_one": ["code"], "greet_two": ["code"]}
+    assert _kinds(_compared(here, "last")[1]) == {"greet_one": ["code"], "greet_two": ["code"]}
 
 
-def test_criteria_and_expected_values(project: Project) -> None:
+def test_criteria_and_expected_values(project: Project, here: Here) -> None:
     project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.0}})
     project.run("run", ".", "--plain")
-    code, found = _compared(project, "last")
+    code, found = _compared(here, "last")
     assert code == 0
     assert _kinds(found) == {"wrong": ["criteria"]}
     assert found["cases"][0]["causes"][0]["what"] == "response_match_score threshold 0.8 -> 0.0"
     project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.8}})
     project.evalset(*[case(name, name, "welcome") for name in ("greet_one", "greet_two")], case("other", answer="no"))
     project.run("run", ".", "--plain")
-    code, found = _compared(project, "last")
+    code, found = _compared(here, "last")
     assert code == 1
     assert _kinds(found) == {"other": ["expected"]}
     assert [item["eval_id"] for item in found["only_in_a"]] == ["wrong"]
 
 
-def test_an_agent_that_does_something_else_by_itself(project: Project) -> None:
+def test_an_agent_that_does_something_else_by_itself(project: Project, here: Here) -> None:
     counting = (
         "from pathlib import Path\nFILE = Path(__file__).parents[1] / '.git/count'\n\n"
         "def root_agent(message, session):\n    said = FILE.exists()\n    FILE.touch()\n"
@@ -95,18 +102,18 @@ def test_an_agent_that_does_something_else_by_itself(project: Project) -> None:
     )
     project.write("echo/agent.py", counting)
     project.run("run", ".", "--case", "other", "--plain")
-    project.run("history", "pin", "last")
+    here("history", "pin", "last")
     project.run("run", ".", "--case", "other", "--plain")
-    assert _kinds(_compared(project, "last")[1]) == {"other": ["agent"]}
+    assert _kinds(_compared(here, "last")[1]) == {"other": ["agent"]}
 
 
-def test_reports_compare_with_runs(project: Project) -> None:
+def test_reports_compare_with_runs(project: Project, here: Here) -> None:
     project.write("echo/agent.py", PROMPTED.replace("welcome", "go away"))
     project.run("run", ".", "--plain", "--json", "report.json")
-    code, found = _compared(project, "baseline", "report.json")
+    code, found = _compared(here, "baseline", "report.json")
     assert code == 1
     assert _kinds(found) == {"greet_one": ["agent"], "greet_two": ["agent"]}
-    assert _compared(project, "report.json", "last")[1]["summary"]["unchanged"] == 4
+    assert _compared(here, "report.json", "last")[1]["summary"]["unchanged"] == 4
 
 
 @pytest.mark.parametrize(
@@ -118,7 +125,7 @@ def test_reports_compare_with_runs(project: Project) -> None:
         (["x.json"], "x.json does not exist"),
     ],
 )
-def test_what_is_refused(project: Project, words: list[str], said: str) -> None:
-    done = project.run("compare", *words)
+def test_what_is_refused(here: Here, words: list[str], said: str) -> None:
+    done = here("compare", *words)
     assert done.returncode == 2
     assert said in done.stderr

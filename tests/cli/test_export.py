@@ -14,7 +14,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.cli.projects import BAD, GOOD, RAISES, Project, case
+from tests.cli.conftest import Here
+from tests.cli.projects import BAD, GOOD, RAISES, Project, PutBack, case
 from tests.cli.stores import FAILED, PASSED, all_statuses, case_events, feed, started
 from tests.hostile import HOSTILE
 from workbench.authoring.triage.entry import About, Entry, Judged
@@ -58,12 +59,19 @@ def _page(content: bytes) -> _Page:
     return page
 
 
+@pytest.fixture(scope="module")
+def put_back(tmp_path_factory: pytest.TempPathFactory) -> PutBack:
+    def run(project: Project) -> None:
+        project.evalset(GOOD, BAD, RAISES, case("hostile", ATTACK.replace("\ud800", ""), answer="no"))
+        project.run("run", ".", "--plain", "--json", "report.json")
+
+    return PutBack(tmp_path_factory.mktemp("ran"), run)
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    project = Project(tmp_path)
-    project.evalset(GOOD, BAD, RAISES, case("hostile", ATTACK.replace("\ud800", ""), answer="no"))
-    project.run("run", ".", "--plain", "--json", "report.json")
-    return project
+def project(put_back: PutBack) -> Project:
+    """A project whose run is over."""
+    return put_back.project()
 
 
 @pytest.mark.parametrize("text", [ATTACK, *HOSTILE])
@@ -112,11 +120,11 @@ def test_a_spreadsheet_computes_nothing() -> None:
     assert (row["score"], row["threshold"], row["case_status"]) == ("0.5", "0.8", "failed")
 
 
-def test_adks_own_loader_reads_its_file(project: Project, tmp_path: Path) -> None:
+def test_adks_own_loader_reads_its_file(here: Here, tmp_path: Path) -> None:
     adk = pytest.importorskip("google.adk.evaluation.local_eval_set_results_manager")
     folder = tmp_path / "agents/echo/.adk/eval_history"
     folder.mkdir(parents=True)
-    assert project.run("export", "last", "--format", "adk", "-o", str(folder)).returncode == 0
+    assert here("export", "last", "--format", "adk", "-o", str(folder)).returncode == 0
     manager = adk.LocalEvalSetResultsManager(str(tmp_path / "agents"))
     (name,) = manager.list_eval_set_results("echo")
     result = manager.get_eval_set_result("echo", name)
@@ -134,23 +142,23 @@ def test_adk_reads_every_status() -> None:
         assert utils.parse_eval_set_result_json(content.decode()).eval_case_results
 
 
-def test_each_form_from_the_shell(project: Project) -> None:
+def test_each_form_from_the_shell(project: Project, here: Here) -> None:
     report = json.loads((project.root / "report.json").read_text())
     assert json.loads(project.run("export", "last", "--format", "json").stdout) == report
     page = project.run("export", "last", "--format", "html", "-o", "page.html")
     assert (page.returncode, page.stdout) == (0, "")
     assert _page((project.root / "page.html").read_bytes()).tags <= _TAGS | _DRAWN
-    suites = ElementTree.fromstring(project.run("export", "last", "--format", "junit").stdout.encode())
+    suites = ElementTree.fromstring(here("export", "last", "--format", "junit").stdout.encode())
     assert suites.get("tests") == "4"
-    assert "4 cases" in project.run("export", "last", "--format", "md").stdout
-    rows = list(csv.DictReader(io.StringIO(project.run("export", "last", "--format", "csv").stdout)))
+    assert "4 cases" in here("export", "last", "--format", "md").stdout
+    rows = list(csv.DictReader(io.StringIO(here("export", "last", "--format", "csv").stdout)))
     assert {row["eval_id"] for row in rows} == {"good", "bad", "raises", "hostile"}
 
 
-def test_a_report_exports_as_the_run_does(project: Project) -> None:
+def test_a_report_exports_as_the_run_does(here: Here) -> None:
     for form in ("json", "csv", "md"):
-        kept = project.run("export", "last", "--format", form).stdout
-        assert project.run("export", "report.json", "--format", form).stdout == kept
+        kept = here("export", "last", "--format", form).stdout
+        assert here("export", "report.json", "--format", form).stdout == kept
 
 
 @pytest.mark.parametrize(
@@ -164,8 +172,8 @@ def test_a_report_exports_as_the_run_does(project: Project) -> None:
     ],
     ids=" ".join,
 )
-def test_what_is_refused(project: Project, words: list[str], said: str) -> None:
-    done = project.run("export", *words)
+def test_what_is_refused(here: Here, words: list[str], said: str) -> None:
+    done = here("export", *words)
     assert done.returncode == 2
     assert said in done.stderr
 
@@ -199,7 +207,7 @@ def test_pictures_and_what_the_user_said_stand_in_the_page_as_text() -> None:
     assert row.replace("\\|", "").count("|") == 4
 
 
-def test_runs_of_the_same_evalset_are_drawn_and_triage_is_found(project: Project) -> None:
+def test_runs_of_the_same_evalset_are_drawn_and_triage_is_found(project: Project, here: Here) -> None:
     project.run("run", ".", "--plain")
     report = json.loads((project.root / "report.json").read_text())
     (file,) = {case["evalset_file"] for case in report["cases"]}
@@ -208,11 +216,11 @@ def test_runs_of_the_same_evalset_are_drawn_and_triage_is_found(project: Project
     content = changed(triage_path(evalset), None, [entry])
     assert content is not None
     triage_path(evalset).write_bytes(content)
-    page = project.run("export", "last", "--format", "html").stdout
+    page = here("export", "last", "--format", "html").stdout
     assert "2 runs of these evalsets" in page
     assert "Judges against the user" in page
     triage_path(evalset).write_text("{")
-    done = project.run("export", "last", "--format", "md")
+    done = here("export", "last", "--format", "md")
     assert done.returncode == 0
     assert "talk.triage.json is no JSON" in done.stderr
 

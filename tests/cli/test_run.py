@@ -10,6 +10,7 @@ from xml.etree import ElementTree as Tree
 import jsonschema
 import pytest
 
+from tests.cli.conftest import Here
 from tests.cli.projects import BAD, GOOD, RAISES, REPOSITORY, Project, case, lines_with, statuses
 from tests.hostile import leaks
 from workbench.cli.report import json_schema
@@ -41,15 +42,23 @@ def test_a_failure_is_1_and_says_why(project: Project) -> None:
     assert "expected words found" in done.stdout.partition("Failures:")[2]
 
 
-def test_an_error_is_3_even_beside_a_failure(project: Project) -> None:
-    project.evalset(GOOD, BAD, RAISES, case("dies", "die"))
-    code, report = project.report("echo/talk.evalset.json")
-    assert code == 3
-    assert statuses(report) == {"good": "passed", "bad": "failed", "raises": "error", "dies": "error"}
+def test_an_error_is_3_even_beside_a_failure_and_report_and_junit_are_files(project: Project) -> None:
+    project.evalset(GOOD, BAD, RAISES, case("dies", "die"), case("logs", "log"))
+    done = project.run("run", "echo/talk.evalset.json", "--json", "report.json", "--junit", "junit.xml")
+    assert done.returncode == 3
+    report = json.loads((project.root / "report.json").read_text("utf-8"))
+    jsonschema.validate(report, json_schema())
+    wanted = {"good": "passed", "bad": "failed", "raises": "error", "dies": "error", "logs": "passed"}
+    assert statuses(report) == wanted
     errors = {item["eval_id"]: item["error"] for item in report["cases"] if item["error"]}
     assert errors["raises"]["kind"] == "agent_raised"
     assert errors["dies"]["kind"] == "crashed"
-    jsonschema.validate(report, json_schema())
+    assert report["root"] == str(project.root)
+    assert {item["evalset_file"] for item in report["cases"]} == {"echo/talk.evalset.json"}
+    junit = Tree.parse(project.root / "junit.xml").getroot()
+    assert (junit.get("tests"), junit.get("failures"), junit.get("errors")) == ("5", "1", "2")
+    assert junit.findtext(".//testcase[@name='logs']/system-err") is None, "debug is not logged unless told so"
+    assert (project.root / ".workbench" / "runs" / report["run_id"]).is_dir()
 
 
 def test_what_cannot_be_judged_is_3_or_left_out(project: Project) -> None:
@@ -60,27 +69,17 @@ def test_what_cannot_be_judged_is_3_or_left_out(project: Project) -> None:
     code, report = project.report(".", "--config", config, "--allow-not-evaluated")
     assert (code, statuses(report)) == (0, {"good": "passed"})
     assert report["cases"][0]["metrics"][1]["status"] == "not_evaluated", "left out of the verdict, not of the report"
-    only = str(project.write("only.json", {"criteria": {"safety_v1": 0.8}}))
-    code, report = project.report(".", "--config", only, "--allow-not-evaluated")
-    assert (code, statuses(report)) == (3, {"good": "not_evaluated"}), "nothing was shown to be right"
-
-
-def test_no_criteria_at_all_is_no_success(project: Project) -> None:
-    project.evalset(GOOD)
-    code, report = project.report(".", "--config", str(project.write("none.json", {"criteria": {}})))
-    assert (code, statuses(report)) == (3, {"good": "not_evaluated"})
 
 
 @pytest.mark.parametrize("words", [["empty"], ["echo/talk.evalset.json"]], ids=["folder", "evalset"])
-def test_nothing_to_run_is_3(words: list[str], project: Project) -> None:
+def test_nothing_to_run_is_3(words: list[str], project: Project, here: Here) -> None:
     (project.root / "empty").mkdir()
     project.evalset()
-    code, report = project.report(*words)
-    assert code == 3
+    done = here("run", *words, "--json", "-")
+    assert done.returncode == 3
+    report = json.loads(done.stdout)
     assert report["cases"] == []
     jsonschema.validate(report, json_schema())
-    done = project.run("run", *words)
-    assert done.returncode == 3
     assert done.stderr.startswith("Nothing ran: ")
 
 
@@ -101,14 +100,14 @@ def test_nothing_to_run_is_3(words: list[str], project: Project) -> None:
         (["alone/talk.evalset.json"], "--agent"),
     ],
 )
-def test_what_is_wrong_is_2_and_nothing_runs(words: list[str], said: str, project: Project) -> None:
+def test_what_is_wrong_is_2_and_nothing_runs(words: list[str], said: str, project: Project, here: Here) -> None:
     (project.root / "empty").mkdir()
     project.evalset(GOOD)
     project.write("torn.evalset.json", TORN)
     project.write("typo.json", {"criteria": {"response_mtch_score": 0.8}})
     project.write("other/agent.py", "root_agent = print")
     project.evalset(GOOD, path="alone/talk.evalset.json")
-    done = project.run("run", *words, "--json", "-")
+    done = here("run", *words, "--json", "-")
     assert done.returncode == 2
     assert done.stderr.startswith("Error: ")
     assert said in done.stderr
@@ -118,24 +117,21 @@ def test_what_is_wrong_is_2_and_nothing_runs(words: list[str], said: str, projec
     assert not (project.root / ".workbench").exists()
 
 
-def test_what_discovery_finds_broken_is_an_error_of_its_own(project: Project) -> None:
+def test_what_discovery_finds_broken_or_without_an_agent_is_an_error_of_its_own(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/torn.evalset.json", TORN)
-    code, report = project.report(".")
-    assert code == 3
-    assert statuses(report) == {"good": "passed", "echo/torn.evalset.json": "error"}
-    torn = next(item for item in report["cases"] if not item["eval_id"])
-    assert torn["error"]["kind"] == "broken_file"
-    assert "torn.evalset.json:2:" in torn["error"]["message"]
-
-
-def test_an_evalset_without_an_agent_is_an_error_of_its_own(project: Project) -> None:
-    project.evalset(GOOD)
     project.write("other/agent.py", "def root_agent(message, session):\n    return message\n")
     project.evalset(GOOD, path="alone/talk.evalset.json")
     code, report = project.report(".")
-    assert code == 3
-    assert [(item["agent"], item["status"]) for item in report["cases"] if item["error"]] == [("", "error")]
+    assert (code, report["summary"]["passed"]) == (3, 1)
+    errors = {item["evalset_file"]: item for item in report["cases"] if item["error"]}
+    assert set(errors) == {"echo/torn.evalset.json", "alone/talk.evalset.json"}
+    torn = errors["echo/torn.evalset.json"]
+    assert (torn["eval_id"], torn["status"], torn["error"]["kind"]) == ("", "error", "broken_file")
+    assert "torn.evalset.json:2:" in torn["error"]["message"]
+    lost = errors["alone/talk.evalset.json"]
+    assert (lost["agent"], lost["status"]) == ("", "error")
+    (project.root / "echo" / "torn.evalset.json").unlink()
     code, report = project.report(".", "--agent", "echo")
     assert (code, report["summary"]["passed"]) == (0, 2)
 
@@ -161,14 +157,6 @@ def test_a_command_line_of_adk_eval(project: Project) -> None:
     assert by_id.returncode == 1
 
 
-def test_repeats_are_told_apart(project: Project) -> None:
-    project.evalset(GOOD)
-    code, report = project.report(".", "--runs", "3")
-    assert code == 0
-    assert sorted(item["repeat"] for item in report["cases"]) == [1, 2, 3]
-    assert report["summary"]["total"] == 3
-
-
 def test_with_json_on_stdout_the_lines_go_to_stderr(project: Project) -> None:
     project.evalset(GOOD, case("prints", "print"))
     done = project.run("run", ".", "--json", "-", "--print-detailed-results")
@@ -176,19 +164,6 @@ def test_with_json_on_stdout_the_lines_go_to_stderr(project: Project) -> None:
     assert done.stdout.count("\n") == 1
     assert len(lines_with(done.stderr, ["PASS"])) == 2
     assert "turn 1 of 1" in done.stderr
-
-
-def test_report_and_junit_are_files(project: Project) -> None:
-    project.evalset(GOOD, BAD, RAISES)
-    done = project.run("run", ".", "--json", "report.json", "--junit", "junit.xml")
-    assert done.returncode == 3
-    report = json.loads((project.root / "report.json").read_text("utf-8"))
-    jsonschema.validate(report, json_schema())
-    assert report["root"] == str(project.root)
-    assert {item["evalset_file"] for item in report["cases"]} == {"echo/talk.evalset.json"}
-    junit = Tree.parse(project.root / "junit.xml").getroot()
-    assert (junit.get("tests"), junit.get("failures"), junit.get("errors")) == ("3", "1", "1")
-    assert (project.root / ".workbench" / "runs" / report["run_id"]).is_dir()
 
 
 def test_a_refusal_replaces_the_report_of_an_earlier_run(project: Project) -> None:
@@ -207,33 +182,29 @@ def test_a_report_that_cannot_be_written_is_no_success(project: Project) -> None
     assert "--json /dev/full: No space left" in done.stderr
 
 
-def test_what_is_odd_is_a_warning_at_its_place(project: Project) -> None:
+def test_repeats_a_state_that_goes_where_it_is_told_and_a_warning_at_its_place(
+    project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     content = {"eval_set_id": "talk", "desciption": "of the set", "eval_cases": [GOOD]}
     project.write("echo/talk.evalset.json", content)
-    done = project.run("run", ".")
+    state = tmp_path_factory.mktemp("state") / "kept"
+    done = project.run("run", ".", "--runs", "3", "--state-dir", str(state), "--json", "-")
     assert done.returncode == 0
     assert "warning: echo/talk.evalset.json:1:" in done.stderr
     assert "desciption" in done.stderr
-
-
-def test_the_state_goes_where_it_is_told(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
-    project.evalset(GOOD)
-    state = tmp_path_factory.mktemp("state") / "kept"
-    code, report = project.report(".", "--state-dir", str(state))
-    assert code == 0
+    report = json.loads(done.stdout)
+    assert sorted(item["repeat"] for item in report["cases"]) == [1, 2, 3]
+    assert report["summary"]["total"] == 3
     assert (state / "runs" / report["run_id"]).is_dir()
     assert not (project.root / ".workbench").exists()
 
 
 def test_the_log_level_is_that_of_the_agents(project: Project) -> None:
     project.evalset(case("logs", "log"))
-    assert project.run("run", ".", "--junit", "quiet.xml").returncode == 0
     assert project.run("run", ".", "--junit", "loud.xml", "--log_level", "debug").returncode == 0
-    quiet, loud = (
-        Tree.parse(project.root / name).getroot().findtext(".//system-err") for name in ("quiet.xml", "loud.xml")
-    )
-    assert quiet is None
-    assert str(loud).endswith(" - DEBUG - agent.py:13 - looked twice\n")
+    (logs,) = Tree.parse(project.root / "loud.xml").iter("testcase")
+    assert logs.get("name") == "logs"
+    assert str(logs.findtext("system-err")).endswith(" - DEBUG - agent.py:13 - looked twice\n")
 
 
 def test_what_agents_and_files_say_steers_no_terminal(project: Project) -> None:
@@ -246,20 +217,14 @@ def test_what_agents_and_files_say_steers_no_terminal(project: Project) -> None:
     assert printed == "to the log ␛]0;title␇\n"
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_terminal_that_is_not_utf_8(encoding: str, project: Project) -> None:
+def test_a_terminal_that_is_not_utf_8_in_the_c_locale(project: Project) -> None:
     project.evalset(case("日本", answer="まったく違う"))
-    process = project.start("run", ".", "--print-detailed-results", environment={"PYTHONIOENCODING": encoding})
+    environment = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "LANG": "C"}
+    process = project.start("run", ".", "--print-detailed-results", environment=environment)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == 1, err
     assert b"Traceback" not in err
-    assert "FAIL echo/talk/\\u65e5\\u672c" in out.decode(encoding)
-
-
-def test_the_c_locale(project: Project) -> None:
-    project.evalset(case("日本"))
-    done = project.run("run", ".", environment={"LC_ALL": "C", "LANG": "C"})
-    assert done.returncode == 0, done.stderr
+    assert "FAIL echo/talk/\\u65e5\\u672c" in out.decode("ascii")
 
 
 def test_a_reader_that_leaves_changes_nothing(project: Project) -> None:

@@ -8,7 +8,6 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -203,27 +202,39 @@ def test_votes_are_asked_for_until_they_decide_and_all_on_demand(project: Projec
     assert turn_metric(report, MATCH)["details"]["split"] is False
 
 
-def test_repeats_are_asked_for_each(project: Project, judge: ScriptedGemini) -> None:
+def test_repeats_are_asked_for_each_and_the_votes_are_shown_and_kept_where_it_was_told(
+    project: Project, judge: ScriptedGemini
+) -> None:
     """Whether a judge wavers is seen over repeats: each of them is a question of its own."""
     project.evalset(case("good"))
-    project.write("echo/test_config.json", judged(MATCH, samples=1))
-    _, report = run(project, judge, "--runs", "3")
-    assert len(judge.asked) == 3
-    assert report["summary"] == {"total": 3, "passed": 3, "failed": 0, "error": 0, "not_evaluated": 0}
+    project.write("echo/test_config.json", judged(MATCH))
+    state = project.root / "state"
+    done, report = run(project, judge, "--runs", "2", "--print-detailed-results", "--state-dir", str(state))
+    assert len(judge.asked) == 6
+    assert report["summary"] == {"total": 2, "passed": 2, "failed": 0, "error": 0, "not_evaluated": 0}
+    assert "3 of 3 asked of 5" in done.stdout
+    assert "Both say the same." in done.stdout
+    assert "You check the work of an AI agent" not in done.stdout
+    assert list((state / "cache" / "judge").rglob("*.json"))
+    assert not (project.root / ".workbench").exists()
 
 
 def test_without_a_key_nothing_is_asked_and_the_line_that_helps_is_shown(project: Project) -> None:
     project.evalset(case("good"))
     config = judged(MATCH)
-    config["criteria"]["response_match_score"] = 0.8
+    config["criteria"] |= {"response_match_score": 0.8, "safety_v1": 0.8}
     project.write("echo/test_config.json", config)
-    done, report = run(project, None)
+    home = str(project.root)
+    done, report = run(project, None, HOME=home)
     assert (done.returncode, statuses(report)) == (3, {"good": "not_evaluated"})
     assert f"{MATCH}=not_evaluated" in done.stdout
     for text in (metric(report, MATCH)["reason"], done.stdout):
         assert "GOOGLE_API_KEY" in text
         assert ".env" in text
-    done, report = run(project, None, "--allow-not-evaluated")
+    assert metric(report, "safety_v1")["status"] == "not_evaluated"
+    assert "GOOGLE_CLOUD_PROJECT" in metric(report, "safety_v1")["reason"]
+    assert metric(report, "response_match_score")["status"] == "passed"
+    done, report = run(project, None, "--allow-not-evaluated", HOME=home)
     assert (done.returncode, statuses(report)) == (0, {"good": "passed"})
 
 
@@ -234,20 +245,23 @@ REFUSALS: dict[str, tuple[Reply, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSALS)
-def test_a_refusal_says_what_to_correct_and_is_no_pass(name: str, project: Project, judge: ScriptedGemini) -> None:
-    reply, hint = REFUSALS[name]
-    judge.answer = lambda asked: VALID if "You said good day" in asked.prompt else reply
-    project.evalset(case("bad"), case("good", "good day"))
+def test_a_refusal_says_what_to_correct_and_is_no_pass(project: Project, judge: ScriptedGemini) -> None:
+    def answer(asked: Asked) -> Reply:
+        hit = re.search(r"You said (\w+)", asked.prompt)
+        return REFUSALS[hit[1]][0] if hit and hit[1] in REFUSALS else VALID
+
+    judge.answer = answer
+    project.evalset(*(case(name, name) for name in REFUSALS), case("good"))
     project.write("echo/test_config.json", judged(MATCH, samples=1))
     done, report = run(project, judge)
-    assert (done.returncode, statuses(report)) == (3, {"bad": "error", "good": "passed"})
-    error = report["cases"][0]["error"]
-    assert error["kind"] == "judge"
-    assert error["message"].startswith(f"{MATCH}: turn 1: ")
-    assert hint in error["message"]
-    assert f"ERROR echo/talk/bad {MATCH}=error judge: {MATCH}: turn 1" in done.stdout
-    assert len(judge.asked) == 2, "what cannot go well is not tried again"
+    assert (done.returncode, statuses(report)) == (3, {"good": "passed", **dict.fromkeys(REFUSALS, "error")})
+    for name, (_, hint) in REFUSALS.items():
+        error = next(item["error"] for item in report["cases"] if item["eval_id"] == name)
+        assert error["kind"] == "judge"
+        assert error["message"].startswith(f"{MATCH}: turn 1: ")
+        assert hint in error["message"]
+        assert f"ERROR echo/talk/{name} {MATCH}=error judge: {MATCH}: turn 1" in done.stdout
+    assert len(judge.asked) == 4, "what cannot go well is not tried again"
 
 
 def test_what_passes_by_itself_costs_an_attempt_and_no_verdict(project: Project, judge: ScriptedGemini) -> None:
@@ -345,18 +359,6 @@ def test_whatever_is_wrong_with_a_judge_the_run_goes_on_and_nothing_is_passed(
         assert replies[0]["verdict"] is None
 
 
-def test_of_several_samples_one_that_fails_does_not_void_the_turn(project: Project, judge: ScriptedGemini) -> None:
-    replies = iter([VALID, said("I would rather not say."), VALID])
-    judge.answer = lambda asked: next(replies, VALID)
-    project.evalset(case("good"))
-    project.write("echo/test_config.json", judged(MATCH, samples=3))
-    done, report = run(project, judge)
-    assert (done.returncode, statuses(report)) == (0, {"good": "passed"})
-    votes = turn_metric(report, MATCH)["details"]["votes"]
-    assert votes["valid"] == 2
-    assert len(judge.asked) <= 3
-
-
 def test_what_could_be_judged_is_shown_and_what_could_not_is_never_passed(
     project: Project, judge: ScriptedGemini
 ) -> None:
@@ -439,15 +441,6 @@ def test_a_judge_sees_what_the_agent_said_and_nobody_else_a_secret_in_it(
     assert "[secret SHOP_PASSWORD]" in done.stdout
 
 
-def test_detailed_results_show_the_votes(project: Project, judge: ScriptedGemini) -> None:
-    project.evalset(case("good"))
-    project.write("echo/test_config.json", judged(MATCH))
-    done, _ = run(project, judge, "--print-detailed-results")
-    assert "3 of 3 asked of 5" in done.stdout
-    assert "Both say the same." in done.stdout
-    assert "You check the work of an AI agent" not in done.stdout
-
-
 def test_cancelled_while_it_is_judged_it_ends_at_once(project: Project, judge: ScriptedGemini) -> None:
     came = threading.Event()
 
@@ -495,25 +488,7 @@ def compare(question):
 '''
 
 
-def test_state_is_kept_where_it_was_asked_for(project: Project, judge: ScriptedGemini, tmp_path: Path) -> None:
-    project.evalset(case("good"))
-    project.write("echo/test_config.json", judged(MATCH, samples=1))
-    run(project, judge, "--state-dir", str(project.root / "state"))
-    assert list((project.root / "state" / "cache" / "judge").rglob("*.json"))
-    assert not (project.root / ".workbench").exists()
-
-
 SAFETY = {"criteria": {"safety_v1": 0.8, "response_match_score": 0.8}}
-
-
-def test_safety_without_credentials_is_not_evaluated_at_once(project: Project) -> None:
-    project.evalset(case("good"))
-    project.write("echo/test_config.json", SAFETY)
-    done, report = run(project, None, HOME=str(project.root))
-    assert (done.returncode, statuses(report)) == (3, {"good": "not_evaluated"})
-    assert metric(report, "safety_v1")["status"] == "not_evaluated"
-    assert "GOOGLE_CLOUD_PROJECT" in metric(report, "safety_v1")["reason"]
-    assert metric(report, "response_match_score")["status"] == "passed"
 
 
 @pytest.mark.skipif(
@@ -545,21 +520,23 @@ def test_safety_by_the_service(project: Project) -> None:
     assert "safety_v1=0.0<0.8" in done.stdout
 
 
-@pytest.mark.parametrize("fault", ["raises", "dies"])
-def test_a_custom_metric_that_fails_is_its_own_error(fault: str, project: Project) -> None:
+def test_a_custom_metric_that_fails_is_its_own_error(project: Project) -> None:
     pytest.importorskip("google.adk", reason="a custom metric is called with google-adk's objects")
     project.evalset(case("good"))
     project.write("echo/metrics.py", CUSTOM)
+    names = ("dies", "polite", "raises")
     config = {
-        "criteria": {"polite": {"threshold": 0.5}, fault: {"threshold": 0.5}},
-        "custom_metrics": {name: {"code_config": {"name": f"echo.metrics.{name}"}} for name in ("polite", fault)},
+        "criteria": {name: {"threshold": 0.5} for name in names},
+        "custom_metrics": {name: {"code_config": {"name": f"echo.metrics.{name}"}} for name in names},
     }
     project.write("echo/test_config.json", config)
     done, report = run(project, None)
     assert (done.returncode, statuses(report)) == (3, {"good": "error"}), done.stderr
     assert (metric(report, "polite")["status"], metric(report, "polite")["score"]) == ("passed", 0.75)
-    assert metric(report, fault)["status"] == "error"
-    assert report["cases"][0]["error"]["message"].startswith(f"{fault}: ")
+    for fault, words in {"dies": "ended with exit code 3", "raises": "no such word"}.items():
+        assert metric(report, fault)["status"] == "error"
+        assert words in metric(report, fault)["reason"]
+    assert report["cases"][0]["error"]["message"].startswith("dies: ")
     assert report["cases"][0]["error"]["kind"] == "metric_crashed"
 
 

@@ -30,9 +30,10 @@ def _vector(metric: str, status: str, **others: Any) -> dict[str, Any]:
 
 def _run(repository: Path, vectors: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "tests/parity", "-q", *options],
+        [sys.executable, "-m", "pytest", "-p", "pytest_asyncio.plugin", "-p", "xdist", "tests/parity", "-q", *options],
         cwd=repository,
-        env={**os.environ, "PARITY_VECTORS": str(vectors), "NO_COLOR": "1"},
+        # The other plugins import a good part of Textual, and have nothing to do here.
+        env={**os.environ, "PARITY_VECTORS": str(vectors), "NO_COLOR": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,
