@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.engine.test_preflight import config, criteria, looked
+from tests.engine.preflight.cases import config, criteria, looked
 from workbench.engine.options import RunOptions
 from workbench.engine.preflight.looked import Looked
 from workbench.engine.preflight.notices import notices
