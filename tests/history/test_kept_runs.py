@@ -44,6 +44,14 @@ def test_runs_of_ours_and_of_adk_in_one_list(tmp_path: Path) -> None:
     assert not trouble
 
 
+def test_what_a_run_did_not_get_to_is_not_less_that_passes(tmp_path: Path) -> None:
+    keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", ALL_PASS)
+    keep_run(tmp_path, "2026-11-21T10-00-00-aaaa", case_events(PASSED, "passed", [ANSWER_PASSED]), ended=False)
+    keep_run(tmp_path, "2026-11-22T10-00-00-aaaa")
+    runs, _ = kept_runs(tmp_path, tmp_path, [])
+    assert [run.better for run in runs] == [-1, None, None]
+
+
 def test_what_cannot_be_read_stands_at_its_place(tmp_path: Path) -> None:
     for day in (20, 21, 22):
         keep_run(tmp_path, f"2026-11-{day}T10-00-00-aaaa")

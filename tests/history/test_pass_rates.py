@@ -43,3 +43,16 @@ def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     pass_rates(tmp_path)
     (journal.parent / FILE_NAME).unlink()
     assert told(tmp_path, {"a.evalset.json"}) == [("20", 1, 1)]
+
+
+def test_a_run_that_did_not_get_to_all_cases_is_no_dip(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-20", a1=True, a2=True)
+    for day, ending in (("2026-11-21", None), ("2026-11-22", RunFinished(1.0, interrupted=True))):
+        refs = [CaseRef("desk", "a.evalset.json", "a", name) for name in ("a1", "a2")]
+        started = RunStarted(f"{day}T10-00-00-aaaa", "/shop", "", tuple(PlannedCase(ref, None, "") for ref in refs))
+        events: list[Event] = [started, CaseFinished(refs[0], "passed", None, 0.1), *([ending] if ending else [])]
+        journal = Journal.open(tmp_path, started.run_id)
+        journal.write([json.dumps(to_json(event)) for event in events], sync=False)
+        journal.close()
+    for files in (None, {"a.evalset.json"}):
+        assert told(tmp_path, files) == [("20", 2, 2)]

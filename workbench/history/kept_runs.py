@@ -111,8 +111,9 @@ def _kept(listed: list[tuple[IndexEntry, str]]) -> list[KeptRun]:
         total, now = sum(counts.values()), counts.get("passed", 0)
         # ADK's names end with the time and do not say which file it was.
         key = (agents, str(entry["run_id"]).rpartition("_")[0] if adk else files, total)
-        better = now - passed[key] if total and key in passed else None
-        if total and ended and not entry.get("interrupted"):
+        whole = bool(total) and ended and not entry.get("interrupted")  # Else what it did not get to would count.
+        better = now - passed[key] if whole and key in passed else None
+        if whole:
             passed[key] = now
         runs.append(
             KeptRun(

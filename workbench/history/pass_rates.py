@@ -27,12 +27,14 @@ class RunRate:
 
 def pass_rates(state: Path, files: Collection[str] | None = None, most: int = MOST) -> list[RunRate]:
     """The newest `most` runs of a state folder, of all evalsets or only of `files` (relative to the root, with `/`).
-    Runs that have no such case, or of which nothing can be read, are left out. For a thread."""
+    Runs that have no such case, that did not come to their end, or of which nothing can be read, are left out: what a
+    run did not get to says nothing of how often cases pass. For a thread."""
     found: list[RunRate] = []
     for entry in list_runs(state).runs:
         if len(found) == most:
             break
-        counted = _counts(state, entry, files)
+        whole = entry.get("seconds") is not None and not entry.get("interrupted")
+        counted = _counts(state, entry, files) if whole else None
         if counted is not None and counted[1]:
             found.append(RunRate(entry["run_id"], str(entry.get("started") or ""), *counted))
     return found[::-1]
