@@ -49,3 +49,14 @@ def test_what_is_recalled_is_the_newest_verdict_and_what_overtook_it(
     changed = recall(state, workspace)
     assert changed is not None
     assert {name[1] for name in changed.stale} == {"on_time", "late_parcel"}
+
+
+def test_a_case_that_was_renamed_since_counts_no_more(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
+    from tests.ui.history.test_history_screen import keep
+
+    before = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
+    keep(before, "2026-01-02T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "passed"}, "")
+    workspace = make_workspace({"order_desk": {"refunds": ["on_time", "renamed_since"]}})
+    found = recall(workspace.root / ".workbench", workspace)
+    assert found is not None
+    assert [ref.eval_id for ref in found.current] == [ref.eval_id for ref in found.records] == ["on_time"]

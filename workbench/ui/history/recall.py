@@ -42,13 +42,14 @@ def recall(state: Path, workspace: "Workspace") -> Recalled | None:
     records: dict[CaseRef, CaseRecord] = {}
     stale: set[Name] = set()
     clean = _clean(workspace)
+    ids = {file: {case.eval_id for case in entry.document.cases} for file, entry in entries.items()}
     for run in reversed(runs):
         try:
             found = read_records(run.file, set(run.refs))
         except (OSError, ValueError):
             continue
-        # A line that is lost may have been the verdict.
-        found = {ref: record for ref, record in found.items() if record.finished}
+        # A line that is lost may have been the verdict. A case that was renamed or deleted since has none to count.
+        found = {ref: record for ref, record in found.items() if record.finished and _is_there(ref, ids)}
         changed = agents_changed(run.summary.sources, workspace.root, clean)
         stale |= _stale(found, changed, entries)
         records |= found
@@ -62,6 +63,11 @@ def recall(state: Path, workspace: "Workspace") -> Recalled | None:
         scored_from=newest.scored_from,
     )
     return Recalled(told, [ref for ref in runs[0].refs if ref in records], records, stale)
+
+
+def _is_there(ref: CaseRef, ids: dict[str, set[str]]) -> bool:
+    """Whether the file still has the case; of one in which nothing can be read, that is not known."""
+    return not ids[ref.evalset_file] or ref.eval_id in ids[ref.evalset_file]
 
 
 def _clean(workspace: "Workspace") -> Callable[[str], str]:
