@@ -104,6 +104,15 @@ def test_a_damaged_line_never_stops_the_reader(tmp_path: Path, line: int) -> Non
     assert store.records[REF].state == ("running" if line == 6 else "passed")
 
 
+def test_a_damaged_head_is_named(tmp_path: Path) -> None:
+    path = _write(tmp_path, EVENTS)
+    path.write_bytes(path.read_bytes().replace(b"journal/1", b"journal/9", 1))
+    first, notice, *rest = read_journal(path)
+    assert isinstance(notice, Noticed)
+    assert f"{path}:1:" in notice.message
+    assert [first, *rest] == EVENTS
+
+
 def test_a_lost_announcement_is_made_from_the_cases(tmp_path: Path) -> None:
     path = _write(tmp_path, EVENTS[1:])
     first = next(iter(read_journal(path)))

@@ -201,9 +201,9 @@ def read_journal(path: Path) -> Iterator[Event]:
 def _announced(path: Path) -> Iterator[Event]:
     """The events that can be read, a `RunStarted` first."""
     with path.open("rb") as file:
-        _check_header(path, file.readline())
+        damaged = _check_header(path, file.readline())
         events = (_read_line(path, number, line) for number, line in enumerate(file, 2))
-        early: list[Event] = []
+        early: list[Event] = list(damaged)
         for event in events:
             if isinstance(event, Noticed):
                 early.append(event)  # The front ends forget notices when a run is announced.
@@ -222,15 +222,22 @@ def _read_line(path: Path, number: int, line: bytes) -> Event:
         return Noticed("warning", f"{path}:{number}: this line of the journal is left out: {error}")
 
 
-def _check_header(path: Path, line: bytes) -> None:
+def _check_header(path: Path, line: bytes) -> list[Event]:
+    """What is to be said of the first line.
+
+    Raises:
+        ValueError: the file is no journal, or one of another version.
+    """
     try:
         header = read_checked(line)
     except ValueError as error:
         if line.startswith(HEAD):
-            return  # A damaged first line says nothing that the rest does not.
+            # It says nothing that the rest does not, but for the version.
+            return [Noticed("warning", f"{path}:1: the head of the journal is left out: {error}")]
         raise ValueError(f"{path} is no journal of agent-workbench: {error}") from None
     if header.get("schema") != SCHEMA:
         raise ValueError(f"{path}: {of_another_version(header.get('schema'))}")
+    return []
 
 
 def of_another_version(schema: Any) -> str:
