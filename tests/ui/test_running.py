@@ -4,11 +4,11 @@ import dataclasses
 from typing import Any
 
 import pytest
-from workbench.ui.times import Times
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.events import Noticed
 from workbench.ui.screens.pick import PickScreen
+from workbench.ui.times import Times
 from workbench.ui.tree.outline import Row
 
 

@@ -42,7 +42,8 @@ def test_there_are_at_least_five_with_light_contrast_and_sixteen_colours() -> No
 
 @pytest.mark.parametrize("theme", read_all(), ids=lambda theme: theme.name)
 def test_every_status_and_difference_has_a_colour(theme: Theme) -> None:
-    names = {face.variable for face in (*FACES.values(), FLAKY)} | {*DIFFERENCES, "label", "label-strong", "status-muted"}
+    faces = {face.variable for face in (*FACES.values(), FLAKY)}
+    names = faces | {*DIFFERENCES, "label", "label-strong", "status-muted"}
     assert names <= theme.variables.keys()
 
 
