@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from workbench.engine.plan import AgentSetting
@@ -20,3 +22,8 @@ def judge_environment(setting: AgentSetting) -> dict[str, Any]:
     }
     written = json.dumps(fields, sort_keys=True).encode("ascii")
     return {"key": hashlib.sha256(written).hexdigest()[:32], **fields}
+
+
+def judge_environments(settings: Mapping[str, AgentSetting]) -> Callable[[str], dict[str, Any]]:
+    """That of each agent, by its name. Made when it is first needed: most runs ask nobody."""
+    return cache(lambda agent: judge_environment(settings[agent]))

@@ -5,11 +5,10 @@ import time
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from workbench.engine.case_scoring import CaseScoring, Verdicts
 from workbench.engine.children import Children
-from workbench.engine.judge_environment import judge_environment
+from workbench.engine.judge_environment import judge_environments
 from workbench.engine.options import RunOptions
 from workbench.engine.recorder import EventWriter, Publish, Recorder
 from workbench.engine.rescore_plan import RescoreEntry, RescorePlan, look_ahead
@@ -52,7 +51,6 @@ class Rescoring:
         self._children = children
         self._writer = writer
         self._judge_cache = judge_cache
-        self._environments: dict[str, dict[str, Any]] = {}
         self._queued: dict[CaseRef, RescoreEntry] = {}
         self._scorings: dict[CaseRef, CaseScoring] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -67,7 +65,8 @@ class Rescoring:
         secrets, ahead = await asyncio.gather(asyncio.to_thread(Secrets, environments), self._look_ahead())
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
         self._began = time.monotonic()
-        context = RunContext(self._options, self._children, self._recorder.put, self._at, secrets, self._environment_of)
+        environment_of = judge_environments(self._plan.settings)
+        context = RunContext(self._options, self._children, self._recorder.put, self._at, secrets, environment_of)
         try:
             self._announce(ahead)
             context.limit_judges(self._judge_cache)
@@ -117,11 +116,6 @@ class Rescoring:
             self._recorder.put(self._writer.notice)
         for notice in (*plan.notices, *ahead):
             self._recorder.put(notice)
-
-    def _environment_of(self, agent: str) -> dict[str, Any]:
-        if agent not in self._environments:
-            self._environments[agent] = judge_environment(self._plan.settings[agent])
-        return self._environments[agent]
 
     def _at(self) -> float:
         return time.monotonic() - self._began

@@ -1,31 +1,29 @@
 """One execution of a plan: cases through processes and scoring, events in order, and every way it can end."""
 
 import asyncio
-import resource
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from workbench.engine.agent_host import AgentHost
 from workbench.engine.case_flow import CaseFlow
 from workbench.engine.children import Children
+from workbench.engine.earlier import Earlier
 from workbench.engine.evidence import Evidence
-from workbench.engine.judge_environment import judge_environment
+from workbench.engine.hosts import Hosts
+from workbench.engine.judge_environment import judge_environments
+from workbench.engine.open_files import allow_open_files
 from workbench.engine.options import RunOptions
-from workbench.engine.plan import Plan, PlanEntry
+from workbench.engine.plan import Plan
 from workbench.engine.preflight.whole_plan import preflight
 from workbench.engine.provenance import Commit
 from workbench.engine.recorder import EventWriter, Publish, Recorder
 from workbench.engine.resumed_case import ResumedCase
-from workbench.engine.resumption import KeptCase, Resumption
+from workbench.engine.resumption import Resumption
 from workbench.engine.run_context import RunContext
 from workbench.engine.secrets import Secrets
-from workbench.engine.transcripts import StoredCase
 from workbench.engine.until_sure import UntilSure
 from workbench.engine.waiting import Waiting
 from workbench.events import (
@@ -38,7 +36,6 @@ from workbench.events import (
     PlannedCase,
     RepeatsDropped,
     RunFinished,
-    RunResumed,
     RunStarted,
 )
 
@@ -72,28 +69,24 @@ class Run:
         resumed: Resumption | None = None,
     ) -> None:
         self._make_host = make_host
-        self._resumed = resumed
-        self._todo = [entry for entry in plan.entries if not self._kept_case(entry).has_result]
+        self._earlier = Earlier(resumed)
+        self._todo = [entry for entry in plan.entries if not self._earlier.case(entry).has_result]
         self._plan = plan
         self._options = options
         self._children = children
         self._publish = publish
         self._writer = writer
         self._judge_cache = judge_cache
-        self._environments: dict[str, dict[str, Any]] = {}
         self._interrupted = False
         self._flows: dict[CaseRef, CaseFlow | ResumedCase] = {}
         until = None if options.until_sure is None else UntilSure(options.until_sure, options.max_judge_calls)
         self._waiting = Waiting(self._todo, until)
-        self._hosts: dict[str, AgentHost] = {}
-        self._left = Counter(entry.ref.agent for entry in self._todo)
-        """How many cases of an agent are not over yet."""
+        self._hosts: Hosts
         self._tasks: set[asyncio.Task[None]] = set()
         self._began = 0.0
         self._recorder: Recorder
         self._secrets: Secrets
-        known = None if resumed is None else resumed.sources
-        self._evidence = Evidence(plan, options, children, writer, known)
+        self._evidence = Evidence(plan, options, children, writer, self._earlier.sources)
         self._announced = False
         self._early: list[Noticed] = []
         """What was to be told before the run could be announced."""
@@ -103,13 +96,14 @@ class Run:
         """Runs until everything is decided, or as far as `stop` and `cancel` let it. Children of the run are gone when
         it returns; cancelling the task that awaits it kills them."""
         self._commit = None if self._writer is None else Commit(self._plan.root)
-        self._hosts = self._make_hosts()
+        self._hosts = Hosts(self._plan, self._todo, self._children, self._options, self._tell, self._make_host)
         ahead = await self._prepare()
         secrets = self._secrets
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
         self._began = time.monotonic()
-        _allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
-        context = RunContext(self._left_options(), self._children, self._put, self._at, secrets, self._environment_of)
+        allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
+        options, environment_of = self._earlier.options_left(self._options), judge_environments(self._plan.agents)
+        context = RunContext(options, self._children, self._put, self._at, secrets, environment_of)
         try:
             self._announce(ahead)
             context.limit_judges(self._judge_cache)
@@ -125,14 +119,13 @@ class Run:
             await self._end()
 
     async def _prepare(self) -> list[Noticed]:
-        """Reads what is to be known before the first case. Meanwhile its agent is imported: that takes the longest."""
-        first = next((entry.ref.agent for entry in self._todo if entry.blocked is None), None)
-        if first is not None and self._resumed is None:
-            self._hosts[first].begin()
+        """Reads what is to be known before the first case. Meanwhile its agent is imported."""
+        if not self._earlier:
+            self._hosts.begin_first()
         try:
             _, ahead = await asyncio.gather(asyncio.to_thread(self._read_what_determines), self._look_ahead())
         except BaseException:
-            await asyncio.gather(*(host.close() for host in self._hosts.values()))
+            await self._hosts.close()
             raise
         return ahead
 
@@ -159,24 +152,6 @@ class Run:
         elif self._waiting.remove(ref):
             self._recorder.put(CaseFinished(ref, "error", _CANCELLED, 0.0))
 
-    def _make_hosts(self) -> dict[str, AgentHost]:
-        agents = self._plan.agents
-        startable = [entry for entry in self._todo if entry.blocked is None]
-        of_agent = Counter(entry.ref.agent for entry in startable)
-        cases = Counter(agents[entry.ref.agent].interpreter.path for entry in startable)
-        return {
-            name: self._make_host(
-                setting,
-                self._children,
-                self._options,
-                self._tell,
-                single=not self._children.worth_a_zygote(setting.interpreter.path, cases[setting.interpreter.path]),
-                only=of_agent[name] == 1,
-            )
-            for name, setting in agents.items()
-            if any(entry.ref.agent == name for entry in startable)
-        }
-
     async def _look_ahead(self) -> list[Noticed]:
         """What can be said before the first case. Whatever goes wrong in it, the run itself can go on."""
         try:
@@ -191,14 +166,10 @@ class Run:
 
     def _announce(self, ahead: list[Noticed]) -> None:
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        if self._resumed is None:
-            self._recorder.put(self._started(started))
+        if self._earlier:
+            self._earlier.show(self._recorder, started)
         else:
-            self._recorder.show(self._resumed.announced)
-            self._recorder.put(RunResumed(started))
-            for case in self._resumed.cases.values():
-                if case.has_result:
-                    self._recorder.show(*case.events)
+            self._recorder.put(self._started(started))
         plan = self._plan
         if self._writer is not None and self._writer.notice is not None:
             self._recorder.put(self._writer.notice)
@@ -218,12 +189,6 @@ class Run:
             **self._evidence.announced(),
         )
 
-    def _environment_of(self, agent: str) -> dict[str, Any]:
-        """What judges of an agent's cases are asked with. Made when it is first needed: most runs ask nobody."""
-        if agent not in self._environments:
-            self._environments[agent] = judge_environment(self._plan.agents[agent])
-        return self._environments[agent]
-
     def _criteria(self) -> set[str]:
         return {criterion.name for entry in self._todo for criterion in entry.config.criteria}
 
@@ -231,7 +196,8 @@ class Run:
         return time.monotonic() - self._began
 
     async def _run_all(self, context: RunContext) -> None:
-        self._drop_what_was_sure()
+        for ended in self._earlier.results():
+            self._drop_needless(ended)
         try:
             for entry in self._todo:
                 if entry.blocked is not None:
@@ -260,11 +226,11 @@ class Run:
             entry = await self._waiting.next()
             if entry is None:
                 return
-            kept = self._kept_case(entry)
+            kept = self._earlier.case(entry)
             if kept.has_transcript:
                 self._start(ResumedCase(entry, kept, context, release))
             else:
-                self._start(CaseFlow(entry, context, self._hosts[entry.ref.agent], release))
+                self._start(CaseFlow(entry, context, self._hosts.of(entry.ref.agent), release))
             if not first.is_set() and self._options.isolation == "case":
                 await asyncio.wait([asyncio.create_task(first.wait())], timeout=_HEAD_START)
                 first.set()
@@ -275,16 +241,10 @@ class Run:
             self._drop_needless(event)
         self._recorder.put(event)
 
-    def _drop_what_was_sure(self) -> None:
-        """What the results of a run that is resumed make needless."""
-        for case in () if self._resumed is None else self._resumed.cases.values():
-            if case.has_result and case.stored.finished is not None:
-                self._drop_needless(case.stored.finished)
-
     def _drop_needless(self, event: CaseFinished) -> None:
         dropped = self._waiting.take(event)
         for ref in dropped:
-            self._left[ref.agent] -= 1
+            self._hosts.drop(ref.agent)
         if dropped:
             self._recorder.put(RepeatsDropped(dropped))
 
@@ -302,27 +262,12 @@ class Run:
             del self._flows[flow.ref]
             self._waiting.ended(flow.ref)
         await self._note_reads()
-        # An agent whose cases are over lets go of its memory while others run.
-        self._left[flow.ref.agent] -= 1
-        if self._left[flow.ref.agent] == 0 and flow.ref.agent in self._hosts:
-            await self._hosts[flow.ref.agent].close()
+        await self._hosts.case_over(flow.ref.agent)
 
     async def _note_reads(self) -> None:
         news = await self._evidence.news()
         if news:
             self._recorder.put(FilesRead(news))
-
-    def _kept_case(self, entry: PlanEntry) -> KeptCase:
-        """What an interrupted run has of a case: nothing where none is resumed."""
-        found = None if self._resumed is None else self._resumed.cases.get(entry.ref)
-        return found or KeptCase(StoredCase(PlannedCase(entry.ref, None, "")))
-
-    def _left_options(self) -> RunOptions:
-        """The options, with as many calls of judges as are left to a run that is resumed."""
-        most = self._options.max_judge_calls
-        if self._resumed is None or most is None:
-            return self._options
-        return replace(self._options, max_judge_calls=max(0, most - self._resumed.judge_calls))
 
     def _cannot_write(self, error: OSError) -> None:
         """What is on disk stays; what cannot be written must not be spent on."""
@@ -334,21 +279,11 @@ class Run:
 
     async def _end(self) -> None:
         try:
-            await asyncio.gather(*(host.close() for host in self._hosts.values()))
+            await self._hosts.close()
         finally:
-            took, git = self._at(), {}
-            if self._resumed is not None:
-                took += self._resumed.seconds
+            took, git = self._earlier.seconds + self._at(), {}
             if self._commit is not None:
                 git = await self._commit.get()
             await self._note_reads()
             self._recorder.put(RunFinished(took, self._interrupted, git, self._evidence.further))
             await self._recorder.close()
-
-
-def _allow_open_files(count: int) -> None:
-    """Raises this process's limit of open files where it is lower (256 on macOS): a case has a socket and two pipes."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
