@@ -16,11 +16,21 @@ import pytest
 
 from tests.cli.conftest import Here
 from tests.cli.projects import BAD, GOOD, RAISES, Project, PutBack, case
-from tests.cli.stores import FAILED, PASSED, all_statuses, case_events, feed, started
+from tests.cli.stores import (
+    ANSWER_PASSED,
+    FAILED,
+    PASSED,
+    TRAJECTORY_FAILED,
+    all_statuses,
+    case_events,
+    feed,
+    started,
+)
 from tests.hostile import HOSTILE
 from workbench.authoring.triage.entry import About, Entry, Judged
 from workbench.authoring.triage.judged import answer_of
 from workbench.authoring.triage.triage_file import changed, triage_path
+from workbench.cli import export_html
 from workbench.cli.export_adk import build_adk
 from workbench.cli.export_besides import Besides
 from workbench.cli.export_html import build_html
@@ -100,6 +110,19 @@ def test_the_page_has_every_case_and_opens_what_did_not_pass() -> None:
     assert content.count("<details open") == 6
     assert content.index("late_parcel") < content.index("needs_a_key")
     assert "<td>tool_trajectory_avg_score<td>0<td>1<td>0<td>0.500" in content
+
+
+def test_a_very_large_page_tells_of_what_passed_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [*case_events(PASSED, "passed", [ANSWER_PASSED]), *case_events(FAILED, "failed", [TRAJECTORY_FAILED])]
+    store = feed([started([PASSED, FAILED])], cases, [RunFinished(1.0)])
+    whole = build_html(store).decode()
+    monkeypatch.setattr(export_html, "_WHOLE", 1)
+    short = build_html(store).decode()
+    assert (whole.count("<details"), short.count("<details")) == (2, 1)
+    assert "More than 1 cases" in short
+    (line,) = [line for line in short.splitlines() if line.startswith("<p><b") and PASSED.eval_id in line]
+    assert f"{ANSWER_PASSED.name} {ANSWER_PASSED.score:.3g}" in line
+    assert FAILED.eval_id in short[short.index("<details open") :]
 
 
 def test_markdown_keeps_its_table_whatever_a_reason_holds() -> None:

@@ -24,6 +24,8 @@ from workbench.ui.render.trace.plain import trace_lines
 _WIDTH = 110
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _OPEN_AT_MOST = 50
+_WHOLE = 300
+"""Cases up to which a page has each of them whole. A browser takes ten seconds for a thousand."""
 
 
 def build_html(store: Store, besides: Besides | None = None) -> bytes:
@@ -55,10 +57,16 @@ def _page(store: Store, besides: Besides) -> Iterator[str]:
     # What needs reading stands first.
     order = {"failed": 0, "error": 0, "not_evaluated": 1, "passed": 2}
     opened = 0
+    shortened = len(records) > _WHOLE and any(record.state == "passed" for record in records)
+    if shortened:
+        yield f"<p>More than {_WHOLE} cases: of those that passed, only scores are shown.</p>\n"
     for record in sorted(records, key=lambda record: order.get(record.state, 0)):
         is_open = record.state != "passed" and opened < _OPEN_AT_MOST
         opened += is_open
-        yield from _case(record, besides, is_open=is_open)
+        if shortened and record.state == "passed":
+            yield f"<p>{_head(record, besides)}</p>\n"
+        else:
+            yield from _case(record, besides, is_open=is_open)
     yield from agreement_tables(agreements(besides.entries()))
     yield "</main></body></html>\n"
 
@@ -100,22 +108,32 @@ def _repeats(store: Store) -> Iterator[str]:
 
 
 def _case(record: CaseRecord, besides: Besides, *, is_open: bool) -> Iterator[str]:
-    state = record.state if record.finished else "error"
-    why = "" if state == "passed" else "; ".join(reasons(record))
-    yield f"<details{' open' if is_open else ''}><summary>"
-    style = class_name(state.replace("_", "-"))
-    yield f'<b class="status-{style}">{html_line(state.replace("_", " "))}</b> {html_line(label(record.ref))}'
-    yield f"<i>{html_line(why)}</i>"
-    for entry in besides.said(record):
-        note = f": {entry.note}" if entry.note else ""
-        about = f" ({entry.about.criterion})" if entry.about.criterion else ""
-        yield f'<b class="said">⚑ {html_line(entry.triage + about + note)}</b>'
-    yield "</summary><pre>"
+    yield f"<details{' open' if is_open else ''}><summary>{_head(record, besides)}</summary><pre>"
     for line in case_lines(record, _WIDTH):
         yield _line(line) + "\n"
     yield "</pre>"
     yield from _trace(record)
     yield "</details>\n"
+
+
+def _head(record: CaseRecord, besides: Besides) -> str:
+    """A case in one line: its verdict, what decided it, and what was said of it."""
+    state = record.state if record.finished else "error"
+    why = "; ".join(_passes(record) if state == "passed" else reasons(record))
+    style = class_name(state.replace("_", "-"))
+    head = f'<b class="status-{style}">{html_line(state.replace("_", " "))}</b> {html_line(label(record.ref))}'
+    said = []
+    for entry in besides.said(record):
+        note = f": {entry.note}" if entry.note else ""
+        about = f" ({entry.about.criterion})" if entry.about.criterion else ""
+        said.append(f'<b class="said">⚑ {html_line(entry.triage + about + note)}</b>')
+    return f"{head}<i>{html_line(why)}</i>{''.join(said)}"
+
+
+def _passes(record: CaseRecord) -> Iterator[str]:
+    for result in record.metrics.values():
+        if result.status == "passed" and result.score is not None:
+            yield f"{result.name} {result.score:.3g}"
 
 
 def _trace(record: CaseRecord) -> Iterator[str]:
