@@ -49,13 +49,16 @@ async def root_agent(message, session):
 """
 
 
-async def started(outcome: Outcome, plan: Plan, children: Children, **options: Any) -> tuple[Run, "asyncio.Task[None]"]:
-    """A run in which an agent has begun to answer."""
-    begun = asyncio.Event()
-    outcome.watchers.append(lambda event: begun.set() if isinstance(event, TurnStarted) else None)
+async def started(
+    outcome: Outcome, plan: Plan, children: Children, turns: int = 1, **options: Any
+) -> tuple[Run, "asyncio.Task[None]"]:
+    """A run in which so many turns have begun."""
+    begun = asyncio.Semaphore(0)
+    outcome.watchers.append(lambda event: begun.release() if isinstance(event, TurnStarted) else None)
     run = Run(plan, RunOptions(**options), outcome.take, children)
     task = asyncio.create_task(run.execute())
-    await begun.wait()
+    for _ in range(turns):
+        await begun.acquire()
     return run, task
 
 
@@ -116,8 +119,7 @@ async def test_a_case_is_judged_as_soon_as_it_can_be(project: Project, children:
     outcome = Outcome()
     judged = asyncio.Event()
     outcome.watchers.append(lambda event: judged.set() if isinstance(event, CaseFinished) else None)
-    run = Run(project.plan(), RunOptions(), outcome.take, children)
-    task = asyncio.create_task(run.execute())
+    run, task = await started(outcome, project.plan(), children, turns=2)
     await judged.wait()
     assert outcome.states == {"quick": "passed", "wait": "running"}
     run.cancel(kill=True)
@@ -173,7 +175,7 @@ async def test_cancelling_all_ends_soon(project: Project, children: Children) ->
     project.agent(AGENT)
     project.cases("wait", "wait 2", "queued")
     outcome = Outcome()
-    run, task = await started(outcome, project.plan(), children, concurrency=2)
+    run, task = await started(outcome, project.plan(), children, turns=2, concurrency=2)
     run.cancel()
     await task
     assert outcome.states == {"wait": "error", "wait 2": "error", "queued": "queued"}
