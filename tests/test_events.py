@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench import events
+from workbench import event_json
 from workbench.events import CaseError, CaseFinished, CaseRef, Event, MetricResult, MetricScored, Usage
 
 _text = st.text(alphabet=st.characters(), max_size=20)
@@ -24,9 +24,9 @@ _events = st.one_of([st.builds(kind) for kind in get_args(Event)])
 
 @given(_events)
 def test_every_event_survives_the_way_through_ascii_json(event: Event) -> None:
-    line = json.dumps(events.to_json(event), ensure_ascii=True)
+    line = json.dumps(event_json.to_json(event), ensure_ascii=True)
     assert line.isascii()
-    assert events.from_json(json.loads(line)) == event
+    assert event_json.from_json(json.loads(line)) == event
 
 
 def test_no_field_is_called_like_the_tag() -> None:
@@ -36,8 +36,8 @@ def test_no_field_is_called_like_the_tag() -> None:
 
 def test_fields_of_a_newer_version_are_ignored() -> None:
     event = MetricScored(CaseRef("a", "f", "s", "c"), MetricResult("m", "passed", 1.0, 1.0))
-    data = {**events.to_json(event), "added_later": 1}
-    assert events.from_json(data) == event
+    data = {**event_json.to_json(event), "added_later": 1}
+    assert event_json.from_json(data) == event
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_fields_of_a_newer_version_are_ignored() -> None:
 )
 def test_what_is_no_event_is_refused(data: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        events.from_json(data)
+        event_json.from_json(data)
 
 
 def test_labels_tell_repeats_apart() -> None:
@@ -63,4 +63,4 @@ def test_labels_tell_repeats_apart() -> None:
 
 def test_a_finished_case_keeps_its_error() -> None:
     event = CaseFinished(CaseRef("a", "b", "c", "d"), "error", CaseError("timeout", "no answer"), 3.0, Usage(2))
-    assert events.from_json(events.to_json(event)) == event
+    assert event_json.from_json(event_json.to_json(event)) == event

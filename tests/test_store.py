@@ -4,6 +4,7 @@ from collections import Counter
 import pytest
 
 from workbench.engine.transcripts import collect
+from workbench.event_json import from_json, to_json
 from workbench.events import (
     AgentActed,
     CaseFinished,
@@ -22,8 +23,6 @@ from workbench.events import (
     RunStarted,
     TurnFinished,
     TurnStarted,
-    from_json,
-    to_json,
 )
 from workbench.history.summary import gather
 from workbench.store import CaseRecord, Store

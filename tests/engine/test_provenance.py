@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.projects import GOOD, Project
-from workbench.events import Event, RunFinished, RunStarted, from_json
+from workbench.event_json import from_json
+from workbench.events import Event, RunFinished, RunStarted
 from workbench.history.journal import read_journal
 from workbench.history.objects import read_object
 

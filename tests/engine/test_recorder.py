@@ -9,6 +9,7 @@ import pytest
 
 from workbench.engine.recorder import Recorder
 from workbench.engine.secrets import Secrets
+from workbench.event_json import from_json, to_json
 from workbench.events import (
     AgentActed,
     CaseFinished,
@@ -19,8 +20,6 @@ from workbench.events import (
     MetricScored,
     Noticed,
     OutputCaptured,
-    from_json,
-    to_json,
 )
 
 REF = CaseRef("desk", "desk/r.evalset.json", "r", "one")

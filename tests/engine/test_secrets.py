@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.engine.secrets import Secrets
+from workbench.event_json import to_json
 from workbench.events import (
     AgentActed,
     CaseError,
@@ -19,7 +20,6 @@ from workbench.events import (
     Noticed,
     OutputCaptured,
     TurnFinished,
-    to_json,
 )
 
 REF = CaseRef("correct-horse", "a/correct-horse.evalset.json", "correct-horse", "correct-horse")

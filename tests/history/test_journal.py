@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from workbench.event_json import to_json
 from workbench.events import (
     AgentActed,
     CaseFinished,
@@ -22,7 +23,6 @@ from workbench.events import (
     RunStarted,
     TurnFinished,
     TurnStarted,
-    to_json,
 )
 from workbench.history.journal import Journal, read_journal
 from workbench.history.state_dir import state_dir

@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from workbench.events import CaseFinished, CaseRef, Event, PlannedCase, RunFinished, RunStarted, to_json
+from workbench.event_json import to_json
+from workbench.events import CaseFinished, CaseRef, Event, PlannedCase, RunFinished, RunStarted
 from workbench.history.journal import FILE_NAME, Journal
 from workbench.history.pass_rates import pass_rates
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, TRAJECTORY_FAILED, case_events
 from workbench.config import Limits
-from workbench.events import Event, PlannedCase, RunFinished, RunStarted, to_json
+from workbench.event_json import to_json
+from workbench.events import Event, PlannedCase, RunFinished, RunStarted
 from workbench.history import run_list
 from workbench.history.holding import take_hold
 from workbench.history.journal import Journal

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from workbench.cli.refusal import SCHEMA as WRITTEN
 from workbench.engine.options import UsageFaultError
+from workbench.event_json import to_json
 from workbench.events import (
     AgentActed,
     CaseFinished,
@@ -24,7 +25,6 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
     UserSimulated,
-    to_json,
 )
 from workbench.history.journal import Journal
 from workbench.history.stored_report import SCHEMA, read_report

@@ -7,7 +7,8 @@ import pytest
 
 from workbench.engine.secrets import Secrets
 from workbench.engine.span_keeping import SpanKeeping
-from workbench.events import CaseRef, SpansRecorded, from_json, to_json
+from workbench.event_json import from_json, to_json
+from workbench.events import CaseRef, SpansRecorded
 from workbench.history.journal import Journal
 from workbench.trace.pieces import FILE_NAME, PieceLostError, Pieces
 

@@ -219,7 +219,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 _line = json.JSONEncoder(default=_fields).encode
-"""An event's JSON form. What `workbench.events.to_json` says, without copying what is JSON data already."""
+"""An event's JSON form. What `workbench.event_json.to_json` says, without copying what is JSON data already."""
 
 
 def _values(value: Any) -> dict[str, Any]:

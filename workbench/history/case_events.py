@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.event_json import from_json as read_event
 from workbench.events import AgentActed, CaseRef, CaseStarted, Event, PlannedCase, RunStarted, TurnFinished, TurnStarted
-from workbench.events import from_json as read_event
 from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
 from workbench.history.checked import read_checked

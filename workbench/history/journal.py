@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.event_json import from_json
 from workbench.events import (
     AgentActed,
     CaseRef,
@@ -24,7 +25,6 @@ from workbench.events import (
     SpansRecorded,
     TurnFinished,
     TurnStarted,
-    from_json,
 )
 from workbench.history.checked import HEAD, checked_line, read_checked
 from workbench.history.holding import take_hold

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.engine.options import UsageFaultError
-from workbench.events import CaseFinished, CaseStarted, Event, Noticed, PlannedCase, RunFinished, RunStarted, from_json
+from workbench.event_json import from_json
+from workbench.events import CaseFinished, CaseStarted, Event, Noticed, PlannedCase, RunFinished, RunStarted
 from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
 from workbench.history.checked import HEAD

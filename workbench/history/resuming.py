@@ -12,7 +12,8 @@ from workbench.engine.plan import Plan
 from workbench.engine.provenance import Kept, read_sources, versions
 from workbench.engine.resumption import Resumption, collect_results
 from workbench.engine.secrets import Secrets
-from workbench.events import Event, Noticed, RunFinished, RunStarted, Sources, from_json
+from workbench.event_json import from_json
+from workbench.events import Event, Noticed, RunFinished, RunStarted, Sources
 from workbench.history.checked import read_checked
 from workbench.history.holding import is_written
 from workbench.history.journal import FILE_NAME, Journal, read_journal

@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.engine.options import UsageFaultError
 from workbench.engine.transcripts import StoredRun, collect
+from workbench.event_json import from_json
 from workbench.events import (
     AgentActed,
     CaseFinished,
@@ -18,7 +19,6 @@ from workbench.events import (
     RunStarted,
     TurnFinished,
     TurnStarted,
-    from_json,
 )
 
 SCHEMA = "agent-workbench/report/1"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.agents.worker.client import Agent
 from tests.agents.worker.conftest import MakeAgent, needs_fork
-from workbench import events
+from workbench import event_json
 
 pytestmark = needs_fork
 
@@ -71,7 +71,7 @@ def test_every_event_is_one_of_the_workbench(make_agent: MakeAgent) -> None:
     kinds = []
     for event in outcome.events:
         if event["event"] not in ("Usage", "Spans", "Ended"):
-            kinds.append(type(events.from_json({**event, "case": case})).__name__)
+            kinds.append(type(event_json.from_json({**event, "case": case})).__name__)
     assert kinds == ["TurnStarted", "AgentActed", "AgentActed", "TurnFinished"]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.agents.workspace import Workspace
+from workbench.event_json import to_json
 from workbench.events import (
     CaseFinished,
     CaseRef,
@@ -20,7 +21,6 @@ from workbench.events import (
     RunStarted,
     TurnFinished,
     TurnStarted,
-    to_json,
 )
 from workbench.history.journal import Journal
 from workbench.history.retention import baseline
