@@ -140,7 +140,7 @@ async def test_why_nothing_can_be_accepted(open_screen: OpenScreen, turns: list[
 async def test_hostile_answers_and_arguments(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, size: tuple[int, int]
 ) -> None:
-    texts = [text for text in HOSTILE if text.strip()]
+    texts = [text[:2000] for text in HOSTILE if text.strip()]
     case = case_json("on_time")
     turn = case["conversation"][0]
     case["conversation"] = [{**turn, "user_content": user(text)} for text in texts]

@@ -50,6 +50,11 @@ def test_a_reply_that_could_not_be_read_and_one_that_never_came(texts: Texts) ->
     assert any(line.startswith("! quota 429 RESOURCE_EXHAUSTED: Resource has been exhausted") for line in lines)
 
 
+def test_a_reply_with_a_verdict_on_nothing_is_shown_all_the_same() -> None:
+    question = {"replies": [{"sample": 1, "text": "{}", "verdict": {}}]}
+    assert any("reply 1" in text_of(line) for line in question_lines(question, True, View(60)))
+
+
 def test_a_fault_is_told_once(texts: Texts) -> None:
     message = "503 UNAVAILABLE: come back later"
     reply = reply_record(1, Reply(None, JudgeFault("http", message, "503 UNAVAILABLE")), None, message)

@@ -199,14 +199,16 @@ def check(lines: Iterator[str], width: int) -> None:
         assert not leaks(line)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(records(), st.sampled_from(WIDTHS), st.booleans())
 def test_any_record_can_be_shown_at_any_width(record: CaseRecord, width: int, full: bool) -> None:
     check(lines_of(Subject(record), width, full=full), width)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("width", [30, 120])
+# What is long takes long, and wraps at one width as at another.
+@pytest.mark.parametrize(
+    ("text", "width"), [(text, width) for text in HOSTILE for width in (30, 120) if width == 120 or len(text) < 1000]
+)
 def test_hostile_text_in_every_place(text: str, width: int) -> None:
     short = text[:200]
     ref = CaseRef(short, short, short, short)
@@ -221,7 +223,7 @@ def test_hostile_text_in_every_place(text: str, width: int) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("width", [30, 120])
 def test_hostile_judges_and_simulated_users(text: str, width: int) -> None:
-    some = text[:1000]
+    some = text[:200]
     for record in (spoiled(judged_case(), some), spoiled(played(scenario_events()), some)):
         for full in (False, True):
             check(lines_of(Subject(record), width, full=full), width)

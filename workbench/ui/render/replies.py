@@ -51,7 +51,7 @@ def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
 
 
 def _reply_head(reply: dict[str, Any]) -> Iterator[Line]:
-    first, *more = _answer(reply) or [()]
+    first, *more = list(_answer(reply)) or [()]
     yield (Segment(f"reply {count(reply.get('sample')) or '?'}  ", "label"), *first)
     yield from more
     version = one_line(words(reply.get("model_version")), limit=200)
