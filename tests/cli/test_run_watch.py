@@ -99,6 +99,17 @@ def test_a_save_runs_the_cases_again(project: Project) -> None:
         assert sum("stale" in line for line in lines.seen) == 2, "the papers ran nothing"
 
 
+def test_until_sure_after_each_save(project: Project) -> None:
+    project.evalset(GOOD)
+    with watching(project, ".", "--until-sure", "0.5", "--runs", "9") as lines:
+        assert any("7/7 passed" in line and "sure that at least 50 % pass" in line for line in lines.seen)
+        project.write("echo/agent.py", agent("I say "))
+        text = "".join(lines.round())
+        assert "0/7 passed" in text
+        assert "sure that under 50 % pass" in text
+        assert text.count("FAIL echo/talk/good") == 7
+
+
 def test_two_saves_of_equal_size_within_a_second_run_the_new_code_both_times(project: Project) -> None:
     """Python's byte-code cache knows files by their size and the second."""
     project.write("echo/agent.py", agent("You said "))

@@ -14,6 +14,7 @@ from workbench.cli.headless import open_request, selection_of
 from workbench.cli.interruption import Interruption
 from workbench.cli.lines import label, notice_line
 from workbench.cli.plain_progress import PlainProgress
+from workbench.cli.repeat_lines import repeat_lines, repeats_of
 from workbench.cli.run_command import RunRequest
 from workbench.cli.streams import has_failed, write_line
 from workbench.engine.children import Children
@@ -204,6 +205,9 @@ class _Session:
         changed.sort(key=lambda pair: pair[0].state == "passed")
         for record, before in changed:
             write_line(sys.stdout, f"CHANGED {label(record.ref)} {before.state} -> {record.state}")
+        for names, told, _ in repeat_lines(repeats_of(self._store)):
+            for name in names:
+                write_line(sys.stdout, f"REPEATS {name}: {told}")
         self._say(f"{said or 'nothing'} in {event.duration_seconds:.2f} s; watching, Ctrl-C ends")
 
     def _name(self, path: Path) -> str:
