@@ -18,8 +18,9 @@ check: $(VENV)/.installed-dev
 	$(RUN)/mypy
 	$(RUN)/lint-imports --no-cache
 
+# Work is stolen in long rows: what a file prepares once is prepared by one worker, two at most.
 tests: $(VENV)/.installed-dev
-	$(RUN)/python -m pytest -n auto
+	$(RUN)/python -m pytest -n auto --dist worksteal
 
 bench: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks
