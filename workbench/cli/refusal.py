@@ -45,8 +45,8 @@ def write_refusal(refused: Refused, *, json_on_stdout: bool) -> None:
 
 
 def refusal_json(refused: Refused) -> str:
-    """What stands in the place of a report; `workbench.cli.report.Refusal` is its model. Written without that model,
-    so that a mistyped option need not wait for pydantic."""
+    """What stands in the place of a report; `workbench.cli.report_shape.Refusal` is its model. Written without that
+    model, so that a mistyped option need not wait for pydantic."""
     error = {"kind": refused.kind, "message": refused.message, "hint": refused.hint, "traceback": ""}
     return json.dumps({"schema": SCHEMA, "error": error})
 
