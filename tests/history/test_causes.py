@@ -1,9 +1,12 @@
 """Why two executions of a case differ: what came first, and nothing that cannot have had an effect."""
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from workbench.history.causes import causes, changed_files
 from workbench.history.compare import compare
@@ -136,3 +139,31 @@ def test_a_case_that_its_run_did_not_get_to_has_no_changed_verdict(
     (case,) = compare(before, after, tmp_path).cases
     assert (case.change, case.is_lost) == (change, lost)
     assert change != "unfinished" or not case.causes
+
+
+def _repeats(*statuses: str) -> Summary:
+    refs = [{**REF, "repeat": number} for number in range(1, len(statuses) + 1)]
+    ends = [
+        {"event": "CaseFinished", "case": ref, "status": status, "duration_seconds": 1.0}
+        for ref, status in zip(refs, statuses, strict=True)
+    ]
+    return gather([{"event": "RunStarted", "run_id": "x", "cases": [{"case": ref} for ref in refs]}, *ends])
+
+
+@given(st.lists(st.sampled_from(["passed", "failed", "error"]), min_size=1, max_size=6), st.data())
+def test_which_repeat_passed_is_no_change(before: list[str], data: st.DataObject) -> None:
+    after = data.draw(st.permutations(before))
+    found = compare(_repeats(*before), _repeats(*after), Path())
+    assert not found.cases
+    assert found.unchanged == len(before)
+
+
+@given(st.integers(0, 6), st.integers(0, 6), st.randoms())
+def test_as_many_regress_as_pass_fewer(before: int, after: int, random: Random) -> None:
+    statuses = [["passed"] * passed + ["failed"] * (6 - passed) for passed in (before, after)]
+    for one in statuses:
+        random.shuffle(one)
+    found = compare(_repeats(*statuses[0]), _repeats(*statuses[1]), Path())
+    assert found.count("regression") == max(before - after, 0)
+    assert found.count("fix") == max(after - before, 0)
+    assert len({tuple(case.before["ref"]) for case in found.cases}) == len(found.cases)

@@ -58,10 +58,11 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
     # ADK's results do not say in which file an evalset stands.
     whole = all(row["ref"][1] for run in (before, after) for row in run.rows.values())
     old, new = _by_case(before, whole=whole), _by_case(after, whole=whole)
+    paired = {**old, **_pair_repeats(old, new)}
     files = changed_files(before, after, state)
     found: list[ChangedCase] = []
     for key, row in new.items():
-        earlier = old.get(key)
+        earlier = paired.get(key)
         change = None if earlier is None else _change(earlier, row)
         if earlier is not None and change is not None:
             why = () if change == "unfinished" else tuple(causes((before, earlier), (after, row), files))
@@ -82,6 +83,46 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
 
 def _by_case(run: Summary, *, whole: bool) -> dict[tuple[Any, ...], Row]:
     return {tuple(row["ref"]) if whole else (row["ref"][0], *row["ref"][2:]): row for row in run.rows.values()}
+
+
+def _pair_repeats(old: dict[tuple[Any, ...], Row], new: dict[tuple[Any, ...], Row]) -> dict[tuple[Any, ...], Row]:
+    """The earlier execution that each repeat of a case is laid beside. Which number a repeat has means nothing: those
+    that came out alike belong together, so that 3 of 5 passes before and after are no change, whichever they were."""
+    cases: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for key in new:
+        if key in old:
+            cases.setdefault(key[:-1], []).append(key)
+    paired: dict[tuple[Any, ...], Row] = {}
+    for keys in cases.values():
+        if len(keys) == 1:
+            continue
+        left = dict.fromkeys(keys)  # Of the earlier run, in order.
+        open_keys = list(keys)
+        for alike in (_came_out, _ended, _anyhow):
+            by_outcome: dict[Any, list[tuple[Any, ...]]] = {}
+            for key in left:
+                by_outcome.setdefault(alike(old[key]), []).append(key)
+            for key in tuple(open_keys):
+                if candidates := by_outcome.get(alike(new[key])):
+                    found = key if key in candidates else candidates[0]
+                    candidates.remove(found)
+                    paired[key] = old[found]
+                    del left[found]
+                    open_keys.remove(key)
+    return paired
+
+
+def _came_out(row: Row) -> Any:
+    counted = {name: verdict for name, metric in row["metrics"].items() if (verdict := _verdict(metric)) is not None}
+    return _ended(row), tuple(sorted(counted.items(), key=lambda item: item[0]))
+
+
+def _ended(row: Row) -> Any:
+    return row["status"] if has_verdict(row) else None
+
+
+def _anyhow(row: Row) -> Any:
+    return None
 
 
 def has_verdict(row: Row) -> bool:
