@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, TRAJECTORY_FAILED, case_events
+from workbench.cli import history_command
 from workbench.config import Limits
 from workbench.event_json import to_json
 from workbench.events import Event, PlannedCase, RunFinished, RunStarted
@@ -79,6 +80,8 @@ def test_a_run_that_was_killed_is_listed_and_its_other_cases_count_as_errors(tmp
     (run,) = list_runs(tmp_path).runs
     assert run["seconds"] is None
     assert run["counts"] == {"passed": 1, "failed": 0, "error": 1, "not_evaluated": 0}
+    assert run["no_verdict"] == 1
+    assert "1 passed, 1 without a verdict (did not end" in history_command._line(run, None)
 
 
 def test_a_run_of_a_later_version_is_said_to_be_that(tmp_path: Path) -> None:

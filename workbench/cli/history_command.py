@@ -143,7 +143,9 @@ def _of_adk(root: Path) -> "tuple[list[IndexEntry], list[str]]":
 
 
 def _line(run: dict[str, Any], pinned: str | None) -> str:
-    counts = run["counts"]
+    # Not every run in the list knows how many it did not get to.
+    without = min(run.get("no_verdict") or 0, run["counts"]["error"])
+    counts = {**run["counts"], "error": run["counts"]["error"] - without, "without a verdict": without}
     parts = [f"{counts[status]} {status.replace('_', ' ')}" for status in counts if counts[status]]
     marks = ["baseline"] if run["run_id"] == pinned else []
     if run.get("adk"):

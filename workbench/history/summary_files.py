@@ -18,7 +18,8 @@ _END = 64 * 1024
 
 IndexEntry = dict[str, Any]
 """A run in the list: `run_id`, `started`, `seconds` (None: it did not end by itself), `interrupted`, `scored_from`,
-`counts` by status, `calls` and `tokens` of the agents' models, `commit`, `dirty`, `agents`, `files` (evalsets)."""
+`counts` by status, `no_verdict` (how many of its errors are cases that it did not come to the end of), `calls` and
+`tokens` of the agents' models, `commit`, `dirty`, `agents`, `files` (evalsets)."""
 
 
 def write_summary(folder: Path, summary: Summary, journal_bytes: int) -> None:
@@ -51,6 +52,7 @@ def index_entry(run_id: str, summary: Summary) -> IndexEntry:
         "interrupted": summary.interrupted,
         "scored_from": summary.scored_from,
         "counts": summary.counts(),
+        "no_verdict": sum(row["status"] is None for row in summary.rows.values()),
         **{name: _sum(row.get(name) for row in summary.rows.values()) for name in ("calls", "tokens")},
         "commit": summary.git.get("commit"),
         "dirty": summary.git.get("dirty"),
