@@ -52,7 +52,7 @@ def main() -> None:
 
     session = Session(Path(sys.argv[1]))
 
-    def build(targets: object, runs: int) -> Build:
+    def build(targets: object, times: object) -> Build:
         assert session.workspace is not None
         entry = session.workspace.evalsets[0]
         document = entry.document

@@ -103,7 +103,7 @@ def main() -> None:
 
     session = Session(Path(sys.argv[1]))
 
-    def build(targets: Any, runs: int) -> Build:
+    def build(targets: Any, times: object) -> Build:
         assert session.workspace is not None
         evalset, case = targets[0]
         entry = session.workspace.evalsets[evalset]

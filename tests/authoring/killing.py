@@ -93,8 +93,9 @@ def killed(folder: Path, action: str, begin: Callable[[], None]) -> bool:
 def main(top: Path, action: str, *, in_place: bool) -> None:
     """Kills at every line until there is none left, and at each size."""
     if in_place:
-        saving.replace_content = lambda file, content, **_: file.write_bytes(content)  # type: ignore[assignment]
-    os.fsync = lambda descriptor: None  # what is written outlives a process without it; it costs most of the time
+        vars(saving)["replace_content"] = lambda file, content, **_: file.write_bytes(content)
+    # What is written outlives a process without it, and it costs most of the time.
+    vars(os)["fsync"] = lambda descriptor: None
     for limit in LIMITS:
         killed(top / f"size{limit}", action, at_size(limit))
     number = 0

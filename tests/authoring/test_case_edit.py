@@ -149,7 +149,7 @@ def test_a_doubled_rubric_gets_an_id_of_its_own() -> None:
 
 def test_a_doubled_call_gets_an_id_of_its_own_where_it_has_one() -> None:
     event = {"author": "a", "content": {"parts": [{"function_call": {"id": "adk-1", "name": "find", "args": {}}}]}}
-    turns = [
+    turns: Any = [
         {"intermediate_data": {"tool_uses": [{"id": "x", "name": "find"}, {"id": "x_2", "name": "find"}]}},
         {"intermediate_data": {"invocation_events": [event]}},
         {"intermediate_data": {"tool_uses": [{"name": "find", "args": {"id": "kept"}}]}},

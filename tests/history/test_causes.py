@@ -35,7 +35,7 @@ def _result(name: str, **response: Any) -> dict[str, Any]:
 def _run(actual: dict[str, Any], *, criteria: Any = None, sources: Any = None, models: Any = None) -> Summary:
     started = {"event": "RunStarted", "run_id": "x", "cases": [{"case": REF}], "models": {"desk": models or []}}
     started["sources"] = {"desk": sources or {}}
-    case = {"event": "CaseStarted", "case": REF, "criteria": criteria or {"m": 1.0}, "expected": []}
+    case: dict[str, Any] = {"event": "CaseStarted", "case": REF, "criteria": criteria or {"m": 1.0}, "expected": []}
     turn = {"event": "TurnFinished", "case": REF, "actual": actual}
     passed = content_text(actual["final_response"]) == "done"
     metric = {"name": "m", "score": float(passed), "threshold": 1.0, "status": "passed" if passed else "failed"}
@@ -92,13 +92,14 @@ def test_another_judge_is_no_other_criterion(tmp_path: Path) -> None:
     ],
 )
 def test_which_of_prompt_code_and_model(tmp_path: Path, before: str, after: str, kinds: list[str]) -> None:
-    runs = []
+    runs: list[Summary] = []
     for digest, source, said in (("aa" * 16, before, "done"), ("bb" * 16, after, "other")):
         keep_objects(tmp_path, {digest: source.encode()})
         models = [name for name in ("rules-1", "rules-2") if name in source]
         runs.append(_run(_invocation(said=said), sources={"agent.py": digest}, models=models))
-    assert _kinds(*runs, tmp_path) == kinds
-    found = compare(*runs, tmp_path)
+    old, new = runs
+    assert _kinds(old, new, tmp_path) == kinds
+    found = compare(old, new, tmp_path)
     assert [case.change for case in found.cases] == ["regression"]
     assert found.files[0].lines[1:] == (f"-{before}", f"+{after}")
 

@@ -1,6 +1,7 @@
 """What google-adk looks for in vain in every turn, and what it makes of tools, is found out once."""
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -28,7 +29,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> ModuleNotFoundError:
     def fail(name: str) -> None:
         raise error
 
-    monkeypatch.setattr(absent.importlib, "import_module", fail)
+    monkeypatch.setattr(importlib, "import_module", fail)
     absent.look()
     monkeypatch.undo()
     return error
@@ -36,7 +37,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> ModuleNotFoundError:
 
 def test_it_fails_in_the_same_words(failing: ModuleNotFoundError, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, absent._MODULE, raising=False)
-    monkeypatch.setattr(absent.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     absent.believe()
     with pytest.raises(ModuleNotFoundError, match="No module named 'a2a'") as caught:
         importlib.import_module(absent._MODULE)
@@ -46,7 +47,7 @@ def test_it_fails_in_the_same_words(failing: ModuleNotFoundError, monkeypatch: p
 def test_a_project_with_such_a_package_is_asked_itself(
     failing: ModuleNotFoundError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(absent.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     before = sys.meta_path[:]
     absent.believe()
     assert sys.meta_path == before
@@ -56,7 +57,7 @@ def test_another_fault_is_left_to_be_found(monkeypatch: pytest.MonkeyPatch) -> N
     def fail(name: str) -> None:
         raise ModuleNotFoundError("No module named 'httpx'", name="httpx")
 
-    monkeypatch.setattr(absent.importlib, "import_module", fail)
+    monkeypatch.setattr(importlib, "import_module", fail)
     absent.look()
     assert absent._failures == []
 

@@ -42,7 +42,7 @@ def test_a_fault_in_another_evalset_does_not_matter(shop: Shop) -> None:
     assert order(shop, key("desk", "one"), key("desk", "two")) == [key("desk", "one"), key("desk", "two")]
 
 
-def stored(expected: str = "ok", **criteria: float) -> StoredCase:
+def stored(criteria: Mapping[str, float], expected: str = "ok") -> StoredCase:
     case = StoredCase(PlannedCase(REF, None, ""))
     case.started = CaseStarted(REF, 0.0, (turn("one", expected),), dict(criteria))
     case.steps = [TurnStarted(REF, 0, ACTUAL["user_content"]), TurnFinished(REF, 0, ACTUAL)]
@@ -62,7 +62,7 @@ def scored_again(shop: Shop, case: StoredCase, *verdicts: Scored) -> RescorePlan
 
 def test_what_needs_no_judge_is_computed_again(shop: Shop) -> None:
     shop.criteria("desk", **{MATCH: 0.9})
-    (entry,) = scored_again(shop, stored(**{MATCH: 0.5}), verdict(MATCH, 0.7, 0.5)).entries
+    (entry,) = scored_again(shop, stored({MATCH: 0.5}), verdict(MATCH, 0.7, 0.5)).entries
     assert entry.kept == ()
     assert [criterion.threshold for criterion in entry.criteria.config.criteria] == [0.9]
 
@@ -70,7 +70,7 @@ def test_what_needs_no_judge_is_computed_again(shop: Shop) -> None:
 def test_what_a_judge_said_is_decided_by_the_threshold_of_now(shop: Shop) -> None:
     judged = "final_response_match_v2"
     shop.criteria("desk", **{judged: 0.9})
-    (entry,) = scored_again(shop, stored(**{judged: 0.5}), verdict(judged, 0.7, 0.5)).entries
+    (entry,) = scored_again(shop, stored({judged: 0.5}), verdict(judged, 0.7, 0.5)).entries
     (kept,) = entry.kept
     assert (kept.result.status, kept.result.score, kept.result.threshold) == ("failed", 0.7, 0.9)
     assert [one.status for one in kept.turns] == ["failed"]
@@ -79,7 +79,7 @@ def test_what_a_judge_said_is_decided_by_the_threshold_of_now(shop: Shop) -> Non
 def test_another_reference_is_asked_about_anew(shop: Shop) -> None:
     judged = "final_response_match_v2"
     shop.criteria("desk", **{judged: 0.5})
-    (entry,) = scored_again(shop, stored("something else", **{judged: 0.5}), verdict(judged, 0.7, 0.5)).entries
+    (entry,) = scored_again(shop, stored({judged: 0.5}, "something else"), verdict(judged, 0.7, 0.5)).entries
     assert entry.kept == ()
     assert entry.stored.started is not None
     assert entry.stored.started.expected is not None
@@ -87,7 +87,7 @@ def test_another_reference_is_asked_about_anew(shop: Shop) -> None:
 
 
 def test_a_transcript_is_needed() -> None:
-    assert can_be_scored(stored())
+    assert can_be_scored(stored({}))
     assert not can_be_scored(StoredCase(PlannedCase(REF, None, "")))
 
 

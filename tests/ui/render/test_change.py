@@ -7,7 +7,7 @@ import pytest
 from tests.hostile import HOSTILE, leaks
 from tests.ui.render.conftest import Texts
 from tests.ui.transcripts import LATE_PARCEL
-from workbench.events import CaseError, MetricResult, PlannedCase
+from workbench.events import CaseError, MetricResult, MetricStatus, PlannedCase
 from workbench.store import CaseRecord, CaseState, Turn
 from workbench.ui.changed import Change, FileChange
 from workbench.ui.render.change import applies, build
@@ -20,13 +20,13 @@ WIDTHS = (24, 36, 56, 78)
 
 
 def record(state: CaseState, answer: str, *, tool: str = "find_order", error: str = "") -> CaseRecord:
-    made = CaseRecord(LATE_PARCEL, PlannedCase(LATE_PARCEL, None, ""), "run")
+    made = CaseRecord(PlannedCase(LATE_PARCEL, None, ""), run_id="run")
     call = {"author": "desk", "content": {"parts": [{"function_call": {"name": tool, "args": {"id": answer[:50]}}}]}}
     actual = {
         "final_response": {"role": "model", "parts": [{"text": answer}]},
         "intermediate_data": {"invocation_events": [call]},
     }
-    status = "passed" if state == "passed" else "failed"
+    status: MetricStatus = "passed" if state == "passed" else "failed"
     metric = MetricResult("response_match_score", status, 0.5, 0.8, answer[:50])
     turn = Turn({"role": "user", "parts": [{"text": "hi"}]})
     turn.actual = actual
