@@ -66,7 +66,9 @@ def test_what_has_a_result_is_not_done_again(killed: Killed) -> None:
     run_id = report["run_id"]
     assert f"resuming {run_id}: " in err
     assert " of 5 cases have results" in err
-    assert killed.asked.read_text().split() == ["hello", "hello", "raise", "wait", "wait", "later"]
+    asked = killed.asked.read_text().split()
+    # Both that are left are asked at the same time.
+    assert (asked[:4], sorted(asked[4:])) == (["hello", "hello", "raise", "wait"], ["later", "wait"])
     wanted = {"good": "passed", "bad": "failed", "raises": "error", "waits": "passed", "later": "passed"}
     assert statuses(report) == wanted
     ended = [line.split()[0] for line in out.splitlines() if line.startswith(("PASS", "FAIL", "ERROR"))]
