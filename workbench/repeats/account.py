@@ -24,8 +24,9 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from workbench.events import CaseRef
-from workbench.rates import PassRate, Sure, broke_off, counts, pass_hat_k, pass_rate, sure
+from workbench.rates import PassRate, Sure, broke_off, pass_hat_k, sure
 from workbench.repeats.evidence import Call, answers, evidence, trajectories
+from workbench.repeats.rate import rate_of
 from workbench.repeats.votes import firmness
 from workbench.store import CaseRecord
 
@@ -107,12 +108,6 @@ class CaseRepeats:
     def pass_hat(self, k: int) -> float | None:
         """pass^k of the repeats that count; None where there are fewer."""
         return pass_hat_k(self.rate.passed, self.rate.total, k)
-
-
-def rate_of(records: Iterable[CaseRecord]) -> PassRate:
-    """How often a case passed, of its executions."""
-    counted = [record for record in records if counts(record.state, record.error)]
-    return pass_rate(sum(record.state == "passed" for record in counted), len(counted))
 
 
 def account(records: Sequence[CaseRecord], until: float | None = None) -> CaseRepeats:

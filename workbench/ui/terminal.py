@@ -25,7 +25,8 @@ _RESTORE = (
 _ESCAPE_DELAY_LOCAL = "25"
 _FRAMES_LOCAL = "250"
 """How long a key waits for its frame: 4 ms at most. What runs is held back by `pace`, not by this."""
-SIGNALS = (signal.SIGHUP, signal.SIGTERM)
+SIGNALS = (signal.SIGHUP, signal.SIGTERM, signal.SIGINT)
+"""ctrl+c on the keyboard is a key, not SIGINT: that one is sent by another program."""
 
 
 def prepare() -> None:

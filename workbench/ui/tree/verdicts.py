@@ -16,7 +16,7 @@ from workbench.events import (
     RunStarted,
 )
 from workbench.rates import PassRate
-from workbench.repeats.account import CaseRepeats, account, rate_of
+from workbench.repeats.rate import rate_of
 from workbench.store import CaseRecord, Store
 from workbench.ui.status import FACES, Status
 from workbench.ui.triage.book import Said, TriageBook
@@ -24,6 +24,7 @@ from workbench.ui.triage.book import Said, TriageBook
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.triage.entry import Entry
+    from workbench.repeats.account import CaseRepeats
 
 WHOLE_FILE = -1
 """Stands for a case's number where the file as a whole has the verdict: it could not be read."""
@@ -137,8 +138,10 @@ class Verdicts:
         view = self.views.get((evalset, case))
         return view is not None and view.rate.flaky
 
-    def account(self, evalset: int, case: int) -> CaseRepeats | None:
+    def account(self, evalset: int, case: int) -> "CaseRepeats | None":
         """The repeats of a case taken together; None where it was executed once, or never."""
+        from workbench.repeats.account import account
+
         view = self.views.get((evalset, case))
         if view is None or len(view.refs) < 2:
             return None
