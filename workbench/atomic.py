@@ -19,7 +19,12 @@ def last_written(file: Path) -> str | None:
 
 def content_hash(content: bytes) -> str:
     """The BLAKE2b hash, of 16 bytes, by which contents of files are told apart."""
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+    return begun_hash(content).hexdigest()
+
+
+def begun_hash(beginning: "bytes | memoryview") -> "hashlib.blake2b":
+    """The same of a content that begins so: a copy of it, updated with the rest, is the hash of the whole."""
+    return hashlib.blake2b(beginning, digest_size=16)
 
 
 def replace_content(file: Path, content: bytes, *, mode: int | None = None, known_hash: str = "") -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.authoring.edit import Edit, change_of
+from workbench.authoring.edit import Edit, change_of, digest
 from workbench.authoring.saving import ChangedOnDiskError, NothingToUndoError, Saver
 from workbench.authoring.undo import FILE_NAME
 
@@ -26,6 +26,7 @@ def file(tmp_path: Path) -> Path:
 @given(st.binary(max_size=40) | st.none(), st.binary(max_size=40) | st.none())
 def test_a_change_leads_there_and_back(before: bytes | None, after: bytes | None) -> None:
     change = change_of(Path("/a"), before, after)
+    assert (change.before, change.after) == (digest(before), digest(after))
     assert change.apply(before) == after
     assert change.reversed().apply(after) == before
     assert type(change).from_json(change.as_json()) == change

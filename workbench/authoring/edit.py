@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.atomic import content_hash
+from workbench.atomic import begun_hash, content_hash
 
 _PIECE = 1 << 18
 """Bytes that are compared at once."""
@@ -62,9 +62,18 @@ def change_of(file: Path, before: bytes | None, after: bytes | None) -> FileChan
     """The change from one content of a file to another; None is no file. What they have in common at both ends is left
     out: an edit of a file of 50 MB is as small as what was typed."""
     old, new = before or b"", after or b""
+    start = _common(old, new)
     with ThreadPoolExecutor(2) as pool:  # hashing leaves the interpreter to others
-        digests = pool.map(digest, (before, after))
-        start = _common(old, new)
+        beginning = pool.submit(begun_hash, memoryview(new)[:start])
+
+        def whole(content: bytes | None) -> str:
+            if content is None:
+                return ""
+            hashed = beginning.result().copy()
+            hashed.update(memoryview(content)[start:])
+            return hashed.hexdigest()
+
+        digests = pool.map(whole, (before, after))
         end = _common_end(old, new, min(len(old), len(new)) - start)
     return FileChange(file, start, old[start : len(old) - end], new[start : len(new) - end], *digests)
 
