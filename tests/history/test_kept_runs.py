@@ -50,6 +50,7 @@ def test_what_a_run_did_not_get_to_is_not_less_that_passes(tmp_path: Path) -> No
     keep_run(tmp_path, "2026-11-22T10-00-00-aaaa")
     runs, _ = kept_runs(tmp_path, tmp_path, [])
     assert [run.better for run in runs] == [-1, None, None]
+    assert [(run.counts["error"], run.counts["not_run"]) for run in runs] == [(0, 0), (0, 1), (0, 0)]
 
 
 def test_what_cannot_be_read_stands_at_its_place(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from workbench.history.adk_results import adk_entries
 from workbench.history.journal import FILE_NAME
 from workbench.history.run_list import list_runs
 from workbench.history.state_dir import runs_dir
+from workbench.history.summary import unreached_apart
 from workbench.history.summary_files import IndexEntry, read_newest
 
 
@@ -104,7 +105,7 @@ def _kept(listed: list[tuple[IndexEntry, str]]) -> list[KeptRun]:
     runs: list[KeptRun] = []
     for entry, path in reversed(listed):
         counts = entry.get("counts")
-        counts = counts if isinstance(counts, dict) else {}
+        counts = unreached_apart(counts if isinstance(counts, dict) else {}, entry.get("no_verdict") or 0)
         seconds, adk = entry.get("seconds"), bool(entry.get("adk"))
         ended = adk or seconds is not None
         agents, files = tuple(entry.get("agents") or ()), tuple(entry.get("files") or ())

@@ -47,6 +47,15 @@ class Summary:
             found[status if status in found else "error"] += 1
         return found
 
+    def came_out(self) -> dict[str, int]:
+        """The same, with the cases that did not end apart, as `not_run`."""
+        return unreached_apart(self.counts(), self.unreached)
+
+    @property
+    def unreached(self) -> int:
+        """How many cases it did not come to the end of."""
+        return sum(row["status"] is None for row in self.rows.values())
+
     def as_json(self) -> dict[str, Any]:
         """Its JSON form, with the rows as a list."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "rows"}
@@ -62,6 +71,14 @@ class Summary:
             return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name != "rows"}, rows=rows)
         except (KeyError, TypeError) as error:
             raise ValueError(f"a damaged summary: {error!r}") from None
+
+
+def unreached_apart(counts: Mapping[str, int], unreached: int) -> dict[str, int]:
+    """Counts by status in which so many errors are cases that the run did not come to the end of: those become
+    `not_run`. Never more than there are errors: the numbers may be another file's."""
+    errors = counts.get("error", 0)
+    unreached = max(min(unreached, errors), 0)
+    return {**counts, "error": errors - unreached, "not_run": unreached}
 
 
 class Gathering:

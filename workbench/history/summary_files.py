@@ -52,7 +52,7 @@ def index_entry(run_id: str, summary: Summary) -> IndexEntry:
         "interrupted": summary.interrupted,
         "scored_from": summary.scored_from,
         "counts": summary.counts(),
-        "no_verdict": sum(row["status"] is None for row in summary.rows.values()),
+        "no_verdict": summary.unreached,
         **{name: _sum(row.get(name) for row in summary.rows.values()) for name in ("calls", "tokens")},
         "commit": summary.git.get("commit"),
         "dirty": summary.git.get("dirty"),

@@ -48,6 +48,7 @@ def test_what_it_was() -> None:
     assert words.what(RUN) == "desk · refunds, late"
     assert words.commit(RUN) == "ab12cd34+"
     assert words.counts_in_words(RUN.counts) == "10 pass, 2 fail"
+    assert words.counts_in_words({"passed": 10, "error": 0, "not_run": 3}) == "10 pass, 3 without an end"
     assert words.change(-2) == ("−2", "failed")
     assert words.seconds(723.4) == "12:03"
 

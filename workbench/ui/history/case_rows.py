@@ -91,7 +91,7 @@ class CaseRows(RowView):
         if line.row is None:
             if line.name:
                 return [("  ", ""), (label(line.name), "strong")], []
-            return [("this run", "strong")], counts(self._summary.counts()) if self._summary.rows else []
+            return [("this run", "strong")], counts(self._summary.came_out()) if self._summary.rows else []
         state, (*_, eval_id, repeat) = state_of(line.row), line.row["ref"]
         left = [("    ", ""), (f"{FACES[state].glyph} ", style_of(state)), (label(str(eval_id)) or "(no id)", "")]
         if repeat != 1:

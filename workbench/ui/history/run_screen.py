@@ -95,7 +95,7 @@ class RunScreen(TwoSides):
     def _say_which(self) -> None:
         run = self._run
         when = words.moment(run.started, datetime.now().astimezone())
-        told = words.counts_in_words(self._summary.counts() if self._summary.rows else run.counts)
+        told = words.counts_in_words(self._summary.came_out() if self._summary.rows else run.counts)
         self.show_bar(f"◂ run of {when}, as it was then   {told}   {words.what(run)}", "esc: back")
 
     def _show(self) -> None:
@@ -128,7 +128,7 @@ class RunScreen(TwoSides):
         time = words.local(run.started)
         lines: list[Line] = [("run", one_line(run.run_id))]
         lines += [("when", f"{time:%A, %-d %B %Y, %H:%M:%S}")] if time else []
-        lines += [("came out", words.counts_in_words(summary.counts()))]
+        lines += [("came out", words.counts_in_words(summary.came_out()))]
         lines += [("took", words.seconds(run.seconds))] if run.seconds else []
         used = f"{run.calls:,} calls of models, {run.tokens:,} tokens"
         lines += [("agents used", used)] if run.calls or run.tokens else []

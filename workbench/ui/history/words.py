@@ -6,10 +6,13 @@ from pathlib import PurePosixPath
 
 from workbench.history.kept_runs import KeptRun
 from workbench.text import one_line
-from workbench.ui.status import COUNTED, FACES
+from workbench.ui.status import COUNTED, FACES, Status
 from workbench.ui.tree.labels import Piece, label, style_of
 
 _MINUTE, _HOUR = 60, 3600
+SHOWN: tuple[Status, ...] = (*COUNTED, "not_run")
+"""A run that was killed has cases without an end: neither fails nor errors."""
+_WORDS: dict[Status, str] = {"not_run": "without an end"}
 
 
 def local(started: str) -> datetime | None:
@@ -69,7 +72,7 @@ def evalset_name(file: str) -> str:
 def counts(run: Mapping[str, int]) -> list[Piece]:
     """`10✓ 2✗`."""
     pieces: list[Piece] = []
-    for status in COUNTED:
+    for status in SHOWN:
         if run.get(status):
             pieces += [(" ", "")] if pieces else []
             pieces.append((f"{run[status]}{FACES[status].glyph}", style_of(status)))
@@ -78,15 +81,18 @@ def counts(run: Mapping[str, int]) -> list[Piece]:
 
 def counts_in_words(run: Mapping[str, int]) -> str:
     """`10 pass, 2 fail`."""
-    return ", ".join(f"{run[status]:,} {FACES[status].word}" for status in COUNTED if run.get(status)) or "no cases"
+    return (
+        ", ".join(f"{run[status]:,} {_WORDS.get(status, FACES[status].word)}" for status in SHOWN if run.get(status))
+        or "no cases"
+    )
 
 
 def meter(run: Mapping[str, int], width: int) -> list[Piece]:
     """A bar of `width` cells, each verdict with its share; what is there at all has at least one."""
-    total = sum(run.get(status, 0) for status in COUNTED)
+    total = sum(run.get(status, 0) for status in SHOWN)
     if not total:
         return [(" " * width, "")]
-    shares = {status: max(1, round(run[status] * width / total)) for status in COUNTED if run.get(status)}
+    shares = {status: max(1, round(run[status] * width / total)) for status in SHOWN if run.get(status)}
     while sum(shares.values()) > width and max(shares.values()) > 1:
         shares[max(shares, key=lambda status: shares[status])] -= 1
     drawn: list[Piece] = [("━" * share, style_of(status)) for status, share in shares.items()]
