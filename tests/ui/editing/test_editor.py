@@ -172,6 +172,15 @@ async def test_somebody_else_changed_the_file_and_both_versions_are_merged(
         await pilot.press("enter")
         await screen.until(pilot, lambda: "saved:" in screen.text)
         assert file.read_bytes() == theirs.replace(b"parcel?", b"parcel?!", 1)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: "ctrl+o saves" in screen.text)
+        theirs = file.read_bytes().replace(b"parcel?!", b"box?")
+        file.write_bytes(theirs)
+        await pilot.press("!", "ctrl+o")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, ConflictScreen))
+        await pilot.press("h", "enter")
+        await screen.until(pilot, lambda: "theirs was kept" in screen.text)
+        assert file.read_bytes() == theirs
 
 
 @pytest.mark.parametrize("what", ["deleted", "broken"])

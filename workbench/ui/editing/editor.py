@@ -249,7 +249,9 @@ class EditorScreen(FieldScreen[None]):
         finally:
             self._busy = False
         self.out_of_field()
-        self._go_on_with(after, at, f"saved: {one_line(label, limit=80)}")
+        # Where somebody else changed the case too, the user may have taken theirs.
+        mine = after is not None and after.value == value
+        self._go_on_with(after, at, f"saved: {one_line(label, limit=80)}" if mine else "theirs was kept, yours is gone")
         if go_on:
             self._into_first_value()
 
