@@ -37,6 +37,11 @@ class Killed:
         self.process = project.start("run", ".", "--concurrency", "1", environment=self.environment)
         with self.started.open() as file:
             file.read()
+        assert self.process.stdout is not None
+        shown = b""
+        # What is shown is kept: else the kill may come between the end of a case and its line in the journal.
+        while b"\nERROR" not in b"\n" + shown:
+            shown += os.read(self.process.stdout.fileno(), 1 << 16) or pytest.fail(f"it ended after {shown!r}")
 
     def kill(self) -> None:
         self.process.kill()

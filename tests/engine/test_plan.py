@@ -1,12 +1,13 @@
 """What is going to run, in which order, with which criteria; and what refuses a run before it starts."""
 
-import re
 import sys
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
 
 from tests.engine.project import Project, evalset, turn
+from workbench.engine import plan as planning
 from workbench.engine.options import RunOptions, UsageFaultError
 from workbench.engine.plan import new_run_id
 from workbench.engine.selection import Target
@@ -143,10 +144,20 @@ def test_what_is_odd_is_noticed_at_its_place(desk: Project) -> None:
     assert any("unheard_of" in message and "desk/a.evalset.json" in message for message in notices)
 
 
-def test_run_ids_sort_by_time_and_differ() -> None:
-    ids = [new_run_id() for _ in range(50)]
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[0-9a-f]{4}", run_id) for run_id in ids)
-    assert len(set(ids)) > 45
+def test_run_ids_sort_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Clock(datetime):
+        at = datetime(2026, 11, 22, 4, 51, 43, 999_999, UTC)
+
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return cls.at
+
+    monkeypatch.setattr(planning, "datetime", Clock)
+    assert new_run_id() == "2026-11-22T04-51-43-ffff"
+    Clock.at += timedelta(microseconds=1)
+    assert new_run_id() == "2026-11-22T04-51-44-0000"
+    Clock.at += timedelta(microseconds=16)
+    assert new_run_id() == "2026-11-22T04-51-44-0001"
 
 
 @pytest.mark.parametrize(

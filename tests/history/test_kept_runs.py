@@ -1,7 +1,6 @@
 """Runs to be looked at: in one list whatever wrote them, single cases of them, and the newest verdict of each case."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -179,11 +178,3 @@ def test_agents_whose_files_are_not_what_they_were(tmp_path: Path) -> None:
     assert agents_changed(sources, tmp_path, clean) == {"gone"}
     (tmp_path / "a.py").write_text("secret-key = 2")
     assert agents_changed(sources, tmp_path, clean) == {"desk", "gone"}
-
-
-def test_of_two_runs_within_a_second_the_one_written_later_is_newer(tmp_path: Path) -> None:
-    for end, status in (("zzzz", "failed"), ("aaaa", "passed")):
-        events = case_events(PASSED, status, [ANSWER_PASSED])  # type: ignore[arg-type]
-        journal = keep_run(tmp_path, f"2026-11-20T10-00-00-{end}", events)
-        os.utime(journal, ns=(0, 1 if end == "zzzz" else 2))
-    assert latest_runs(tmp_path, [FILE])[0].summary.run_id.endswith("aaaa")

@@ -1,7 +1,6 @@
 """Finding a run that is kept, and reading one from its report: whatever the file holds, nothing else than a refusal."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from workbench.history.stored_run import last_run, open_run, run_ids
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")
 
 
-def keep(state: Path, run_id: str, scored_from: str = "", at: int = 0) -> Path:
+def keep(state: Path, run_id: str, scored_from: str = "") -> Path:
     """A run in which one case had one turn."""
     journal = Journal.open(state, run_id)
     assert journal.path is not None
@@ -44,30 +43,29 @@ def keep(state: Path, run_id: str, scored_from: str = "", at: int = 0) -> Path:
     ]
     journal.write([json.dumps(to_json(event)) for event in events], sync=False)
     journal.close()
-    os.utime(journal.path, ns=(at, at))
     return journal.path
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     state = tmp_path / "state"
-    keep(state, "2026-11-21T10-30-00-aaaa", at=2)
-    keep(state, "2026-11-21T10-30-00-bbbb", at=1)
+    keep(state, "2026-11-21T10-30-00-bbbb")
+    keep(state, "2026-11-21T10-30-00-aaaa")
     keep(state, "2026-11-22T09-00-00-cccc", scored_from="2026-11-21T10-30-00-aaaa")
     return state
 
 
 def test_runs_are_listed_the_newest_first_also_within_a_second(state: Path) -> None:
-    assert [name[-4:] for name in run_ids(state)] == ["cccc", "aaaa", "bbbb"]
+    assert [name[-4:] for name in run_ids(state)] == ["cccc", "bbbb", "aaaa"]
     assert run_ids(state / "nowhere") == []
 
 
 def test_last_is_the_newest_in_which_agents_ran(state: Path, tmp_path: Path) -> None:
     path = last_run(state)
     assert path is not None
-    assert path.parent.name == "2026-11-21T10-30-00-aaaa"
+    assert path.parent.name == "2026-11-21T10-30-00-bbbb"
     run = open_run("last", state, tmp_path)
-    assert (run.run_id, run.root, run.file) == ("2026-11-21T10-30-00-aaaa", "/root", path)
+    assert (run.run_id, run.root, run.file) == ("2026-11-21T10-30-00-bbbb", "/root", path)
     only = tmp_path / "only"
     keep(only, "2026-11-22T09-00-00-dddd", scored_from="x")
     assert open_run("last", only, tmp_path).scored_from == "x", "where there is no other, that one"
@@ -108,7 +106,7 @@ def test_what_is_no_run_is_refused_with_the_way_to_one(
 
 
 def test_what_a_journal_lost_is_named(state: Path, tmp_path: Path) -> None:
-    path = state / "runs" / "2026-11-21T10-30-00-aaaa" / "events.jsonl"
+    path = state / "runs" / "2026-11-21T10-30-00-bbbb" / "events.jsonl"
     path.write_bytes(path.read_bytes()[:-9])
     run = open_run("last", state, tmp_path)
     (trouble,) = run.trouble

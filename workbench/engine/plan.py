@@ -1,7 +1,6 @@
 """What is going to run: agent × case × repeat, in order, with the criteria of each."""
 
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -116,8 +115,10 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
 
 
 def new_run_id() -> str:
-    """Sorts by time: `2026-11-21T10-30-00-3f2a`, UTC, with four digits of chance."""
-    return f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}-{secrets.token_hex(2)}"
+    """`2026-11-21T10-30-00-3f2a`, UTC: sorts by time also within a second, of which the last four digits are the part
+    that had passed, in 65,536ths."""
+    now = datetime.now(UTC)
+    return f"{now:%Y-%m-%dT%H-%M-%S}-{now.microsecond * 0x10000 // 1_000_000:04x}"
 
 
 def check_configs(configs: Iterable[CriteriaConfig], root: Path) -> Iterator[Fault]:

@@ -16,7 +16,6 @@ from workbench.history.summary_files import read_newest
 
 _LOOKED_AT = 20
 """Runs, the newest first, in which verdicts are looked for."""
-_SECONDS = len("2026-11-21T10-30-00")
 _MOST = 64 * 2**20
 """Bytes of journals: of what lies further back only the history tells."""
 
@@ -63,16 +62,7 @@ def _newest(runs: Path, wanted: set[str]) -> list[str]:
     except OSError:
         return []
     others = {run["run_id"] for run in read_newest(runs) if not wanted.intersection(run.get("files") or ())}
-    newest = [run_id for run_id in ids if run_id not in others][: 2 * _LOOKED_AT] if wanted else []
-    # Within one second, which a watch may fill with runs, the files say which is newer.
-    return sorted(newest, key=lambda run_id: (run_id[:_SECONDS], _written(runs / run_id)), reverse=True)
-
-
-def _written(run: Path) -> int:
-    try:
-        return (run / FILE_NAME).stat().st_mtime_ns
-    except OSError:
-        return 0
+    return [run_id for run_id in ids if run_id not in others] if wanted else []
 
 
 def agents_changed(sources: Mapping[str, Any], root: Path, clean: Callable[[str], str]) -> set[str]:

@@ -17,7 +17,6 @@ from workbench.history.stored_report import read_report
 
 LAST = "last"
 _LISTED = 5
-_SECONDS = len("2026-11-21T10-30-00")
 _JOURNAL_HEAD = b'{"crc32": "'
 
 
@@ -89,12 +88,12 @@ def _by_id(word: str, state: Path) -> Path | None:
 
 
 def _journals(state: Path) -> list[Path]:
-    """The journals of all runs, the newest first. Ids sort by the second; within one, the files say which is newer."""
+    """The journals of all runs, the newest first, as their ids sort."""
     try:
         found = [path for folder in runs_dir(state).iterdir() if (path := folder / FILE_NAME).is_file()]
     except OSError:
         return []
-    return sorted(found, key=lambda path: (path.parent.name[:_SECONDS], path.stat().st_mtime_ns), reverse=True)
+    return sorted(found, key=lambda path: path.parent.name, reverse=True)
 
 
 def _scored_again(path: Path) -> bool:
