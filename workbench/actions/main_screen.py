@@ -15,6 +15,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action("back", ("escape",), "back", "One step back: out of a pane, a mark, a filter. Never quits.", MOVE),
     Action("next_turn", ("}",), "next turn", "To the next turn of the conversation.", MOVE),
     Action("previous_turn", ("{",), "previous turn", "To the previous turn of the conversation.", MOVE),
+    Action("to_event", ("i",), "event", "From what was said or done to its event in the trace, and back.", MOVE),
     Action("pane", DIGITS, "pane", "The pane of the case, in the order shown.", PANES),
     Action("next_pane", ("tab",), "other side", "Between the cases and the panes.", PANES),
     Action("previous_pane", ("shift+tab",), "other side, backwards", "Between the cases and the panes.", PANES),

@@ -301,6 +301,36 @@ async def test_from_a_call_of_the_diff_to_its_row_of_the_trace_and_back(make_app
         assert not detail.go_back()
 
 
+async def test_one_key_leads_from_a_sentence_to_its_event_and_back(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 30)) as pilot:
+        detail = await show(pilot, judged_case(), CLAIMS)
+        assert any("i shows its event in the trace" in line for line in app.seen())
+        for sentence, said in (("claim/0/1/1", "order_desk"), ("claim/0/1/2", "order_desk")):
+            assert key(app) == sentence
+            assert detail.to_event()
+            await pilot.pause()
+            assert key(app).startswith("span/0/")
+            assert any(line.lstrip("│ ").startswith(f"▶ {said}") for line in app.seen()), "what was said is lit"
+            assert detail.to_event()
+            assert key(app) == sentence
+            detail.move("down")
+            await pilot.pause()
+
+
+async def test_the_same_key_leads_from_a_row_of_the_trace_into_the_diff_and_from_there_back(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 30)) as pilot:
+        detail = await show(pilot, watched(), 4)
+        assert detail.pane_titles[3] == "Trace"
+        while key(app) != "span/0/4":
+            assert detail.move("up")
+        assert detail.to_event()
+        assert key(app) == "diff/0/call/0"
+        assert detail.to_event()
+        assert key(app) == "span/0/4"
+
+
 async def test_a_rescored_case_keeps_the_cursor(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 36)) as pilot:

@@ -63,7 +63,10 @@ def test_beside_a_sentence_stand_reason_excerpt_and_source(texts: Texts) -> None
     assert told[0] == "✗ contradictory"
     assert told[1].startswith("why            The tool result says that it arrives on Friday; nothing is")
     assert 'speaks against "expected": "2026-11-20 (Friday)"' in told
-    assert told[-1] == "from           find_order, a tool result in turn 1  enter goes there"
+    assert told[-2:] == [
+        "from           find_order, a tool result in turn 1  enter goes there",
+        "said           i shows its event in the trace",
+    ]
     assert not any("supports" in line for line in told)
 
 
@@ -71,17 +74,19 @@ def test_where_a_sentence_rests_on_nothing_no_place_is_missed(texts: Texts) -> N
     unfound = {**SENTENCES[0], "source": None}
     items = shown(played(events([claims(sentences=[unfound, SENTENCES[2]])]))).items
     said, apology = (texts(item.aside(76)) for item in items[1:] if item.aside is not None)
-    assert said[-1] == "from           no place that is known  enter shows the question"
-    assert apology[-1] == "enter shows the question"
+    assert said[-2] == "from           no place that is known  enter shows the question"
+    assert apology[-2] == "enter shows the question"
     assert not any(line.startswith("from") for line in apology)
 
 
-def test_a_sentence_points_at_the_result_and_else_at_the_question() -> None:
+def test_a_sentence_points_at_the_result_else_at_the_question_and_at_its_own_event() -> None:
     items = shown(judged_case()).items
-    log, question = items[2].targets
+    on_the_way, answer = items[0].targets[-1], items[2].targets[-1]
+    assert (on_the_way, answer) == (Target("Trace", ("event/0/1",)), Target("Trace", ("event/0/2",)))
+    log, question, _ = items[2].targets
     assert log == Target("Log", ("result/0/call-1", "event/0/1"))
     assert question == Target("Judge", (f"question/{CLAIMS}/0/3", f"question/{CLAIMS}/0/0"))
-    assert items[3].targets == (question,)
+    assert items[3].targets == (question, answer)
 
 
 def test_where_it_is_narrow_the_word_stands_behind_the_sentence(texts: Texts) -> None:

@@ -1,15 +1,8 @@
-"""The detail of one case: frame and verdict, the strip of panes, and the pane that is open."""
+"""The detail of one case: which pane is open, where in it the reader is, and where a key leads from there."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
-
-from textual.app import ComposeResult
-from textual.content import Content
-from textual.events import DescendantBlur, DescendantFocus
-from textual.geometry import Region
-from textual.style import Style
-from textual.widget import Widget
 
 from workbench.agents.workspace import EvalsetEntry
 from workbench.events import CaseRef
@@ -17,14 +10,13 @@ from workbench.model.evalset import EvalCase
 from workbench.model.faults import Fault
 from workbench.prices import Prices
 from workbench.store import CaseRecord
-from workbench.ui.cells import cell_len
 from workbench.ui.changed import Change
 from workbench.ui.detail.body import Body
+from workbench.ui.detail.frame import CaseFrame
 from workbench.ui.detail.head import Head
-from workbench.ui.detail.reading import Reading
+from workbench.ui.detail.reading import TRACE, Arrival
 from workbench.ui.render.document import AsideWhen, Document, Subject
-from workbench.ui.render.lines import width_of
-from workbench.ui.render.title import summary, title, verdict
+from workbench.ui.render.title import title
 
 if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
@@ -37,43 +29,19 @@ _ABOVE = 3
 """Lines that are seen above what was jumped to."""
 
 
-class CaseDetail(Widget):
+class CaseDetail(CaseFrame):
     """Shows what it is told to show. A case opens at its first problem; from then on only the user moves it, except
     that the end of a running case is followed as long as it is in sight."""
 
-    DEFAULT_CSS = """
-    CaseDetail {
-        layout: vertical;
-        border: round $border-blurred;
-        border-title-color: $label-strong;
-        border-title-style: bold;
-        &:focus-within { border: round $border; }
-    }
-    """
-
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._reading = Reading()
         self._runs: Path | None = None
         self._prices: Prices | None = None
-        self._turn: int | None = None
-        """The turn that was jumped to, as long as nothing else was scrolled to."""
         self._touched = False
         """Whether the user has scrolled here: from then on nothing else does."""
         self._stage: tuple[object, ...] = ()
         self._open_ended = False
         """Of the document in sight: the stage its subject was in, and whether more was to come."""
-        self._head = Head()
-        self._body = Body()
-
-    def compose(self) -> ComposeResult:
-        yield self._head
-        yield self._body
-
-    @property
-    def pane_titles(self) -> tuple[str, ...]:
-        """The panes of the case, in the order of their digits."""
-        return self._reading.titles
 
     @property
     def repeats(self) -> "CaseRepeats | None":
@@ -171,6 +139,16 @@ class CaseDetail(Widget):
         self._lay_out(self._build(), place.top, place.item)
         return True
 
+    def to_event(self) -> bool:
+        """From what was said or done to its event in the trace, and back; False if it has none."""
+        if self._reading.pane.title == TRACE and self.go_back():
+            return True
+        item = self._body.item
+        if item is None:
+            return False
+        only = None if self._reading.pane.title == TRACE else TRACE
+        return self._arrive(self._reading.follow(item, self._body.top, self._body.planned, only=only))
+
     def action_next_turn(self) -> None:
         """To the start of the next turn."""
         self._go_to_turn(1)
@@ -197,16 +175,6 @@ class CaseDetail(Widget):
     def on_body_resized(self, event: Body.Resized) -> None:
         event.stop()
         self._fit()
-
-    def on_descendant_focus(self, event: DescendantFocus) -> None:
-        self.call_after_refresh(self._write_title)
-
-    def on_descendant_blur(self, event: DescendantBlur) -> None:
-        self.call_after_refresh(self._write_title)
-
-    def on_body_moved(self, event: Body.Moved) -> None:
-        event.stop()
-        self._write_head()
 
     def on_body_picked(self, event: Body.Picked) -> None:
         event.stop()
@@ -275,7 +243,10 @@ class CaseDetail(Widget):
             self._touched = True
             self._keep_place()
             return True
-        arrival = self._reading.follow(item, self._body.top, self._body.planned)
+        return self._arrive(self._reading.follow(item, self._body.top, self._body.planned))
+
+    def _arrive(self, arrival: Arrival | None) -> bool:
+        """Shows where a jump leads; False if it leads nowhere."""
         if arrival is None:
             return False
         self._touched, self._turn = True, None
@@ -313,44 +284,3 @@ class CaseDetail(Widget):
             body.stand_on(number if document.items[number].start >= start else number + 1)
         body.go_to(start)
         self._write_head()
-
-    def _turn_in_sight(self) -> int | None:
-        """The turn that was jumped to, else that of the cursor, else the one at the top of the pane; at the very end
-        the last one."""
-        document, body = self._body.document, self._body
-        if self._turn is not None and self._turn < len(document.turns):
-            return self._turn
-        if body.item is not None:
-            return document.turn_at(body.item.start)
-        if document.turns and body.at_end and body.top > 0:
-            return len(document.turns) - 1
-        return document.turn_at(body.top)
-
-    def _write_head(self) -> None:
-        turn, count = self._turn_in_sight(), len(self._body.document.turns)
-        named = turn is not None and count > 1 and self._reading.pane.by_turns
-        position = f"turn {(turn or 0) + 1} of {count}" if named else ""
-        chosen = self._reading.panes.index(self._reading.pane)
-        told = summary(self._reading.subject, max(self._head.size.width - 2, 0))
-        self._head.show(self.pane_titles, chosen, position, told)
-
-    def _write_title(self) -> None:
-        """`agent › evalset › case ──── ✗ FAIL` in the frame, the verdict at its right end."""
-        ending = verdict(self._reading.subject)
-        room = self.size.width - 4
-        name = title(self._reading.subject, room - width_of(ending) - 4)
-        if not name or room < 12:
-            self._put_title(None)
-            return
-        line = Style(foreground=self.styles.border_top[1], bold=False)
-        parts: list[tuple[str, str | Style]] = [(name, "")]
-        if ending:
-            fill = "─" * max(room - cell_len(name) - width_of(ending) - 2, 0)
-            parts += [(f" {fill} ", line), *((text, f"${style} bold") for text, style in ending)]
-        self._put_title(Content.assemble(*parts))
-
-    def _put_title(self, content: Content | None) -> None:
-        """Sets the title and paints its line only: setting `border_title` would paint the whole pane once more."""
-        if content != self._border_title:
-            self._border_title = content
-            self.refresh(Region(-1, -1, self.outer_size.width, 1))

@@ -13,6 +13,8 @@ from workbench.ui.render.rows import View
 
 Planned: TypeAlias = Callable[[AsideWhen], Layout]
 """How the room is shared with such an aside."""
+TRACE = "Trace"
+"""The pane that has a row for each event."""
 _COPY_WIDTH = 1000
 _KEPT = 8
 """Documents that are kept, so that going back to a long one costs nothing."""
@@ -133,11 +135,16 @@ class Reading:
         self._opened.discard(item.key)
         return True
 
-    def follow(self, item: Item, top: int, planned: Planned) -> Arrival | None:
-        """Goes to where the item came from, in whichever pane that is; None if there is no such place."""
+    def follow(self, item: Item, top: int, planned: Planned, *, only: str | None = None) -> Arrival | None:
+        """Goes to where the item came from, in whichever pane that is, or in this one `only`; None if there is no such
+        place."""
         here = Place(self.pane.title, item.key, top, self.full)
         for target in item.targets:
-            if target.pane in self.titles and (arrival := self._arrive(target, planned)) is not None:
+            if (
+                only in (None, target.pane)
+                and target.pane in self.titles
+                and (arrival := self._arrive(target, planned)) is not None
+            ):
                 self._places.append(here)
                 return arrival
             self._wanted, self.full = here.pane, here.full

@@ -42,7 +42,7 @@ class RunScreen(TwoSides):
 
     where = "stored"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("pane", "next_turn", "previous_turn"),
+        *bindings("pane", "next_turn", "previous_turn", "to_event"),
         *bindings_of("stored"),
     ]
 
@@ -181,6 +181,10 @@ class RunScreen(TwoSides):
     def action_previous_turn(self) -> None:
         if self.right.shows_case:
             self.right.detail.action_previous_turn()
+
+    def action_to_event(self) -> None:
+        if not (self.right.shows_case and self.right.detail.to_event()):
+            self.say("there is no event of that in the trace")
 
     def action_stored_next(self) -> None:
         self._problem(1)

@@ -11,6 +11,7 @@ from workbench.ui.render.judge_words import criterion_head, nothing_yet
 from workbench.ui.render.judged import HALLUCINATIONS, mapping, number, objects, question_key, results, words
 from workbench.ui.render.lines import BLANK, Line, Segment, cut_line, flow, hang, pad, rule, wrap
 from workbench.ui.render.rows import View, part, under
+from workbench.ui.render.trace.reading import events_of
 from workbench.ui.render.triaged import overridden
 from workbench.ui.status import HOLDS, LABELS, Face
 
@@ -27,6 +28,7 @@ _KINDS = {
     "result": "a tool result",
 }
 _TO_GO = Segment("enter goes there", "hint")
+_TO_EVENT = Segment("i shows its event in the trace", "hint")
 _TO_QUESTION = Segment("enter shows the question", "hint")
 
 
@@ -96,12 +98,13 @@ def _add_turn(document: Document, subject: Subject, index: int, result: MetricRe
         # For each text two questions: what its sentences are, and, if there are any, what they rest on.
         sentences = objects(text.get("sentences"))
         asked += 2 if sentences else 1
+        said = _said_in(subject, index, text)
         for number_, item in enumerate(sentences):
             document.add_item(
                 f"claim/{index}/{place}/{number_}",
                 _sentence(item, column, view.width, _overridden(subject, index, item)),
-                targets=_targets(item, index, asked - 1),
-                aside=partial(_aside, item, index),
+                targets=(*_targets(item, index, asked - 1), *said),
+                aside=partial(_aside, item, index, bool(said)),
             )
         document.add(_left_out(text, view))
 
@@ -182,8 +185,18 @@ def _targets(item: dict[str, Any], turn: int, asked: int) -> tuple[Target, ...]:
     return (Target("Log", tuple(places)), question) if places else (question,)
 
 
-def _aside(item: dict[str, Any], turn: int, width: int) -> Iterator[Line]:
-    """Why the sentence has its label: the judge's reason, both excerpts, and where they come from."""
+def _said_in(subject: Subject, turn: int, text: dict[str, Any]) -> tuple[Target, ...]:
+    """The event in which the text was said, as a row of the trace."""
+    record, step = subject.record, text.get("step")
+    if record is None or turn >= len(record.turns):
+        return ()
+    event = step if type(step) is int else len(events_of(record.turns[turn])) - 1
+    return (Target("Trace", (f"event/{turn}/{event}",)),) if event >= 0 else ()
+
+
+def _aside(item: dict[str, Any], turn: int, said: bool, width: int) -> Iterator[Line]:
+    """Why the sentence has its label: the judge's reason, both excerpts, where they come from, and where it was
+    said."""
     face = face_of(item)
     told = [
         ("why", "", words(item.get("rationale"))),
@@ -200,6 +213,8 @@ def _aside(item: dict[str, Any], turn: int, width: int) -> Iterator[Line]:
         yield from labelled("from", _origin(item, turn), width)
     else:
         yield (_TO_QUESTION,)
+    if said:
+        yield from labelled("said", [_TO_EVENT], width)
 
 
 def _origin(item: dict[str, Any], turn: int) -> Iterator[Segment]:

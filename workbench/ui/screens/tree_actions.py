@@ -69,6 +69,10 @@ class TreeActions(Shell):
         if self.right.shows_case:
             self.right.detail.action_previous_turn()
 
+    def action_to_event(self) -> None:
+        if not (self.right.shows_case and self.right.detail.to_event()):
+            self.say("there is no event of that in the trace")
+
     # Panes
 
     def action_pane(self, number: int) -> None:
