@@ -12,6 +12,7 @@ from workbench.engine.secrets import Secrets
 from workbench.event_json import from_json, to_json
 from workbench.events import (
     AgentActed,
+    CaseError,
     CaseFinished,
     CaseRef,
     CaseStarted,
@@ -103,19 +104,85 @@ async def test_what_is_written_is_what_is_shown() -> None:
     assert writer.lines[0].isascii()
 
 
-async def test_after_a_failure_events_are_only_shown_and_it_is_told_once() -> None:
+async def test_a_failure_is_told_once_and_what_is_no_verdict_goes_on() -> None:
     writer = Writer()
     shown: list[Event] = []
     failures: list[OSError] = []
     out = recorder(writer, shown, failures)
-    writer.error = OSError(28, "full")
+    writer.error = FULL
     for number in range(3):
         out.put(Noticed("info", str(number)))
         await out.flush()
     await out.close()
     assert len(shown) == 3
-    assert failures == [writer.error]
+    assert failures == [FULL]
     assert writer.closed
+
+
+PASSED = CaseFinished(REF, "passed", None, 1.0)
+FAILED_HERE = CaseFinished(REF, "error", CaseError("timeout", "too slow"), 1.0)
+FULL = OSError(28, "full")
+
+
+async def test_a_verdict_that_could_not_be_written_is_not_shown_as_one() -> None:
+    writer = Writer()
+    shown: list[Event] = []
+    out = recorder(writer, shown, [])
+    writer.error = FULL
+    for event in (CaseStarted(REF, 0.0, (), {}), MetricScored(REF, MetricResult("m", "passed")), PASSED, FAILED_HERE):
+        out.put(event)
+        await out.flush()
+    await out.close()
+    assert writer.lines == []
+    lost, own = shown
+    assert isinstance(lost, CaseFinished)
+    assert lost.status == "error"
+    assert lost.error is not None
+    assert "full" in lost.error.message
+    assert own == FAILED_HERE
+
+
+async def test_what_fits_on_a_full_disk_is_kept() -> None:
+    class Small(Writer):
+        def write(self, lines: Iterable[str], *, sync: bool) -> None:
+            lines = tuple(lines)
+            if len(self.lines) + len(lines) > 2:
+                raise FULL
+            super().write(lines, sync=sync)
+
+    writer = Small()
+    shown: list[Event] = []
+    failures: list[OSError] = []
+    out = recorder(writer, shown, failures)
+    refs = [CaseRef("desk", "desk/r.evalset.json", "r", str(number)) for number in range(4)]
+    for ref in refs:
+        out.put(CaseFinished(ref, "passed", None, 1.0))
+    await out.close()
+    assert [from_json(json.loads(line)) for line in writer.lines] == shown[:2]
+    assert [event.status for event in shown if isinstance(event, CaseFinished)] == ["passed"] * 2 + ["error"] * 2
+    assert failures == [FULL]
+
+
+async def test_a_verdict_that_did_not_reach_the_disk_itself_is_taken_back() -> None:
+    class Unsynced(Writer):
+        def write(self, lines: Iterable[str], *, sync: bool) -> None:
+            if sync:
+                raise FULL
+            super().write(lines, sync=sync)
+
+    shown: list[Event] = []
+    failures: list[OSError] = []
+    out = recorder(Unsynced(), shown, failures)
+    earlier = CaseRef("desk", "desk/r.evalset.json", "r", "earlier")
+    out.show(CaseFinished(earlier, "passed", None, 1.0))
+    out.put(PASSED)
+    await out.close()
+    assert [(event.case, event.status) for event in shown if isinstance(event, CaseFinished)] == [
+        (earlier, "passed"),
+        (REF, "passed"),
+        (REF, "error"),
+    ]
+    assert failures == [FULL]
 
 
 @pytest.mark.parametrize("depth", [250, 5000])

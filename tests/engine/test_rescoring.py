@@ -215,6 +215,7 @@ async def test_a_disk_that_is_full_stops_it(ran: Any, children: Children) -> Non
     again = await rescored(stored.plan(), children, Full())
     assert "odd" in again.notices
     assert any("cannot be written any more (No space left on device)" in notice for notice in again.notices)
+    assert again.record("one").state == "error"
     assert isinstance(again.events[-1], RunFinished)
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from workbench.engine.secrets import Secrets
 from workbench.engine.span_keeping import PieceKeeper, SpanKeeping
+from workbench.engine.unkept import as_far_as_kept
 from workbench.events import CaseFinished, Event, Noticed, RunFinished, SpansRecorded
 
 Publish: TypeAlias = Callable[[Event], None]
@@ -57,7 +58,7 @@ class Recorder:
 
     Writing happens in a thread of its own, in batches: what comes while a batch is being written is the next one. The
     disk is waited for in another one, once for all cases that have ended meanwhile, and at the end. If writing fails,
-    `on_failure` is told once and later events are only published.
+    `on_failure` is told once, and of what is not written only that is published which needs no journal behind it.
     """
 
     def __init__(
@@ -71,6 +72,9 @@ class Recorder:
         self._writer = writer
         """None where nothing is written, or nothing more can be."""
         self._kept_by = writer
+        self._failure: OSError | None = None
+        """Why nothing more can be written."""
+        self._told = False
         self._secrets = secrets
         self._spans = SpanKeeping(secrets)
         self._on_failure = on_failure
@@ -81,6 +85,8 @@ class Recorder:
         self._disk = ThreadPoolExecutor(1, "journal-disk")
         self._syncing: asyncio.Task[None] | None = None
         self._unsynced = False
+        self._not_synced: list[Event] = []
+        """Verdicts that are shown and that the disk itself may not have."""
         self._closing = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
         self._verdict = asyncio.Event()
@@ -133,9 +139,12 @@ class Recorder:
         loop = asyncio.get_running_loop()
         while self._unsynced:
             self._unsynced = False
-            failure = await loop.run_in_executor(self._disk, self._sync)
-            if failure is not None:
-                self._on_failure(failure)
+            waited_for, self._not_synced = self._not_synced, []
+            if not await loop.run_in_executor(self._disk, self._sync):
+                assert self._failure is not None
+                for verdict in waited_for:
+                    self._publish(as_far_as_kept(verdict, self._failure) or verdict)
+                self._tell_failure()
             if not self._closing.is_set():
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), _BETWEEN_SYNCS)
@@ -145,18 +154,24 @@ class Recorder:
         try:
             while self._pending:
                 batch, self._pending = self._pending, []
-                events, failure = await loop.run_in_executor(self._thread, self._write, batch)
+                events = await loop.run_in_executor(self._thread, self._write, batch)
+                before = {id(item.event) for item in batch if isinstance(item, _Kept)}
+                self._not_synced += [event for event in events if _is_verdict(event) and id(event) not in before]
                 for index, event in enumerate(events, 1):
                     self._publish(event)
                     if index % _PUBLISHED_AT_ONCE == 0:
                         await asyncio.sleep(0)
-                if failure is not None:
-                    self._on_failure(failure)
-                elif any(isinstance(event, CaseFinished | RunFinished) for event in events):
+                self._tell_failure()
+                if any(isinstance(event, CaseFinished | RunFinished) for event in events):
                     self._sync_soon()
                 await self._rest()
         finally:
             self._idle.set()
+
+    def _tell_failure(self) -> None:
+        if self._failure is not None and not self._told:
+            self._told = True
+            self._on_failure(self._failure)
 
     async def _rest(self) -> None:
         """Lets what comes close together be written together. The first verdict ends the rest that it falls into."""
@@ -166,35 +181,46 @@ class Recorder:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._verdict.wait(), _PAUSE)
 
-    def _write(self, batch: Sequence["Event | _Kept"]) -> tuple[list[Event], OSError | None]:
-        events: list[Event] = []
-        lines: list[str] = []
-        for event in batch:
-            if isinstance(event, _Kept):
-                events.append(event.event)
-                continue
-            shown, line = self._encode(event)
-            events.append(shown)
-            lines.append(line)
-        writer = self._writer
-        if writer is not None:
-            try:
-                writer.write(lines, sync=False)
-            except OSError as error:
-                self._writer = None
-                return events, error
-        return events, None
+    def _write(self, batch: Sequence["Event | _Kept"]) -> list[Event]:
+        """Writes the batch; what may be shown of it."""
+        encoded = [(item.event, None) if isinstance(item, _Kept) else self._encode(item) for item in batch]
+        written = self._append([line for _, line in encoded if line is not None])
+        if self._failure is None:
+            return [event for event, _ in encoded]
+        events: list[Event | None] = []
+        for event, line in encoded:
+            events.append(event if line is None or written > 0 else as_far_as_kept(event, self._failure))
+            written -= line is not None
+        return [event for event in events if event is not None]
 
-    def _sync(self) -> OSError | None:
-        """Waits for the disk. Nobody who looks on has to: what is written is there unless the machine itself stops."""
+    def _append(self, lines: Sequence[str]) -> int:
+        """Writes lines; how many of them are there."""
         writer = self._writer
-        if writer is not None:
+        if writer is None:
+            return 0
+        with contextlib.suppress(OSError):
+            writer.write(lines, sync=False)
+            # Nobody waits for the disk again that has failed once.
+            return len(lines) if self._failure is None else 0
+        # None of them is there, but the first of them may fit.
+        for number, line in enumerate(lines):
             try:
-                writer.write((), sync=True)
+                writer.write((line,), sync=False)
             except OSError as error:
-                self._writer = None  # Closed at the end: a line may be on its way to it.
-                return error
-        return None
+                self._writer, self._failure = None, error
+                return number
+        return len(lines)
+
+    def _sync(self) -> bool:
+        """Waits for the disk; False if it does not take what was written. Nobody who looks on has to: what is written
+        is there unless the machine itself stops."""
+        if self._kept_by is not None:
+            try:
+                self._kept_by.write((), sync=True)
+            except OSError as error:
+                self._writer, self._failure = None, error  # Closed at the end: a line may be on its way to it.
+                return False
+        return True
 
     def _encode(self, event: Event) -> tuple[Event, str]:
         """The event as it may be shown, and its line."""
@@ -211,6 +237,10 @@ class Recorder:
             event = self._secrets.clean(event)
             line = _line(event)
         return event, line
+
+
+def _is_verdict(event: Event) -> bool:
+    return isinstance(event, CaseFinished) and event.error is None
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from workbench.engine.rescore_plan import RescoreEntry, RescorePlan, look_ahead
 from workbench.engine.run_context import RunContext
 from workbench.engine.scenario_case import SUITED
 from workbench.engine.secrets import Secrets
+from workbench.engine.unkept import why_stopped
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -199,7 +200,7 @@ class Rescoring:
     def _cannot_write(self, error: OSError) -> None:
         """What is on disk stays; what cannot be written must not be spent on."""
         reason = error.strerror or str(error)
-        self._recorder.put(Noticed("error", f"the run was stopped: it cannot be written any more ({reason})"))
+        self._recorder.put(Noticed("error", *why_stopped(error)))
         self._stopping = True
         for scoring in tuple(self._scorings.values()):
             scoring.cancel(CaseError("cancelled", f"stopped: the run cannot be written any more ({reason})"))

@@ -24,6 +24,7 @@ from workbench.engine.resumed_case import ResumedCase
 from workbench.engine.resumption import Resumption
 from workbench.engine.run_context import RunContext
 from workbench.engine.secrets import Secrets
+from workbench.engine.unkept import why_stopped
 from workbench.engine.until_sure import UntilSure
 from workbench.engine.waiting import Waiting
 from workbench.events import (
@@ -272,7 +273,7 @@ class Run:
     def _cannot_write(self, error: OSError) -> None:
         """What is on disk stays; what cannot be written must not be spent on."""
         reason = error.strerror or str(error)
-        self._recorder.put(Noticed("error", f"the run was stopped: it cannot be written any more ({reason})"))
+        self._recorder.put(Noticed("error", *why_stopped(error)))
         self._waiting.close()
         for flow in tuple(self._flows.values()):
             flow.cancel(CaseError("cancelled", f"stopped: the run cannot be written any more ({reason})"), kill=True)

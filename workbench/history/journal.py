@@ -131,10 +131,11 @@ class Journal:
             while view:
                 view = view[os.write(self._descriptor, view) :]
                 self._sync_name()
-        except OSError:
+        except OSError as error:
             # Already failing: a cut line is found by its checksum anyway.
             with contextlib.suppress(OSError):
                 os.ftruncate(self._descriptor, self._size)
+            error.filename = str(self.path)
             raise
         self._size += len(data)
         for line in lines:

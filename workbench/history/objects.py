@@ -31,9 +31,12 @@ def keep_objects(state: Path, contents: Mapping[str, bytes]) -> None:
             objects_dir(state).mkdir(mode=0o700, exist_ok=True)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(content)
-            draft.replace(path)
+            try:
+                with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                    file.write(content)
+                draft.replace(path)
+            finally:
+                draft.unlink(missing_ok=True)  # On a full disk.
 
 
 def read_object(state: Path, digest: str) -> bytes | None:

@@ -27,16 +27,25 @@ def open_run(word: str, state: Path, folder: Path) -> StoredRun:
     Raises:
         UsageFaultError: there is no such run, or nothing of it can be read.
     """
+    path = place_of(word, state, folder)
+    return _read_journal(path) if path.name == FILE_NAME else _read_file(path)
+
+
+def place_of(word: str, state: Path, folder: Path) -> Path:
+    """The journal of the kept run that `word` means, or the file; nothing of it is read yet.
+
+    Raises:
+        UsageFaultError: there is no such run.
+    """
     journal = _by_id(word, state)
-    if journal is None:
-        path = folder / word
-        if word and path.is_file():
-            return _read_file(path)
-        if word and (path / FILE_NAME).is_file():
-            journal = path / FILE_NAME
-    if journal is None:
-        raise _unknown(word, state, folder)
-    return _read_journal(journal)
+    if journal is not None:
+        return journal
+    path = folder / word
+    if word and path.is_file():
+        return path
+    if word and (path / FILE_NAME).is_file():
+        return path / FILE_NAME
+    raise _unknown(word, state, folder)
 
 
 def run_id_of(word: str, state: Path) -> str:

@@ -31,6 +31,9 @@ def write_summary(folder: Path, summary: Summary, journal_bytes: int) -> None:
         # Without waiting for the disk: its checksum tells whether it arrived there.
         draft.write_bytes(checked_line(data))
         draft.replace(folder / FILE_NAME)
+    with contextlib.suppress(OSError):
+        draft.unlink(missing_ok=True)  # On a full disk.
+    with contextlib.suppress(OSError, ValueError):
         add_to_index(folder.parent, index_entry(folder.name, summary))
 
 
