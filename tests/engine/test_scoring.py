@@ -113,7 +113,7 @@ async def test_a_large_conversation_goes_through() -> None:
 
 
 @pytest.mark.parametrize(("name", "imported"), [("tool_trajectory_avg_score", False), ("response_match_score", True)])
-def test_nltk_is_imported_only_for_text(name: str, imported: bool) -> None:
+def test_the_stemmer_is_imported_only_for_text(name: str, imported: bool) -> None:
     code = f"""
 import socket, sys
 from workbench.agents.worker.frames import Channel, send
@@ -123,8 +123,8 @@ ours, childs = socket.socketpair()
 send(ours, {{"op": "warm", "criteria": ["{name}"]}})
 send(ours, {{"op": "quit"}})
 scorer.serve(Channel(childs))
-assert ("nltk" in sys.modules) is {imported}, "nltk"
-unwanted = [name for name in ("scipy", "pandas", "textual") if sys.modules.get(name)]
+assert ("rouge_score" in sys.modules) is {imported}, "rouge_score"
+unwanted = [name for name in ("nltk", "numpy", "scipy", "pandas", "textual") if sys.modules.get(name)]
 assert not unwanted, unwanted
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -1,6 +1,6 @@
 """The child that scores: `python -m workbench.engine.scorer --control FD --lifeline FD`, in our own interpreter.
 
-What scoring imports (nltk, numpy, a judge's client) and what it does to memory and threads stays here. Criteria that
+What scoring imports (a stemmer, a judge's client) and what it does to memory and threads stays here. Criteria that
 are computed come first, in order, one conversation at a time; those that ask somebody (a judge, a service, a function
 of the user's) wait side by side, in an event loop that starts with the first of them (`workbench.engine.asking`). Each
 criterion's result is sent as soon as it exists.
@@ -27,7 +27,8 @@ from workbench.agents.worker.frames import Channel
 from workbench.engine.scored_case import Case, reply, score_one
 
 _NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn", "tkinter")
-"""What nltk imports if it is there, and does without if it is not: a second and a hundred megabytes."""
+"""What nltk imports if it is there, and does without if it is not: a second and a hundred megabytes, should its stemmer
+need all of it (`workbench.metrics.stemmer`)."""
 
 
 _LAST_WORDS = 2.0

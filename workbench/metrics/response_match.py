@@ -1,8 +1,8 @@
 """response_match_score: how many words do the agent's answer and the expected answer share?
 
-The F-measure of ROUGE-1 for each turn, the mean of the turns for the case. Stems and the F-measure come from the
-rouge_score package, so a score is ADK's to the last bit; splitting and counting words is done here, because that is
-what ADK spends its time on. Importing this module is cheap: the package (it brings nltk) comes with the first score.
+The F-measure of ROUGE-1 for each turn, the mean of the turns for the case. Stems come from the rouge_score package and
+the F-measure is its formula, so a score is ADK's to the last bit; splitting and counting words is done here, because
+that is what ADK spends its time on. Importing this module is cheap: the package comes with the first score.
 
 Text of thoughts counts, as in ADK; an answer without words scores 0, even against an expected answer without words.
 
@@ -14,13 +14,14 @@ Details of the case: `turns`, how many, and `lowest_turn`, counted from 0.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from workbench.events import MetricResult
 from workbench.metrics.alignment import lcs_pairs
 from workbench.metrics.base import Scored, ScoreRequest, mean, status_of, turn_pairs
+from workbench.metrics.stemmer import stemmer
 from workbench.metrics.words import Word, placed_words, words
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import content_text
@@ -52,7 +53,7 @@ def rouge_1(expected: str, actual: str) -> Rouge:
             shared += 1
     precision = shared / max(len(got), 1)
     recall = shared / max(reference.total, 1)
-    return Rouge(precision, recall, _package().f_measure(precision, recall))
+    return Rouge(precision, recall, _f_measure(precision, recall))
 
 
 def score(request: ScoreRequest) -> Scored:
@@ -165,18 +166,9 @@ def _some(found: Sequence[str]) -> str:
     return f"{named}, …" if len(found) > _WORDS_NAMED else named
 
 
-class _Package(NamedTuple):
-    stem: Callable[[str], str]
-    f_measure: Callable[[float, float], float]
-
-
-@cache
-def _package() -> _Package:
-    # Here and not above: the import takes 0.35 to 1.3 s, and only a process that scores text may pay for it.
-    from rouge_score import scoring, tokenizers
-
-    tokeniser = tokenizers.DefaultTokenizer(use_stemmer=True)
-    return _Package(lambda word: tokeniser.tokenize(word)[0], scoring.fmeasure)
+def _f_measure(precision: float, recall: float) -> float:
+    """In the order of rouge_score's `scoring.fmeasure`, whose module needs numpy for something else."""
+    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
 class _Stems(dict[str, str]):
@@ -186,7 +178,7 @@ class _Stems(dict[str, str]):
     def __missing__(self, word: str) -> str:
         if len(self) >= MAX_STEMS:
             self.clear()
-        stem = self[word] = _package().stem(word) if word.isascii() else word
+        stem = self[word] = stemmer()(word) if word.isascii() else word
         return stem
 
 

@@ -1,0 +1,44 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def _fresh(code: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def test_it_brings_neither_numpy_nor_what_else_is_in_nltk_and_leaves_nltk_to_others() -> None:
+    _fresh("""
+import sys
+from workbench.metrics.stemmer import stemmer
+assert stemmer()("refunding") == "refund"
+heavy = {name.partition(".")[0] for name in sys.modules} & {"nltk", "numpy", "scipy", "sklearn", "absl"}
+assert not heavy, heavy
+for name in ("matplotlib", "pandas", "scipy", "sklearn"):
+    sys.modules[name] = None  # What nltk can do without; it takes seconds.
+import nltk
+assert nltk.PorterStemmer().stem("refunding") == "refund"
+assert stemmer()("caresses") == nltk.PorterStemmer().stem("caresses") == "caress"
+""")
+
+
+def test_an_nltk_whose_stemmer_needs_more_is_imported_whole(tmp_path: Path) -> None:
+    files = {
+        "nltk/__init__.py": "all_of_it = True\n",
+        "nltk/stem/__init__.py": "",
+        "nltk/stem/porter.py": "from nltk import all_of_it\nclass PorterStemmer:\n    def stem(_, word): return word[::-1]\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    _fresh(f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+from workbench.metrics.stemmer import stemmer
+assert stemmer()("refund") == "dnufer"
+assert sys.modules["nltk"].all_of_it
+""")
