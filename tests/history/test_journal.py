@@ -162,6 +162,13 @@ def test_a_full_disk_is_an_error_and_leaves_whole_lines(tmp_path: Path, monkeypa
     assert list(read_journal(journal.path)) == EVENTS[:1]
 
 
+def test_a_run_that_could_not_even_announce_itself_leaves_nothing_behind(tmp_path: Path) -> None:
+    journal = Journal.open(tmp_path, "run-1")
+    assert journal.path is not None
+    journal.close()
+    assert not journal.path.parent.exists()
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_happens_to_the_file_the_rest_is_read(tmp_path: Path, data: st.DataObject) -> None:

@@ -64,7 +64,10 @@ def _announcement(data: Mapping[str, Any], file: Path, refs: Iterable[CaseRef]) 
                 wanted[ref] = PlannedCase(ref, config, str(item.get("criteria_source") or "not known"))
     words = {name: str(data.get(name) or "") for name in ("root", "started", "scored_from")}
     run_id = str(data.get("run_id") or file.parent.name)
-    return RunStarted(run_id, words["root"], words["started"], tuple(wanted.values()), words["scored_from"])
+    told = data.get("until_sure")
+    until = float(told) if isinstance(told, int | float) and 0 < told < 1 else None
+    cases = tuple(wanted.values())
+    return RunStarted(run_id, words["root"], words["started"], cases, words["scored_from"], until_sure=until)
 
 
 def _whole(events: Iterable[Event]) -> Iterator[Event]:

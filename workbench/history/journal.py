@@ -47,6 +47,8 @@ class Journal:
         self.notice = notice
         self._descriptor = descriptor
         self._size = 0
+        self._head = 0
+        """Bytes of the line that was written when the journal was made."""
         self._gathering = Gathering()
         self._name_synced = False
         self._pieces = PieceWriter(path.parent) if path is not None else None
@@ -100,10 +102,9 @@ class Journal:
             journal = cls(path, descriptor, None)
             # The disk need not have it before it has a case: then it gets the folder as well.
             journal.write([json.dumps({"schema": SCHEMA, "run_id": run_id})], sync=False)
+            journal._head = journal._size
         except OSError as error:
-            for leave in (path.unlink, folder.rmdir):  # What could not be begun is no run.
-                with contextlib.suppress(OSError):
-                    leave()
+            _leave(path)
             reason = error.strerror or type(error).__name__
             return cls(
                 None,
@@ -172,7 +173,9 @@ class Journal:
             self._descriptor = None
             if self._pieces is not None:
                 self._pieces.close()
-            if self.path is not None and self._gathering.summary.run_id:
+            if self.path is not None and self._size == self._head:
+                _leave(self.path)
+            elif self.path is not None and self._gathering.summary.run_id:
                 write_summary(self.path.parent, self._gathering.summary, self._size)
 
 
@@ -260,6 +263,13 @@ def _announcement(path: Path) -> RunStarted:
                 refs[ref] = None
     cases = tuple(PlannedCase(ref, None, "not known: the journal is damaged") for ref in refs)
     return RunStarted(path.parent.name, "", "", cases)
+
+
+def _leave(path: Path) -> None:
+    """What could not be begun is no run."""
+    for remove in (path.unlink, path.parent.rmdir):
+        with contextlib.suppress(OSError):
+            remove()
 
 
 def _sync_folder(folder: Path) -> None:

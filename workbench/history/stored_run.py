@@ -110,7 +110,7 @@ def _scored_again(path: Path) -> bool:
         first = next((event for event in read_journal(path) if isinstance(event, RunStarted)), None)
     except (OSError, ValueError):
         return True  # Nothing can be scored from it.
-    return first is not None and bool(first.scored_from)
+    return first is None or bool(first.scored_from)  # None: it was killed before it began.
 
 
 def _read_journal(path: Path) -> StoredRun:
