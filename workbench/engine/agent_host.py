@@ -76,7 +76,9 @@ class AgentHost:
         task = self._seats.get(alone)
         if alone or task is None or not task.done() or _is_lost(task):
             return None
-        return task.result()
+        seat = task.result()
+        # One for a single case belongs to who asked for it, who may not have been told yet.
+        return None if seat.alone else seat
 
     async def seat(self, *, alone: bool = False) -> Seat:
         """A place for a case, which with `alone` shares it with no other.

@@ -1,0 +1,55 @@
+"""Who gets which seat of an agent."""
+
+import asyncio
+import contextlib
+import os
+
+import pytest
+
+from tests.engine.project import Project
+from workbench.engine.agent_host import AgentHost
+from workbench.engine.agent_process import AgentProcess
+from workbench.engine.children import Children
+from workbench.engine.options import RunOptions
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+class Link:
+    """A process that has imported its agent as soon as it is there."""
+
+    channel = None
+
+    def __init__(self, on_frame, stdout, stderr) -> None:  # type: ignore[no-untyped-def]
+        os.close(stdout)
+        os.close(stderr)
+        self.ended = asyncio.get_running_loop().create_future()
+        on_frame({"op": "imported", "framework": "python", "can_fork": False})
+
+    async def close(self) -> None:
+        with contextlib.suppress(asyncio.InvalidStateError):
+            self.ended.set_result("was closed")
+
+
+class Host(AgentHost):
+    async def _process(self) -> AgentProcess:
+        return AgentProcess(Link)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("single", [True, False])
+async def test_a_seat_for_one_case_is_given_once(project: Project, single: bool) -> None:
+    project.agent("root_agent = str")
+    project.cases("one")
+    (setting,) = project.plan().agents.values()
+    async with Children() as children:
+        host = Host(setting, children, RunOptions(), lambda notice: None, single=single)
+        # Between the moment at which the process is ready and the one at which who asked for it is told.
+        others = [host.ready_seat(alone=False)]
+        host.begin()
+        asked = asyncio.create_task(host.seat())
+        while not asked.done():
+            others.append(host.ready_seat(alone=False))
+            await asyncio.sleep(0)
+        assert (asked.result() in others) is not single
+        assert (host.ready_seat(alone=False) is asked.result()) is not single
+        await host.close()
