@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import os
+from collections.abc import Callable
 
 import pytest
 
 from tests.engine.project import Project
+from workbench.agents.channel import Frame
 from workbench.engine.agent_host import AgentHost
 from workbench.engine.agent_process import AgentProcess
 from workbench.engine.children import Children
@@ -20,10 +22,10 @@ class Link:
 
     channel = None
 
-    def __init__(self, on_frame, stdout, stderr) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, on_frame: Callable[[Frame], None], stdout: int, stderr: int) -> None:
         os.close(stdout)
         os.close(stderr)
-        self.ended = asyncio.get_running_loop().create_future()
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         on_frame({"op": "imported", "framework": "python", "can_fork": False})
 
     async def close(self) -> None:
