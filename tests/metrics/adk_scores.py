@@ -8,6 +8,7 @@ import json
 import sys
 from typing import Any
 
+import tests.metrics.no_services  # isort: skip  # noqa: F401
 from google.adk.evaluation.eval_case import Invocation
 from google.adk.evaluation.eval_metrics import BaseCriterion, EvalMetric, PrebuiltMetrics
 from google.adk.evaluation.metric_evaluator_registry import DEFAULT_METRIC_EVALUATOR_REGISTRY

@@ -30,7 +30,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 Case = dict[str, Any]
-_SCRIPT = Path(__file__).with_name("adk_scores.py")
 _SYLLABLES = (
     *("re", "fund", "ing", "s", "ed", "al", "ly", "12", ".50", "Straße", "É", "ñ", "½", "ﬁ", "İ", "ΑΣ", "ς", "का", "य"),
     *("ไท", "ย", "ก่", "返", "カ", "ー", "ｶﾞ", "가", "각", "\u0301", "'", "_", "-", ",", "€", "👍🏽"),
@@ -94,9 +93,10 @@ def cases() -> list[Case]:
 
 
 @pytest.fixture(scope="module")
-def adk(cases: list[Case]) -> list[dict[str, Any]]:
+def adk(repository: Path, cases: list[Case]) -> list[dict[str, Any]]:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(_SCRIPT)],
+        [sys.executable, "-W", "ignore", "-m", "tests.metrics.adk_scores"],
+        cwd=repository,
         input=json.dumps(cases),
         capture_output=True,
         text=True,

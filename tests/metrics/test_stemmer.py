@@ -27,10 +27,11 @@ assert stemmer()("caresses") == nltk.PorterStemmer().stem("caresses") == "caress
 
 
 def test_an_nltk_whose_stemmer_needs_more_is_imported_whole(tmp_path: Path) -> None:
+    backwards = "from nltk import all_of_it\nclass PorterStemmer:\n    stem = lambda _, word: word[::-1]\n"
     files = {
         "nltk/__init__.py": "all_of_it = True\n",
         "nltk/stem/__init__.py": "",
-        "nltk/stem/porter.py": "from nltk import all_of_it\nclass PorterStemmer:\n    def stem(_, word): return word[::-1]\n",
+        "nltk/stem/porter.py": backwards,
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

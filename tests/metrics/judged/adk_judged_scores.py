@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
+import tests.metrics.no_services  # isort: skip  # noqa: F401
 from google.adk.evaluation.conversation_scenarios import ConversationScenario
 from google.adk.evaluation.eval_case import Invocation
 from google.adk.evaluation.eval_metrics import BaseCriterion, EvalMetric

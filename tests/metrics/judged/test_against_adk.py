@@ -114,14 +114,15 @@ def _rubrics(dice: _Dice) -> Vector:
 
 
 @pytest.fixture(scope="module")
-def vectors() -> list[Vector]:
+def vectors(repository: Path) -> list[Vector]:
     dice = _Dice(7)
     made = [make(dice) for _ in range(25) for make in (_final_response_match, _user_simulator, _hallucinations)]
     made += [_rubrics(dice) for _ in range(60)]
     for number, vector in enumerate(made):
         vector |= {"id": str(number), "note": "made by chance"}
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(Path(__file__).with_name("adk_judged_scores.py"))],
+        [sys.executable, "-W", "ignore", "-m", "tests.metrics.judged.adk_judged_scores"],
+        cwd=repository,
         input=json.dumps(made),
         capture_output=True,
         text=True,
