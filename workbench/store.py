@@ -76,6 +76,8 @@ class CaseRecord:
     usage: Usage = field(default_factory=Usage)
     run_id: str = ""
     """The run that this execution belongs to."""
+    until_sure: float | None = None
+    """The pass rate that the repeats of this run were to make sure of; None: of none."""
 
     @property
     def ref(self) -> CaseRef:
@@ -191,7 +193,7 @@ class Store:
         self.notices.clear()
         self.waits.clear()
         for planned in event.cases:
-            self.records[planned.case] = CaseRecord(planned, run_id=event.run_id)
+            self.records[planned.case] = CaseRecord(planned, run_id=event.run_id, until_sure=event.until_sure)
         self._count()
 
     def _count(self) -> None:

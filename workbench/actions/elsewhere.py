@@ -125,6 +125,7 @@ ELSEWHERE: tuple[Action, ...] = (
         "stored_compare", ("C",), "compare", "Compares it with the baseline or the run before it.", STORED, 4, "stored"
     ),
     Action("stored_go", ("o",), "case of now", "To the case as it is now, in the tree.", STORED, 5, "stored"),
+    Action("stored_delete", ("D",), "delete", "Deletes the whole run for good, after a question.", STORED, 0, "stored"),
     Action("stored_copy", ("y",), "copy id", "Copies the id of the case.", STORED, 0, "stored"),
     Action("stored_copy_shown", ("Y",), "copy", "Copies what the pane shows.", STORED, 0, "stored"),
     Action("stored_keys", ("?",), "keys", "The keys that work here.", STORED, 6, "stored"),

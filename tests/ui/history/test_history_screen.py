@@ -30,15 +30,23 @@ from workbench.model.evalset import case_or_none
 IDS = ["on_time", "late_parcel"]
 
 
-def keep(workspace: Workspace, run_id: str, statuses: dict[str, CaseStatus], source: str = "aa" * 16) -> None:
-    """A run of the first evalset, with these verdicts."""
+def keep(
+    workspace: Workspace,
+    run_id: str,
+    statuses: dict[str, CaseStatus],
+    source: str = "aa" * 16,
+    until_sure: float | None = None,
+) -> None:
+    """A run of the first evalset, with these verdicts; `late_parcel#2` is the second execution of a case."""
     import json
 
     entry = workspace.evalsets[0]
-    refs = [CaseRef("order_desk", entry.relative, "refunds", name) for name in statuses]
+    named = [name.partition("#") for name in statuses]
+    refs = [CaseRef("order_desk", entry.relative, "refunds", name, int(repeat or 1)) for name, _, repeat in named]
     planned = tuple(PlannedCase(ref, None, "defaults") for ref in refs)
     sources = {"order_desk": {"order_desk/agent.py": source}}
-    events: list[Event] = [RunStarted(run_id, "/x", f"{run_id[:10]}T10:00:00Z", planned, sources=sources)]
+    began = f"{run_id[:10]}T10:00:00Z"
+    events: list[Event] = [RunStarted(run_id, "/x", began, planned, sources=sources, until_sure=until_sure)]
     numbers = {case.eval_id: case.index for case in entry.document.cases}
     criteria = {item.name: item.value for item in entry.criteria.config.criteria}
     for ref, status in zip(refs, statuses.values(), strict=True):
@@ -110,6 +118,31 @@ async def test_the_list_a_run_in_it_and_back(open_screen: OpenScreen, kept: Work
         await _shows(screen, pilot, "1 deleted")
         await pilot.press("escape", "escape")
         assert screen.app.screen is screen.main
+
+
+async def test_repeats_of_a_kept_run_stand_together_and_d_deletes_it(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace = make_workspace()
+    statuses: dict[str, CaseStatus] = {"late_parcel": "passed", "late_parcel#2": "failed", "on_time": "passed"}
+    keep(workspace, "2026-01-02T10-00-00-bbbb", statuses, until_sure=0.9)
+    screen = open_screen(workspace)
+    async with screen.open(size=(120, 30)) as pilot:
+        # What is recalled when it opens knows the rate that was wanted, too.
+        await _shows(screen, pilot, "■ 3/3")
+        await pilot.press("n")
+        await _shows(screen, pilot, "1/2 flaky", "not sure yet whether 90 % pass")
+        await pilot.press("H")
+        await _shows(screen, pilot, "1 run")
+        await pilot.press("enter")
+        await _shows(screen, pilot, "∿ late_parcel", "1/2 50 % flaky", "✓ #1", "✗ #2", "Repeats", "1 of 2")
+        await _shows(screen, pilot, "wanted", "not sure yet whether 90 % pass")
+        await pilot.press("j", "j")
+        await screen.until(pilot, lambda: "Repeats" not in screen.text and "No idea" in screen.text)
+        await pilot.press("D")
+        await _shows(screen, pilot, "delete this run for good?")
+        await pilot.press("down", "enter")
+        await _shows(screen, pilot, "No run is kept yet.", "1 deleted")
 
 
 async def test_what_changed_between_the_last_run_and_another(open_screen: OpenScreen, kept: Workspace) -> None:

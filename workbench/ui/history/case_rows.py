@@ -1,29 +1,42 @@
 """The cases of a kept run as a list: the run itself, its evalsets, and below each its cases."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from workbench.events import CaseRef
+from workbench.events import CaseError, CaseRef
 from workbench.history.summary import Row, Summary
+from workbench.rates import PassRate, pass_rate
+from workbench.rates import counts as counting
+from workbench.repeats.wording import percent
 from workbench.ui.history.words import counts, evalset_name
-from workbench.ui.status import FACES, Status
+from workbench.ui.status import FACES, FLAKY, Status
 from workbench.ui.tree.labels import label, shown_score, style_of
 from workbench.ui.tree.query import Query, parse_query
 from workbench.ui.widgets.rows import Piece, RowView
 
 _SCORE_FROM = 30
+_PROBLEMS = ("failed", "error", "not_run")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The run (`name` ""), an evalset, or with `row` a case."""
+    """The run (`name` ""), an evalset, or with `row` an execution of a case; with `repeats` the case itself, of which
+    these are all executions and `row` is the one that came out worst."""
 
     name: str = ""
     row: Row | None = None
+    repeats: tuple[Row, ...] = ()
+    below: bool = False
+    """Whether it is one of several executions."""
 
     @property
     def ref(self) -> CaseRef | None:
         return None if self.row is None else CaseRef(*self.row["ref"])
+
+    @property
+    def refs(self) -> tuple[CaseRef, ...]:
+        """All executions that it stands for."""
+        return tuple(CaseRef(*row["ref"]) for row in self.repeats) or ((self.ref,) if self.ref is not None else ())
 
 
 def state_of(row: Row) -> Status:
@@ -63,7 +76,7 @@ class CaseRows(RowView):
     @property
     def cases(self) -> int:
         """How many cases the filter lets through."""
-        return sum(line.row is not None for line in self._lines)
+        return sum(line.row is not None and not line.below for line in self._lines)
 
     def next_problem(self, step: int) -> bool:
         """To the next (1) or previous (-1) case that failed or erred, from the other end again where there is none
@@ -71,8 +84,8 @@ class CaseRows(RowView):
         count = len(self._lines)
         for distance in range(1, count + 1):
             place = (self.cursor + step * distance) % count
-            row = self._lines[place].row
-            if row is not None and state_of(row) in ("failed", "error", "not_run"):
+            line = self._lines[place]
+            if line.row is not None and not line.below and state_of(line.row) in _PROBLEMS:
                 self.move_to(place)
                 return True
         return False
@@ -93,9 +106,16 @@ class CaseRows(RowView):
                 return [("  ", ""), (label(line.name), "strong")], []
             return [("this run", "strong")], counts(self._summary.came_out()) if self._summary.rows else []
         state, (*_, eval_id, repeat) = state_of(line.row), line.row["ref"]
-        left = [("    ", ""), (f"{FACES[state].glyph} ", style_of(state)), (label(str(eval_id)) or "(no id)", "")]
-        if repeat != 1:
-            left.append((f" #{repeat}", "muted"))
+        sign: Piece = (f"{FACES[state].glyph} ", style_of(state))
+        if line.below:
+            left = [("      ", ""), sign, (f"#{repeat}", "muted")]
+        else:
+            left = [("    ", ""), sign, (label(str(eval_id)) or "(no id)", "")]
+        if line.repeats:
+            rate = _rate(line.repeats)
+            if rate.flaky:
+                left[1] = (f"{FLAKY.glyph} ", "flaky")
+            return left, list(_repeated(rate, state, width))
         word = "no end" if state == "not_run" else FACES[state].word
         right = [(word, style_of(state))]
         score = _worst(line.row)
@@ -106,21 +126,44 @@ class CaseRows(RowView):
     def _lay_out(self) -> None:
         self._lines = [Line()]
         name = ""
+        cases: dict[tuple[str, ...], list[Row]] = {}
         for row in self._summary.rows.values():
-            if not self._lets_through(row):
-                continue
-            agent, file, set_id, *_ = row["ref"]
+            cases.setdefault(tuple(row["ref"][:4]), []).append(row)
+        for (agent, file, set_id, _), rows in cases.items():
+            shown = [row for row in rows if self._lets_through(row)]
             heading = " › ".join(filter(None, [str(agent) or "?", str(set_id) or evalset_name(str(file))]))
-            if heading != name:
+            if shown and heading != name:
                 name = heading
                 self._lines.append(Line(heading))
-            self._lines.append(Line(heading, row))
+            if shown and len(rows) > 1:
+                worst = min(rows, key=lambda row: FACES[state_of(row)].rank if row["status"] else -1)
+                self._lines.append(Line(heading, worst, tuple(rows)))
+            self._lines += [Line(heading, row, below=len(rows) > 1) for row in shown]
         self.rows_changed()
 
     def _lets_through(self, row: Row) -> bool:
         query = self._query
         text = "/".join(map(str, row["ref"])).lower()
         return all(word in text for word in query.words) and (not query.statuses or state_of(row) in query.statuses)
+
+
+def _rate(rows: Sequence[Row]) -> PassRate:
+    """How often a case passed, of the executions that count."""
+    counted = [row["status"] == "passed" for row in rows if row["status"] and counting(row["status"], _error(row))]
+    return pass_rate(sum(counted), len(counted))
+
+
+def _error(row: Row) -> CaseError | None:
+    return CaseError(*row["error"]) if row["error"] else None
+
+
+def _repeated(rate: PassRate, state: Status, width: int) -> Iterator[Piece]:
+    """`3/5 60 % flaky`, as in the tree of the main screen."""
+    yield f"{rate.passed}/{rate.total} ", "muted"
+    if width >= _SCORE_FROM and rate.rate is not None:
+        yield f"{percent(rate.rate)} ", "muted"
+    word = "no end" if state == "not_run" else FACES[state].word
+    yield (FLAKY.word, "flaky") if rate.flaky else (word, style_of(state))
 
 
 def _worst(row: Row) -> tuple[float, float] | None:

@@ -15,12 +15,17 @@ from workbench.engine.options import UsageFaultError
 from workbench.events import CaseRef
 from workbench.history.kept_runs import KeptRun
 from workbench.history.sides import open_summary
+from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Summary
+from workbench.prices import Prices
+from workbench.repeats.account import CaseRepeats, account
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.clipboard import copy
 from workbench.ui.history import words
 from workbench.ui.history.case_rows import CaseRows
+from workbench.ui.history.case_rows import Line as CaseLine
+from workbench.ui.history.deleting import asked_about, delete, why_not
 from workbench.ui.history.records import as_it_ended, read_records
 from workbench.ui.history.two_sides import TwoSides
 from workbench.ui.host import Host
@@ -38,7 +43,7 @@ Go = Callable[[CaseRef], bool]
 
 class RunScreen(TwoSides):
     """`keep` makes a case of an execution, `go` shows a case as it is now (False: it is not there), `compare` compares
-    this run with another."""
+    this run with another; `running` is the id of the run that is going on."""
 
     where = "stored"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -53,17 +58,22 @@ class RunScreen(TwoSides):
         keys: Mapping[str, tuple[str, ...]],
         host: Host,
         *,
+        prices: Prices | None,
         keep: Keep,
         go: Go,
         compare: Callable[[KeptRun], None],
+        running: Callable[[], str],
     ) -> None:
         self.cases, self.right = CaseRows(), Right()
         super().__init__(keys, host, self.cases, self.right)
         self._run, self._state = run, state
-        self._keep, self._go, self._compare = keep, go, compare
+        self._prices = prices
+        self._keep, self._go, self._compare, self._going_on = keep, go, compare, running
         self._summary = Summary()
         self._trouble: list[str] = []
         self._records: dict[CaseRef, CaseRecord] = {}
+        self._repeats: dict[CaseRef, CaseRepeats] = {}
+        """Of cases that were executed more than once, by the execution that came out worst."""
         self._due: Timer | None = None
         self._filter = FilterInput(placeholder="text  :fail  :error  :pass")
 
@@ -99,28 +109,38 @@ class RunScreen(TwoSides):
         self.show_bar(f"◂ run of {when}, as it was then   {told}   {words.what(run)}", "esc: back")
 
     def _show(self) -> None:
-        ref = self.cases.line.ref
+        line = self.cases.line
         if self._due is not None:
             self._due.stop()
             self._due = None
-        if ref is None:
+        if line.ref is None:
             self.right.show_page("this run", self._about())
-        elif ref in self._records:
-            self._show_record(self._records[ref])
+        elif all(ref in self._records for ref in line.refs):
+            self._show_case(line)
         else:
-            self._due = self.set_timer(_SOON, lambda: self.run_worker(self._load(ref), group="case", exclusive=True))
+            self._due = self.set_timer(_SOON, lambda: self.run_worker(self._load(line), group="case", exclusive=True))
 
-    async def _load(self, ref: CaseRef) -> None:
+    async def _load(self, line: CaseLine) -> None:
+        wanted = {ref for ref in line.refs if ref not in self._records}
         try:
-            self._records |= as_it_ended(await asyncio.to_thread(read_records, self._run.file, {ref}))
+            self._records |= as_it_ended(await asyncio.to_thread(read_records, self._run.file, wanted))
         except (OSError, ValueError) as error:
             self.right.show_page("this case", [("cannot be read", one_line(str(error)))])
             return
-        if self.cases.line.ref == ref and ref in self._records:
-            self._show_record(self._records[ref])
+        if self.cases.line == line and all(ref in self._records for ref in line.refs):
+            self._show_case(line)
 
-    def _show_record(self, record: CaseRecord) -> None:
-        self.right.show_case(record, None, None)
+    def _show_case(self, line: CaseLine) -> None:
+        """An execution, or, where the case itself is meant, what decided it with all of them taken together."""
+        assert line.ref is not None
+        record, repeats = self._records[line.ref], None
+        if line.repeats:
+            repeats = self._repeats.get(line.ref)
+            if repeats is None:
+                repeats = account([self._records[ref] for ref in line.refs], record.until_sure)
+                self._repeats[line.ref] = repeats
+        self.right.detail.know(runs_dir(self._state), self._prices)
+        self.right.show_case(record, None, None, repeats=repeats)
 
     def _about(self) -> list[Line]:
         """What is known of the run as a whole."""
@@ -216,6 +236,19 @@ class RunScreen(TwoSides):
             self.say("put the cursor on a case first")
         elif not self._go(ref):
             self.say("there is no such case any more", warning=True)
+
+    def action_stored_delete(self) -> None:
+        if fault := why_not([self._run], self._going_on()):
+            self.say(fault, warning=True)
+        else:
+            self.run_worker(self._delete(), group="delete", exclusive=True)
+
+    async def _delete(self) -> None:
+        if await asked_about(self.app, self._state, [self._run]):
+            told, gone = await delete(self._state, [self._run])
+            if gone:
+                self.dismiss(None)  # To the list, which reads again.
+            self.notify(told, markup=False)
 
     def action_stored_copy(self) -> None:
         ref = self.cases.line.ref

@@ -14,18 +14,18 @@ from textual.widgets import Static
 
 from workbench.actions import footer
 from workbench.history.kept_runs import KeptRun, kept_runs, newest_runs
-from workbench.history.retention import baseline, delete_runs, pin, unpin
+from workbench.history.retention import baseline, pin, unpin
 from workbench.text import one_line
 from workbench.ui.clipboard import copy
 from workbench.ui.editing.key_help import key_items
 from workbench.ui.history import words
+from workbench.ui.history.deleting import asked_about, delete, why_not
 from workbench.ui.history.filtering import RunFilter
 from workbench.ui.history.run_rows import RunRows
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.pick_list import Item
 from workbench.ui.widgets.plain_input import PlainInput
 from workbench.ui.widgets.sides import FilterInput
 
@@ -232,26 +232,19 @@ class HistoryScreen(Screen[None]):
 
     def action_history_delete(self) -> None:
         runs = self.list.marked or ([run] if (run := self.list.run) is not None else [])
-        if any(run.adk for run in runs):
-            self.say("ADK's result files are ADK's: the workbench does not delete them", warning=True)
-        elif any(run.run_id == self._going_on() for run in runs):
-            self.say("it is still going on", warning=True)
+        if fault := why_not(runs, self._going_on()):
+            self.say(fault, warning=True)
         elif runs:
             self.run_worker(self._delete(list(runs)), group="delete", exclusive=True)
 
     async def _delete(self, runs: list[KeptRun]) -> None:
-        title = f"delete {'this run' if len(runs) == 1 else f'{len(runs)} runs'} for good?"
-        told = "; ".join(f"{one_line(run.run_id, limit=60)}: {words.counts_in_words(run.counts)}" for run in runs)
-        if any(run.run_id == self.list.baseline for run in runs):
-            told = f"The baseline is among them. {told}"
-        items = [Item("keep", False, help=told), Item("delete", True, help=f"{told}. It cannot be undone.")]
-        if not await self.app.push_screen_wait(PickScreen(title, searching(items))):
+        if not await asked_about(self.app, self._state, runs):
             return
         self.say("deleting …")
-        gone = await asyncio.to_thread(delete_runs, self._state, [run.run_id for run in runs])
+        told, gone = await delete(self._state, runs)
         self.list.marked = []
         await self._read()
-        self.say(f"{len(gone)} deleted" if len(gone) == len(runs) else "not all could be deleted", warning=not gone)
+        self.say(told, warning=not gone)
 
     def action_history_copy(self) -> None:
         run = self.list.run

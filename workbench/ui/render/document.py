@@ -58,7 +58,7 @@ class Subject:
                 else None
             )
             return self.entry.file, name, 0 if self.repeats is not None else repeat
-        return (self.record.ref if self.record is not None else None,)
+        return self.record.ref if self.record is not None else None, self.repeats is not None
 
     @property
     def stage(self) -> tuple[object, ...]:

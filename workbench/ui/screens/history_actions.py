@@ -48,7 +48,7 @@ class HistoryActions(ChatActions, RecallActions):
                 self.host,
                 show=self._show_run,
                 compare=self._compare,
-                running=lambda: self.session.store.run.run_id if self.session.running else "",
+                running=self._running_id,
             )
         )
 
@@ -68,11 +68,17 @@ class HistoryActions(ChatActions, RecallActions):
             self.session.state_dir,
             self.keys,
             self.host,
+            prices=self.session.prices,
             keep=self._keep_stored,
             go=self._go_from_history,
             compare=lambda run: self._compare(None, run),
+            running=self._running_id,
         )
         self.app.push_screen(screen)
+
+    def _running_id(self) -> str:
+        """The run that is going on, "" for none."""
+        return self.session.store.run.run_id if self.session.running else ""
 
     def _keep_stored(self, record: "CaseRecord") -> None:
         """Makes a case of an execution of a kept run."""

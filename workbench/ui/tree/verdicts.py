@@ -148,8 +148,7 @@ class Verdicts:
         # A view is another object as soon as anything came of one of its executions.
         known = self._accounts.get((evalset, case))
         if known is None or known[0] is not view:
-            run = self.store.run
-            until = run.until_sure if self.store.records[view.worst].run_id == run.run_id else None
+            until = self.store.records[view.worst].until_sure
             known = view, account(list(self.records(evalset, case)), until)
             self._accounts[evalset, case] = known
         return known[1]

@@ -1,0 +1,41 @@
+"""Runs deleted for good, after a question: from the list of them, and from one that is open."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from textual.app import App
+
+from workbench.history.kept_runs import KeptRun
+from workbench.history.retention import baseline, delete_runs
+from workbench.text import one_line
+from workbench.ui.history import words
+from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.widgets.pick_list import Item
+
+
+def why_not(runs: Sequence[KeptRun], running: str) -> str:
+    """Why these runs cannot be deleted, "" if they can; `running` is the id of the run that is going on."""
+    if any(run.adk for run in runs):
+        return "ADK's result files are ADK's: the workbench does not delete them"
+    if any(run.run_id == running for run in runs):
+        return "it is still going on"
+    return ""
+
+
+async def asked_about(app: "App[object]", state: Path, runs: Sequence[KeptRun]) -> bool:
+    """Whether the user wants them gone. In a worker."""
+    title = f"delete {'this run' if len(runs) == 1 else f'{len(runs)} runs'} for good?"
+    told = "; ".join(f"{one_line(run.run_id, limit=60)}: {words.counts_in_words(run.counts)}" for run in runs)
+    pinned = await asyncio.to_thread(baseline, state)
+    if any(run.run_id == pinned for run in runs):
+        told = f"The baseline is among them. {told}"
+    items = [Item("keep", False, help=told), Item("delete", True, help=f"{told}. It cannot be undone.")]
+    return bool(await app.push_screen_wait(PickScreen(title, searching(items))))
+
+
+async def delete(state: Path, runs: Sequence[KeptRun]) -> tuple[str, bool]:
+    """Deletes them; what came of it in words, and whether any is gone."""
+    gone = await asyncio.to_thread(delete_runs, state, [run.run_id for run in runs])
+    told = f"{len(gone)} deleted" if len(gone) == len(runs) else "not all could be deleted"
+    return told, bool(gone)
