@@ -18,7 +18,8 @@ from workbench.engine.children import Children
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import make_plan
 from workbench.engine.run import Run
-from workbench.engine.selection import open_selection, parse_words
+from workbench.engine.selection import open_selection
+from workbench.engine.target_words import parse_words
 from workbench.events import Event, RunFinished
 from workbench.history.checked import checked_line
 from workbench.history.journal import FILE_NAME, Journal

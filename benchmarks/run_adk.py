@@ -272,7 +272,8 @@ async def _warm_run(evalset: Path, limit: int, isolation: str) -> tuple[float, f
     from workbench.engine.options import RunOptions
     from workbench.engine.plan import make_plan
     from workbench.engine.run import Run
-    from workbench.engine.selection import Selection, Target, open_selection
+    from workbench.engine.selection import open_selection
+    from workbench.engine.target_words import Selection, Target
 
     os.environ["BENCHMARK_LATENCY"] = "0.2"
     options = RunOptions(concurrency=limit, isolation="run" if isolation == "run" else "case")

@@ -1,6 +1,6 @@
 """Help, version and usage errors against `adk eval --help`, in turn (goal G2): `python -m benchmarks.start`.
 
-Median CPU milliseconds of whole processes with warm byte-code, and the ratio to ADK's. The last of ours is no plain
+Median CPU milliseconds of whole processes with warm byte-code, and the ratio to ADK's. `run no-such-file` is no plain
 usage error: a word that is no file may be an evalset's id, so the project is looked through first.
 """
 
@@ -15,7 +15,15 @@ from pathlib import Path
 from benchmarks import figures
 
 _ROUNDS = 9
-_OURS = (["--help"], ["--version"], ["run", "--help"], ["run", "--no-such-option"], ["run", "no-such-file"])
+_OURS = (
+    ["--help"],
+    ["--version"],
+    ["run", "--help"],
+    ["run", "--no-such-option"],
+    ["run", "no-such-file"],
+    ["score", "no-such-run"],
+    ["check", "no-such-file"],
+)
 
 
 def _milliseconds(command: Sequence[str]) -> float:

@@ -9,6 +9,8 @@ import pytest
 
 HEAVY = {"google", "agentplatform", "litellm", "pandas", "nltk", "numpy", "rouge_score", "scipy", "absl"}
 SCREEN = {"textual"}
+LATER = {"pydantic", "pydantic_core", "rich", "asyncio", "sqlite3"}
+"""What whoever mistyped a word need not wait for."""
 
 _AROUND = "import sys; before = set(sys.modules)\n{}\nprint('\\n'.join(set(sys.modules) - before))"
 
@@ -39,13 +41,58 @@ def program(*words: str) -> str:
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["--version"], ["run", "--help"], ["--theem"], ["run", ".", "--jsn", "-", "--json", "-"], ["nowhere"]],
+    [["--help"], ["--version"], ["run", "--help"], ["--theem"], ["run", ".", "--jsn", "-", "--json", "-"]],
     ids=" ".join,
 )
 def test_what_needs_no_run_loads_almost_nothing(words: list[str], repository: Path) -> None:
     names = loaded(program(*words), repository)
     assert "click" in names
-    assert not names & (HEAVY | SCREEN | {"pydantic", "rich", "asyncio"})
+    assert not names & (HEAVY | SCREEN | LATER)
+
+
+USAGE_ERRORS = [
+    "nowhere",
+    "run",
+    "run nowhere",
+    "run nowhere.evalset.json",
+    "run sample_agents --case nowhere",
+    "run sample_agents/order_desk/refunds.evalset.json:nowhere",
+    "run sample_agents --agent tests",
+    "run sample_agents --config nowhere.json",
+    "run sample_agents --initial-session-file nowhere.json",
+    "run sample_agents --python nowhere",
+    "run sample_agents --watch nowhere",
+    "eval sample_agents/order_desk nowhere.evalset.json",
+    "score",
+    "score nowhere",
+    "score nowhere.json --json -",
+    "compare nowhere",
+    "compare nowhere elsewhere",
+    "export nowhere",
+    "export nowhere --format html",
+    "history nowhere",
+    "history pin",
+    "history delete nowhere",
+    "migrate nowhere.json",
+    "migrate sample_agents -o sample_agents",
+    "check nowhere",
+    "check --config nowhere",
+]
+
+
+def test_no_usage_error_waits_for_what_a_run_needs(repository: Path) -> None:
+    """One after the other in one interpreter, so that the test is quick; the first that loads something is named."""
+    code = (
+        "import contextlib, io, sys\nfrom workbench.cli.main import main\n"
+        f"for words in {USAGE_ERRORS!r}:\n"
+        "    try:\n"
+        "        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):\n"
+        "            main(words.split())\n"
+        "    except SystemExit as ended:\n"
+        f"        heavy = {HEAVY | SCREEN | LATER!r} & (set(sys.modules) - before)\n"
+        "        assert ended.code == 2 and not heavy, (words, ended.code, heavy)"
+    )
+    assert "click" in loaded(code, repository)
 
 
 def test_the_package_itself_is_free(repository: Path) -> None:

@@ -13,13 +13,14 @@ from workbench.cli.run_command import RunRequest
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
-    """Collects what `run` would run, instead of running it."""
+    """Collects what `run` would run, instead of running it; nothing of it needs to be there."""
     requests: list[RunRequest] = []
 
     def remember(request: RunRequest) -> int:
         requests.append(request)
         return 0
 
+    monkeypatch.setattr("workbench.cli.early_refusal.refuse_run", lambda request: None)
     monkeypatch.setattr("workbench.cli.headless.run", remember)
     return requests
 

@@ -11,7 +11,8 @@ from workbench.engine.options import RunOptions
 from workbench.engine.plan import Plan, make_plan
 from workbench.engine.recorder import EventWriter
 from workbench.engine.run import Run
-from workbench.engine.selection import Selection, Target, open_selection
+from workbench.engine.selection import open_selection
+from workbench.engine.target_words import Selection, Target
 from workbench.events import CaseRef, Event, Noticed
 from workbench.store import CaseRecord, Store
 

@@ -10,7 +10,7 @@ from tests.engine.project import Project, evalset, turn
 from workbench.engine import plan as planning
 from workbench.engine.options import RunOptions, UsageFaultError
 from workbench.engine.plan import new_run_id
-from workbench.engine.selection import Target
+from workbench.engine.target_words import Target
 
 AGENT = "def root_agent(message, session): return 'ok'\n"
 

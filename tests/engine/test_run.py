@@ -15,7 +15,7 @@ from workbench.engine.children import Children
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import Plan
 from workbench.engine.run import Run
-from workbench.engine.selection import Target
+from workbench.engine.target_words import Target
 from workbench.engine.zygote import Ready
 from workbench.events import (
     CaseFinished,

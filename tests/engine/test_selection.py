@@ -10,16 +10,8 @@ from hypothesis import strategies as st
 
 from tests.engine.project import Project, evalset, turn
 from workbench.engine.options import UsageFaultError
-from workbench.engine.selection import (
-    Chosen,
-    Selection,
-    Target,
-    choose,
-    escape,
-    open_selection,
-    parse_target,
-    parse_words,
-)
+from workbench.engine.selection import Chosen, choose, open_selection
+from workbench.engine.target_words import Selection, Target, escape, parse_target, parse_words
 
 Choose = Callable[..., dict[str, list[str]]]
 

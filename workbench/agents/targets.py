@@ -39,6 +39,17 @@ def at_its_place(path: Path, root: Path) -> Path:
     return root / real.relative_to(real_root) if real.is_relative_to(real_root) else path
 
 
+def find_agent(path: Path, agents: Iterable[AgentFolder] = ()) -> AgentFolder | None:
+    """The agent at `path`: its folder, or the file in it that defines it. Of `agents`, if it is one of them (under
+    whatever name a link gives it); else by looking into the folder, wherever that is. None if there is no agent."""
+    folder = absolute(path)
+    if folder.name in DEFINITION_FILES and folder.is_file():
+        folder = folder.parent
+    real = folder.resolve()
+    known = next((agent for agent in agents if agent.folder.resolve() == real), None)
+    return known or (agent_at(folder)[0] if folder.is_dir() else None)
+
+
 def discover_for(targets: Sequence[Path], root: Path) -> tuple[Discovery, tuple[Path, ...]]:
     """What there is in the project or projects of `targets` (absolute, each an existing file or folder), and the
     folders that were walked through.

@@ -2,16 +2,16 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
-from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, agent_at, name_agents
+from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, name_agents
 from workbench.agents.owners import read_owners
 from workbench.agents.ownership import Ownership, relative_to
-from workbench.agents.targets import STATE_FOLDER, absolute, at_its_place, discover_for, find_root
+from workbench.agents.targets import STATE_FOLDER, absolute, at_its_place, discover_for, find_agent, find_root
 from workbench.model.evalset import BrokenCaseError, EvalsetDocument, open_evalset
 
 __all__ = [
@@ -104,17 +104,6 @@ def open_targets(
         evalsets=tuple(entry for entry in entries if asked_for.entry(entry)),
         ignored=tuple(item for item in found.ignored if asked_for.ignored(item)),
     )
-
-
-def find_agent(path: Path, agents: Iterable[AgentFolder] = ()) -> AgentFolder | None:
-    """The agent at `path`: its folder, or the file in it that defines it. Of `agents`, if it is one of them (under
-    whatever name a link gives it); else by looking into the folder, wherever that is. None if there is no agent."""
-    folder = absolute(path)
-    if folder.name in DEFINITION_FILES and folder.is_file():
-        folder = folder.parent
-    real = folder.resolve()
-    known = next((agent for agent in agents if agent.folder.resolve() == real), None)
-    return known or (agent_at(folder)[0] if folder.is_dir() else None)
 
 
 def assign_agent(workspace: Workspace, agent: AgentFolder, reason: str = "named on the command line") -> Workspace:

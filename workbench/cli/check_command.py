@@ -49,12 +49,15 @@ Exit codes
 @click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
 def check_command(paths: tuple[Path, ...], config: Path | None, as_json: bool) -> int:
     """Checks a project; the exit code."""
+    if config is not None and not config.is_file():
+        raise Refused(f"--config {config}: there is no such file")
+    for path in paths:
+        if not path.exists():
+            raise Refused(f"{path} is not there")
     from workbench.agents.owners import OwnersFileError
     from workbench.agents.workspace import open_targets
     from workbench.authoring.check.project import check_project
 
-    if config is not None and not config.is_file():
-        raise Refused(f"--config {config}: there is no such file")
     try:
         workspace = open_targets(paths or (Path(),), config=config)
     except (FileNotFoundError, OwnersFileError) as error:

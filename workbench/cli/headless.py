@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench.agents.owners import OwnersFileError, read_owners
 from workbench.agents.workspace import Workspace
+from workbench.cli.early_refusal import selection_of
 from workbench.cli.following import follow, nothing_to_run
 from workbench.cli.outputs import write_refusal_file
 from workbench.cli.refusal import Refused
@@ -15,7 +16,8 @@ from workbench.engine.options import UsageFaultError
 from workbench.engine.plan import Plan, make_plan
 from workbench.engine.recorder import Publish
 from workbench.engine.run import Run
-from workbench.engine.selection import Selection, open_selection, parse_words
+from workbench.engine.selection import open_selection
+from workbench.engine.target_words import Selection
 from workbench.history.journal import Journal
 from workbench.history.resuming import Resumable, resume
 from workbench.history.state_dir import state_dir
@@ -52,15 +54,6 @@ def run(request: RunRequest) -> int:
 def _plan(request: RunRequest) -> Plan:
     selection = selection_of(request)
     return make_plan(open_request(request, selection), selection, request.options)
-
-
-def selection_of(request: RunRequest) -> Selection:
-    """What the words of the command line mean.
-
-    Raises:
-        UsageFaultError: one of them names nothing.
-    """
-    return parse_words(request.words, folder=Path.cwd(), agent=request.agent, case_ids=request.cases)
 
 
 def open_request(request: RunRequest, selection: Selection) -> Workspace:

@@ -42,15 +42,18 @@ today's schema has no place for is named, line by line.
 @click.option("--dry-run", is_flag=True, help="Shows the new file on standard output and writes nothing.")
 def migrate_command(old: Path, initial_session_file: Path | None, new: Path | None, dry_run: bool) -> int:
     """Migrates one file; the exit code."""
-    from workbench.authoring.migrate import AlreadyCurrentError, migrate
-    from workbench.model.evalset import BrokenFileError, read_initial_session
-    from workbench.model.opening import name_of
-
+    for named in (old, initial_session_file):
+        if named is not None and not named.exists():
+            raise Refused(f"{named}: there is no such file", kind="broken_file")
     if new is not None and new.exists():
         raise Refused(f"{new} exists already", hint="Name another file, or delete it first")
     kept = old.with_name(old.name + _KEPT)
     if new is None and not dry_run and kept.exists():
         raise Refused(f"{kept} exists already, and the old file would be kept there", hint="-o NEW names another file")
+    from workbench.authoring.migrate import AlreadyCurrentError, migrate
+    from workbench.model.evalset import BrokenFileError, read_initial_session
+    from workbench.model.opening import name_of
+
     try:
         session = read_initial_session(initial_session_file) if initial_session_file else None
         migration = migrate(old, name=name_of(new or old), initial_session=session)

@@ -116,6 +116,9 @@ def run_command(**values: Any) -> int:
     options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
     request = RunRequest(**values, options=options)
     _check(request)
+    from workbench.cli.early_refusal import refuse_run
+
+    refuse_run(request)
     if request.watch:
         from workbench.cli.watch_run import watch
 

@@ -77,6 +77,9 @@ def score_command(**values: Any) -> int:
     check_output_files(request.json, request.junit)
     check_state_dir(request.state_dir)
     check_python(options.python)
+    from workbench.cli.early_refusal import refuse_score
+
+    refuse_score(request)
     from workbench.cli.score_headless import score
 
     return score(request)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from workbench import config
 from workbench.agents.workspace import Workspace
+from workbench.cli.early_refusal import selection_of
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.following import Followed
-from workbench.cli.headless import open_request, selection_of
+from workbench.cli.headless import open_request
 from workbench.cli.interruption import Interruption
 from workbench.cli.lines import label, notice_line
 from workbench.cli.plain_progress import PlainProgress
@@ -21,7 +22,7 @@ from workbench.engine.children import Children
 from workbench.engine.options import UsageFaultError
 from workbench.engine.plan import Plan, make_plan
 from workbench.engine.run import Run
-from workbench.engine.selection import Selection
+from workbench.engine.target_words import Selection
 from workbench.engine.watch.board import Board, Job
 from workbench.engine.watch.impact import few
 from workbench.engine.watch.snapshot import Key

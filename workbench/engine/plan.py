@@ -14,7 +14,8 @@ from workbench.agents.interpreter import Interpreter, InterpreterError, choose_i
 from workbench.agents.ownership import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.options import RunOptions, UsageFaultError, UsageKind
-from workbench.engine.selection import Chosen, Selection, choose
+from workbench.engine.selection import Chosen, choose
+from workbench.engine.target_words import Selection
 from workbench.engine.until_sure import too_few
 from workbench.events import CaseError, CaseRef, Noticed
 from workbench.metrics.registry import check_criteria

@@ -14,7 +14,8 @@ from workbench.agents.workspace import Workspace
 from workbench.engine.children import Children
 from workbench.engine.options import RunOptions, UsageFaultError
 from workbench.engine.plan import Plan, make_plan
-from workbench.engine.selection import open_selection, parse_words
+from workbench.engine.selection import open_selection
+from workbench.engine.target_words import parse_words
 from workbench.model.evalset import BrokenFileError, read_initial_session
 from workbench.testing.execution import execute
 from workbench.testing.own_process import own_host

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.config import Settings
     from workbench.engine.chat import Chat, ChatEvent
     from workbench.engine.children import Children
-    from workbench.engine.selection import Selection
+    from workbench.engine.target_words import Selection
     from workbench.engine.watch.board import Job
     from workbench.history.journal import Journal
     from workbench.store import CaseRecord
@@ -256,7 +256,7 @@ class _Journaled:
 def select(workspace: "Workspace", cases: list[tuple[int, int]]) -> "tuple[Workspace, Selection]":
     """The workspace with only the evalsets that are meant, and the selection: an evalset of which all cases are meant
     is not named, so that a fault in it does not refuse the others."""
-    from workbench.engine.selection import Selection, Target
+    from workbench.engine.target_words import Selection, Target
 
     meant: dict[int, list[int]] = {}
     for evalset, case in cases:

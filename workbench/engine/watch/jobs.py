@@ -7,7 +7,7 @@ from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import Plan, make_plan
 from workbench.engine.rescore_plan import RescoreEntry, RescorePlan, make_rescore_plan
-from workbench.engine.selection import Selection, Target
+from workbench.engine.target_words import Selection, Target
 from workbench.engine.transcripts import StoredCase, StoredRun
 from workbench.engine.watch.snapshot import Key
 from workbench.events import CaseRef, MetricResult

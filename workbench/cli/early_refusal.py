@@ -1,0 +1,70 @@
+"""What is named on a command line and not there is said before the rooms are loaded that carry it out."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.agents.targets import find_root
+from workbench.cli.refusal import Refused
+from workbench.engine.early import refuse_unknown
+from workbench.engine.options import UsageFaultError, UsageKind
+from workbench.engine.target_words import Selection, parse_words
+
+if TYPE_CHECKING:
+    from workbench.cli.outputs import Wanted
+    from workbench.cli.run_command import RunRequest
+    from workbench.cli.score_command import ScoreRequest
+
+
+def selection_of(request: "RunRequest") -> Selection:
+    """What the words of `run` mean.
+
+    Raises:
+        UsageFaultError: one of them names nothing.
+    """
+    return parse_words(request.words, folder=Path.cwd(), agent=request.agent, case_ids=request.cases)
+
+
+def refuse_run(request: "RunRequest") -> None:
+    """Looks for all that the command line of `run` names.
+
+    Raises:
+        UsageFaultError: something of it is not there.
+    """
+    with _kept_for(request):
+        refuse_unknown(selection_of(request), Path.cwd())
+        _refuse_missing(request.config, "config")
+        _refuse_missing(request.initial_session_file, "broken_file")
+
+
+def refuse_score(request: "ScoreRequest") -> None:
+    """Looks for the run and the config that the command line of `score` names.
+
+    Raises:
+        UsageFaultError: one of them is not there.
+    """
+    from workbench.history.state_dir import state_dir
+    from workbench.history.stored_run import place_of
+
+    here = Path.cwd()
+    with _kept_for(request):
+        place_of(request.run, state_dir(find_root(here), request.state_dir), here)
+        _refuse_missing(request.config, "config")
+
+
+def _refuse_missing(file: Path | None, kind: UsageKind) -> None:
+    if file is not None and not file.exists():
+        raise UsageFaultError(f"{file}: there is no such file", kind=kind)
+
+
+@contextmanager
+def _kept_for(wanted: "Wanted") -> Iterator[None]:
+    """A refusal also stands where a report was asked for."""
+    try:
+        yield
+    except UsageFaultError as fault:
+        from workbench.cli.outputs import write_refusal_file
+
+        write_refusal_file(wanted, Refused.from_fault(fault))
+        raise
