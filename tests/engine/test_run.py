@@ -330,6 +330,8 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Projec
 
         def keep_pieces(self, pieces: Any) -> None: ...
 
+        def keep_answers(self, lines: Any) -> None: ...
+
         def close(self) -> None:
             self.lines.append("closed")
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from workbench.engine.agent_host import AgentHost, NoAgentProcessError, Seat
+from workbench.engine.answers import Answer
 from workbench.engine.case_run import CaseRun, Transcript
 from workbench.engine.case_scoring import CaseScoring, Verdicts, with_judges
 from workbench.engine.messages import FixedMessages, HangUp, MessageSource
@@ -31,14 +32,21 @@ from workbench.simulation.scenario import full_scenario
 
 class CaseFlow:
     """One entry of the plan. `host` gives its process, None where it cannot start; `release` is called once, when
-    the agent has done its part and another case may begin."""
+    the agent has done its part and another case may begin. `answers` are what its models had answered before the run
+    was interrupted."""
 
     def __init__(
-        self, entry: PlanEntry, context: RunContext, host: AgentHost | None, release: Callable[[], None]
+        self,
+        entry: PlanEntry,
+        context: RunContext,
+        host: AgentHost | None,
+        release: Callable[[], None],
+        answers: Sequence[Answer] = (),
     ) -> None:
         self._entry = entry
         self._context = context
         self._host = host
+        self._answers = answers
         self._release: Callable[[], None] | None = release
         self._case_run: CaseRun | None = None
         self._scoring: CaseScoring | None = None
@@ -140,9 +148,11 @@ class CaseFlow:
             return Transcript(error=self._cancelled)
         self._show_import(host)
         source = self._source(case)
-        run = self._case_run = CaseRun(self.ref, source, self._context.options.timeout, self._context.emit)
-        spec = {"eval_id": case.eval_id, "session_input": case.session_input, "env": {}}
-        return await run.run(seat.process, spec, share=seat.share, here=seat.here)
+        context = self._context
+        run = self._case_run = CaseRun(self.ref, source, context.options.timeout, context.emit, context.keep)
+        keep = context.keep is not None
+        spec = {"eval_id": case.eval_id, "session_input": case.session_input, "env": {}, "answers": keep}
+        return await run.run(seat.process, spec, self._answers, share=seat.share, here=seat.here)
 
     async def _wait_for_seat(self, host: AgentHost, alone: bool) -> Seat:
         self._waiting = asyncio.ensure_future(host.seat(alone=alone))

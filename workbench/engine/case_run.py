@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from workbench.agents.channel import Channel, Frame
 from workbench.agents.output import OutputPipe
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.agent_process import AgentProcess, Stream, read_error
+from workbench.engine.answers import Answer, Keep, told
 from workbench.engine.case_scoring import with_judges
 from workbench.engine.messages import HangUp, MessageSource, Move, Say, Silence
 from workbench.events import (
@@ -55,7 +56,14 @@ class CaseRun:
     `source` gives the user's messages, one a turn; `emit` takes the events. `timeout` are the seconds that the agent
     may take over all turns: while a message of the user is waited for, that clock stands still."""
 
-    def __init__(self, ref: CaseRef, source: MessageSource, timeout: float, emit: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        ref: CaseRef,
+        source: MessageSource,
+        timeout: float,
+        emit: Callable[[Event], None],
+        keep: Keep | None = None,
+    ) -> None:
         self._ref = ref
         self._source = source
         self._timeout = timeout
@@ -67,6 +75,7 @@ class CaseRun:
         self._last: int | None = None
         """The turn that is known to be the last one."""
         self._emit = emit
+        self._keep = keep
         loop = asyncio.get_running_loop()
         self._loop = loop
         self._transcript = Transcript()
@@ -88,9 +97,17 @@ class CaseRun:
         self._share = False
         self._number = 0
 
-    async def run(self, process: AgentProcess, case: dict[str, Any], *, share: bool, here: bool = False) -> Transcript:
+    async def run(
+        self,
+        process: AgentProcess,
+        case: dict[str, Any],
+        answers: Sequence[Answer] = (),
+        *,
+        share: bool,
+        here: bool = False,
+    ) -> Transcript:
         """Runs the case (the wire's CaseSpec) in `process`, in a process of its own unless it is to `share`; with
-        `here` that is `process` itself."""
+        `here` that is `process` itself. `answers` are given again where models are asked the same."""
         self._process = process
         self._share = share
         own, childs = socket.socketpair()
@@ -104,6 +121,8 @@ class CaseRun:
         self._start_clock()
         descriptors = [childs.detach(), childs_stdout, childs_stderr]
         self._number = process.start_case(case, share, descriptors, self._ended, here=here)
+        if answers:
+            self._channel.send(*(answer.frame() for answer in answers))
         self._go_on()
         await self._settled
         return self._transcript
@@ -245,6 +264,9 @@ class CaseRun:
                 self._event(AgentActed(self._ref, _int(frame["turn"]), _dict(frame["acted"])))
             case "TurnFinished":
                 self._turn_finished(_int(frame["turn"]), _dict(frame["actual"]), str(frame.get("note") or ""))
+            case "Answered":
+                if self._keep is not None:
+                    self._keep(told(self._ref, frame))
             case "Spans":
                 self._spans_told(_int(frame["turn"]), str(frame["spans"]), _dict(frame["pieces"]))
             case "Usage":

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from workbench.engine.answers import Answer
 from workbench.engine.secrets import Secrets
 from workbench.engine.span_keeping import PieceKeeper, SpanKeeping
 from workbench.engine.unkept import as_far_as_kept
@@ -36,6 +37,11 @@ class EventWriter(PieceKeeper, Protocol):
     def write(self, lines: Iterable[str], *, sync: bool) -> None:
         """Appends events as ASCII JSON; with `sync` they are on the disk itself afterwards. Lines come from one thread
         at a time, the wait for the disk from another, neither of them the event loop's. Raises OSError."""
+        ...
+
+    def keep_answers(self, lines: Iterable[str]) -> None:
+        """Keeps what models answered (`Answer.line`) as long as the run may have to be resumed; from the thread that
+        writes. Raises OSError."""
         ...
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
@@ -78,7 +84,7 @@ class Recorder:
         self._secrets = secrets
         self._spans = SpanKeeping(secrets)
         self._on_failure = on_failure
-        self._pending: list[Event | _Kept] = []
+        self._pending: list[Event | _Kept | Answer] = []
         self._idle = asyncio.Event()
         self._idle.set()
         self._thread = ThreadPoolExecutor(1, "journal")
@@ -92,8 +98,8 @@ class Recorder:
         self._verdict = asyncio.Event()
         """Set by the first verdict of the run: nothing is waited for with it, as somebody waits for it."""
 
-    def put(self, event: "Event | _Kept") -> None:
-        """Takes the event; it is written and published soon."""
+    def put(self, event: "Event | _Kept | Answer") -> None:
+        """Takes the event; it is written and published soon. Answers of models are written only."""
         self._pending.append(event)
         if isinstance(event, CaseFinished):
             self._verdict.set()
@@ -181,9 +187,11 @@ class Recorder:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._verdict.wait(), _PAUSE)
 
-    def _write(self, batch: Sequence["Event | _Kept"]) -> list[Event]:
+    def _write(self, batch: Sequence["Event | _Kept | Answer"]) -> list[Event]:
         """Writes the batch; what may be shown of it."""
-        encoded = [(item.event, None) if isinstance(item, _Kept) else self._encode(item) for item in batch]
+        self._keep_answers([item for item in batch if isinstance(item, Answer)])
+        events_only = [item for item in batch if not isinstance(item, Answer)]
+        encoded = [(item.event, None) if isinstance(item, _Kept) else self._encode(item) for item in events_only]
         written = self._append([line for _, line in encoded if line is not None])
         if self._failure is None:
             return [event for event, _ in encoded]
@@ -192,6 +200,13 @@ class Recorder:
             events.append(event if line is None or written > 0 else as_far_as_kept(event, self._failure))
             written -= line is not None
         return [event for event in events if event is not None]
+
+    def _keep_answers(self, answers: Sequence[Answer]) -> None:
+        """One that may hold a secret is not kept: without it, it would be another answer."""
+        lines = [line for line in map(Answer.line, answers) if not self._secrets.touch(line)]
+        if lines and self._writer is not None:
+            with contextlib.suppress(OSError):  # The journal will say what is wrong with the disk.
+                self._writer.keep_answers(lines)
 
     def _append(self, lines: Sequence[str]) -> int:
         """Writes lines; how many of them are there."""

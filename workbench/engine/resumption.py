@@ -1,8 +1,9 @@
 """What an interrupted run has already: cases with a result, and transcripts that only lack their scores."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from workbench.engine.answers import Answer
 from workbench.engine.transcripts import StoredCase
 from workbench.events import (
     CaseFinished,
@@ -33,6 +34,8 @@ class KeptCase:
     stored: StoredCase
     events: list[Event] = field(default_factory=list)
     spoilt: bool = False
+    answers: list[Answer] = field(default_factory=list)
+    """What models had answered its agent."""
 
     @property
     def has_result(self) -> bool:
@@ -98,6 +101,16 @@ class Resumption:
     def transcripts(self) -> int:
         """How many are only to be scored."""
         return sum(case.has_transcript for case in self.cases.values())
+
+    @property
+    def answers(self) -> int:
+        """How many answers of models there are for cases that begin anew."""
+        return sum(len(case.answers) for case in self.cases.values() if not case.has_result and not case.has_transcript)
+
+    def recall(self, answers: Mapping[CaseRef, list[Answer]]) -> None:
+        """Takes what models had answered."""
+        for ref, case in self.cases.items():
+            case.answers = answers.get(ref, [])
 
     @property
     def judge_calls(self) -> int:

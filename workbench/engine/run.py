@@ -104,7 +104,8 @@ class Run:
         self._began = time.monotonic()
         allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
         options, environment_of = self._earlier.options_left(self._options), judge_environments(self._plan.agents)
-        context = RunContext(options, self._children, self._put, self._at, secrets, environment_of)
+        keep = None if self._writer is None else self._recorder.put
+        context = RunContext(options, self._children, self._put, self._at, secrets, environment_of, keep)
         try:
             self._announce(ahead)
             context.limit_judges(self._judge_cache)
@@ -231,7 +232,8 @@ class Run:
             if kept.has_transcript:
                 self._start(ResumedCase(entry, kept, context, release))
             else:
-                self._start(CaseFlow(entry, context, self._hosts.of(entry.ref.agent), release))
+                host = self._hosts.of(entry.ref.agent)
+                self._start(CaseFlow(entry, context, host, release, kept.answers))
             if not first.is_set() and self._options.isolation == "case":
                 await asyncio.wait([asyncio.create_task(first.wait())], timeout=_HEAD_START)
                 first.set()

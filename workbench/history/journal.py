@@ -26,6 +26,7 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
+from workbench.history.answers import AnswerWriter
 from workbench.history.checked import HEAD, checked_line, read_checked
 from workbench.history.holding import take_hold
 from workbench.history.objects import keep_objects
@@ -52,6 +53,7 @@ class Journal:
         self._gathering = Gathering()
         self._name_synced = False
         self._pieces = PieceWriter(path.parent) if path is not None else None
+        self._answers = AnswerWriter(path.parent) if path is not None else None
 
     @classmethod
     def reopen(cls, path: Path) -> "Journal | None":
@@ -166,6 +168,15 @@ class Journal:
             return None
         return self.path.parent.name, self._pieces.keep(pieces)
 
+    def keep_answers(self, lines: Iterable[str]) -> None:
+        """Keeps what models answered (`workbench.engine.answers`) until the run has come to its end.
+
+        Raises:
+            OSError: the disk is full or gone.
+        """
+        if self._answers is not None:
+            self._answers.write(lines)
+
     def close(self) -> None:
         """No more will come: the summary of what came is written."""
         if self._descriptor is not None:
@@ -173,6 +184,8 @@ class Journal:
             self._descriptor = None
             if self._pieces is not None:
                 self._pieces.close()
+            if self._answers is not None:
+                self._answers.close(forget=self._gathering.summary.is_complete)
             if self.path is not None and self._size == self._head:
                 _leave(self.path)
             elif self.path is not None and self._gathering.summary.run_id:

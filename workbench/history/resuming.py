@@ -14,6 +14,7 @@ from workbench.engine.resumption import Resumption, collect_results
 from workbench.engine.secrets import Secrets
 from workbench.event_json import from_json
 from workbench.events import Event, Noticed, RunFinished, RunStarted, Sources
+from workbench.history.answers import read_answers
 from workbench.history.checked import read_checked
 from workbench.history.holding import is_written
 from workbench.history.journal import FILE_NAME, Journal, read_journal
@@ -53,7 +54,8 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
     if found is None or (found.ended and (found.complete or found.results == len(found.cases))):
         journal.release()
         return plan
-    if not found.results and not found.transcripts:
+    found.recall(read_answers(path.parent))
+    if not found.results and not found.transcripts and not found.answers:
         journal.release()
         return plan  # There is nothing to go on with.
     changes = list(_changes(found, plan, options))
@@ -172,8 +174,9 @@ def _files_now(then: Sources, plan: Plan) -> tuple[Kept, Sources]:
 
 def _going_on(plan: Plan, found: Resumption) -> Plan:
     run_id, done, cases = found.announced.run_id, found.results, len(found.cases)
-    scored = f", and of {found.transcripts} only scores are missing" if found.transcripts else ""
-    text = f"resuming {run_id}: {done:,} of {cases:,} cases have results{scored}"
+    scored = f", of {found.transcripts:,} only scores are missing" if found.transcripts else ""
+    kept = f", {found.answers:,} answers of models are there of others" if found.answers else ""
+    text = f"resuming {run_id}: {done:,} of {cases:,} cases have results{scored}{kept}"
     notice = Noticed("info", text, "--fresh starts anew")
     return replace(plan, run_id=run_id, notices=(notice, *plan.notices))
 

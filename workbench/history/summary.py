@@ -52,6 +52,11 @@ class Summary:
         return unreached_apart(self.counts(), self.unreached)
 
     @property
+    def is_complete(self) -> bool:
+        """Whether the run came to its end with everything done."""
+        return self.seconds is not None and not self.interrupted
+
+    @property
     def unreached(self) -> int:
         """How many cases it did not come to the end of."""
         return sum(row["status"] is None for row in self.rows.values())

@@ -20,11 +20,12 @@ from google.adk.sessions.in_memory_session_service import (  # type: ignore[impo
 )
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
+from .adk_answers import Answers
 from .adk_plugin import Recorder
 from .adk_record import Turn
 from .adk_stream import Stream, streaming_agents
 from .adk_trace import Tracer
-from .conversation import Conversation, FinishedTurn, Json, NotGivenWholeError, Shown, Streamed
+from .conversation import Answered, Conversation, FinishedTurn, Json, NotGivenWholeError, Shown, Streamed
 from .loading import Loaded
 from .spans import Trace
 from .usage import Usage
@@ -51,6 +52,7 @@ class AdkConversation(Conversation):
         self._session = session
         self._recorder = recorder
         self._tracer = tracer
+        self._answers: Optional[Answers] = None
         self._seen = Usage()
         """What the recorded events add up to."""
         self._streaming: Optional[FrozenSet[str]] = None
@@ -95,6 +97,8 @@ class AdkConversation(Conversation):
                     self._tracer.link(event, None if shown is None else turn.recorded - 1)
                     if shown is not None:
                         show(shown)
+        if self._answers is not None:
+            self._answers.end_turn()
         self._seen = self._seen.plus(turn.usage)
         if turn.is_empty:
             return None
@@ -129,6 +133,13 @@ class AdkConversation(Conversation):
         session = self._session
         names = {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}
         return dict((await self._runner.session_service.get_session(**names)).state)
+
+    def tell_answers(self, tell: Answered) -> None:
+        self._answers = Answers(self._tracer, self._session.id, tell)
+
+    def recall(self, answer: Json) -> None:
+        if self._answers is not None:
+            self._answers.recall(answer)
 
     def spans(self) -> Optional[Json]:
         return self._tracer.trace.take()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, Awaitable, Callable, Dict, Iterator, Optional
+from typing import Any, Awaitable, Callable, Dict, Iterator, Optional, Tuple
 
 from google.adk.plugins.base_plugin import BasePlugin  # type: ignore[import-not-found,unused-ignore]
 
@@ -40,6 +40,8 @@ class Tracer(BasePlugin):  # type: ignore[misc]
         super().__init__(name="agent_workbench_tracer")
         self.trace = trace
         self.troubles: set[str] = set()
+        self.about_to_ask: Optional[Callable[[Any, Any], None]] = None
+        """Called with a callback's context and the request that it is about."""
         self._contents = Contents(trace)
         self._agents: Dict[Any, list[Span]] = {}
         """The open spans of (invocation, agent, branch)."""
@@ -84,6 +86,17 @@ class Tracer(BasePlugin):  # type: ignore[misc]
         span.facts["agent"] = callback_context.agent_name
         self._models[key] = span
         self._requests[span] = llm_request
+        if self.about_to_ask is not None:
+            self.about_to_ask(callback_context, llm_request)
+
+    def sent(self, request: Any) -> Tuple[Optional[Span], str]:
+        """A request goes to its model now: its span, and a digest of all of it, "" where it is too much to be kept."""
+        try:
+            span = next(span for span, asked in self._requests.items() if asked is request)
+            return span, self._keep_request(span)
+        except Exception as error:
+            self.troubles.add(f"sent: {type(error).__name__}: {error}")
+            return None, ""
 
     @_quiet
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
@@ -119,24 +132,29 @@ class Tracer(BasePlugin):  # type: ignore[misc]
             self._keep_request(span)
             self._unclaimed.setdefault(key, []).append(span)
 
-    def _keep_request(self, span: Span) -> None:
+    def _keep_request(self, span: Span) -> str:
+        """A digest of what was asked, "" where that is not kept (any more)."""
         request = self._requests.pop(span, None)
         if request is None or self.trace.is_full:
-            return
+            return ""
         config = request.config
-        said: Dict[str, Any] = self._contents.told(span.facts["agent"], span.number, request.contents or [], _dumped)
+        contents = self._contents.names(request.contents or [], _dumped)
+        said: Dict[str, Any] = self._contents.told(span.facts["agent"], span.number, contents)
+        parts: Dict[str, str] = {}
         if config is not None:
             instruction = getattr(config, "system_instruction", None)
             if instruction:
-                said["system"] = self.trace.piece(_dumped(instruction))
+                parts["system"] = self.trace.piece(_dumped(instruction))
             tools = [_dumped(tool) for tool in getattr(config, "tools", None) or []]
             if tools:
-                said["tools"] = self.trace.piece(tools)
+                parts["tools"] = self.trace.piece(tools)
             # Not `http_options`: headers can hold keys.
             rest = config.model_dump(exclude_none=True, exclude={"system_instruction", "tools", "http_options"})
             if rest:
-                said["config"] = self.trace.piece(rest)
-        span.facts["request"] = said
+                parts["config"] = self.trace.piece(rest)
+        span.facts["request"] = {**said, **parts}
+        before = [str(request.model), getattr(request, "previous_interaction_id", None)]
+        return self.trace.together([*before, *map(parts.get, ("system", "tools", "config")), *contents])
 
     # Tool calls
 

@@ -80,6 +80,8 @@ class Case:
         try:
             given = self._spec.get("session_input")
             self._opened = await open_conversation(self._loaded, given, shared=self._shared)
+            if self._spec.get("answers"):
+                self._opened.conversation.tell_answers(self._tell_answer)
             async for content in self._messages():
                 if not await self._turn(content):
                     return False
@@ -120,6 +122,10 @@ class Case:
         while True:
             while self._channel.pending:
                 message = self._channel.pending.popleft()
+                if message["op"] == "answered":
+                    assert self._opened is not None
+                    self._opened.conversation.recall(message)
+                    continue
                 if message["op"] != "turn":
                     return
                 yield message["content"]
@@ -148,6 +154,14 @@ class Case:
             if error is not None
             else closing.result()
         )
+
+    def _tell_answer(self, answer: Dict[str, Any], soon: bool) -> None:
+        """What a model said: on its way before anything is done with it."""
+        message = {"event": "Answered", **answer}
+        if soon:
+            self._send(message)
+        else:
+            self._hold(message)
 
     def _tell_spans(self) -> None:
         """What took how long in the turn. That it cannot be told must not cost the turn."""

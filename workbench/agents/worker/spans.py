@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import hashlib
+import re
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -21,6 +22,8 @@ PIECES_LIMIT = 8 * 1024 * 1024
 SPANS_LIMIT = 20_000
 """Spans that are told of one conversation."""
 _TEXT_LIMIT = 2_000
+_MADE_UP = re.compile(r'"adk-[0-9a-f]{8}-[0-9a-f-]{27}"')
+"""Ids that ADK makes up for calls of tools whose model gave them none; some models are told of them."""
 _UNTOLD = "its end was not told: shown up to the last thing that was seen in it"
 
 _CURRENT: contextvars.ContextVar[Optional[Span]] = contextvars.ContextVar("agent_workbench_span", default=None)
@@ -70,6 +73,8 @@ class Trace:
         """Those that were not told yet."""
         self._told: Dict[str, bool] = {}
         """Digest of every piece so far, and whether it is kept."""
+        self._plain: Dict[str, str] = {}
+        """Digest of a piece with ids that were made up → that of the same without them."""
         self._size = 0
 
     def now(self) -> float:
@@ -148,8 +153,10 @@ class Trace:
     def piece(self, value: Any) -> str:
         """Keeps a value; what it is called."""
         text = dumps(value)
-        digest = hashlib.blake2b(text.encode("ascii"), digest_size=10).hexdigest()
+        digest = _digest(text)
         if digest not in self._told:
+            if '"adk-' in text:
+                self._plain[digest] = _digest(_MADE_UP.sub('""', text))
             if len(text) > PIECE_LIMIT:
                 text = dumps({"cut_at": PIECE_LIMIT, "characters": len(text), "begins": text[:PIECE_LIMIT]})
             kept = self._size + len(text) <= PIECES_LIMIT
@@ -158,6 +165,10 @@ class Trace:
                 self._size += len(text)
                 self._pieces[digest] = text
         return digest
+
+    def together(self, pieces: List[Optional[str]]) -> str:
+        """One digest of several pieces; the same in every conversation that goes the same way."""
+        return _digest(dumps([self._plain.get(piece or "", piece) for piece in pieces]))
 
     @property
     def is_full(self) -> bool:
@@ -189,8 +200,8 @@ class Contents:
         self._known: Dict[int, Tuple[Any, str]] = {}
         """The objects of the newest request: most are in the next one again."""
 
-    def told(self, agent: str, number: int, contents: List[Any], dump: Any) -> Dict[str, Any]:
-        """`{"base", "same", "more"}`: the first `same` contents are those of the request of span `base`."""
+    def names(self, contents: List[Any], dump: Any) -> List[str]:
+        """What each content is called as a piece."""
         known: Dict[int, Tuple[Any, str]] = {}
         names: List[str] = []
         for content in contents:
@@ -199,9 +210,17 @@ class Contents:
             known[id(content)] = (content, name)
             names.append(name)
         self._known = known
+        return names
+
+    def told(self, agent: str, number: int, names: List[str]) -> Dict[str, Any]:
+        """`{"base", "same", "more"}`: the first `same` contents are those of the request of span `base`."""
         base, before = self._last.get(agent, (0, []))
         self._last[agent] = (number, names)
         same = 0
         while same < min(len(before), len(names)) and before[same] == names[same]:
             same += 1
         return {"base": base, "same": same, "more": names[same:]} if same else {"more": names}
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("ascii"), digest_size=10).hexdigest()
