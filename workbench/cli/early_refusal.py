@@ -64,7 +64,8 @@ def _kept_for(wanted: "Wanted") -> Iterator[None]:
     try:
         yield
     except UsageFaultError as fault:
-        from workbench.cli.outputs import write_refusal_file
+        if wanted.json is not None:
+            from workbench.cli.outputs import write_refusal_file
 
-        write_refusal_file(wanted, Refused.from_fault(fault))
+            write_refusal_file(wanted, Refused.from_fault(fault))
         raise
