@@ -88,17 +88,22 @@ class Agent:
         session: dict[str, Any] | None = None,
         env: dict[str, str] | None = None,
         chat: bool = False,
+        answers: Sequence[dict[str, Any]] | None = None,
     ) -> "Case":
-        """Starts a case, or a conversation with somebody who types; it waits for its first message."""
+        """Starts a case, or a conversation with somebody who types; it waits for its first message. With `answers` it
+        tells what models answer, and is told these (`Answered` frames) as those of a run that was interrupted."""
         number = next(self._numbers)
         ours, theirs = socket.socketpair()
         out, err = os.pipe(), os.pipe()
         spec = {"eval_id": "case", "session_input": session, "turns": None, "env": env or {}, "chat": chat}
+        spec["answers"] = answers is not None
         command = {"op": "case", "id": number, "case": spec, "share": share}
         send(self.channel.sock, command, [theirs.fileno(), out[1], err[1]])
         theirs.close()
         os.close(out[1])
         os.close(err[1])
+        for answer in answers or ():
+            send(ours, {**answer, "op": "answered"})
         case = Case(self, number, Channel(ours), out[0], err[0])
         self._cases.append(case)
         return case

@@ -1,0 +1,236 @@
+"""What models answered is told, and given again to the same request: the turns become the same, and nobody is asked."""
+
+import json
+import signal
+from typing import Any
+
+import pytest
+
+from tests.agents.worker.client import Agent, Outcome
+from tests.agents.worker.conftest import MakeAgent, needs_adk, needs_fork
+
+pytestmark = [needs_adk, needs_fork]
+
+TALKING = '''
+import os
+import time
+
+from google.adk.agents import LlmAgent, ParallelAgent
+from google.adk.models import BaseLlm, LlmResponse
+from google.adk.tools.agent_tool import AgentTool
+from google.genai import types
+
+
+class Talking(BaseLlm):
+    """Answers what was said last, and says on standard output that it was asked."""
+
+    model: str = "talking"
+
+    async def generate_content_async(self, llm_request, stream=False):
+        part = llm_request.contents[-1].parts[-1]
+        heard = part.text or str(part.function_response.response)
+        print(f"asked[{heard}]")
+        for response in answers(heard):
+            yield response
+
+
+def says(*parts, **more):
+    made = [types.Part(text=part) if isinstance(part, str) else part for part in parts]
+    usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=10, candidates_token_count=2)
+    return LlmResponse(content=types.Content(role="model", parts=made), usage_metadata=usage, **more)
+
+
+def call(name, **args):
+    signature = bytes(range(250, 256))
+    return types.Part(function_call=types.FunctionCall(name=name, args=args), thought_signature=signature)
+
+
+def find_order(number: str) -> dict:
+    "Finds an order."
+    print(f"looking for {number}")
+    return {"item": "kettle", "day": os.environ.get("DAY", "Monday")}
+
+
+def answers(heard):
+    if "order" in heard:
+        yield says(call("find_order", number="A-7"))
+    elif heard == "fail":
+        yield LlmResponse(error_code="500", error_message="overloaded")
+    elif heard == "twice":
+        yield says("one")
+        yield says("two")
+    elif heard == "pieces":
+        yield says("on", partial=True)
+        yield says("one")
+    else:
+        yield says(f"you said {heard}")
+
+
+def desk(name="desk", **more):
+    return LlmAgent(name=name, model=Talking(), tools=[find_order], **more)
+
+'''
+
+
+def make(make_agent: MakeAgent, source: str = "root_agent = desk()") -> Agent:
+    made = make_agent(f"from .talking import *\n\n{source}", files={"talking.py": TALKING, "__init__.py": ""})
+    assert made.imported["op"] == "imported", made.imported
+    return made
+
+
+def asked(outcome: Outcome) -> list[str]:
+    """What reached the model."""
+    return [line.split("[", 1)[1][:-1] for line in outcome.stdout.decode().splitlines() if line.startswith("asked[")]
+
+
+def turns(outcome: Outcome) -> list[Any]:
+    """The turns without what is another one each time: ids and times."""
+    text = json.dumps(outcome.actual)
+    for turn in outcome.actual:
+        text = text.replace(turn["invocation_id"], "")
+        for step in turn["intermediate_data"]["invocation_events"]:
+            for part in step.get("content", {}).get("parts", ()):
+                for made in ("function_call", "function_response"):
+                    text = text.replace(part.get(made, {}).get("id", "") or "no id", "")
+    found: list[Any] = json.loads(text)
+    random = ("creation_timestamp", "duration", "model_duration", "tool_duration")
+    return [{name: value for name, value in turn.items() if name not in random} for turn in found]
+
+
+def notes(outcome: Outcome) -> list[str]:
+    told = [span for event in outcome.of("Spans") for span in json.loads(event["spans"])]
+    return [span.get("note", "") for span in told if span["kind"] == "model"]
+
+
+SAID = ("where is my order?", "thanks")
+
+
+def test_a_conversation_is_gone_through_again_without_a_call(make_agent: MakeAgent) -> None:
+    agent = make(make_agent)
+    first = agent.run(*SAID, answers=[])
+    told = first.of("Answered")
+    assert [(one["agent"], len(one["responses"])) for one in told] == [("desk", 1)] * 3
+    again = agent.run(*SAID, answers=told)
+    assert (len(asked(first)), asked(again)) == (3, [])
+    assert turns(again) == turns(first)
+    assert b"looking for A-7" in again.stdout, "tools run again"
+    assert again.of("Answered") == [], "they are kept already"
+    assert again.of("Usage")[-1] == first.of("Usage")[-1], "paid once"
+    assert notes(first) == ["", "", ""]
+    assert notes(again) == ["answered before the run was interrupted, and not asked again"] * 3
+
+
+def test_it_goes_on_where_the_answers_end(make_agent: MakeAgent) -> None:
+    agent = make(make_agent)
+    first = agent.run(*SAID, answers=[])
+    for there in range(3):
+        again = agent.run(*SAID, answers=first.of("Answered")[:there])
+        assert asked(again) == asked(first)[there:]
+        assert turns(again) == turns(first)
+        assert [one["asked"] for one in again.of("Answered")] == [one["asked"] for one in first.of("Answered")[there:]]
+
+
+def test_another_request_is_asked(make_agent: MakeAgent) -> None:
+    agent = make(make_agent)
+    told = agent.run(*SAID, answers=[]).of("Answered")
+    other = agent.run(*SAID, answers=told, env={"DAY": "Friday"})
+    assert len(asked(other)) == 2, "from where the tool said something else"
+    assert "Friday" in asked(other)[0]
+    assert len(asked(agent.run(*SAID, answers=[{**one, "agent": "other"} for one in told]))) == 3
+    prompted = "root_agent = desk(instruction='Be kind.')"
+    assert len(asked(make(make_agent, prompted).run(*SAID, answers=told))) == 3
+
+
+def test_agents_inside_of_tools_and_side_by_side_have_theirs(make_agent: MakeAgent) -> None:
+    source = """
+clerk = desk("clerk", description="knows orders")
+
+class Asking(Talking):
+    async def generate_content_async(self, llm_request, stream=False):
+        if any(part.function_response for part in llm_request.contents[-1].parts):
+            print("asked[asking]")
+            yield says("done")
+        else:
+            yield says(call("clerk", request="order?"), call("clerk", request="another order?"))
+
+one = LlmAgent(name="one", model=Asking(), tools=[AgentTool(clerk)])
+root_agent = ParallelAgent(name="both", sub_agents=[one, desk("two")])
+"""
+    agent = make(make_agent, source)
+    first = agent.run("order?", answers=[])
+    told = first.of("Answered")
+    assert sorted(one["agent"] for one in told) == ["clerk"] * 4 + ["one"] * 2 + ["two"] * 2
+    again = agent.run("order?", answers=told)
+    assert asked(again) == []
+    assert len(again.answers) == 1
+
+
+@pytest.mark.parametrize(("said", "calls"), [("fail", 1), ("twice", 1), ("pieces", 0)])
+def test_errors_and_several_answers_to_one_request_are_not_given_again(
+    make_agent: MakeAgent, said: str, calls: int
+) -> None:
+    agent = make(make_agent)
+    first = agent.run(said, answers=[])
+    told = [one for one in first.of("Answered") if one["responses"] is not None]
+    taken_back = any(one["responses"] is None for one in first.of("Answered"))
+    again = agent.run(said, answers=[] if taken_back else told)
+    assert len(asked(again)) == calls
+    assert turns(again) == turns(first)
+
+
+def test_callbacks_are_called_as_ever_and_a_shared_process_keeps_cases_apart(make_agent: MakeAgent) -> None:
+    source = """
+def short(callback_context, llm_request):
+    print("before")
+    return says("short cut") if "short" in str(llm_request.contents) else None
+
+def after(callback_context, llm_response):
+    print("after")
+
+root_agent = desk(before_model_callback=short, after_model_callback=after)
+"""
+    agent = make(make_agent, source)
+    first = agent.run("hello", answers=[], share=True)
+    assert len(first.of("Answered")) == 1
+    again = agent.run("hello", answers=first.of("Answered"), share=True)
+    other = agent.run("hello", answers=[], share=True)
+    untold = agent.run("hello", share=True)
+    assert all(turns(one) == turns(first) for one in (again, other, untold))
+    assert [len(one.of("Answered")) for one in (again, other, untold)] == [0, 1, 0]
+    assert again.stdout.split() == [b"before", b"after"]
+    assert other.stdout.split() == untold.stdout.split() == [b"before", b"asked[hello]", b"after"]
+    assert agent.run("short", answers=[], share=True).of("Answered") == []
+
+
+def test_damaged_answers_and_those_of_another_version_are_asked_again(make_agent: MakeAgent) -> None:
+    agent = make(make_agent)
+    (told,) = agent.run("hello", answers=[]).of("Answered")
+    for wrong in ("", "[]", '{"content": 5}', '{"field_of_tomorrow": 1}'):
+        assert asked(agent.run("hello", answers=[{**told, "responses": [wrong]}])) == ["hello"]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_answer_is_told_before_the_tool_is_done_that_it_calls(make_agent: MakeAgent, inside: bool) -> None:
+    source = """
+import threading
+
+def find_order(number: str) -> dict:
+    "Blocks, and all of the event loop with it."
+    print("looking")
+    threading.Event().wait()
+
+clerk = LlmAgent(name="clerk", model=Talking(), tools=[find_order], description="knows orders")
+
+class Asking(Talking):
+    async def generate_content_async(self, llm_request, stream=False):
+        yield says(call("clerk", request="order?"))
+
+"""
+    agents = "LlmAgent(name='desk', model=Asking(), tools=[AgentTool(clerk)])" if inside else "clerk"
+    agent = make(make_agent, f"{source}root_agent = {agents}")
+    case = agent.start(answers=[])
+    case.say(iter(["order?"]))
+    told = case.wait(until=lambda outcome: len(outcome.of("Answered")) > inside).of("Answered")
+    assert [one["agent"] for one in told] == (["desk", "clerk"] if inside else ["clerk"])
+    agent.kill(case.number, signal.SIGKILL)
+    case.wait()
