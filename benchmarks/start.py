@@ -22,6 +22,7 @@ _OURS = (
     ["run", "--no-such-option"],
     ["run", "no-such-file"],
     ["score", "no-such-run"],
+    ["compare", "no-such-run"],
     ["check", "no-such-file"],
 )
 

@@ -18,8 +18,9 @@ from workbench.history import run_list
 from workbench.history.holding import take_hold
 from workbench.history.journal import Journal
 from workbench.history.objects import drop_objects, keep_objects, read_object
-from workbench.history.retention import baseline, delete_runs, pin, superfluous, tidy, unpin
+from workbench.history.retention import delete_runs, pin, superfluous, tidy, unpin
 from workbench.history.run_list import list_runs, load_summary, summarize
+from workbench.history.run_words import baseline
 from workbench.history.summary import digest
 
 

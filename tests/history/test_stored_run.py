@@ -26,8 +26,9 @@ from workbench.events import (
     UserSimulated,
 )
 from workbench.history.journal import Journal
+from workbench.history.run_words import last_run, run_ids
 from workbench.history.stored_report import SCHEMA, read_report
-from workbench.history.stored_run import last_run, open_run, run_ids
+from workbench.history.stored_run import open_run
 
 REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")
 

@@ -60,6 +60,10 @@ def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | Non
     check_state_dir(state_dir)
     if not 1 <= len(words) <= 2:
         raise Refused(f"two runs are compared, not {len(words)}", try_help="agent-workbench compare")
+    first, second = words if len(words) == 2 else ("baseline", words[0])
+    from workbench.cli.early_refusal import refuse_runs
+
+    refuse_runs((first, second), state_dir)
     from workbench.agents.targets import find_root
     from workbench.history import state_dir as places
     from workbench.history.compare import compare
@@ -67,7 +71,6 @@ def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | Non
 
     here = Path.cwd()
     state = places.state_dir(find_root(here), state_dir)
-    first, second = words if len(words) == 2 else ("baseline", words[0])
     before, trouble = open_summary(first, state, here)
     after, more = open_summary(second, state, here)
     for line in (*trouble, *more):

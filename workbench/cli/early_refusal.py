@@ -1,6 +1,6 @@
 """What is named on a command line and not there is said before the rooms are loaded that carry it out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,13 +44,29 @@ def refuse_score(request: "ScoreRequest") -> None:
     Raises:
         UsageFaultError: one of them is not there.
     """
+    from workbench.history.run_words import place_of
     from workbench.history.state_dir import state_dir
-    from workbench.history.stored_run import place_of
 
     here = Path.cwd()
     with _kept_for(request):
         place_of(request.run, state_dir(find_root(here), request.state_dir), here)
         _refuse_missing(request.config, "config")
+
+
+def refuse_runs(words: Sequence[str], explicit: Path | None) -> None:
+    """Looks for runs that are to be shown or handed on; `explicit` is what `--state-dir` names.
+
+    Raises:
+        UsageFaultError: one of them is not there.
+    """
+    from workbench.history.run_words import run_id_of
+    from workbench.history.state_dir import state_dir
+
+    here = Path.cwd()
+    state = state_dir(find_root(here), explicit)
+    for word in words:
+        if not word or not (here / word).is_file():
+            run_id_of(word, state)
 
 
 def _refuse_missing(file: Path | None, kind: UsageKind) -> None:

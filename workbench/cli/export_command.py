@@ -52,6 +52,9 @@ def export_command(words: tuple[str, ...], form: str, output: Path | None, state
     if len(words) != 1:
         raise Refused(f"one run is exported, not {len(words)}", try_help="agent-workbench export")
     check_state_dir(state_dir)
+    from workbench.cli.early_refusal import refuse_runs
+
+    refuse_runs(words, state_dir)
     store = _store(words[0], state_dir)
     try:
         _write(_files(form, store, state_dir), output)

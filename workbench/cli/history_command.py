@@ -69,8 +69,7 @@ def history_command(
 def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> None:
     from workbench.agents.targets import find_root
     from workbench.history import state_dir as places
-    from workbench.history.retention import delete_runs, pin, unpin
-    from workbench.history.stored_run import run_id_of
+    from workbench.history.run_words import run_id_of
 
     wanted = {"delete": 1, "pin": 1, "unpin": 0}[action]
     if len(words) < wanted or (action != "delete" and len(words) > wanted):
@@ -81,6 +80,8 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> None:
     state = places.state_dir(find_root(Path.cwd()), state_dir)
     # All of them are looked up before the first is deleted.
     ids = list(dict.fromkeys(run_id_of(word, state) for word in words))
+    from workbench.history.retention import delete_runs, pin, unpin
+
     if action == "pin":
         pin(state, ids[0])
         write_line(sys.stdout, f"{one_line(ids[0])} is the baseline")
@@ -103,16 +104,17 @@ def _told_deleted(gone: list[str]) -> None:
 
 
 def _list(words: tuple[str, ...], as_json: bool, limit: int | None, keep: int | None, state_dir: Path | None) -> None:
-    from workbench.agents.targets import find_root
-    from workbench.history import state_dir as places
-    from workbench.history.retention import baseline, delete_runs, superfluous
-    from workbench.history.run_list import list_runs
-
     if len(words) > 1:
         raise Refused(f"one path at a time, not also {words[1]!r}", try_help="agent-workbench history")
     path = Path(words[0]) if words else Path()
     if not path.exists():
         raise Refused(f"{path} is not there", try_help="agent-workbench history")
+    from workbench.agents.targets import find_root
+    from workbench.history import state_dir as places
+    from workbench.history.retention import delete_runs, superfluous
+    from workbench.history.run_list import list_runs
+    from workbench.history.run_words import baseline
+
     root = find_root(path)
     state = places.state_dir(root, state_dir)
     if keep is not None:

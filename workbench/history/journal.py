@@ -30,13 +30,13 @@ from workbench.history.answers import AnswerWriter
 from workbench.history.checked import HEAD, checked_line, read_checked
 from workbench.history.holding import take_hold
 from workbench.history.objects import keep_objects
-from workbench.history.state_dir import make_state_dir, runs_dir
+from workbench.history.state_dir import JOURNAL_FILE, make_state_dir, runs_dir
 from workbench.history.summary import Gathering
 from workbench.history.summary_files import add_to_index, index_entry, write_summary
 from workbench.trace.pieces import PieceWriter
 
 SCHEMA = "agent-workbench/journal/1"
-FILE_NAME = "events.jsonl"
+FILE_NAME = JOURNAL_FILE
 
 
 class Journal:

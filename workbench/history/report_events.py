@@ -12,9 +12,9 @@ from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
 from workbench.history.checked import HEAD
 from workbench.history.journal import FILE_NAME, read_journal
+from workbench.history.run_words import run_id_of
 from workbench.history.state_dir import runs_dir
 from workbench.history.stored_report import case_events, read_report_data
-from workbench.history.stored_run import run_id_of
 
 
 def kept_events(word: str, state: Path, folder: Path) -> list[Event]:

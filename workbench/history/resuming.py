@@ -18,8 +18,8 @@ from workbench.history.answers import read_answers
 from workbench.history.checked import read_checked
 from workbench.history.holding import is_written
 from workbench.history.journal import FILE_NAME, Journal, read_journal
+from workbench.history.run_words import run_ids
 from workbench.history.state_dir import runs_dir
-from workbench.history.stored_run import run_ids
 
 _LOOKED_AT = 20
 """Runs, the newest first, among which the one of the same cases is looked for."""

@@ -17,24 +17,15 @@ from workbench.history.holding import is_written, take_hold
 from workbench.history.journal import FILE_NAME
 from workbench.history.objects import drop_objects
 from workbench.history.run_list import list_runs, load_summary
+from workbench.history.run_words import BASELINE, baseline
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary_files import IndexEntry
 
-BASELINE = "baseline"
 _LOCK = "tidying"
 _SPARE = 20
 """A twentieth more than the limit is borne."""
 _MEGABYTE = 1024 * 1024
 _DAY = len("2026-11-21")
-
-
-def baseline(state: Path) -> str | None:
-    """The id of the run that is pinned; None where none is, or it is gone."""
-    try:
-        run_id = (state / BASELINE).read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return None
-    return run_id if run_id and "/" not in run_id and (runs_dir(state) / run_id / FILE_NAME).is_file() else None
 
 
 def pin(state: Path, run_id: str) -> None:

@@ -7,8 +7,8 @@ from workbench.engine.options import UsageFaultError
 from workbench.history.adk_results import ENDING, adk_summary
 from workbench.history.checked import HEAD
 from workbench.history.run_list import load_summary, summarize
+from workbench.history.run_words import run_id_of
 from workbench.history.stored_report import read_report_data
-from workbench.history.stored_run import run_id_of
 from workbench.history.summary import Summary, gather
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from workbench.atomic import replace_content
 
 FOLDER = ".workbench"
+JOURNAL_FILE = "events.jsonl"
+"""In the folder of each run."""
 
 
 def state_dir(root: Path, explicit: Path | None = None) -> Path:

@@ -1,22 +1,15 @@
-"""A run that is kept: which one a word means, and what its journal or its report says of each case.
+"""A run that is kept: what its journal or its report says of each case."""
 
-A word is a run's id or the beginning of one, `last`, `baseline`, or the path of a JSON report (or of a journal).
-"""
-
-import difflib
 from collections.abc import Iterator
 from pathlib import Path
 
 from workbench.engine.options import UsageFaultError
 from workbench.engine.transcripts import StoredRun, collect
-from workbench.events import Event, Noticed, RunStarted
+from workbench.events import Event, Noticed
 from workbench.history.journal import FILE_NAME, read_journal
-from workbench.history.retention import BASELINE, baseline
-from workbench.history.state_dir import runs_dir
+from workbench.history.run_words import place_of
 from workbench.history.stored_report import read_report
 
-LAST = "last"
-_LISTED = 5
 _JOURNAL_HEAD = b'{"crc32": "'
 
 
@@ -29,88 +22,6 @@ def open_run(word: str, state: Path, folder: Path) -> StoredRun:
     """
     path = place_of(word, state, folder)
     return _read_journal(path) if path.name == FILE_NAME else _read_file(path)
-
-
-def place_of(word: str, state: Path, folder: Path) -> Path:
-    """The journal of the kept run that `word` means, or the file; nothing of it is read yet.
-
-    Raises:
-        UsageFaultError: there is no such run.
-    """
-    journal = _by_id(word, state)
-    if journal is not None:
-        return journal
-    path = folder / word
-    if word and path.is_file():
-        return path
-    if word and (path / FILE_NAME).is_file():
-        return path / FILE_NAME
-    raise _unknown(word, state, folder)
-
-
-def run_id_of(word: str, state: Path) -> str:
-    """The id of the kept run that `word` means: an id, the beginning of one, `last` or `baseline`.
-
-    Raises:
-        UsageFaultError: there is no such run.
-    """
-    journal = _by_id(word, state)
-    if journal is None:
-        raise _unknown(word, state, state)
-    return journal.parent.name
-
-
-def last_run(state: Path) -> Path | None:
-    """The journal of the newest run in which agents ran, else of the newest of all; None if none is kept. A run that
-    only scored another one again has no transcripts of its own, and may lack most cases."""
-    journals = _journals(state)
-    return next((path for path in journals if not _scored_again(path)), next(iter(journals), None))
-
-
-def run_ids(state: Path) -> list[str]:
-    """The ids of all runs that are kept, the newest first."""
-    return [path.parent.name for path in _journals(state)]
-
-
-def _by_id(word: str, state: Path) -> Path | None:
-    if word == LAST:
-        found = last_run(state)
-        if found is None:
-            raise UsageFaultError(f"no run is kept in {runs_dir(state)}", _where_runs_are(state))
-        return found
-    if word == BASELINE:
-        pinned = baseline(state)
-        if pinned is None:
-            raise UsageFaultError("no run is the baseline", "`agent-workbench history pin RUN` makes one")
-        return runs_dir(state) / pinned / FILE_NAME
-    if not word or "/" in word or word in (".", ".."):
-        return None
-    exact = runs_dir(state) / word / FILE_NAME
-    if exact.is_file():
-        return exact
-    begun = [path for path in _journals(state) if path.parent.name.startswith(word)]
-    if len(begun) > 1:
-        raise UsageFaultError(
-            f"{len(begun)} runs begin with {word}", f"They are {_few([p.parent.name for p in begun])}"
-        )
-    return begun[0] if begun else None
-
-
-def _journals(state: Path) -> list[Path]:
-    """The journals of all runs, the newest first, as their ids sort."""
-    try:
-        found = [path for folder in runs_dir(state).iterdir() if (path := folder / FILE_NAME).is_file()]
-    except OSError:
-        return []
-    return sorted(found, key=lambda path: path.parent.name, reverse=True)
-
-
-def _scored_again(path: Path) -> bool:
-    try:
-        first = next((event for event in read_journal(path) if isinstance(event, RunStarted)), None)
-    except (OSError, ValueError):
-        return True  # Nothing can be scored from it.
-    return first is None or bool(first.scored_from)  # None: it was killed before it began.
 
 
 def _read_journal(path: Path) -> StoredRun:
@@ -139,37 +50,3 @@ def _read_file(path: Path) -> StoredRun:
         return _read_journal(path) if head == _JOURNAL_HEAD else read_report(path)
     except OSError as error:
         raise UsageFaultError(f"{path}: {error.strerror or error}", kind="broken_file") from None
-
-
-def _unknown(word: str, state: Path, folder: Path) -> UsageFaultError:
-    if not word:
-        return UsageFaultError("the run has an empty name", _where_runs_are(state))
-    if "/" in word or word.endswith(".json"):
-        near = difflib.get_close_matches(Path(word).name, _names_beside(folder / word), n=1)
-        hint = f"Beside it there is {near[0]}" if near else _where_runs_are(state)
-        return UsageFaultError(f"{word} does not exist", hint)
-    ids = run_ids(state)
-    near = difflib.get_close_matches(word, [*ids, LAST], n=3, cutoff=0.5)
-    hint = f"The nearest: {', '.join(near)}. {_where_runs_are(state)}" if near else _where_runs_are(state)
-    return UsageFaultError(f"no run {word} is kept, and there is no report of that name", hint)
-
-
-def _names_beside(path: Path) -> list[str]:
-    try:
-        return [item.name for item in path.parent.iterdir() if item.is_file()]
-    except OSError:
-        return []
-
-
-def _where_runs_are(state: Path) -> str:
-    """How to see which runs there are."""
-    ids = run_ids(state)
-    folder = runs_dir(state)
-    if not ids:
-        return f"No run is kept in {folder}; `agent-workbench run` keeps one, --state-dir names another folder"
-    return f"`agent-workbench history` lists the runs that are kept, the newest: {_few(ids)}"
-
-
-def _few(names: list[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more

@@ -11,7 +11,8 @@ from workbench.engine.options import RunOptions, UsageFaultError
 from workbench.engine.rescore_plan import RescorePlan, make_rescore_plan
 from workbench.engine.transcripts import StoredCase, StoredRun
 from workbench.events import CaseRef, Noticed
-from workbench.history.stored_run import LAST, last_run, open_run
+from workbench.history.run_words import LAST, last_run
+from workbench.history.stored_run import open_run
 from workbench.model.evalset import EvalCase, case_or_none
 from workbench.store import CaseRecord
 from workbench.ui.transcripts import stored_case

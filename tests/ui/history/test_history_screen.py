@@ -23,8 +23,8 @@ from workbench.events import (
     TurnStarted,
 )
 from workbench.history.journal import Journal
-from workbench.history.retention import baseline
 from workbench.history.run_list import list_runs
+from workbench.history.run_words import baseline
 from workbench.model.evalset import case_or_none
 
 IDS = ["on_time", "late_parcel"]

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.engine.transcripts import StoredCase
-from workbench.history.stored_run import LAST, last_run, open_run
+from workbench.history.run_words import LAST, last_run
+from workbench.history.stored_run import open_run
 from workbench.store import CaseRecord
 from workbench.ui.transcripts import stored_case
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from textual.app import App
 
 from workbench.history.kept_runs import KeptRun
-from workbench.history.retention import baseline, delete_runs
+from workbench.history.retention import delete_runs
+from workbench.history.run_words import baseline
 from workbench.text import one_line
 from workbench.ui.history import words
 from workbench.ui.screens.pick import PickScreen, searching

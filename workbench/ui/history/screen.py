@@ -14,7 +14,8 @@ from textual.widgets import Static
 
 from workbench.actions import footer
 from workbench.history.kept_runs import KeptRun, kept_runs, newest_runs
-from workbench.history.retention import baseline, pin, unpin
+from workbench.history.retention import pin, unpin
+from workbench.history.run_words import baseline
 from workbench.text import one_line
 from workbench.ui.clipboard import copy
 from workbench.ui.editing.key_help import key_items

@@ -149,7 +149,7 @@ class HistoryActions(ChatActions, RecallActions):
         await self._choose_and_compare(run, runs)
 
     async def _choose_and_compare(self, after: "KeptRun", runs: "list[KeptRun] | None" = None) -> None:
-        from workbench.history.retention import baseline
+        from workbench.history.run_words import baseline
 
         await asyncio.to_thread(_import_screens)
         known = runs if runs is not None else (await asyncio.to_thread(self._runs))[0]
