@@ -19,7 +19,8 @@ class Lines:
     """What a process writes, line by line, as it comes."""
 
     def __init__(self, project: Project, *words: str) -> None:
-        self.process = project.start("run", *words, "--watch", stderr=subprocess.STDOUT)
+        settings = {"XDG_CONFIG_HOME": str(project.root / "settings")}
+        self.process = project.start("run", *words, "--watch", stderr=subprocess.STDOUT, environment=settings)
         self._lines: queue.Queue[str] = queue.Queue()
         self.seen: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -99,6 +100,28 @@ def test_a_save_runs_the_cases_again(project: Project) -> None:
         assert sum("stale" in line for line in lines.seen) == 2, "the papers ran nothing"
 
 
+def test_a_flaky_case_is_one_line_and_no_change_unless_its_rate_is_another(project: Project) -> None:
+    project.evalset(GOOD)
+    flaky = (
+        "from pathlib import Path\n\n\ndef root_agent(message, session):\n    place = Path(__file__).with_name({0!r})\n"
+    )
+    flaky += "    count = len(place.read_text()) if place.exists() else 0\n    place.write_text('x' * (count + 1))\n"
+    flaky += "    return 'You said ' + message if count % 3 {1} else 'no'\n"
+    project.write("echo/agent.py", flaky.format("a.count", "== 0"))
+    with watching(project, ".", "--runs", "3", "--concurrency", "1") as lines:
+        project.write("echo/agent.py", flaky.format("b.count", "!= 0"))
+        text = "".join(lines.round())
+        assert "2/3 passed" in text
+        assert "CHANGED" not in text
+        project.write("echo/agent.py", "def root_agent(message, session):\n    return 'You said ' + message\n")
+        lines.round()
+        project.write("echo/agent.py", "def root_agent(message, session):\n    return 'never'\n")
+        text = "".join(lines.round())
+        assert [line for line in text.splitlines() if "CHANGED" in line] == [
+            "CHANGED echo/talk/good 3/3 passed -> 0/3 passed"
+        ]
+
+
 def test_until_sure_after_each_save(project: Project) -> None:
     project.evalset(GOOD)
     with watching(project, ".", "--until-sure", "0.5", "--runs", "9") as lines:
@@ -172,8 +195,9 @@ def test_reports_are_refused(project: Project) -> None:
 
 
 def test_many_saves_leave_nothing_behind(project: Project) -> None:
-    """No process, no descriptor, and no memory to speak of."""
+    """No process, no descriptor, no memory to speak of, and on disk only what the settings allow."""
     project.evalset(GOOD)
+    project.write("settings/agent-workbench/config.toml", "[history]\nruns = 20\n")
     with watching(project) as lines:
 
         def save(number: int) -> None:
@@ -198,6 +222,8 @@ def test_many_saves_leave_nothing_behind(project: Project) -> None:
     assert after[0] <= before[0], "processes"
     assert after[1] <= before[1], "descriptors"
     assert after[2] < before[2] + 6 * 1024, "KiB of memory"
+    runs = [path for path in (project.root / ".workbench/runs").iterdir() if path.is_dir()]
+    assert len(runs) <= 21, "the newest twenty, and one more is borne"
 
 
 def _weight(lines: Lines) -> tuple[int, int, int]:

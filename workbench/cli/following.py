@@ -60,7 +60,7 @@ async def follow(wanted: Wanted, state: Path, run_id: str, make: Make, journal: 
             finally:
                 written = write_outputs(wanted, store, results, prices)
             if journal.path is not None:
-                await _tidy(state, settings.history)
+                await tidy_runs(state, settings.history)
     if interruption.count:
         return INTERRUPTED
     return exit_code(store) if written else UNDECIDED
@@ -91,7 +91,7 @@ def _settings() -> Settings:
     return settings
 
 
-async def _tidy(state: Path, limits: Limits) -> None:
+async def tidy_runs(state: Path, limits: Limits) -> None:
     """Takes away the oldest runs that are too many. What cannot be deleted stays, and is tried after the next run."""
     with contextlib.suppress(OSError):
         await asyncio.to_thread(tidy, state, limits)

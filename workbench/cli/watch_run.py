@@ -8,12 +8,13 @@ from pathlib import Path
 
 from workbench import config
 from workbench.agents.workspace import Workspace
+from workbench.cli.changed_lines import changed_lines
 from workbench.cli.early_refusal import selection_of
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
-from workbench.cli.following import Followed
+from workbench.cli.following import Followed, tidy_runs
 from workbench.cli.headless import open_request
 from workbench.cli.interruption import Interruption
-from workbench.cli.lines import label, notice_line
+from workbench.cli.lines import notice_line
 from workbench.cli.plain_progress import PlainProgress
 from workbench.cli.repeat_lines import repeat_lines, repeats_of
 from workbench.cli.run_command import RunRequest
@@ -65,6 +66,8 @@ class _Session:
             lambda: open_request(request, selection),
             lambda: self._children.footprints,
         )
+        changes = self._watcher.changes
+        changes.on_polling = lambda: self._say(f"polling: {one_line(changes.polling)}")
         named = bool(selection.case_ids) or any(target.case_ids for target in selection.targets)
         armed = frozenset(Key(entry.ref.evalset_file, entry.ref.eval_id) for entry in plan.entries) if named else None
         board = Board(armed, self._settings.watch_calls)
@@ -139,6 +142,8 @@ class _Session:
                 await run.execute()
             finally:
                 journal.close()
+                if journal.path is not None:
+                    await tidy_runs(self._state, self._settings.history)
                 self._wanted.set()
 
         self._current = run
@@ -195,17 +200,8 @@ class _Session:
         """What came of a run, and what is different now: regressions first."""
         counts = self._store.counts()
         said = ", ".join(f"{counts[state]} {state}" for state in _STATES if counts[state])
-        changed = [
-            (record, before)
-            for record in self._store.current_records()
-            if (before := self._before.get(record.ref)) is not None
-            and record.finished
-            and before.finished
-            and record.state != before.state
-        ]
-        changed.sort(key=lambda pair: pair[0].state == "passed")
-        for record, before in changed:
-            write_line(sys.stdout, f"CHANGED {label(record.ref)} {before.state} -> {record.state}")
+        for line in changed_lines(self._before, self._store.current_records()):
+            write_line(sys.stdout, line)
         for names, told, _ in repeat_lines(repeats_of(self._store)):
             for name in names:
                 write_line(sys.stdout, f"REPEATS {name}: {told}")

@@ -9,10 +9,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import watchfiles
 
 from workbench.engine.watch.changes import Batch, Changes, is_watched
-from workbench.engine.watch.filesystem import needs_polling
+from workbench.engine.watch.filesystem import remote_kind
 from workbench.engine.watch.half_written import looks_unfinished
+from workbench.engine.watch.notified import notified
 
 WITHIN = 20.0
 
@@ -35,9 +37,12 @@ class Seen:
 
 
 @asynccontextmanager
-async def watching(root: Path, folders: Callable[[], list[Path]] | None = None) -> AsyncIterator[Seen]:
+async def watching(
+    root: Path, folders: Callable[[], list[Path]] | None = None, on_polling: Callable[[str], None] = lambda why: None
+) -> AsyncIterator[Seen]:
     seen = Seen()
     changes = Changes(root, folders or (lambda: [root, *(path for path in root.iterdir() if path.is_dir())]))
+    changes.on_polling = lambda: on_polling(changes.polling)
 
     async def read() -> None:
         async for batch in changes.batches():
@@ -203,8 +208,92 @@ def test_file_systems_of_the_network_are_polled(tmp_path: Path) -> None:
     mounts.write_text(
         "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n23 22 0:40 / /home rw shared:1 - nfs4 server:/home rw\n"
         "24 23 0:41 / /home/me/fast rw - ext4 /dev/sdb1 rw\nbroken line\n"
+        "25 22 0:42 / /mnt/my\\040disk rw - 9p C:\\134 rw\n26 22 0:43 / /app rw - fuse.grpcfuse x rw\n"
+        "27 22 0:44 / /box rw - fuse.fuse-overlayfs x rw\n28 22 0:45 / /app rw - ext4 x rw\n"
     )
-    assert needs_polling(Path("/home/me/project"), mounts)
-    assert not needs_polling(Path("/home/me/fast/project"), mounts)
-    assert not needs_polling(Path("/srv"), mounts)
-    assert not needs_polling(Path("/srv"), tmp_path / "none")
+    kinds = {
+        "/home/me/project": "nfs4",
+        "/home/me/fast/project": "",
+        "/homes": "",
+        "/srv": "",
+        "/mnt/my disk/project": "9p",
+        "/box/project": "",
+        "/app/project": "",  # Something else is mounted over it.
+    }
+    assert {folder: remote_kind([Path(folder)], mounts) for folder in kinds} == kinds
+    assert remote_kind([Path("/srv"), Path("/home/me")], mounts) == "nfs4", "a folder of the project lies elsewhere"
+    assert remote_kind([Path("/srv")], tmp_path / "none") == ""
+
+
+class _Told:
+    """What stands for `awatch`: gives what it is told to, or raises it."""
+
+    def __init__(self, *steps: object) -> None:
+        self.steps = steps
+
+    async def __call__(self, *folders: Path, **options: object) -> AsyncIterator[object]:
+        for step in self.steps:
+            if isinstance(step, Exception):
+                raise step
+            yield step
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError('OS file watch limit reached. about ["/x"]'), "max_user_watches"),
+        (RuntimeError("Error creating recommended watcher: Too many open files (os error 24)"), "max_user_instances"),
+    ],
+)
+async def test_where_the_system_has_no_watches_left_folders_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    monkeypatch.setattr("watchfiles.awatch", _Told(error))
+    path = tmp_path / "agent.py"
+    told: list[str] = []
+    async with watching(tmp_path, on_polling=told.append) as seen:
+        while not told:
+            await asyncio.sleep(0)
+        assert (await seen.next()).all_files, "what was saved meanwhile"
+        path.write_text("x = 1\n")
+        await seen.until(path)
+    assert len(told) == 1
+    assert said in told[0]
+
+
+async def test_a_folder_that_goes_while_the_watch_begins_is_no_reason_to_poll(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Callable[..., AsyncIterator[object]]] = [_Told(FileNotFoundError("gone")), watchfiles.awatch]
+    monkeypatch.setattr("watchfiles.awatch", lambda *folders, **options: calls.pop(0)(*folders, **options))
+    path = tmp_path / "agent.py"
+    told: list[str] = []
+    async with watching(tmp_path, on_polling=told.append) as seen:
+        while calls:
+            await asyncio.sleep(0.01)
+        path.write_text("x = 1\n")
+        await seen.until(path)
+    assert told == []
+
+
+async def test_after_standing_still_and_after_very_many_files_everything_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What the system had to tell meanwhile may be more than it keeps, and `watchfiles` says nothing of it."""
+    few, many = {(1, "/x")}, {(1, f"/{number}") for number in range(3000)}
+    monkeypatch.setattr("watchfiles.awatch", _Told(few, many, few, set()))
+    clock = iter([0.0, 1.0, 1.0, 2.0, 2.0, 30.0, 30.0, 33.0, 33.0])
+    monkeypatch.setattr("workbench.engine.watch.notified.monotonic", lambda: next(clock))
+    told = [more async for _, more in notified([tmp_path], asyncio.Event(), asyncio.Event())]
+    assert told == [False, True, True, False]
+
+
+async def test_a_lock_that_a_dead_git_left_holds_nothing_up(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    lock = tmp_path / ".git" / "index.lock"
+    lock.touch()
+    os.utime(lock, (1_700_000_000, 1_700_000_000))
+    path = tmp_path / "agent.py"
+    async with watching(tmp_path, lambda: [tmp_path]) as seen:
+        path.write_text("x = 1\n")
+        assert (await asyncio.wait_for(seen.next(), 5)).paths == {path}

@@ -103,6 +103,20 @@ def test_after_a_sleep_every_known_file_is_looked_at(shop: Shop, watch: Watch) -
     assert set(saved.impact.depths) == shop.keys(["greeter"])
 
 
+def test_after_a_sleep_an_evalset_that_came_unseen_is_found_and_nothing_else_runs(shop: Shop, watch: Watch) -> None:
+    shop.footprints.clear()  # No agent has run: what their sources name would count.
+    assert watch.look(all_files=True) is None
+    shop.write("greeter/more.evalset.json", {"eval_set_id": "more", "eval_cases": []})
+    shop.write("desk/more/new.evalset.json", {"eval_set_id": "new", "eval_cases": [{"eval_id": "a"}]})
+    saved = watch.look(all_files=True)
+    assert saved is not None
+    assert {entry.relative for entry in saved.snapshot.workspace.evalsets} >= {
+        "greeter/more.evalset.json",
+        "desk/more/new.evalset.json",
+    }
+    assert {key.file for key in saved.impact.depths} <= {"desk/more/new.evalset.json"}
+
+
 def test_contents_are_kept_for_a_later_comparison(shop: Shop, watch: Watch) -> None:
     contents, path = watch.watcher.contents, shop.root / "desk/agent.py"
     before = contents.moment

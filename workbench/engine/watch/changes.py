@@ -12,15 +12,11 @@ from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.engine.watch.filesystem import needs_polling
+from workbench.engine.watch.filesystem import remote_kind
 from workbench.engine.watch.half_written import looks_unfinished
+from workbench.engine.watch.notified import NoNoticeError, notified
 from workbench.engine.watch.polling import forced, look, poll
 
-STEP = 5
-"""Milliseconds without a change that end a batch: the latency of everything."""
-_DEBOUNCE = 100
-_TICK = 3000
-"""Milliseconds after which the watch looks whether the folders are still there, and whether the machine slept."""
 _UNFINISHED = 0.15
 _MANY = 20
 _QUIET = 0.2
@@ -34,8 +30,8 @@ _IGNORED_SUFFIXES = (".pyc", ".pyo", ".swp", ".swx", ".swo", "~", ".tmp", ".part
 
 @dataclass(frozen=True)
 class Batch:
-    """Files that changed together (absolute paths). `all_files`: nobody knows which, because the machine slept or a
-    folder was gone for a while."""
+    """Files that changed together (absolute paths). `all_files`: nobody knows which, because the machine slept, a
+    folder was gone for a while, or more happened at once than the system keeps."""
 
     paths: frozenset[Path]
     all_files: bool = False
@@ -45,14 +41,17 @@ class Changes:
     """`folders` says which folders are to be watched now; it is asked again after each batch. `root` is where the
     project is."""
 
-    def __init__(self, root: Path, folders: Callable[[], Collection[Path]], *, polling: bool = False) -> None:
+    def __init__(self, root: Path, folders: Callable[[], Collection[Path]]) -> None:
         self._root = root
         self._folders = folders
         self._queue: asyncio.Queue[Batch] = asyncio.Queue()
         self._watched: frozenset[Path] = frozenset()
         self._stop = asyncio.Event()
         self._again = asyncio.Event()
-        self.polling = polling or forced() or needs_polling(root)
+        self.polling = ""
+        """Why folders are looked at again and again; "" while the system tells of changes."""
+        self.on_polling: Callable[[], None] = lambda: None
+        """Called when `polling` was set."""
         self.armed = asyncio.Event()
         """Set once changes are seen."""
 
@@ -109,7 +108,12 @@ class Changes:
         return batch
 
     def _git_works(self) -> bool:
-        return (self._root / ".git" / "index.lock").exists()
+        try:
+            locked = (self._root / ".git" / "index.lock").stat().st_mtime
+        except OSError:
+            return False
+        # An old one was left by a git that died.
+        return abs(time.time() - locked) < _LOCKED
 
     def _existing(self) -> frozenset[Path]:
         return frozenset(folder for folder in self._folders() if folder.is_dir())
@@ -118,7 +122,10 @@ class Changes:
         """Keeps a watch on what there is to watch."""
         lost = False
         while not self._stop.is_set():
-            before, self._watched = self._watched, self._existing()
+            existing = self._existing()
+            if existing and not self.polling:
+                self._poll_for(await asyncio.to_thread(self._why_polling, existing))
+            before, self._watched = self._watched, existing
             if not self._watched:
                 # Everything is gone: somebody moved or deleted the project. It may come back.
                 lost = True
@@ -130,54 +137,59 @@ class Changes:
                 self._queue.put_nowait(Batch(frozenset(), all_files=True))
             elif before and before != self._watched:
                 self._queue.put_nowait(Batch(frozenset(files_in(self._watched - before))))
-                # What was saved while one watch had ended and the next had not begun, nobody was told of.
-                asyncio.get_running_loop().call_later(_BETWEEN, self._queue.put_nowait, Batch(frozenset(), True))
+                self._look_soon()
             lost = False
             try:
                 lost = await self._watch()
-            except OSError:
-                # No more watches to be had from the system, or a folder went just now.
-                self.polling = True
-                await asyncio.sleep(0)
+            except FileNotFoundError:
+                await asyncio.sleep(_BETWEEN)
+            except NoNoticeError as error:
+                self._poll_for(str(error))
+                self._look_soon()
+
+    def _look_soon(self) -> None:
+        """What was saved while one watch had ended and the next had not begun, nobody was told of."""
+        asyncio.get_running_loop().call_later(_BETWEEN, self._queue.put_nowait, Batch(frozenset(), True))
+
+    def _why_polling(self, folders: Collection[Path]) -> str:
+        if forced():
+            return "WATCHFILES_FORCE_POLLING is set"
+        kind = remote_kind([self._root, *folders])
+        return f"on {kind} nobody tells of changes made elsewhere" if kind else ""
+
+    def _poll_for(self, why: str) -> None:
+        if why:
+            self.polling = why
+            self.on_polling()
 
     async def _watch(self) -> bool:
         """Watches until the folders are others; True if folders went, so that it is not known what happened there."""
         awake = time.time() - time.monotonic()
-        async for paths in self._paths():
+        async for found, more in self._found():
+            # The one clock goes on while the machine sleeps, the other one does not.
             slept = time.time() - time.monotonic() - awake > _SLEPT
             awake = time.time() - time.monotonic()
-            if slept:
+            paths = frozenset(filter(is_watched, found))
+            if slept or more:
                 self._queue.put_nowait(Batch(paths, all_files=True))
             elif paths:
                 self._queue.put_nowait(Batch(paths))
-            gone = {folder for folder in self._watched if not folder.is_dir()} if (not paths or slept) else set()
-            if gone or any(path in self._watched for path in paths):
+            gone = any(not folder.is_dir() for folder in self._watched) if (not found or slept or more) else False
+            if gone or not self._watched.isdisjoint(paths):
                 return True
         return False
 
-    async def _paths(self) -> AsyncIterator[frozenset[Path]]:
-        """What changed in the folders, and nothing now and then, until they are to be others."""
-        if self.polling:
-            looked = await asyncio.to_thread(look, self._watched)
-            self.armed.set()
-            async for found in poll(self._watched, self._again, looked):
-                yield frozenset(filter(is_watched, found))
+    async def _found(self) -> AsyncIterator[tuple[set[Path], bool]]:
+        """What changed in the folders, and nothing now and then, until they are to be others; True with what may not be
+        all."""
+        if not self.polling:
+            async for told in notified(self._watched, self._again, self.armed):
+                yield told
             return
-        from watchfiles import awatch
-
-        watching = awatch(
-            *self._watched,
-            watch_filter=lambda change, path: is_watched(Path(path)),
-            debounce=_DEBOUNCE,
-            step=STEP,
-            stop_event=self._again,
-            rust_timeout=_TICK,
-            yield_on_timeout=True,
-            recursive=False,
-        )
+        looked = await asyncio.to_thread(look, self._watched)
         self.armed.set()
-        async for changes in watching:
-            yield frozenset(Path(path) for _, path in changes)
+        async for found in poll(self._watched, self._again, looked):
+            yield found, False
 
 
 def is_watched(path: Path) -> bool:

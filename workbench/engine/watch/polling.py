@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 INTERVAL = 0.3
 _SHARE = 0.1
-"""Of the time, at most so much is spent looking."""
+"""Of a processor, at most so much is spent looking."""
 
 Looked: TypeAlias = dict[str, tuple[int, int, int]]
 """Path → time in nanoseconds, size, inode."""
@@ -18,6 +18,12 @@ Looked: TypeAlias = dict[str, tuple[int, int, int]]
 def forced() -> bool:
     """Whether the user asks for polling, as `watchfiles` does it."""
     return os.environ.get("WATCHFILES_FORCE_POLLING", "").lower() not in ("", "0", "false", "disable", "disabled")
+
+
+def _look(folders: Collection[Path]) -> tuple[Looked, float]:
+    """What is there, and the seconds of a processor that it took to see it."""
+    began = time.thread_time()
+    return look(folders), time.thread_time() - began
 
 
 def look(folders: Collection[Path]) -> Looked:
@@ -45,10 +51,11 @@ async def poll(folders: Collection[Path], stop: asyncio.Event, before: Looked) -
     what was there when somebody looked last."""
     while not stop.is_set():
         began = time.monotonic()
-        now = await asyncio.to_thread(look, folders)
+        now, spent = await asyncio.to_thread(_look, folders)
         yield {Path(path) for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
         before = now
-        pause = max(INTERVAL, (time.monotonic() - began) / _SHARE)
+        # Where a server is slow to answer, it is not asked more than half of the time.
+        pause = max(INTERVAL, spent / _SHARE, time.monotonic() - began)
         try:
             await asyncio.wait_for(stop.wait(), pause)
         except TimeoutError:

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from workbench import atomic
+from workbench.agents.criteria_choice import CONFIG_NAMES
+from workbench.agents.discovery import DEFINITION_FILES, EVALSET_SUFFIXES
 from workbench.agents.targets import is_project
 from workbench.agents.walk import Walk
 from workbench.agents.workspace import EvalsetEntry, Workspace
-from workbench.engine.watch.changes import Batch, Changes, files_in, is_watched
+from workbench.engine.watch.changes import Batch, Changes, files_in
 from workbench.engine.watch.contents import ABSENT, Contents, Moment
 from workbench.engine.watch.half_written import SyntaxFault, syntax_fault
 from workbench.engine.watch.impact import Impact, impact
@@ -87,7 +89,9 @@ class Watcher:
 
     def look(self, batch: Batch) -> Saved | None:
         """What a batch of changes means; None if no file is other than it was. Reads files: for a thread."""
-        asked = self.contents.known() | batch.paths if batch.all_files else batch.paths
+        asked = batch.paths
+        if batch.all_files:
+            asked = asked | self.contents.known() | self._dependencies()
         folders = {path for path in asked if path.is_dir()}
         # With a folder come the files in it, of which nobody tells.
         asked = asked | set(files_in(folders))
@@ -174,14 +178,12 @@ class Watcher:
         files |= {path for footprint in list(self._footprints().values()) for path in list(footprint)}
         files |= self._screen_files
         agents = {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
-        inside = (folder for folder in self._walked if any(folder.is_relative_to(agent) for agent in agents))
-        for folder in inside:
+        for folder in self._walked:
             if len(files) > _DEEPEST_KEPT:
                 break
-            try:
-                files |= {path for path in folder.iterdir() if path.is_file() and is_watched(path)}
-            except OSError:
-                continue
+            inside = any(folder.is_relative_to(agent) for agent in agents)
+            # Of other folders those that would make agents or evalsets of them: what is not known here has come since.
+            files.update(path for path in files_in([folder]) if inside or _is_found_by_name(path))
         return files
 
     def _folders(self) -> frozenset[Path]:
@@ -197,6 +199,10 @@ def _folders_of(workspace: Workspace) -> frozenset[Path]:
         bases = {entry.file.parent for entry in workspace.evalsets}
         bases |= {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
     return frozenset(folder.path for base in bases if base.is_dir() for folder in Walk(base))
+
+
+def _is_found_by_name(path: Path) -> bool:
+    return path.name.endswith(EVALSET_SUFFIXES) or path.name in (*CONFIG_NAMES, *DEFINITION_FILES)
 
 
 def _without(old: Snapshot, new: Snapshot, own: Collection[Path]) -> Snapshot:

@@ -68,6 +68,8 @@ class WatchActions(RunActions):
                     Item(one_line(str(path).removeprefix(root)), hint=one_line(why), help=one_line(f"{path}: {why}"))
                     for path, why in files
                 ]
+            if watching.watcher.changes.polling:
+                items.insert(0, Item(f"polling: {one_line(watching.watcher.changes.polling)}", heading=True))
             if watching.board.armed is not None:
                 items.insert(0, Item(f"only {cases(len(watching.board.armed))}, those marked", heading=True))
         title = "watched, and why" if watching else "the watch is off: w arms it"
@@ -103,6 +105,7 @@ class WatchActions(RunActions):
 
     async def _watch(self, marked: "set[tuple[int, int]]") -> None:
         watching = self.session.watching = await asyncio.to_thread(self.make_watching, marked)
+        watching.watcher.changes.on_polling = lambda: self._says_polling(watching)
         self.show_facts()
         self.session.changed.moment_of |= await asyncio.to_thread(watching.earlier_moments)
         try:
@@ -117,6 +120,10 @@ class WatchActions(RunActions):
                 self.disarm()
         finally:
             watching.watcher.close()
+
+    def _says_polling(self, watching: "Watching") -> None:
+        self.notify(f"The watch looks again and again: {one_line(watching.watcher.changes.polling)}", markup=False)
+        self.show_facts()
 
     # What happens
 

@@ -1,0 +1,65 @@
+"""Whether a case came out otherwise than the time before, and the lines that say so."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.cli.changed_lines import changed_lines
+from workbench.events import CaseError, CaseRef, PlannedCase
+from workbench.repeats.change import differs, outcome
+from workbench.store import CaseRecord, CaseState
+
+STATES: dict[str, CaseState] = {"p": "passed", "f": "failed", "e": "error", "n": "not_evaluated", "r": "error"}
+
+
+def case(came_out: str, eval_id: str = "c") -> list[CaseRecord]:
+    """One record a letter: passed, failed, error of a judge, not evaluated, or the agent raised."""
+    records = []
+    for repeat, letter in enumerate(came_out, 1):
+        record = CaseRecord(PlannedCase(CaseRef("desk", "f", "s", eval_id, repeat), None, ""), STATES[letter])
+        if letter in "er":
+            record.error = CaseError("judge" if letter == "e" else "agent_raised", "because")
+        records.append(record)
+    return records
+
+
+def lines(before: list[CaseRecord], now: list[CaseRecord]) -> list[str]:
+    return list(changed_lines({record.ref: record for record in before}, now))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        ("p", "f", "passed -> failed"),
+        ("f", "e", "failed -> error"),
+        ("f", "r", "failed -> error"),
+        ("ppp", "fff", "3/3 passed -> 0/3 passed"),
+        ("ppp", "eee", "3/3 passed -> error"),
+        ("ppp", "f", "3/3 passed -> failed"),
+        ("pppppppppf", "pffffffff", "9/10 passed -> 1/9 passed"),
+        ("pppfff", "nnn", "3/6 passed -> not_evaluated"),
+    ],
+)
+def test_a_changed_case_is_one_line(before: str, now: str, said: str) -> None:
+    assert lines(case(before), case(now)) == [f"CHANGED desk/s/c {said}"]
+
+
+@pytest.mark.parametrize(("before", "now"), [("ppf", "fpp"), ("ppf", "pff"), ("ppp", "ppf"), ("pf", "p"), ("eee", "e")])
+def test_what_chance_explains_is_no_change(before: str, now: str) -> None:
+    assert lines(case(before), case(now)) == []
+
+
+def test_regressions_come_first_and_what_is_new_has_not_changed() -> None:
+    before = [*case("fff", "mended"), *case("ppp", "broken")]
+    now = [*case("ppp", "mended"), *case("fff", "broken"), *case("f", "new")]
+    assert [line.split()[1] for line in lines(before, now)] == ["desk/s/broken", "desk/s/mended"]
+
+
+OUTCOMES = st.text("pfenr", min_size=1, max_size=9)
+
+
+@given(OUTCOMES, OUTCOMES)
+def test_order_and_direction_make_no_difference(before: str, now: str) -> None:
+    then, today = outcome(case(before)), outcome(case(now))
+    assert differs(then, today) == differs(today, then)
+    assert not differs(then, outcome(case("".join(sorted(before)))))

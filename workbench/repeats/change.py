@@ -1,0 +1,43 @@
+"""Whether a case came out otherwise than the time before, when both times may have been several executions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.rates import PassRate
+from workbench.repeats.rate import rate_of
+from workbench.store import CaseRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The executions of a case in one run, at least one: `state` where all ended alike, else ""."""
+
+    state: str
+    times: int
+    rate: PassRate
+
+    def words(self) -> str:
+        """`passed`, of several executions `2/3 passed`."""
+        if self.state and (self.times == 1 or not self.rate.total):
+            return self.state
+        return f"{self.rate.passed}/{self.rate.total} passed" if self.rate.total else "no verdict"
+
+
+def outcome(records: Sequence[CaseRecord]) -> Outcome:
+    """What these executions come to."""
+    states = {record.state for record in records}
+    return Outcome(states.pop() if len(states) == 1 else "", len(records), rate_of(records))
+
+
+def differs(before: Outcome, now: Outcome) -> bool:
+    """Whether the two are different beyond chance: they ended alike in themselves, and not as each other, or each pass
+    rate lies outside of the interval of the other. A flaky case that passes 2 of 3 times, and then 1 of 3, does not."""
+    if (before.rate.total == 0) != (now.rate.total == 0):
+        return True
+    if before.state and now.state:
+        return before.state != now.state
+    return _outside(before.rate, now.rate) and _outside(now.rate, before.rate)
+
+
+def _outside(one: PassRate, other: PassRate) -> bool:
+    return one.rate is not None and not other.low <= one.rate <= other.high
