@@ -1,16 +1,16 @@
 """Runs that are killed with SIGKILL at a random moment and resumed, against one that was left alone.
 
-    python -m benchmarks.resume_killed [--rounds 50] [--cases 24] [--latency 0.05] [--seed 1]
+    python -m benchmarks.resume_killed [--rounds 50] [--cases 18] [--latency 0.05] [--seed 1] [--no-cache]
 
-The agent is an `LlmAgent` with a tool (two model calls a case), its judge is asked three times a case; both are behind
-one scripted server in this process, which notes when each call was answered. Of every round it is checked that the
-results are those of the run that was left alone, and that no call was made again that had been answered: of a judge
-none at all, of an agent none of a case that had done its part. What a case in the middle of its conversation had asked
-is asked again; that is counted apart. Ends with exit code 1 if anything is otherwise.
+The agents are `LlmAgent`s with a tool: conversations of three turns, two model calls each. Of one agent the user's
+messages are written down, and a judge is asked three times a turn; of every third case the user is simulated. All of
+them are behind one scripted server in this process, which notes each request and when it was answered. Of every round
+it is checked that the results are those of the run that was left alone, and that no request was made again that had
+been answered. Answers that came so shortly before the kill that nobody had written them are counted apart. Ends with
+exit code 1 if anything is otherwise.
 """
 
 import argparse
-import asyncio
 import json
 import os
 import random
@@ -23,23 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.services import loopback
-from tests.services.scripted_gemini import Asked, Reply, ScriptedGemini, called, said
+from benchmarks.scripted_desk import Call, DeskServer, make_project
+from workbench.history.answers import read_answers
 from workbench.history.resuming import read_results
 
-AGENT = '''
-from google.adk.agents import LlmAgent
-
-
-def find_order(id: str) -> dict:
-    """Looks an order up."""
-    return {"id": id, "status": "shipped on Monday"}
-
-
-root_agent = LlmAgent(name="desk", model="gemini-2.5-flash", instruction="You run the desk.", tools=[find_order])
-'''
-VERDICT = json.dumps({"reasoning": "Both say the same.", "verdict": "valid"})
-WRONG = json.dumps({"reasoning": "The day differs.", "verdict": "invalid"})
 ON_ITS_WAY = 0.02
 """Seconds before the kill in which an answer is taken to be on its way still."""
 LONG_AGO = 0.5
@@ -47,123 +34,72 @@ LONG_AGO = 0.5
 
 
 @dataclass
-class Call:
-    """A call of an agent or judge, of which case, and when it was answered."""
-
-    who: str
-    case: str
-    round: str
-    answered: float | None = None
-
-
-@dataclass
 class Round:
-    """What a killed and resumed run came to."""
+    """What a killed and resumed run came to: calls made again that had been answered, by who made them; those whose
+    answer was not written yet; and answers that were written of cases in the middle of their conversation."""
 
     killed_after: int
     ended: bool
     resumed: str
     equal: bool
-    judge_again: int
-    agent_again: int
-    half_way: int
+    again: Counter[str] = field(default_factory=Counter)
+    unwritten: int = 0
+    recalled: int = 0
     faults: list[str] = field(default_factory=list)
-
-
-class Server(ScriptedGemini):
-    """Notes each call; `round` says for which run."""
-
-    def __init__(self, latency: float) -> None:
-        super().__init__(self._say)
-        self.latency = latency
-        self.calls: list[Call] = []
-        self.round = ""
-
-    def _say(self, asked: Asked) -> Reply:
-        text = asked.prompt
-        case = text.partition("order-")[2][:3]
-        judged = "find_order" not in json.dumps(asked.request.body.get("tools") or "")
-        self.calls.append(Call("judge" if judged else "agent", case, self.round))
-        if judged:
-            return said(WRONG if int(case) % 5 == 0 else VERDICT).after(self.latency)
-        if "functionResponse" in json.dumps(asked.request.body):
-            return said(f"Your order-{case} was shipped on Monday.").after(self.latency)
-        return called("find_order", {"id": f"order-{case}"}).after(self.latency)
-
-    async def _answer(self, request: loopback.Request, writer: asyncio.StreamWriter) -> bool:
-        before = len(self.calls)
-        self.requests.append(request)
-        response = self.script(request)
-        await asyncio.sleep(response.latency)
-        done = await loopback._send(response, writer)
-        if len(self.calls) > before:
-            self.calls[before].answered = time.monotonic()
-        return done
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.resume_killed")
     parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--cases", type=int, default=24)
+    parser.add_argument("--cases", type=int, default=18)
     parser.add_argument("--latency", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--no-cache", action="store_true")
     options = parser.parse_args()
     chance = random.Random(options.seed)
-    with tempfile.TemporaryDirectory() as folder, Server(options.latency) as server:
-        root = _project(Path(folder, "project"), options.cases)
-        expected, took = _left_alone(root, server)
+    words = ["--no-cache"] if options.no_cache else []
+    with tempfile.TemporaryDirectory() as folder, DeskServer(options.latency) as server:
+        root = make_project(Path(folder, "project"), options.cases)
+        expected, took = _left_alone(root, server, words)
         alone = Counter(call.who for call in server.calls)
-        print(f"left alone: {took:.2f} s, {alone['agent']} calls of agents, {alone['judge']} of judges", flush=True)
+        print(f"left alone: {took:.2f} s, calls: {dict(alone)}", flush=True)
         rounds = []
         for number in range(1, options.rounds + 1):
             calls = chance.randint(0, alone.total())
-            done = _round(root, server, number, calls, chance.uniform(0, 3 * options.latency), expected)
+            done = _round(root, server, number, calls, chance.uniform(0, 3 * options.latency), expected, words)
             rounds.append(done)
             told = f"{number:3} killed after {done.killed_after:3} calls  {done.resumed or 'nothing to go on with'}"
-            told += f"  again: judge {done.judge_again}, agent {done.agent_again}, half-way {done.half_way}"
+            told += f"  recalled {done.recalled}, again {dict(done.again)}, not written {done.unwritten}"
             told += "  equal" if done.equal else "  DIFFERS"
             print(told + " (ended by itself)" * done.ended, *done.faults, flush=True)
+    return _sum_up(rounds)
+
+
+def _sum_up(rounds: list[Round]) -> int:
     resumed = sum(bool(done.resumed) for done in rounds)
     differ = sum(not done.equal for done in rounds)
-    again = sum(done.judge_again + done.agent_again for done in rounds)
-    half_way = sum(done.half_way for done in rounds)
-    print(f"{len(rounds)} runs killed, {resumed} resumed: {differ} differ, {again} answered calls made again,")
-    print(f"{half_way} calls made again of cases that were in the middle of their conversation")
+    again = sum((done.again for done in rounds), Counter())
+    recalled = sum(done.recalled for done in rounds)
+    print(f"{len(rounds)} runs killed, {resumed} resumed: {differ} differ, answered calls made again: {again.total()}")
+    print(f"{recalled} answers of models taken up in the middle of a conversation,")
+    print(f"{sum(done.unwritten for done in rounds)} calls made again whose answer came too shortly before the kill")
     return 1 if differ or again or any(done.faults for done in rounds) else 0
 
 
-def _project(root: Path, cases: int) -> Path:
-    (root / ".git").mkdir(parents=True)
-    (root / "desk").mkdir()
-    (root / "desk/agent.py").write_text(AGENT)
-    listed = []
-    for number in range(cases):
-        user = {"role": "user", "parts": [{"text": f"Where is order-{number:03}?"}]}
-        answer = {"role": "model", "parts": [{"text": f"Your order-{number:03} was shipped on Monday."}]}
-        turn = {"user_content": user, "final_response": answer}
-        listed.append({"eval_id": f"order-{number:03}", "conversation": [turn]})
-    (root / "desk/all.evalset.json").write_text(json.dumps({"eval_set_id": "all", "eval_cases": listed}))
-    judge = {"judge_model_options": {"judge_model": "gemini-2.5-flash", "num_samples": 3}}
-    criteria = {"final_response_match_v2": {"threshold": 0.5, **judge}, "response_match_score": 0.5}
-    (root / "desk/test_config.json").write_text(json.dumps({"criteria": criteria}))
-    return root
-
-
-def _left_alone(root: Path, server: Server) -> tuple[dict[str, Any], float]:
-    _start(root, server, "warm").wait()
+def _left_alone(root: Path, server: DeskServer, words: list[str]) -> tuple[dict[str, Any], float]:
+    _start(root, server, "warm", words).wait()
     server.calls.clear()
     began = time.monotonic()
-    _start(root, server, "alone", state="alone").wait()
+    _start(root, server, "alone", words).wait()
     return _results(root), time.monotonic() - began
 
 
-def _start(root: Path, server: Server, name: str, state: str | None = None) -> "subprocess.Popen[bytes]":
-    server.round = name
+def _start(root: Path, server: DeskServer, state: str, more: list[str]) -> "subprocess.Popen[bytes]":
     path = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "GOOGLE_GEMINI_BASE_URL": server.url}
     environment |= {"GOOGLE_API_KEY": "not-a-key-but-long-enough", "GOOGLE_GENAI_USE_VERTEXAI": "", "NO_GCE_CHECK": "1"}
     (root / "report.json").unlink(missing_ok=True)
-    words = ["run", ".", "--plain", "--json", "report.json", "--state-dir", str(root / "state" / (state or name))]
+    words = ["run", ".", "--plain", "--json", "report.json", "--state-dir", str(root / "state" / state), *more]
     with (root / "err").open("wb") as err:
         return subprocess.Popen(
             [sys.executable, "-m", "workbench", *words],
@@ -175,11 +111,13 @@ def _start(root: Path, server: Server, name: str, state: str | None = None) -> "
         )
 
 
-def _round(root: Path, server: Server, number: int, calls: int, seconds: float, expected: dict[str, Any]) -> Round:
+def _round(
+    root: Path, server: DeskServer, number: int, calls: int, seconds: float, expected: dict[str, Any], words: list[str]
+) -> Round:
     """Kills a run `seconds` after so many calls were answered."""
     server.calls.clear()
     state = f"round{number}"
-    process = _start(root, server, "killed", state)
+    process = _start(root, server, state, words)
     while process.poll() is None and sum(call.answered is not None for call in list(server.calls)) < calls:
         time.sleep(0.001)
     time.sleep(seconds)
@@ -190,35 +128,52 @@ def _round(root: Path, server: Server, number: int, calls: int, seconds: float, 
     journals = list((root / "state" / state / "runs").glob("*/events.jsonl"))
     found = read_results(journals[0]) if journals else None
     ended = ended or (found is not None and found.complete)
-    whole = {
-        ref.eval_id for ref, case in (found.cases if found else {}).items() if case.has_result or case.has_transcript
-    }
+    cases = found.cases.items() if found is not None else ()
+    whole = {ref.eval_id[-3:] for ref, case in cases if case.has_result or case.has_transcript}
+    kept = read_answers(journals[0].parent) if journals else {}
     first, server.calls = server.calls, []
-    _start(root, server, "resumed", state).wait()
+    _start(root, server, state, words).wait()
     told = (root / "err").read_text("utf-8", "replace").splitlines()
     resumed = next((line.partition(": ")[2] for line in told if "resum" in line), "")
-    done = Round(calls, ended, resumed.removesuffix(". --fresh starts anew"), _results(root) == expected, 0, 0, 0)
+    done = Round(calls, ended, resumed.removesuffix(". --fresh starts anew"), _results(root) == expected)
     if not ended:
-        _count_again(done, first, server.calls, whole, killed)
+        written = Counter({ref.eval_id[-3:]: len(answers) for ref, answers in kept.items()})
+        done.recalled = sum(count for case, count in written.items() if case not in whole)
+        _count_agents(done, first, server.calls, whole, written, killed)
+        _count_others(done, first, server.calls, killed)
     return done
 
 
-def _count_again(done: Round, first: list[Call], second: list[Call], whole: set[str], killed: float) -> None:
-    needed = {"agent": 2, "judge": 2}  # A judge need not be asked more when two votes of three agree.
+def _count_agents(
+    done: Round, first: list[Call], second: list[Call], whole: set[str], written: Counter[str], killed: float
+) -> None:
+    """No case makes the same request twice; what was written are the first answers of each."""
+    asked = {call.asked for call in second if call.who == "agent"}
+    answered: dict[str, list[Call]] = {}
+    for call in sorted(first, key=lambda call: call.answered or killed):
+        if call.who == "agent" and call.answered is not None and call.answered < killed:
+            answered.setdefault(call.case, []).append(call)
+    for case, calls in answered.items():
+        for number, call in enumerate(calls):
+            if call.asked not in asked:
+                continue
+            if case in whole or number < written[case]:
+                done.again["agent"] += 1
+            else:
+                done.unwritten += 1
+                if call.answered is not None and call.answered < killed - LONG_AGO:
+                    done.faults.append(f"order-{case}: answered {killed - call.answered:.1f} s ago and not written")
+
+
+def _count_others(done: Round, first: list[Call], second: list[Call], killed: float) -> None:
+    needed = {"judge": 2, "user": 1}  # A judge need not be asked more when two votes of three agree.
     due = killed - ON_ITS_WAY
-    answered = Counter((call.who, call.case) for call in first if call.answered is not None and call.answered < due)
-    asked = Counter((call.who, call.case) for call in second)
-    newest = {call.case: call.answered or killed for call in first if call.who == "agent"}
-    for (who, case), count in answered.items():
-        again = max(0, count + asked[who, case] - needed[who])
-        if who == "judge":
-            done.judge_again += again
-        elif f"order-{case}" in whole:
-            done.agent_again += again
-        else:
-            done.half_way += again
-            if count == needed[who] and newest[case] < killed - LONG_AGO:
-                done.faults.append(f"order-{case} had all its answers")
+    others = [call for call in first if call.who in needed and call.answered is not None and call.answered < due]
+    asked = Counter(call.asked for call in second)
+    for (who, name), count in Counter((call.who, call.asked) for call in others).items():
+        again = max(0, count + asked[name] - needed[who])
+        if again:
+            done.again[who] += again
 
 
 def _results(root: Path) -> dict[str, Any]:
