@@ -55,9 +55,9 @@ def rates_chart(rates: Sequence[RunRate]) -> Iterator[str]:
     yield f"<p>{html_line(words)} ({last.passed} of {last.total}), best {best * 100:.0f} %</p></section>\n"
 
 
-def bars(title: str, shares: Sequence[Share], words: Callable[[float], str]) -> Iterator[str]:
-    """A bar an execution, the longest first."""
-    if not shares:
+def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], told: str = "") -> Iterator[str]:
+    """A bar an execution, the longest first, and below them what is `told` of them."""
+    if not shares and not told:
         return
     yield f"<section><h2>{html_line(title)}</h2><table>\n"
     for share in shares:
@@ -66,7 +66,7 @@ def bars(title: str, shares: Sequence[Share], words: Callable[[float], str]) -> 
         figure = html_line(words(share.amount))
         drawn = _svg(_BAR, 12, figure, [bar])
         yield f"<tr><td>{html_line(label(share.record.ref))}<td>{figure}<td>{drawn}</tr>\n"
-    yield "</table></section>\n"
+    yield "</table>" + (f"<p>{html_line(told)}</p>" if told else "") + "</section>\n"
 
 
 def agreement_tables(found: Sequence[JudgeAgreement]) -> Iterator[str]:

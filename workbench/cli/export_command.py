@@ -94,8 +94,11 @@ def _files(form: str, store: "Store", state_dir: Path | None) -> dict[str, bytes
 def _builder(form: str, state_dir: Path | None) -> "Callable[[Store], bytes]":
     if form == "html":
         from workbench.cli.export_html import build_html
+        from workbench.cli.following import read_prices
 
-        return lambda store: build_html(store, _besides(store, state_dir))
+        prices = read_prices()
+
+        return lambda store: build_html(store, _besides(store, state_dir), prices)
     if form == "junit":
         from workbench.cli.junit import build_junit
 

@@ -14,9 +14,11 @@ from workbench.cli.html_text import class_name, html_body, html_line
 from workbench.cli.lines import label
 from workbench.cli.repeat_lines import by_need, repeats_of
 from workbench.cli.summary import count_text
+from workbench.prices import Prices, money
 from workbench.repeats.wording import cells
 from workbench.store import CaseRecord, Store
-from workbench.ui.pictures.figures import dearest, scores, slowest
+from workbench.ui.pictures.costs import NO_PRICES, costs, not_known
+from workbench.ui.pictures.figures import dearest, longest, scores, slowest
 from workbench.ui.render.lines import Line
 from workbench.ui.render.plain_case import case_lines
 from workbench.ui.render.trace.plain import trace_lines
@@ -28,12 +30,12 @@ _WHOLE = 300
 """Cases up to which a page has each of them whole. A browser takes ten seconds for a thousand."""
 
 
-def build_html(store: Store, besides: Besides | None = None) -> bytes:
-    """The newest run as a page, UTF-8."""
-    return "".join(_page(store, besides or Besides())).encode("utf-8", "replace")
+def build_html(store: Store, besides: Besides | None = None, prices: Prices | None = None) -> bytes:
+    """The newest run as a page, UTF-8. With `prices` its most expensive cases are told in money."""
+    return "".join(_page(store, besides or Besides(), prices)).encode("utf-8", "replace")
 
 
-def _page(store: Store, besides: Besides) -> Iterator[str]:
+def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str]:
     run = store.run
     title = html_line(count_text(store))
     yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
@@ -52,7 +54,8 @@ def _page(store: Store, besides: Besides) -> Iterator[str]:
     yield '<div class="charts">'
     yield from rates_chart(besides.rates)
     yield from bars("Slowest", slowest(records), lambda amount: f"{amount:.2f} s")
-    yield from bars("Most tokens", dearest(records), lambda amount: f"{amount:,.0f}")
+    yield from _expensive(records, prices)
+    yield from bars("Most tokens", longest(records), lambda amount: f"{amount:,.0f}")
     yield "</div>\n"
     # What needs reading stands first.
     order = {"failed": 0, "error": 0, "not_evaluated": 1, "passed": 2}
@@ -90,6 +93,17 @@ def _criteria(records: list[CaseRecord]) -> Iterator[str]:
         cells = f"<td>{passed}<td>{failed}<td>{len(found) - passed - failed}<td>{mean}<td>{drawn}"
         yield f"<tr><td>{html_line(name)}{cells}</tr>\n"
     yield "</tbody></table>\n"
+
+
+def _expensive(records: list[CaseRecord], prices: Prices | None) -> Iterator[str]:
+    """What cost the most, and of what that is not known."""
+    found = costs(records, prices)
+    shares = dearest(records, found) if found is not None else []
+    told = NO_PRICES if found is None else not_known(found)
+    if found is not None:
+        yield from bars("Most expensive", shares, lambda amount: money(amount, found.currency), told)
+    elif records:
+        yield from bars("Most expensive", (), str, told)
 
 
 def _repeats(store: Store) -> Iterator[str]:

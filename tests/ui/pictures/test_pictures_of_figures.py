@@ -1,15 +1,18 @@
 """Pictures of many cases: what they count, and that they fit whatever the names."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from tests.hostile import HOSTILE
 from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
 from workbench.history.pass_rates import RunRate
-from workbench.store import CaseRecord
+from workbench.prices import Price, Prices
+from workbench.store import CaseRecord, Turn
 from workbench.ui.cells import cell_len
-from workbench.ui.pictures.figures import BINS, dearest, scores, slowest
+from workbench.ui.pictures.costs import costs
+from workbench.ui.pictures.figures import BINS, dearest, longest, scores, slowest
 from workbench.ui.pictures.lines import picture_lines
 from workbench.ui.render.lines import text_of
 
@@ -33,10 +36,51 @@ def test_scores_are_counted_where_they_belong() -> None:
     assert (found.passed, found.failed, found.threshold) == (5, 5, 0.8)
 
 
-def test_the_slowest_and_the_dearest_come_first_and_what_took_nothing_is_left_out() -> None:
+def test_the_slowest_and_the_longest_come_first_and_what_took_nothing_is_left_out() -> None:
     records = [record("a", seconds=2), record("b", seconds=3, tokens=5), record("c", seconds=0, tokens=99)]
     assert [share.record.ref.eval_id for share in slowest(records)] == ["b", "a"]
-    assert [share.amount for share in dearest(records, 2)] == [100.0, 11.0]
+    assert [share.amount for share in longest(records, 2)] == [100.0, 11.0]
+
+
+def test_of_a_case_only_its_largest_execution_is_shown() -> None:
+    records = [record("often", seconds=number) for number in range(1, 20)] + [record("once", seconds=2)]
+    for number, one in enumerate(records[:-1], 1):
+        one.planned = PlannedCase(replace(one.ref, repeat=number), None, "")
+    assert [(share.record.ref.eval_id, share.record.ref.repeat) for share in slowest(records)] == [
+        ("often", 19),
+        ("once", 1),
+    ]
+
+
+def paid(name: str, model: str, *, told: bool = True) -> CaseRecord:
+    """A case in which the agent asked `model` once, with a thousand tokens in and out if it told."""
+    made = record(name)
+    tokens = {"usage_metadata": {"prompt_token_count": 1000, "candidates_token_count": 1000}} if told else {}
+    event = {"author": "desk", "model_version": model, "content": {"parts": [{"text": "yes"}]}, **tokens}
+    made.turns = [Turn({}, acted=[event])]
+    return made
+
+
+def test_money_is_told_where_all_of_it_is_known_and_else_what_is_missing() -> None:
+    assert costs([paid("a", "m")], None) is None
+    assert costs([paid("a", "m")], Prices()) is None
+    records = [paid("cheap", "m"), paid("dear", "l"), paid("unpriced", "x"), paid("silent", "m", told=False)]
+    records += [paid("judged", "m"), record("of_a_report")]
+    tally = {"calls": 1, "input_tokens": 1000, "output_tokens": 0}
+    details = {"judge": {"model": "judge"}, "tally": tally}
+    records[4].metrics["match"] = MetricResult("match", "passed", 1.0, 0.8, "", details)
+    found = costs(records, Prices({"m": Price(1.0, 1.0), "l": Price(5.0, 5.0)}, "EUR"))
+    assert found is not None
+    assert {ref.eval_id: amount for ref, amount in found.amounts.items()} == {"cheap": 0.002, "dear": 0.01}
+    assert (found.unknown, found.missing) == (4, ("judge", "m", "the agent's model", "x"))
+    assert [share.record.ref.eval_id for share in dearest(records, found)] == ["dear", "cheap"]
+    told = "\n".join(text_of(line) for line in picture_lines(records, [], 76, found))
+    assert "talk › dear    0.010 EUR  ━━" in told
+    assert "not known of 4: no price for, or no tokens told by, judge, m, the agent's" in told
+
+
+def test_without_a_price_table_it_says_how_to_have_one() -> None:
+    assert "[prices]" in "\n".join(text_of(line) for line in picture_lines([record("a")], [], 76))
 
 
 @pytest.mark.parametrize("width", [24, 56, 76, 126])
@@ -45,7 +89,8 @@ def test_every_line_fits(width: int, name: str) -> None:
     records = [record(f"{name}{number}", number / 100, number) for number in range(100)]
     records[0].metrics[name] = MetricResult(name, "failed", 0.3, 0.5)
     rates = [RunRate(name, "", number % 4, 3) for number in range(70)]
-    for line in picture_lines(records, rates, width):
+    found = costs([paid(name, name)], Prices({"m": Price(1.0, 1.0)}))
+    for line in picture_lines(records, rates, width, found):
         assert cell_len(text_of(line)) <= width
         assert "\x1b" not in text_of(line)
 

@@ -1,9 +1,10 @@
-"""What pictures are made of: scores by criterion, and which cases took the most time and tokens."""
+"""What pictures are made of: scores by criterion, and which cases took the most time, money and tokens."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from workbench.store import CaseRecord
+from workbench.ui.pictures.costs import Costs
 
 STEPS = 20
 BINS = STEPS + 1
@@ -31,7 +32,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """An execution and its share of something: seconds or tokens."""
+    """An execution and its share of something: seconds, tokens or money."""
 
     record: CaseRecord
     amount: float
@@ -48,12 +49,18 @@ def scores(records: Iterable[CaseRecord]) -> list[Scores]:
 
 
 def slowest(records: Iterable[CaseRecord], most: int = LONGEST) -> list[Share]:
-    """The executions that took the longest, in seconds."""
+    """The cases that took the longest, in seconds, each with its slowest execution."""
     return _largest(((record, record.duration_seconds) for record in records), most)
 
 
-def dearest(records: Iterable[CaseRecord], most: int = LONGEST) -> list[Share]:
-    """The executions with the most tokens: of the agent, the simulated user and the judges, in and out."""
+def dearest(records: Iterable[CaseRecord], costs: Costs, most: int = LONGEST) -> list[Share]:
+    """The cases that cost the most, of those whose cost is known, each with its dearest execution."""
+    return _largest(((record, costs.amounts.get(record.ref, 0.0)) for record in records), most)
+
+
+def longest(records: Iterable[CaseRecord], most: int = LONGEST) -> list[Share]:
+    """The cases with the most tokens, in and out, of the agent, the simulated user and the judges, each with its
+    largest execution."""
     return _largest(((record, float(tokens(record))) for record in records), most)
 
 
@@ -76,5 +83,11 @@ def _scores(name: str, given: list[tuple[float, float | None, str]]) -> Scores:
 
 
 def _largest(amounts: Iterable[tuple[CaseRecord, float]], most: int) -> list[Share]:
-    found = [Share(record, amount) for record, amount in amounts if record.finished and amount > 0]
-    return sorted(found, key=lambda share: -share.amount)[:most]
+    """One of each case, its largest: repeats of one would leave no room for others."""
+    found: dict[tuple[str, ...], Share] = {}
+    for record, amount in amounts:
+        ref = record.ref
+        case = ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id
+        if record.finished and amount > 0 and (case not in found or amount > found[case].amount):
+            found[case] = Share(record, amount)
+    return sorted(found.values(), key=lambda share: -share.amount)[:most]

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from workbench.history.pass_rates import RunRate
+from workbench.prices import money
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.cells import cell_len, fit
-from workbench.ui.pictures.figures import BINS, STEPS, Scores, Share, dearest, scores, slowest
-from workbench.ui.render.lines import BLANK, Line, Segment, cut_line, rule, wrap
+from workbench.ui.pictures.costs import NO_PRICES, Costs, not_known
+from workbench.ui.pictures.figures import BINS, STEPS, Scores, Share, dearest, longest, scores, slowest
+from workbench.ui.render.lines import BLANK, Line, Segment, cut_line, hang, rule, wrap
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _HEIGHT = 5
@@ -16,12 +18,16 @@ _NAME = 38
 _LEAST_BAR = 8
 
 
-def picture_lines(records: Sequence[CaseRecord], rates: Sequence[RunRate] | None, width: int) -> Iterator[Line]:
-    """The whole page in `width` cells. `rates` None: they are being read."""
+def picture_lines(
+    records: Sequence[CaseRecord], rates: Sequence[RunRate] | None, width: int, costs: Costs | None = None
+) -> Iterator[Line]:
+    """The whole page in `width` cells. `rates` None: they are being read, and the costs too. `costs` None: there is no
+    price table."""
     yield from _heading("scores per criterion", "one column each 0.05, from 0 to 1", width)
     found = scores(records)
+    beside = all(width - _taken(one) >= min(cell_len(one_line(one.name, limit=200)) + 2, _NAME) for one in found)
     for one in found:
-        yield from _distribution(one, width)
+        yield from _distribution(one, width, beside=beside)
     if not found:
         yield from _nothing("nothing has run yet that has scores", width)
     yield BLANK
@@ -33,9 +39,13 @@ def picture_lines(records: Sequence[CaseRecord], rates: Sequence[RunRate] | None
     yield BLANK
     yield from _heading("slowest", "", width)
     yield from _bars(slowest(records), _seconds, width)
+    if records:
+        yield BLANK
+        yield from _heading("most expensive", "agent, simulated user and judges", width)
+        yield from _expensive(records, costs, width, reading=rates is None)
     yield BLANK
     yield from _heading("most tokens", "agent, simulated user and judges", width)
-    yield from _bars(dearest(records), lambda amount: f"{amount:,.0f}", width)
+    yield from _bars(longest(records), lambda amount: f"{amount:,.0f}", width)
 
 
 def _heading(name: str, hint: str, width: int) -> Iterator[Line]:
@@ -47,9 +57,19 @@ def _nothing(words: str, width: int) -> Iterator[Line]:
     yield from wrap([Segment(words, "muted")], width)
 
 
-def _distribution(one: Scores, width: int) -> Iterator[Line]:
+def _told(one: Scores) -> str:
+    told = f"  {one.passed:,} of {one.passed + one.failed:,} pass  mean {one.mean:.2f}"
+    return told if one.threshold is None else f"{told}  ≥ {one.threshold:g}"
+
+
+def _taken(one: Scores) -> int:
+    """What a picture and what is told of it take of a line."""
+    return BINS + 3 + len(_told(one))
+
+
+def _distribution(one: Scores, width: int, *, beside: bool) -> Iterator[Line]:
     """`name  ▁  ▂ ┊▇█  12 of 15 pass  mean 0.87  ≥ 0.80`; the bins below the threshold and those above in their
-    colours, and the threshold between them."""
+    colours, and the threshold between them. The name stands `beside` it or above."""
     most = max(one.bins) or 1
     cut = None if one.threshold is None else min(max(round(one.threshold * STEPS), 0), BINS)
     drawn: list[Segment] = []
@@ -60,17 +80,18 @@ def _distribution(one: Scores, width: int) -> Iterator[Line]:
         drawn.append(Segment(_EIGHTHS[0 if not count else max(1, round(count / most * 8))], style))
     if cut is None or cut == BINS:
         drawn.append(Segment("┊" if cut == BINS else " ", "label"))
-    told = f"  {one.passed:,} of {one.passed + one.failed:,} pass  mean {one.mean:.2f}"
-    if one.threshold is not None:
-        told += f"  ≥ {one.threshold:g}"
-    frame: Line = (Segment("│", "rule"), *drawn, Segment("│", "rule"), Segment(told))
-    taken = BINS + 3 + len(told)
+    told, taken = _told(one), _taken(one)
+    frame: Line = (Segment("│", "rule"), *drawn, Segment("│", "rule"))
     name = one_line(one.name, limit=200)
-    if width - taken >= min(cell_len(name) + 2, _NAME):
-        yield (Segment(fit(name, min(width - taken, _NAME)), "name"), *frame)
+    if beside:
+        yield (Segment(fit(name, min(width - taken, _NAME)), "name"), *frame, Segment(told))
+        return
+    yield cut_line((Segment(name, "name"),), width)
+    if taken < width:
+        yield (Segment(" "), *frame, Segment(told))
     else:
-        yield cut_line((Segment(name, "name"),), width)
         yield cut_line((Segment(" "), *frame), width)
+        yield from hang([], wrap([Segment(told.strip())], max(width - 2, 8)), 2)
 
 
 def _columns(rates: Sequence[RunRate], width: int) -> Iterator[Line]:
@@ -93,14 +114,18 @@ def _columns(rates: Sequence[RunRate], width: int) -> Iterator[Line]:
     last = shown[-1]
     best = max(one.rate for one in shown)
     many = f"{len(shown):,} run{'' if len(shown) == 1 else 's'}"
+    if len(shown) < len(rates):
+        many = f"the newest {len(shown):,} of {len(rates):,} runs"
     told = f"{many}  now {last.rate * 100:.0f} % ({last.passed:,} of {last.total:,})  best {best * 100:.0f} %"
     yield from wrap([Segment(" " * _AXIS), Segment(told)], width)
 
 
-def _bars(shares: Sequence[Share], words: Callable[[float], str], width: int) -> Iterator[Line]:
-    """A bar a case, the longest first, with the verdict's own glyph left out: it is about time and tokens."""
+def _bars(
+    shares: Sequence[Share], words: Callable[[float], str], width: int, none: str = "nothing was measured"
+) -> Iterator[Line]:
+    """A bar a case, the longest first, with the verdict's own glyph left out: it is about time, money and tokens."""
     if not shares:
-        yield from _nothing("nothing was measured", width)
+        yield from _nothing(none, width)
         return
     names = [_name(share.record) for share in shares]
     figures = [words(share.amount) for share in shares]
@@ -110,6 +135,19 @@ def _bars(shares: Sequence[Share], words: Callable[[float], str], width: int) ->
     for share, name, figure in zip(shares, names, figures, strict=True):
         drawn = Segment(_across(share.amount / shares[0].amount * bar), "label")
         yield cut_line((Segment(f"{fit(name, room)}  "), Segment(f"{figure:>{beside}}  ", "strong"), drawn), width)
+
+
+def _expensive(records: Sequence[CaseRecord], costs: Costs | None, width: int, *, reading: bool) -> Iterator[Line]:
+    if reading:
+        yield from _nothing("reading …", width)
+    elif costs is None:
+        yield from _nothing(NO_PRICES, width)
+    else:
+        found = dearest(records, costs)
+        if found or not costs.unknown:
+            yield from _bars(found, lambda amount: money(amount, costs.currency), width, none="nothing cost anything")
+        if told := not_known(costs):
+            yield from _nothing(told, width)
 
 
 def _across(cells: float) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.history.pass_rates import RunRate, pass_rates
 from workbench.store import CaseRecord
@@ -10,6 +11,10 @@ from workbench.text import one_line, plain
 from workbench.ui.render.lines import Line
 from workbench.ui.screens.shell import Shell
 from workbench.ui.tree.labels import label
+
+if TYPE_CHECKING:
+    from workbench.prices import Prices
+    from workbench.ui.pictures.costs import Costs
 
 
 class PictureActions(Shell):
@@ -36,14 +41,14 @@ class PictureActions(Shell):
         where = self.session.place if row.kind == "all" else model.groups[row.agent]
         if row.evalset >= 0:
             where = self.session.entry(row.evalset).document.eval_set_id or self.session.entry(row.evalset).file.name
-        page = PageScreen(f"pictures: {label(where)}", lambda width: _lines(records, None, width), self.keys)
+        page = PageScreen(f"pictures: {label(where)}", lambda width: _lines(records, None, None, width), self.keys)
         self.app.push_screen(page)
-        state = self.session.state_dir
+        state, prices = self.session.state_dir, self.session.prices
 
         async def read() -> None:
-            rates = await asyncio.to_thread(pass_rates, state, files)
+            rates, costs = await asyncio.to_thread(lambda: (pass_rates(state, files), _costs(records, prices)))
             if page.is_running:
-                page.show(lambda width: _lines(records, rates, width))
+                page.show(lambda width: _lines(records, rates, costs, width))
 
         self.run_worker(read(), group="pictures", exclusive=True)
 
@@ -72,10 +77,18 @@ class PictureActions(Shell):
         self.say(one_line(f"saved: {file}"))
 
 
-def _lines(records: Sequence[CaseRecord], rates: Sequence[RunRate] | None, width: int) -> list[Line]:
+def _lines(
+    records: Sequence[CaseRecord], rates: Sequence[RunRate] | None, costs: "Costs | None", width: int
+) -> list[Line]:
     from workbench.ui.pictures.lines import picture_lines
 
-    return list(picture_lines(records, rates, width))
+    return list(picture_lines(records, rates, width, costs))
+
+
+def _costs(records: Sequence[CaseRecord], prices: "Prices | None") -> "Costs | None":
+    from workbench.ui.pictures.costs import costs
+
+    return costs(records, prices)
 
 
 def _fault(name: str) -> str:
