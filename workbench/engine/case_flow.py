@@ -7,13 +7,14 @@ from typing import Any
 
 from workbench.engine.agent_host import AgentHost, NoAgentProcessError, Seat
 from workbench.engine.answers import Answer
-from workbench.engine.case_run import CaseRun, Transcript
+from workbench.engine.case_run import CaseRun
 from workbench.engine.case_scoring import CaseScoring, Verdicts, with_judges
 from workbench.engine.messages import FixedMessages, HangUp, MessageSource
 from workbench.engine.plan import PlanEntry
 from workbench.engine.run_context import RunContext
 from workbench.engine.scenario_case import Obstacle, obstacle, unplayed
 from workbench.engine.scenario_user import ScenarioUser
+from workbench.engine.transcript import Transcript
 from workbench.events import (
     CaseError,
     CaseFinished,

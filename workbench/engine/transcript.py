@@ -1,0 +1,17 @@
+"""What came of a case's conversation while it runs; `workbench.engine.transcripts` has those that are stored."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.events import CaseError, Usage
+
+
+@dataclass
+class Transcript:
+    """What an agent did in a case: one invocation a turn, complete unless `error` says why not. `undecided` means that
+    a process shared with other cases ended under it, so that nobody knows which of them is to blame."""
+
+    turns: list[dict[str, Any]] = field(default_factory=list)
+    error: CaseError | None = None
+    usage: Usage = field(default_factory=Usage)
+    undecided: bool = False
