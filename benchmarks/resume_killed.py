@@ -136,6 +136,7 @@ def _round(
     told = (root / "err").read_text("utf-8", "replace").splitlines()
     resumed = next((line.partition(": ")[2] for line in told if "resum" in line), "")
     done = Round(calls, ended, resumed.removesuffix(". --fresh starts anew"), _results(root) == expected)
+    done.faults += _differences(_results(root), expected)
     if not ended:
         written = Counter({ref.eval_id[-3:]: len(answers) for ref, answers in kept.items()})
         done.recalled = sum(count for case, count in written.items() if case not in whole)
@@ -183,6 +184,18 @@ def _results(root: Path) -> dict[str, Any]:
     except OSError:
         return {}
     return {"summary": report["summary"], "cases": [_case(case) for case in report["cases"]]}
+
+
+def _differences(results: dict[str, Any], expected: dict[str, Any]) -> list[str]:
+    """Which cases came out otherwise, each with the fields that differ."""
+    if len(results.get("cases", ())) != len(expected["cases"]):
+        return ["there are not as many cases"]
+    found = []
+    for case, wanted in zip(results["cases"], expected["cases"], strict=True):
+        fields = {name: (case[name], wanted[name]) for name in wanted if case[name] != wanted[name]}
+        if fields:
+            found.append(f"{wanted['eval_id']}: {fields}")
+    return found
 
 
 def _case(case: dict[str, Any]) -> dict[str, Any]:
