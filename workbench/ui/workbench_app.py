@@ -33,6 +33,8 @@ class WorkbenchApp(App[int], inherit_bindings=False):
     TITLE = "agent-workbench"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (18, "-high")]  # noqa: RUF012 - Textual's declaration
+    """In a low terminal dialogs keep what can be chosen, and drop margins and explanations."""
 
     def __init__(
         self,

@@ -74,6 +74,10 @@ async def test_marked_passes_at_once_and_another_answer_makes_them_earlier(
         await run_all(screen, pilot)
         await pilot.press("a", "t")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
+        await pilot.resize_terminal(40, 12)
+        choices = ["agent bug", "expectation wrong", "judge wrong", "flaky", "won't fix", "right", "a note", "unsay"]
+        await screen.until(pilot, lambda: all(word in screen.text for word in choices))
+        await pilot.resize_terminal(120, 30)
         await pilot.press("r")
         await screen.until(pilot, lambda: len(entries(screen)) == 2)
         assert [(one["case"], one["says"]) for one in entries(screen)] == [("bad", "failed"), ("good", "passed")]

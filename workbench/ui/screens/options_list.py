@@ -14,6 +14,8 @@ from workbench.ui.widgets.rows import Piece, RowView
 if TYPE_CHECKING:
     from workbench.agents.criteria_choice import CriteriaChoice
 
+_ROOMY = 52
+"""Above this width there is a column for the match type."""
 _WIDE, _JUDGE_WIDTH = 72, 24
 """From which width on the judges are shown beside their criteria, and how much room they have."""
 
@@ -72,10 +74,11 @@ class OptionsList(RowView):
             left.append((" changed", "accent"))
         typing = self.typed and position == self.cursor
         threshold = f"≥ {self.typed}▏" if typing else f"≥ {setting.threshold:.2f}" if setting.on else ""
-        way = setting.match_type or "" if setting.on and width > 52 else ""
+        way = setting.match_type or "" if setting.on and width > _ROOMY else ""
         if setting.on and setting.judge is not None and width >= _WIDE:
             way = cut(one_line(str(setting.judge)), _JUDGE_WIDTH)
-        return left, [(f"{fit(one_line(way), max(10, cell_len(way)))} {fit(one_line(threshold), 7)}", "")]
+        between = f"{fit(one_line(way), max(10, cell_len(way)))} " if width > _ROOMY else ""
+        return left, [(f"{between}{fit(one_line(threshold), 7)}", "")]
 
     def _heading(self, choice: "CriteriaChoice") -> str:
         path = choice.config.path
