@@ -261,6 +261,25 @@ async def test_where_the_system_has_no_watches_left_folders_are_looked_at(
     assert said in told[0]
 
 
+async def test_a_folder_that_nobody_may_read_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed, path = tmp_path / "closed", tmp_path / "agent.py"
+    closed.mkdir()
+    asked: list[set[Path]] = []
+    awatch = watchfiles.awatch
+
+    def watch(*folders: Path, ignore_permission_denied: bool, **options: object) -> AsyncIterator[object]:
+        assert not ignore_permission_denied, "it would hide the end of the system's watches as well"
+        asked.append(set(folders))
+        return awatch(*folders, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("watchfiles.awatch", watch)
+    monkeypatch.setattr("workbench.engine.watch.changes.os.access", lambda folder, mode: folder != closed)
+    async with watching(tmp_path) as seen:
+        path.write_text("x = 1\n")
+        await seen.until(path)
+    assert asked == [{tmp_path}]
+
+
 async def test_a_folder_that_goes_while_the_watch_begins_is_no_reason_to_poll(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ while git works, or where so many files change that somebody switches a branch.
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
@@ -116,7 +117,7 @@ class Changes:
         return abs(time.time() - locked) < _LOCKED
 
     def _existing(self) -> frozenset[Path]:
-        return frozenset(folder for folder in self._folders() if folder.is_dir())
+        return frozenset(folder for folder in self._folders() if folder.is_dir() and os.access(folder, os.R_OK))
 
     async def _pump(self) -> None:
         """Keeps a watch on what there is to watch."""

@@ -50,7 +50,8 @@ async def notified(
         recursive=False,
         # Who asked for it, and who needs it, is polled by ourselves.
         force_polling=False,
-        ignore_permission_denied=True,
+        # It would pass over the end of the system's watches as well.
+        ignore_permission_denied=False,
     )
     armed.set()
     looked = monotonic()
