@@ -22,6 +22,7 @@ from workbench.events import (
     MetricScored,
     Noticed,
     OutputCaptured,
+    RunFinished,
 )
 
 REF = CaseRef("desk", "desk/r.evalset.json", "r", "one")
@@ -124,6 +125,22 @@ async def test_what_is_written_is_what_is_shown() -> None:
     assert shown == [OutputCaptured(REF, "stdout", "key [secret THE_KEY] \ud800")]
     assert from_json(json.loads(writer.lines[0])) == shown[0]
     assert writer.lines[0].isascii()
+
+
+async def test_the_first_verdict_and_the_end_of_a_run_wait_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.engine.recorder._PAUSE", 3600.0)
+    shown: list[Event] = []
+    out = recorder(Writer(), shown, [])
+    out.put(OutputCaptured(REF, "stdout", "…"))
+    while not shown:
+        await asyncio.sleep(0)
+    out.put(CaseFinished(REF, "passed", None, 0.1))
+    while len(shown) < 2:
+        await asyncio.sleep(0)
+    out.put(CaseFinished(REF, "passed", None, 0.1))
+    out.put(RunFinished(0.2))
+    await asyncio.wait_for(out.close(), 60)
+    assert len(shown) == 4
 
 
 async def test_a_failure_is_told_once_and_what_is_no_verdict_goes_on() -> None:

@@ -18,9 +18,10 @@ Publish: TypeAlias = Callable[[Event], None]
 
 _DEEPEST = 200
 """Levels of foreign JSON that are kept: what reads events takes a few steps of Python's stack a level."""
-_PAUSE = 0.004
-"""Seconds between two batches: what comes close together is written together, and a single event still at once."""
-_BETWEEN_SYNCS = 0.02
+_PAUSE = 0.02
+"""Seconds between two batches: what comes close together is written together, for each batch costs two changes of
+thread. An event after a quiet moment, and the first verdict, are written at once."""
+_BETWEEN_SYNCS = 0.1
 """Seconds between two waits for the disk."""
 _PUBLISHED_AT_ONCE = 200
 """Events handed to the front end before the event loop may do something else."""
@@ -95,14 +96,16 @@ class Recorder:
         """Verdicts that are shown and that the disk itself may not have."""
         self._closing = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
-        self._verdict = asyncio.Event()
-        """Set by the first verdict of the run: nothing is waited for with it, as somebody waits for it."""
+        self._has_verdict = False
+        self._hurry = asyncio.Event()
+        """Something is pending that somebody waits for: the first verdict of the run, or its end."""
 
     def put(self, event: "Event | _Kept | Answer") -> None:
         """Takes the event; it is written and published soon. Answers of models are written only."""
         self._pending.append(event)
-        if isinstance(event, CaseFinished):
-            self._verdict.set()
+        if isinstance(event, RunFinished) or (isinstance(event, CaseFinished) and not self._has_verdict):
+            self._has_verdict = True
+            self._hurry.set()
         if self._pump is None or self._pump.done():
             self._idle.clear()
             self._pump = asyncio.get_running_loop().create_task(self._run())
@@ -160,6 +163,7 @@ class Recorder:
         try:
             while self._pending:
                 batch, self._pending = self._pending, []
+                self._hurry.clear()
                 events = await loop.run_in_executor(self._thread, self._write, batch)
                 before = {id(item.event) for item in batch if isinstance(item, _Kept)}
                 self._not_synced += [event for event in events if _is_verdict(event) and id(event) not in before]
@@ -170,7 +174,8 @@ class Recorder:
                 self._tell_failure()
                 if any(isinstance(event, CaseFinished | RunFinished) for event in events):
                     self._sync_soon()
-                await self._rest()
+                if not (events and isinstance(events[-1], RunFinished)):
+                    await self._rest()
         finally:
             self._idle.set()
 
@@ -180,12 +185,9 @@ class Recorder:
             self._on_failure(self._failure)
 
     async def _rest(self) -> None:
-        """Lets what comes close together be written together. The first verdict ends the rest that it falls into."""
-        if self._verdict.is_set():
-            await asyncio.sleep(_PAUSE)
-        else:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._verdict.wait(), _PAUSE)
+        """Lets what comes close together be written together."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), _PAUSE)
 
     def _write(self, batch: Sequence["Event | _Kept | Answer"]) -> list[Event]:
         """Writes the batch; what may be shown of it."""
