@@ -3,11 +3,19 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Any
+from unittest.mock import patch
+
+import pytest
+
+from workbench.cli.main import main
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -76,19 +84,34 @@ class Project:
         environment: dict[str, str] | None = None,
     ) -> "subprocess.Popen[bytes]":
         """The program in the root of the project, with a group of its own, so that signals can be sent to it alone."""
-        path = os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH"))))
         return subprocess.Popen(
             [sys.executable, "-m", "workbench", *words],
             cwd=self.root,
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
-            env={**os.environ, "PYTHONPATH": path, **(environment or {})},
+            env={**os.environ, "PYTHONPATH": _python_path(), **(environment or {})},
             start_new_session=True,
         )
 
     def run(self, *words: str, environment: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
-        """The program until it ends; what it wrote as UTF-8."""
+        """The program until it ends, in this process: what a process of its own takes to start is not paid each time.
+        What it wrote as UTF-8."""
+        with (
+            TemporaryFile("w+", encoding="utf-8", newline="") as out,
+            TemporaryFile("w+", encoding="utf-8", newline="") as err,
+            chdir(self.root),
+            patch.dict(os.environ, {"PYTHONPATH": _python_path(), **(environment or {})}),
+            _given_up_after(60),
+        ):
+            with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+                main(words)
+            written = [stream.read() for stream in (out, err) if stream.seek(0) == 0]
+        assert isinstance(ended.value.code, int)
+        return subprocess.CompletedProcess(words, ended.value.code, *written)
+
+    def program(self, *words: str, environment: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+        """The same in a process of its own, for what a new process is or lacks."""
         process = self.start(*words, environment=environment)
         out, err = process.communicate(timeout=60)
         return subprocess.CompletedProcess(words, process.returncode, out.decode(), err.decode())
@@ -97,6 +120,26 @@ class Project:
         """Exit code and report of `run words --json -`."""
         done = self.run("run", *words, "--json", "-")
         return done.returncode, json.loads(done.stdout)
+
+
+def _python_path() -> str:
+    return os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH"))))
+
+
+@contextmanager
+def _given_up_after(seconds: int) -> Iterator[None]:
+    """What hangs fails."""
+
+    def give_up(number: int, frame: object) -> None:
+        raise TimeoutError(f"not over after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class PutBack:

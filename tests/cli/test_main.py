@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.projects import BAD, GOOD, Project
 from tests.hostile import HOSTILE, leaks
 from workbench.cli.main import main
 from workbench.cli.run_command import RunRequest
@@ -207,3 +208,25 @@ def test_ctrl_c_before_anything_ran(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     monkeypatch.setattr("workbench.cli.headless.run", interrupted)
     assert exit_of("run", ".") == 130
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_each_command_finds_all_it_needs_in_a_process_of_its_own(project: Project) -> None:
+    """What is imported only when a command runs; other tests run commands in a process that has imported everything."""
+    project.evalset(GOOD, BAD)
+    assert project.program("run", ".", "--json", "report.json").returncode == 1
+    assert project.program("score", "report.json", "--junit", "junit.xml").returncode == 1
+    assert project.program("compare", "last", "report.json", "--json").returncode == 0
+    assert project.program("history", "--json").returncode == 0
+    for form in ("html", "csv", "adk"):
+        assert project.program("export", "last", "--format", form, "-o", f"export.{form}").returncode == 0
+    assert project.program("check").returncode in (0, 1)
+    project.write("old.test.json", '[{"query": "hello", "expected_tool_use": [], "reference": "You said hello"}]')
+    assert project.program("migrate", "old.test.json", "--dry-run").returncode == 0
+
+
+@pytest.mark.parametrize("command", ["run", "score", "compare last", "export --format md", "check", "history"])
+def test_a_name_that_is_too_long_for_a_file_is_refused(
+    command: str, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.root)
+    assert exit_of(*command.split(), "a" * 5000) == 2

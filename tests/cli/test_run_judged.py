@@ -1,4 +1,4 @@
-"""Judged criteria from the shell's side: the program as a process, a judge behind a scripted Gemini server."""
+"""Judged criteria from the shell's side: the program with a judge behind a scripted Gemini server."""
 
 import importlib.util
 import json
