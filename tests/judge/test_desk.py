@@ -270,6 +270,10 @@ async def test_kept_answers(
     assert (asked_afresh.text, calls) == ("no", 1)
     replaced, calls = await asked_with(kept)
     assert (replaced.text, calls) == ("no", 0)
+    began = time.time()
+    for since, expected in ((began + 60, 1), (began - 60, 0)):
+        _, calls = await asked_with(RunLimits(cache_dir=folder, use_cache=False, since=since))
+        assert calls == expected, "what a run that is resumed got itself is not asked again"
 
 
 async def test_what_must_not_be_kept_is_not(

@@ -1,7 +1,7 @@
 """What the scorer does in its event loop: everything that asks somebody and waits for the answer.
 
 → `{"op": "environment", "key", "values", "interpreter", "root", "folder", "cwd"}` before the first frame that names it
-→ `{"op": "run", "in_flight", "max_calls", "use_cache", "cache_dir"}` the limits from here on
+→ `{"op": "run", "in_flight", "max_calls", "use_cache", "since", "cache_dir"}` the limits from here on
 → `{"op": "drop", "id"}` ends at once whatever is done for this number
 → what `workbench.engine.simulated` knows
 ← `{"op": "scored", …}` as for computed criteria; `details["tally"]` counts what was asked
@@ -152,6 +152,7 @@ class Asker:
             in_flight=message["in_flight"],
             max_calls=message["max_calls"],
             use_cache=message["use_cache"],
+            since=message["since"],
             keep=self._may_be_kept,
             cache_dir=None if folder is None else Path(folder),
         )

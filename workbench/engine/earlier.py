@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import PlanEntry
@@ -24,6 +25,16 @@ class Earlier:
     def sources(self) -> Sources | None:
         """The files that its agents read."""
         return None if self._resumed is None else self._resumed.sources
+
+    @property
+    def began(self) -> float | None:
+        """When it began, in seconds of the epoch; None where that is not known."""
+        if self._resumed is None:
+            return None
+        try:
+            return datetime.fromisoformat(self._resumed.announced.started).timestamp()
+        except ValueError:
+            return None
 
     @property
     def seconds(self) -> float:

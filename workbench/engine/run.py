@@ -108,7 +108,7 @@ class Run:
         context = RunContext(options, self._children, self._put, self._at, secrets, environment_of, keep)
         try:
             self._announce(ahead)
-            context.limit_judges(self._judge_cache)
+            context.limit_judges(self._judge_cache, self._earlier.began)
             self._children.scorer.warm(self._criteria())
             await self._run_all(context)
         except Exception:

@@ -26,13 +26,15 @@ class RunContext:
     environment_of: Callable[[str], Mapping[str, Any]]
     keep: Keep | None = None
 
-    def limit_judges(self, cache: Path | None) -> None:
-        """Tells the scorer what this run may ask; `cache` is the folder where answers are kept, None: in memory."""
+    def limit_judges(self, cache: Path | None, since: float | None = None) -> None:
+        """Tells the scorer what this run may ask; `cache` is the folder where answers are kept, None: in memory.
+        `since` is when a run that is resumed began, in seconds of the epoch."""
         self.children.scorer.begin_run(
             in_flight=self.options.in_flight,
             max_calls=self.options.max_judge_calls,
             use_cache=self.options.use_cache,
             cache_dir=cache,
+            since=since,
             on_wait=lambda model, seconds, reason: self.emit(JudgeWaits(model, self.at(), seconds, reason)),
             on_notice=lambda text: self.emit(Noticed("warning", text)),
         )

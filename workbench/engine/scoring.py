@@ -79,6 +79,7 @@ class Scorer:
         use_cache: bool,
         cache_dir: Path | None,
         on_wait: OnWait,
+        since: float | None = None,
         on_notice: Callable[[str], None] = lambda text: None,
     ) -> None:
         """From here on these limits hold for whoever is asked (`workbench.judge.limits.RunLimits`), and calls are
@@ -89,6 +90,7 @@ class Scorer:
             "in_flight": in_flight,
             "max_calls": max_calls,
             "use_cache": use_cache,
+            "since": since,
             "cache_dir": folder,
         }
         self._on_wait = on_wait

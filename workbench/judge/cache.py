@@ -58,6 +58,15 @@ class Cache:
         whole = isinstance(kept, dict) and kept.get("version") == VERSION and kept.get("key") == key
         return kept["answer"] if whole and isinstance(kept.get("answer"), dict) else None
 
+    def get_since(self, key: str, since: float) -> dict[str, Any] | None:
+        """The answer under `key`, if it was written to the folder at `since` (seconds of the epoch) or later."""
+        if self._folder is None or key in self._held:
+            return None
+        try:
+            return self.get(key) if self._file(key).stat().st_mtime >= since else None
+        except OSError:
+            return None
+
     def put(self, key: str, answer: dict[str, Any]) -> None:
         """Keeps `answer`; the disk is written to a moment later, behind the scenes."""
         self._held[key] = answer

@@ -12,12 +12,14 @@ def _keep_all(text: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class RunLimits:
     """`in_flight` calls at once, over all judges, the evaluation service and simulated users; `max_calls` in the whole
-    run (None: as many as it takes). Without `use_cache` kept answers are not used; new ones still replace them. An
-    answer is kept only if `keep(its text)`; `cache_dir` None keeps answers for as long as the process lives."""
+    run (None: as many as it takes). Without `use_cache` kept answers are not used, but for those from `since` on, in
+    seconds of the epoch: a run that is resumed got them itself. New ones replace them. An answer is kept only if
+    `keep(its text)`; `cache_dir` None keeps answers for as long as the process lives."""
 
     in_flight: int = 100
     max_calls: int | None = None
     use_cache: bool = True
+    since: float | None = None
     keep: Callable[[str], bool] = _keep_all
     cache_dir: Path | None = None
 

@@ -36,7 +36,9 @@ class RunState:
 
     def kept(self, key: str) -> dict[str, Any] | None:
         """The answer under `key`, if this run takes kept ones."""
-        return self._cache.get(key) if self.limits.use_cache else None
+        if self.limits.use_cache:
+            return self._cache.get(key)
+        return None if self.limits.since is None else self._cache.get_since(key, self.limits.since)
 
     def keep(self, key: str, text: str, answer: dict[str, Any]) -> None:
         """Keeps `answer`, unless `text`, what was said in it, must not be."""
