@@ -72,7 +72,7 @@ def _lists(folder: Path) -> tuple[Path, Path]:
         run = runs / f"2026-01-01T00-00-00-{number:05d}"
         run.mkdir()
         (run / FILE_NAME).write_bytes(b"")
-    entry = index_entry("", _summary(CASES, "x"))
+    entry = index_entry("", _summary(CASES, "x"), 0)
     with (runs / "index.jsonl").open("wb") as index:
         for number in range(RUNS):
             index.write(checked_line(json.dumps({**entry, "run_id": f"2026-01-01T00-00-00-{number:05d}"})))

@@ -123,6 +123,14 @@ def test_what_is_gone_on_with_is_what_was_written(damaged: Damaged, changes: Cha
             assert kept.stored.turns == whole.cases[ref].stored.turns
 
 
+def test_a_kept_run_that_is_no_journal_is_not_taken_for_a_report(
+    damaged: Damaged, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged.write(b'{"a": ' + b"9" * 6000 + b"}\n")
+    assert main._execute(["export", damaged.journal.parent.name, "--format", "json"]) == 2
+    assert "is no journal" in capsys.readouterr().err
+
+
 def test_a_later_version_is_said_to_be_one(damaged: Damaged, capsys: pytest.CaptureFixture[str]) -> None:
     from workbench.history.checked import checked_line
 

@@ -17,6 +17,7 @@ from workbench.events import Event, PlannedCase, RunFinished, RunStarted
 from workbench.history import run_list
 from workbench.history.holding import take_hold
 from workbench.history.journal import Journal
+from workbench.history.kept_runs import newest_runs
 from workbench.history.objects import drop_objects, keep_objects, read_object
 from workbench.history.retention import delete_runs, pin, superfluous, tidy, unpin
 from workbench.history.run_list import list_runs, load_summary, summarize
@@ -57,6 +58,27 @@ def test_no_journal_is_opened_for_what_the_index_has(tmp_path: Path, monkeypatch
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     monkeypatch.setattr(run_list, "load_summary", None)
     assert len(list_runs(tmp_path).runs) == 1
+
+
+@pytest.mark.parametrize("left", [None, 0, 40, 400])
+def test_a_journal_that_is_not_as_long_as_it_was_is_looked_at_again(tmp_path: Path, left: int | None) -> None:
+    path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
+    assert [run.run_id for run in newest_runs(tmp_path)] == ["2026-11-20T10-00-00-aaaa"]
+    if left is None:
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:left])
+    found = list_runs(tmp_path)
+    assert newest_runs(tmp_path) == []
+    assert bool(found.trouble) == (left is not None), "what is deleted is no run"
+    assert not any(run["counts"]["passed"] for run in found.runs)
+
+
+def test_a_pin_that_is_damaged_pins_nothing(tmp_path: Path) -> None:
+    keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
+    for content in (b"", b"x" * 5000, b"../runs", b"\xff\x00"):
+        (tmp_path / "baseline").write_bytes(content)
+        assert baseline(tmp_path) is None
 
 
 @pytest.mark.parametrize("lost", ["index.jsonl", "2026-11-20T10-00-00-aaaa/summary.json"])

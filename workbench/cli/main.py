@@ -5,6 +5,7 @@ option answer at once.
 """
 
 import difflib
+import errno
 import sys
 import traceback
 from collections.abc import Sequence
@@ -65,6 +66,10 @@ def _execute(words: list[str]) -> int:
         refused = error if isinstance(error, Refused) else Refused(error.format_message(), try_help=name)
     except UsageFaultError as error:
         refused = Refused.from_fault(error)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        refused = Refused(f"{error.strerror}: {error.filename}")
     else:
         return int(code or 0)
     write_refusal(refused, json_on_stdout=wants_json_on_stdout(rest))

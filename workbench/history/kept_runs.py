@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.history.adk_results import adk_entries
 from workbench.history.journal import FILE_NAME
-from workbench.history.run_list import list_runs
+from workbench.history.run_list import is_as_listed, list_runs
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary import unreached_apart
 from workbench.history.summary_files import IndexEntry, read_newest
@@ -58,7 +58,7 @@ def newest_runs(state: Path) -> list[KeptRun]:
     """The newest runs that the end of the index names, the newest first: enough to fill a screen, at the same cost
     however many runs there are. Runs that the index lacks are missing."""
     folder = runs_dir(state)
-    runs = [run for run in read_newest(folder) if (folder / str(run["run_id"]) / FILE_NAME).is_file()]
+    runs = [run for run in read_newest(folder) if is_as_listed(folder, run)]
     return _kept([(run, _journal(folder, run)) for run in sorted(runs, key=_age, reverse=True)])
 
 

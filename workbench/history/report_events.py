@@ -27,7 +27,7 @@ def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
     path = folder / word
     try:
         if not word or not path.is_file():
-            path = runs_dir(state) / run_id_of(word, state) / FILE_NAME
+            return list(read_journal(runs_dir(state) / run_id_of(word, state) / FILE_NAME))
         if path.name.endswith(ENDING):
             return list(adk_case_events(path.absolute()))
         with path.open("rb") as file:

@@ -34,7 +34,8 @@ class RunList:
 
 
 def list_runs(state: Path) -> RunList:
-    """All runs of a state folder. Reads one file, and of each run that it does not know its summary or journal."""
+    """All runs of a state folder. Reads one file, and of each run that it does not know, or of which the journal is not
+    as long any more as it was, its summary or journal."""
     runs = runs_dir(state)
     found = RunList()
     try:
@@ -44,9 +45,9 @@ def list_runs(state: Path) -> RunList:
         return found
     index, lines = read_index(runs)
     for run_id in sorted(ids, reverse=True):
-        entry = index.get(run_id)
-        if entry is None or entry.get("seconds") is None:
-            entry = _unlisted(runs, run_id, found)
+        entry, size = index.get(run_id), _journal_bytes(runs, run_id)
+        if entry is None or entry.get("seconds") is None or entry.get("bytes") != size:
+            entry = _unlisted(runs, run_id, size, found)
         if entry is not None:
             found.runs.append(entry)
     known = {entry["run_id"]: entry for entry in found.runs if entry["run_id"] in index}
@@ -103,7 +104,20 @@ def summarize(journal: Path) -> tuple[Summary, list[str]]:
     return summary, trouble
 
 
-def _unlisted(runs: Path, run_id: str, found: RunList) -> IndexEntry | None:
+def is_as_listed(runs: Path, entry: IndexEntry) -> bool:
+    """Whether the journal of a run in the index is still there and as long as it was then."""
+    return _journal_bytes(runs, str(entry["run_id"])) == entry.get("bytes") is not None
+
+
+def _journal_bytes(runs: Path, run_id: str) -> int | None:
+    # Ten thousand paths take their time as objects.
+    try:
+        return os.stat(f"{runs}/{run_id}/{FILE_NAME}").st_size  # noqa: PTH116
+    except (OSError, ValueError):
+        return None
+
+
+def _unlisted(runs: Path, run_id: str, size: int | None, found: RunList) -> IndexEntry | None:
     try:
         summary, damaged = load_summary(runs.parent, run_id)
     except FileNotFoundError:
@@ -113,7 +127,7 @@ def _unlisted(runs: Path, run_id: str, found: RunList) -> IndexEntry | None:
         found.unreadable[run_id] = str(error)
         return None
     found.trouble += _first(damaged)
-    entry = index_entry(run_id, summary)
+    entry = index_entry(run_id, summary, size)
     if summary.seconds is not None and not damaged:
         try:
             add_to_index(runs, entry)

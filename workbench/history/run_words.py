@@ -92,9 +92,9 @@ def baseline(state: Path) -> str | None:
     """The id of the run that is pinned; None where none is, or it is gone."""
     try:
         run_id = (state / BASELINE).read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
+        return run_id if run_id and "/" not in run_id and (runs_dir(state) / run_id / JOURNAL_FILE).is_file() else None
+    except OSError:  # Also of a name that is too long for one.
         return None
-    return run_id if run_id and "/" not in run_id and (runs_dir(state) / run_id / JOURNAL_FILE).is_file() else None
 
 
 def _scored_again(path: Path) -> bool:

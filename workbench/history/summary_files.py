@@ -19,7 +19,8 @@ _END = 64 * 1024
 IndexEntry = dict[str, Any]
 """A run in the list: `run_id`, `started`, `seconds` (None: it did not end by itself), `interrupted`, `scored_from`,
 `counts` by status, `no_verdict` (how many of its errors are cases that it did not come to the end of), `calls` and
-`tokens` of the agents' models, `commit`, `dirty`, `agents`, `files` (evalsets)."""
+`tokens` of the agents' models, `commit`, `dirty`, `agents`, `files` (evalsets), `bytes` of the journal that it was made
+of."""
 
 
 def write_summary(folder: Path, summary: Summary, journal_bytes: int) -> None:
@@ -34,7 +35,7 @@ def write_summary(folder: Path, summary: Summary, journal_bytes: int) -> None:
     with contextlib.suppress(OSError):
         draft.unlink(missing_ok=True)  # On a full disk.
     with contextlib.suppress(OSError, ValueError):
-        add_to_index(folder.parent, index_entry(folder.name, summary))
+        add_to_index(folder.parent, index_entry(folder.name, summary, journal_bytes))
 
 
 def read_summary(folder: Path, journal_bytes: int) -> Summary | None:
@@ -46,7 +47,7 @@ def read_summary(folder: Path, journal_bytes: int) -> Summary | None:
         return None
 
 
-def index_entry(run_id: str, summary: Summary) -> IndexEntry:
+def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None) -> IndexEntry:
     """What the list shows of a run."""
     return {
         "run_id": run_id,
@@ -61,6 +62,7 @@ def index_entry(run_id: str, summary: Summary) -> IndexEntry:
         "dirty": summary.git.get("dirty"),
         "agents": sorted({str(ref[0]) for ref in summary.rows}),
         "files": sorted({str(ref[1]) for ref in summary.rows}),
+        "bytes": journal_bytes,
     }
 
 
