@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from workbench.engine.answers import Answer
+from workbench.engine.case_scoring import with_judges
 from workbench.engine.transcripts import StoredCase
 from workbench.events import (
     CaseFinished,
@@ -18,6 +20,7 @@ from workbench.events import (
     RunStarted,
     Sources,
     Usage,
+    UserSimulated,
 )
 from workbench.metrics.base import Scored
 
@@ -64,8 +67,10 @@ class KeptCase:
 
     @property
     def usage(self) -> Usage:
-        """What the agent cost, of a case with a transcript."""
-        return self.stored.turns[-1].usage
+        """What the conversation cost, of a case with a transcript: as its last turn told, and what a simulated user was
+        asked after that."""
+        ends = [step for step in self.stored.steps if isinstance(step, UserSimulated) and step.ended]
+        return with_judges(self.stored.turns[-1].usage, _usage_of(ends[-1].question) if ends else Usage())
 
     def take(self, event: Event) -> None:
         """The next event of this case."""
@@ -167,3 +172,15 @@ def collect_results(events: Iterable[Event | None]) -> Resumption | None:
         else:
             found.take(event)
     return found
+
+
+def _usage_of(question: Mapping[str, Any]) -> Usage:
+    """What the replies to a question (`workbench.judge.base.record`) cost."""
+    replies = [reply for reply in question.get("replies") or () if isinstance(reply, dict)]
+    asked = [reply for reply in replies if not reply.get("cached")]
+    return Usage(
+        judge_calls=len(asked),
+        judge_calls_cached=len(replies) - len(asked),
+        judge_input_tokens=sum(reply.get("input_tokens") or 0 for reply in asked),
+        judge_output_tokens=sum(reply.get("output_tokens") or 0 for reply in asked),
+    )
