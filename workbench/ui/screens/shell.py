@@ -164,7 +164,7 @@ class Shell(Screen[None]):
     def _earlier(self) -> str:
         """When the run was, if an earlier session made it."""
         run = self.session.store.run
-        if not self.session.recalled or run.run_id != self.session.recalled:
+        if not self.session.recalled or run.run_id != self.session.recalled or self.session.running:
             return ""
         from workbench.ui.history.words import when
 

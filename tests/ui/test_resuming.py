@@ -1,0 +1,75 @@
+"""The offer to go on with a run that was interrupted: made when the folder opens, and never taken unasked."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen
+from workbench.agents.workspace import Workspace
+from workbench.engine.determined import determined
+from workbench.engine.options import RunOptions
+from workbench.engine.plan import make_plan
+from workbench.engine.provenance import read_sources, versions
+from workbench.event_json import to_json
+from workbench.events import CaseFinished, CaseStarted, Event, PlannedCase, RunFinished, RunStarted
+from workbench.history.journal import Journal
+from workbench.ui.engine_run import select
+from workbench.ui.resuming import what_is_resumable
+from workbench.ui.times import Times
+
+
+def killed(workspace: Workspace, *ends: Event) -> Path:
+    """A run of both cases that was killed when it had a verdict of the first one; the state folder."""
+    options = RunOptions()
+    plan = make_plan(*select(workspace, [(0, 0), (0, 1)]), options)
+    kept = read_sources(plan.agents, {}, str)
+    refs = [entry.ref for entry in plan.entries]
+    started = RunStarted(
+        plan.run_id,
+        str(plan.root),
+        "2026-11-21T10:30:00Z",
+        tuple(PlannedCase(ref, None, "defaults") for ref in refs),
+        versions=versions(plan.agents.values()),
+        sources=kept.sources,
+        determined=determined(plan, options, kept, "salt"),
+    )
+    state = workspace.root / ".workbench"
+    journal = Journal.open(state, plan.run_id)
+    events = [started, CaseStarted(refs[0], 0.0, None, {}), CaseFinished(refs[0], "passed", None, 0.5), *ends]
+    journal.write([json.dumps(to_json(event)) for event in events], sync=False)
+    journal.close()
+    return state
+
+
+@pytest.fixture
+def workspace(make_workspace: MakeWorkspace) -> Workspace:
+    return make_workspace({"desk": {"talk": ["good", "late"]}})
+
+
+def test_it_is_offered_as_long_as_nothing_that_determines_it_has_changed(workspace: Workspace) -> None:
+    state = killed(workspace)
+    assert what_is_resumable(workspace, state).endswith(": 1 of 2 cases have results")
+    assert what_is_resumable(workspace, state), "the look at it leaves its journal to others"
+    (workspace.root / "desk/agent.py").write_text("root_agent = 1\n", encoding="utf-8")
+    assert what_is_resumable(workspace, state) == ""
+
+
+def test_a_run_that_came_to_its_end_is_not_offered(workspace: Workspace) -> None:
+    assert what_is_resumable(workspace, killed(workspace, RunFinished(1.0))) == ""
+
+
+async def test_the_offer_is_seen_and_taken_from_the_palette(open_screen: OpenScreen, workspace: Workspace) -> None:
+    killed(workspace)
+    screen = open_screen(workspace)
+    screen.main.build_resumption = lambda: screen._build([(0, 1)], Times(1))  # type: ignore[method-assign]
+    async with screen.open((80, 24)) as pilot:
+        await screen.until(pilot, lambda: "a run was interrupted" in screen.text)
+        (offer,) = screen.app._notifications
+        assert offer.message.endswith(": 1 of 2 cases have results\nIn the palette (:) resume goes on with it")
+        assert not screen.runs, "it is never begun unasked"
+        await pilot.press(":", *"resume the", "enter")
+        await screen.until(pilot, lambda: len(screen.runs) == 1 and screen.session.running)
+        assert screen.started == [([(0, 1)], 1)]
+        screen.runs[0].end()
+        await screen.until(pilot, lambda: not screen.session.running)
