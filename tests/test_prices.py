@@ -78,6 +78,7 @@ def test_a_simulated_user_is_priced_by_its_replies() -> None:
 )
 def test_money_is_short_and_never_rounded_to_nothing(amount: float, shown: str) -> None:
     assert money(amount, "EUR") == shown
+    assert money(amount, "USD") == f"${shown.removesuffix(' EUR')}"
 
 
 def test_the_table_is_read_and_each_fault_is_named() -> None:

@@ -61,9 +61,14 @@ def judge_cost(model: str, tally: Mapping[str, Any], prices: Prices) -> float | 
 def criterion_cost(result: MetricResult, prices: Prices) -> float | None:
     """What judging one case by one criterion cost: `judge_cost` of the tally in its details. The evaluation service
     has the name of the criterion for its model's."""
-    tally, judge = result.details.get("tally"), result.details.get("judge")
-    model = judge.get("model") if isinstance(judge, dict) else None
-    return judge_cost(str(model or result.name), tally if isinstance(tally, dict) else {}, prices)
+    tally = result.details.get("tally")
+    return judge_cost(judge_name(result), tally if isinstance(tally, dict) else {}, prices)
+
+
+def judge_name(result: MetricResult) -> str:
+    """The model that judged by a criterion, by its name in the table."""
+    judge = result.details.get("judge")
+    return str((judge.get("model") if isinstance(judge, dict) else None) or result.name)
 
 
 def case_cost(results: Iterable[MetricResult], simulated: Iterable[UserSimulated], prices: Prices) -> float | None:
@@ -86,11 +91,12 @@ def total(costs: Iterable[float | None]) -> float | None:
 
 
 def money(amount: float, currency: str) -> str:
-    """`0.0123 USD`: two digits, or of less than a hundredth as many as show the first two that count."""
+    """`$0.0123`, `0.0123 EUR`: two digits, or of less than a hundredth as many as show the first two that count."""
     digits = 2
     if 0 < amount < 0.1:
         digits = min(12, 1 - math.floor(math.log10(amount)))
-    return f"{amount:,.{digits}f} {currency}"
+    figure = f"{amount:,.{digits}f}"
+    return f"${figure}" if currency == CURRENCY else f"{figure} {currency}"
 
 
 def read_prices(table: Mapping[str, Any], faults: list[str]) -> Prices:

@@ -18,9 +18,10 @@ from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
 from workbench.events import CaseFinished, CaseRef, Event, RepeatsDropped, RunFinished, RunStarted
 from workbench.metrics.base import Scored
-from workbench.prices import Prices, case_cost, money, total
+from workbench.prices import Prices
 from workbench.store import CaseRecord, Store
 from workbench.ui.transcripts import stored_case
+from workbench.ui.watch_cost import estimate
 
 if TYPE_CHECKING:
     from workbench.engine.children import Children
@@ -89,7 +90,7 @@ class Watching:
         if job is None:
             return None
         total_cases = len(self.watcher.snapshot.cases())
-        words = f"{self.estimate(job.keys).words(total_cases)}: {DEPTH_WORDS[job.depth]}"
+        words = f"{self.estimate(job.keys, job.depth).words(total_cases)}: {DEPTH_WORDS[job.depth]}"
         if job.depth == "decide":
             words = f"{len(job.keys):,} of {total_cases:,} stale: {DEPTH_WORDS[job.depth]}"
         return Start(job, words)
@@ -99,14 +100,15 @@ class Watching:
         self._moment = self.watcher.contents.moment
         self.board.started(job.keys, job.depth)
 
-    def estimate(self, keys: Collection[Key]) -> Estimate:
-        """What these cases cost when they ran last."""
-        records = self._records(keys)
-        known = {_key(record.ref) for record in records if record.finished}
-        calls = sum(record.usage.model_calls + record.usage.judge_calls for record in records)
-        costs = [case_cost(record.metrics.values(), record.simulated, self._prices) for record in records]
-        cost = total(costs) if costs else None
-        return Estimate(len(keys), calls, len(known), money(cost, self._prices.currency) if cost else "")
+    def estimate(self, keys: Collection[Key], depth: Depth) -> Estimate:
+        """What doing these cases costs, from what they cost when they ran last; of cases that never ran, what others
+        did."""
+        most = self._options.runs
+        records = [record for record in self._records(keys) if record.finished and record.ref.repeat <= most]
+        known = {_key(record.ref) for record in records}
+        times = len(records) / len(known) if known else float(most)
+        others = [record for record in self.store.records.values() if record.finished]
+        return estimate(len(keys), records or others, depth, self._prices, times)
 
     def build(
         self,

@@ -16,8 +16,8 @@ def saved(depths: dict[Key, Depth], *, blocked: Collection[Key] = (), edited: Co
     return Saved(snapshot, frozenset(), found, frozenset(blocked))
 
 
-def cost(keys: Collection[Key]) -> Estimate:
-    return Estimate(len(keys), 5 * len(keys), len(keys))
+def cost(keys: Collection[Key], depth: Depth) -> Estimate:
+    return Estimate(len(keys), 5 * len(keys))
 
 
 def test_failing_and_edited_cases_come_first() -> None:
@@ -98,7 +98,17 @@ def test_only_armed_cases_run() -> None:
     assert job.keys == (B,)
 
 
-def test_the_estimate_takes_what_never_ran_for_average() -> None:
-    assert Estimate(4, 10, 2).all_calls == 20
-    assert Estimate(4, 0, 0).all_calls == 0
-    assert Estimate(7, 35, 7, "0.06 USD").words(40) == "7 of 40 stale, about 35 calls, about 0.06 USD"
+def test_what_nobody_knows_the_cost_of_waits_too() -> None:
+    board = Board(limit=1000)
+    board.take(saved({A: "run"}))
+    assert board.next_job(lambda key: False, lambda keys, depth: Estimate(len(keys), None)) is None
+    assert board.waiting is not None
+    assert board.waiting.words(3) == "1 of 3 stale, cost not known before they have run"
+    board.limit = None
+    assert board.next_job(lambda key: False, lambda keys, depth: Estimate(len(keys), None)) is not None
+
+
+def test_the_cost_in_words() -> None:
+    assert Estimate(7, 35, "about $0.06").words(40) == "7 of 40 stale, about 35 calls, about $0.06"
+    assert Estimate(7, 1, "cost not known").words(40) == "7 of 40 stale, about 1 call, cost not known"
+    assert Estimate(1000, 0).words(2000) == "1,000 of 2,000 stale"

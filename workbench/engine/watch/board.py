@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from workbench.engine.watch.impact import DEPTHS, Depth
 from workbench.engine.watch.snapshot import Key
@@ -18,27 +19,28 @@ class Job:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What doing the stale cases costs, from what the same cases cost before: `calls` to models and judges, of `known`
-    of `cases`."""
+    """What doing `cases` stale cases costs: `calls` to models and judges, None where nobody knows yet; `money` says in
+    words what that is."""
 
     cases: int
-    calls: int
-    known: int
+    calls: int | None
     money: str = ""
 
     def words(self, total: int) -> str:
-        """`7 of 40 stale, about 35 calls`."""
+        """`7 of 40 stale, about 35 calls, about $0.06`."""
         said = f"{self.cases:,} of {total:,} stale"
+        if self.calls is None:
+            return f"{said}, cost not known before they have run"
         if self.calls:
-            # Those that never ran cost what the others do.
-            calls = round(self.calls * self.cases / self.known)
-            said += f", about {calls:,} call{'' if calls == 1 else 's'}"
-        return f"{said}, about {self.money}" if self.money else said
+            said += f", about {self.calls:,} call{'' if self.calls == 1 else 's'}"
+        return f"{said}, {self.money}" if self.money else said
 
-    @property
-    def all_calls(self) -> int:
-        """The calls of all cases, those without a figure taken for average."""
-        return round(self.calls * self.cases / self.known) if self.known else 0
+    def above(self, limit: int | None) -> bool:
+        """Whether it is more than the user wants to spend unasked, or may be."""
+        return limit is not None and (self.calls is None or self.calls > limit)
+
+
+Cost: TypeAlias = Callable[[Collection[Key], Depth], Estimate]
 
 
 @dataclass
@@ -87,7 +89,9 @@ class Board:
         """The user has seen the cost."""
         self._allowed = True
 
-    def next_job(self, failing: Callable[[Key], bool], cost: Callable[[Collection[Key]], Estimate]) -> Job | None:
+    def next_job(
+        self, failing: Callable[[Key], bool], cost: Callable[[Collection[Key], Depth], Estimate]
+    ) -> Job | None:
         """What to do now; None if there is nothing, or something is under way, or (then `waiting` says so) it costs
         too much to be done unasked. The cheapest first; failing and just edited cases before others."""
         self.waiting = None
@@ -99,8 +103,8 @@ class Board:
             if not keys:
                 continue
             if depth != "decide" and self.limit is not None and not self._allowed:
-                estimate = cost(keys)
-                if estimate.all_calls > self.limit:
+                estimate = cost(keys, depth)
+                if estimate.above(self.limit):
                     self.waiting = estimate
                     continue
             keys.sort(key=lambda key: key not in self.edited and not failing(key))

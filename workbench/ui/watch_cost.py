@@ -1,0 +1,79 @@
+"""What doing stale cases costs, from what the same cases cost when they ran last."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from workbench.engine.watch.board import Estimate
+from workbench.engine.watch.impact import Depth
+from workbench.prices import Prices, criterion_cost, judge_name, money, simulation_cost, total
+from workbench.store import CaseRecord
+from workbench.text import one_line
+from workbench.trace.bill import Bill, bill
+
+_LOOKED_AT = 400
+"""Executions that are reckoned up: those of a large folder cost on the average what the first of them do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    calls: int
+    money: float | None
+    unpriced: frozenset[str]
+
+
+def estimate(cases: int, records: Collection[CaseRecord], depth: Depth, prices: Prices, times: float) -> Estimate:
+    """The cost of doing so many cases to this depth, each `times` on the average; `records` are executions that have
+    come to their end, of the same cases or of others like them."""
+    if depth == "decide":
+        return Estimate(cases, 0)
+    costs = [_cost(record, depth, prices) for record, _ in zip(records, range(_LOOKED_AT), strict=False)]
+    if not costs:
+        return Estimate(cases, None)
+    share = cases * times / len(costs)
+    calls = round(sum(cost.calls for cost in costs) * share)
+    if not calls or not prices:
+        return Estimate(cases, calls)
+    amount = total(cost.money for cost in costs)
+    if amount is not None:
+        return Estimate(cases, calls, f"about {money(amount * share, prices.currency)}")
+    return Estimate(cases, calls, _unknown(frozenset().union(*(cost.unpriced for cost in costs))))
+
+
+def _unknown(models: Collection[str]) -> str:
+    if not models:
+        return "cost not known"
+    names = [one_line(name, limit=40) or "a model without a name" for name in sorted(models)]
+    return f"cost not known: no price for {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+def _cost(record: CaseRecord, depth: Depth, prices: Prices) -> _Cost:
+    judged = _judging(record, prices)
+    if depth == "score":
+        return judged
+    own = _own(record, prices)
+    # A simulated user's calls are among those of the judges.
+    parts = [own.cost, judged.money, simulation_cost(record.simulated, prices)]
+    return _Cost(own.calls + judged.calls, total(parts), own.unpriced | judged.unpriced)
+
+
+def _judging(record: CaseRecord, prices: Prices) -> _Cost:
+    usage, results = record.usage, record.metrics.values()
+    # What was answered from what is kept is asked anew once the question is another one.
+    calls = usage.judge_calls + usage.judge_calls_cached
+    spent = total(criterion_cost(result, prices) for result in results)
+    if spent is not None and usage.judge_calls_cached:
+        spent = spent * calls / usage.judge_calls if usage.judge_calls else None
+    unpriced = (judge_name(result) for result in results if criterion_cost(result, prices) is None)
+    return _Cost(calls, spent, frozenset(unpriced))
+
+
+def _own(record: CaseRecord, prices: Prices) -> Bill:
+    """What the agent's own models cost: by the trace, which is there also where the newest run only scored what it said
+    again, and asked none of them."""
+    calls = record.usage.model_calls
+    if calls and not prices:
+        return Bill(calls, None)
+    found = bill((turn.spans for turn in record.turns), prices)
+    if calls in (0, found.calls):
+        return found if found.calls else Bill(0, 0.0)
+    return Bill(calls, None, found.unpriced)
