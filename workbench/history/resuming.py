@@ -175,7 +175,8 @@ def _files_now(then: Sources, plan: Plan) -> tuple[Kept, Sources]:
 def _going_on(plan: Plan, found: Resumption) -> Plan:
     run_id, done, cases = found.announced.run_id, found.results, len(found.cases)
     scored = f", of {found.transcripts:,} only scores are missing" if found.transcripts else ""
-    kept = f", {found.answers:,} answers of models are there of others" if found.answers else ""
+    times = "once" if found.answers == 1 else f"{found.answers:,} times"
+    kept = f", in others models have answered {times}" if found.answers else ""
     text = f"resuming {run_id}: {done:,} of {cases:,} cases have results{scored}{kept}"
     notice = Noticed("info", text, "--fresh starts anew")
     return replace(plan, run_id=run_id, notices=(notice, *plan.notices))
