@@ -7,6 +7,7 @@ import pytest
 
 from workbench.engine.watch.impact import Depth
 from workbench.events import CaseRef, MetricResult, PlannedCase, SpansRecorded, Usage
+from workbench.model.criteria import stored_config
 from workbench.prices import Price, Prices
 from workbench.store import CaseRecord, Turn
 from workbench.ui.watch_cost import estimate
@@ -73,3 +74,14 @@ def test_repeats_are_paid_for() -> None:
 def test_before_the_first_run_nobody_knows() -> None:
     assert estimate(4, [], "run", PRICES, 1).calls is None
     assert estimate(4, [], "decide", PRICES, 1).calls == 0
+
+
+def test_a_criterion_that_is_new_will_be_asked_about() -> None:
+    rubrics = [{"rubric_id": "a", "rubric_content": {"text_property": "polite"}}]
+    value = {"threshold": 0.5, "rubrics": rubrics, "judge_model_options": {"judge_model": "judge", "num_samples": 3}}
+    new = stored_config({"rubric_based_final_response_quality_v1": value}, {}, None)
+    found = estimate(4, [ran(FLASH)], "score", PRICES, criteria_of=lambda ref: new)
+    assert found.words(40) == "4 of 40 stale, about 12 calls, cost not known"
+    value["judge_model_options"]["judge_model"] = "heuristic"  # type: ignore[index]
+    free = stored_config({"rubric_based_final_response_quality_v1": value}, {}, None)
+    assert estimate(4, [ran(FLASH)], "score", PRICES, criteria_of=lambda ref: free).calls == 0

@@ -24,7 +24,7 @@ from workbench.engine.options import UsageFaultError
 from workbench.engine.plan import Plan, make_plan
 from workbench.engine.run import Run
 from workbench.engine.target_words import Selection
-from workbench.engine.watch.board import Board, Job
+from workbench.engine.watch.board import Board, Estimate, Job
 from workbench.engine.watch.impact import few
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
@@ -78,6 +78,8 @@ class _Session:
         self._ended = asyncio.Event()
         self._before: dict[CaseRef, CaseRecord] = {}
         self._restart = False
+        self._asked: Estimate | None = None
+        """What waits for a key, and was said to."""
 
     async def run(self) -> int:
         """Runs until it is interrupted; the exit code."""
@@ -121,7 +123,9 @@ class _Session:
             cases = len(self._watcher.snapshot.cases())
             way = "enter runs them" if sys.stdin.isatty() else "a terminal is needed to allow that"
             limit = self._watching.board.limit
-            self._say(f"{waiting.words(cases)}; the limit is {limit} (watch.calls in the settings): {way}")
+            if waiting != self._asked:
+                self._say(f"{waiting.words(cases)}; the limit is {limit} (watch.calls in the settings): {way}")
+        self._asked = waiting
 
     def _begin(self, job: Job) -> None:
         self._watching.started(job)

@@ -1,11 +1,13 @@
 """What doing stale cases costs, from what the same cases cost when they ran last."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 
 from workbench.engine.watch.board import Estimate
 from workbench.engine.watch.impact import Depth
-from workbench.prices import Prices, criterion_cost, judge_name, money, simulation_cost, total
+from workbench.events import CaseRef
+from workbench.model.criteria import CriteriaConfig
+from workbench.prices import FREE, Prices, criterion_cost, judge_name, money, simulation_cost, total
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.trace.bill import Bill, bill
@@ -21,12 +23,22 @@ class _Cost:
     unpriced: frozenset[str]
 
 
-def estimate(cases: int, records: Collection[CaseRecord], depth: Depth, prices: Prices, times: float) -> Estimate:
+def estimate(
+    cases: int,
+    records: Collection[CaseRecord],
+    depth: Depth,
+    prices: Prices,
+    times: float = 1,
+    criteria_of: Callable[[CaseRef], CriteriaConfig | None] = lambda ref: None,
+) -> Estimate:
     """The cost of doing so many cases to this depth, each `times` on the average; `records` are executions that have
-    come to their end, of the same cases or of others like them."""
+    come to their end, of the same cases or of others like them. `criteria_of` is what a case is judged by now."""
     if depth == "decide":
         return Estimate(cases, 0)
-    costs = [_cost(record, depth, prices) for record, _ in zip(records, range(_LOOKED_AT), strict=False)]
+    costs = [
+        _with_new(_cost(record, depth, prices), record, criteria_of(record.ref))
+        for record, _ in zip(records, range(_LOOKED_AT), strict=False)
+    ]
     if not costs:
         return Estimate(cases, None)
     share = cases * times / len(costs)
@@ -54,6 +66,21 @@ def _cost(record: CaseRecord, depth: Depth, prices: Prices) -> _Cost:
     # A simulated user's calls are among those of the judges.
     parts = [own.cost, judged.money, simulation_cost(record.simulated, prices)]
     return _Cost(own.calls + judged.calls, total(parts), own.unpriced | judged.unpriced)
+
+
+def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) -> _Cost:
+    """What judges will be asked by criteria by which the case was never judged: as many calls as it may be."""
+    from workbench.engine.judge_calls import Span, criterion_calls, options_of
+    from workbench.metrics.registry import asks
+
+    calls = 0
+    for criterion in () if config is None else config.criteria:
+        judged = record.metrics.get(criterion.name)
+        options = options_of(criterion)
+        if asks(criterion.name) and options.model != FREE and (judged is None or "tally" not in judged.details):
+            turns = Span(len(record.turns), len(record.turns))
+            calls += criterion_calls(criterion, options.samples, turns, record.rubrics, all_votes=False).high
+    return replace(cost, calls=cost.calls + calls, money=None) if calls else cost
 
 
 def _judging(record: CaseRecord, prices: Prices) -> _Cost:

@@ -108,7 +108,10 @@ class Watching:
         known = {_key(record.ref) for record in records}
         times = len(records) / len(known) if known else float(most)
         others = [record for record in self.store.records.values() if record.finished]
-        return estimate(len(keys), records or others, depth, self._prices, times)
+        configs = {entry.relative: entry.criteria.config for entry in self.watcher.snapshot.workspace.evalsets}
+        return estimate(
+            len(keys), records or others, depth, self._prices, times, lambda ref: configs.get(ref.evalset_file)
+        )
 
     def build(
         self,
