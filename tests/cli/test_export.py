@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import threading
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import ClassVar
@@ -135,11 +136,25 @@ def test_markdown_keeps_its_table_whatever_a_reason_holds() -> None:
     assert code_span("a `` b`") == "``` a `` b` ```"
 
 
-def test_a_spreadsheet_computes_nothing() -> None:
-    failed = MetricResult("response_match_score", "failed", 0.5, 0.8, "=cmd|' /C calc'!A0")
+def test_markdown_of_many_failures_folds_most_of_them_and_fits_into_a_comment() -> None:
+    refs = [replace(FAILED, eval_id=f"case_{number}") for number in range(300)]
+    failed = [MetricResult(f"criterion_{number}", "failed", 0.5, 0.8, "words " * 50) for number in range(3)]
+    store = feed([started(refs)], *(case_events(ref, "failed", failed) for ref in refs), [RunFinished(1.0)])
+    text = build_markdown(store).decode()
+    assert text.splitlines()[0].startswith("### agent-workbench: 300 cases")
+    assert len(text) < 65_536
+    before, folded = text.split("<details>")
+    assert before.count("❌") == 20
+    assert "<summary>30 more that did not pass</summary>" in folded
+    assert "and 250 more that did not pass" in folded
+
+
+@pytest.mark.parametrize("sign", ["=", "@", "＝"])
+def test_a_spreadsheet_computes_nothing(sign: str) -> None:
+    failed = MetricResult("response_match_score", "failed", 0.5, 0.8, f"{sign}cmd|' /C calc'!A0")
     store = feed([started([FAILED])], case_events(FAILED, "failed", [failed]), [RunFinished(1.0)])
     (row,) = csv.DictReader(io.StringIO(build_csv(store).decode()))
-    assert row["reason"] == "'=cmd|' /C calc'!A0"
+    assert row["reason"] == f"'{sign}cmd|' /C calc'!A0"
     assert (row["score"], row["threshold"], row["case_status"]) == ("0.5", "0.8", "failed")
 
 
@@ -163,6 +178,20 @@ def test_adk_reads_every_status() -> None:
     utils = pytest.importorskip("google.adk.evaluation._eval_set_results_manager_utils")
     for content in build_adk(all_statuses()).values():
         assert utils.parse_eval_set_result_json(content.decode()).eval_case_results
+
+
+@pytest.mark.parametrize(("version", "older"), [("1.18.0", True), ("2.12.0", True), ("2.13.0", False), (None, False)])
+def test_an_older_adk_gets_nothing_that_it_would_refuse(version: str | None, older: bool) -> None:
+    utils = pytest.importorskip("google.adk.evaluation._eval_set_results_manager_utils")
+    for content in build_adk(all_statuses(), version).values():
+        written = json.loads(content)
+        assert isinstance(written, str) == older
+        assert utils.parse_eval_set_result_json(content.decode()).eval_case_results, "today's reads it as well"
+        if older:
+            for key in ("token_usage_details", "duration", "usage_metadata"):
+                assert f'"{key}"' not in written
+            for case in json.loads(written)["eval_case_results"]:
+                assert all(metric["eval_status"] <= 3 for metric in case["overall_eval_metric_results"])
 
 
 def test_each_form_from_the_shell(project: Project, here: Here) -> None:

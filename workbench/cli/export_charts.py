@@ -6,13 +6,15 @@ from workbench.authoring.triage.agreement import JudgeAgreement
 from workbench.cli.html_text import html_line
 from workbench.cli.lines import label
 from workbench.history.pass_rates import RunRate
+from workbench.text import one_line
 from workbench.ui.pictures.figures import BINS, STEPS, Scores, Share
 
 _STEP = 6
 _HEIGHT = 26
 _RATES_HEIGHT = 60
 _RATE_WIDTH = 10
-_BAR = 160
+_BAR = 120
+_NAME = 120
 
 
 def distribution(one: Scores) -> str:
@@ -59,14 +61,16 @@ def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], tol
     """A bar an execution, the longest first, and below them what is `told` of them."""
     if not shares and not told:
         return
-    yield f"<section><h2>{html_line(title)}</h2><table>\n"
+    yield f'<section class="bars"><h2>{html_line(title)}</h2>'
+    yield "<table>\n" if shares else ""
     for share in shares:
         width = max(round(share.amount / shares[0].amount * _BAR), 1)
         bar = f'<rect x="0" y="2" width="{width}" height="8" class="some"/>'
         figure = html_line(words(share.amount))
         drawn = _svg(_BAR, 12, figure, [bar])
-        yield f"<tr><td>{html_line(label(share.record.ref))}<td>{figure}<td>{drawn}</tr>\n"
-    yield "</table>" + (f"<p>{html_line(told)}</p>" if told else "") + "</section>\n"
+        name = label(share.record.ref)
+        yield f"<tr><td>{html_line(one_line(name, limit=_NAME))}<td>{figure}<td>{drawn}</tr>\n"
+    yield ("</table>" if shares else "") + (f"<p>{html_line(told)}</p>" if told else "") + "</section>\n"
 
 
 def agreement_tables(found: Sequence[JudgeAgreement]) -> Iterator[str]:

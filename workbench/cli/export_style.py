@@ -8,7 +8,8 @@ STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 2rem auto;
   max-width: 72rem; padding: 0 1rem; }
 h1 { font-size: 1.3rem; margin: 0 0 .3rem; } p { margin: .2rem 0; color: var(--muted); overflow-wrap: anywhere; }
-table { border-collapse: collapse; margin: 1rem 0; }
+table { border-collapse: collapse; margin: 1rem 0; display: block; width: fit-content; max-width: 100%;
+  overflow-x: auto; }
 th, td { text-align: right; padding: .2rem .8rem; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; }
 details { content-visibility: auto; contain-intrinsic-size: auto 3rem; border: 1px solid var(--line);
@@ -24,7 +25,10 @@ pre { margin: 0; padding: .7rem .8rem; overflow-x: auto; border-top: 1px solid v
 .diff-extra { color: var(--good); } [class^="status-error"], .diff-moved, .notice-warning { color: var(--odd); }
 [class^="status-not-evaluated"] { color: var(--odd); }
 .said { display: block; color: var(--info); font-weight: 600; overflow-wrap: anywhere; }
-h2 { font-size: 1rem; margin: 1rem 0 .3rem; } td { overflow-wrap: anywhere; }
+h2 { font-size: 1rem; margin: 1rem 0 .3rem; }
+td:first-child { overflow-wrap: anywhere; min-width: 9rem; } td + td { white-space: nowrap; }
+.bars td:first-child { max-width: 17rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.bars p { max-width: 26rem; }
 .charts { display: flex; flex-wrap: wrap; gap: 0 1.5rem; margin-bottom: 1rem; }
 section { max-width: 100%; } .whole { flex-basis: 100%; }
 section table { margin: 0; font-size: .9em; }
@@ -32,7 +36,8 @@ svg { vertical-align: middle; max-width: 100%; } rect { fill: var(--muted); } re
 rect.good { fill: var(--good); } rect.bad { fill: var(--bad); } svg line { stroke: var(--ink); stroke-dasharray: 3 2; }
 svg.framed { border-bottom: 1px solid var(--muted); }
 @media (max-width: 40rem) { body { margin: 1rem auto; padding: 0 .6rem; } th, td { padding: .2rem .4rem; }
-  pre { font-size: 11px; padding: .5rem; } section svg { max-width: 6rem; } svg.framed { max-width: 100%; } }
+  pre { font-size: 11px; padding: .5rem; } section svg { max-width: 6rem; } svg.framed { max-width: 100%; }
+  table { font-size: .85em; } .bars td:first-child { max-width: 11rem; } }
 @media print { details { break-inside: avoid; content-visibility: visible; }
   body { margin: 0; max-width: none; font-size: 11px; }
   pre { font-size: 8px; overflow: visible; white-space: pre-wrap; } rect, b, span { print-color-adjust: exact; } }

@@ -16,6 +16,10 @@ from workbench.text import one_line
 
 _LONGEST = 300
 _CASES = 200
+_SEEN = 20
+"""Cases that did not pass and are seen at once; the others are folded away."""
+_ROOM = 60_000
+"""Characters: GitHub takes no comment of more than 65,536."""
 _COLUMNS = (
     "run_id agent evalset_file eval_set_id eval_id repeat case_status error metric score threshold metric_status reason"
     " seconds model_calls input_tokens output_tokens judge_calls"
@@ -25,7 +29,11 @@ _STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪
 
 def build_markdown(store: Store, besides: Besides | None = None) -> bytes:
     """The newest run: what did not pass with its reasons and what the user said of it, then what passed. UTF-8."""
-    return ("\n".join(_markdown(store, besides or Besides())) + "\n").encode("utf-8", "replace")
+    text, most = "", 2 * _CASES
+    while most == 2 * _CASES or (len(text) > _ROOM and most > 1):
+        most //= 2
+        text = "\n".join(_markdown(store, besides or Besides(), most)) + "\n"
+    return text.encode("utf-8", "replace")
 
 
 def build_csv(store: Store) -> bytes:
@@ -48,7 +56,8 @@ def code_span(text: str) -> str:
     return f"{fence}{pad}{safe}{pad}{fence}"
 
 
-def _markdown(store: Store, besides: Besides) -> Iterator[str]:
+def _markdown(store: Store, besides: Besides, most: int) -> Iterator[str]:
+    """With `most` cases of each kind at most."""
     run = store.run
     records = list(store.current_records())
     passed = [record for record in records if record.state == "passed"]
@@ -56,48 +65,60 @@ def _markdown(store: Store, besides: Besides) -> Iterator[str]:
     yield f"### agent-workbench: {count_text(store)}"
     yield ""
     yield f"Run {code_span(run.run_id)}, {code_span(run.started)}"
-    if others:
+    seen = min(_SEEN, most)
+    yield from _problems(others[:seen], besides)
+    if folded := others[seen:most]:
         yield ""
-        yield "| | case | why |"
-        yield "|---|---|---|"
-    for record in others[:_CASES]:
-        told = [*map(code_span, reasons(record)), *(f"⚑ {code_span(said)}" for said in _said(record, besides))]
-        why = "<br>".join(told) or "no criterion has anything to judge"
-        yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(label(record.ref))} | {why} |"
-    if len(others) > _CASES:
+        yield f"<details><summary>{len(folded)} more that did not pass</summary>"
+        yield from _problems(folded, besides)
         yield ""
-        yield f"and {len(others) - _CASES} more that did not pass"
-    yield from _repeats(store)
+        yield "</details>"
+    if len(others) > most:
+        yield ""
+        yield f"and {len(others) - most} more that did not pass"
+    yield from _repeats(store, most)
     if passed:
         yield ""
         yield f"<details><summary>{len(passed)} passed</summary>"
         yield ""
-        for record in passed[:_CASES]:
+        for record in passed[:most]:
             scores = ", ".join(
                 f"{result.name} {score_text(result)}" for result in record.metrics.values() if result.status == "passed"
             )
             marks = "".join(f" ⚑ {code_span(said)}" for said in _said(record, besides))
             yield f"- {code_span(label(record.ref))} {code_span(scores)}{marks}"
-        if len(passed) > _CASES:
-            yield f"- and {len(passed) - _CASES} more"
+        if len(passed) > most:
+            yield f"- and {len(passed) - most} more"
         yield ""
         yield "</details>"
 
 
-def _repeats(store: Store) -> Iterator[str]:
+def _problems(records: list[CaseRecord], besides: Besides) -> Iterator[str]:
+    """A table of cases that did not pass, with why; nothing of none."""
+    if records:
+        yield ""
+        yield "| | case | why |"
+        yield "|---|---|---|"
+    for record in records:
+        told = [*map(code_span, reasons(record)), *(f"⚑ {code_span(said)}" for said in _said(record, besides))]
+        why = "<br>".join(told) or "no criterion has anything to judge"
+        yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(label(record.ref))} | {why} |"
+
+
+def _repeats(store: Store, most: int) -> Iterator[str]:
     """How often each case passed, where any was executed more than once."""
     cases = sorted(repeats_of(store), key=by_need)
     if cases:
         yield ""
         yield "| repeats of | passed | rate (95 %) | pass^k | | |"
         yield "|---|---|---|---|---|---|"
-    for case in cases[:_CASES]:
+    for case in cases[:most]:
         passed, rate, hat, mark, more = cells(case)
         shown = f"**{mark}**" if case.flaky else mark
         yield f"| {code_span(label(case.ref))} | {passed} | {rate} | {hat} | {shown} | {code_span(more)} |"
-    if len(cases) > _CASES:
+    if len(cases) > most:
         yield ""
-        yield f"and {len(cases) - _CASES} more that pass more often"
+        yield f"and {len(cases) - most} more that pass more often"
 
 
 def _said(record: CaseRecord, besides: Besides) -> list[str]:
@@ -120,4 +141,4 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
 def _cell(text: str) -> str:
     """A spreadsheet takes what begins with one of these signs for a formula and computes it."""
     safe = one_line(text, limit=2000)
-    return f"'{safe}" if safe.startswith(("=", "+", "-", "@")) else safe
+    return f"'{safe}" if safe.startswith(tuple("=+-@＝＋－＠")) else safe

@@ -65,7 +65,7 @@ def test_beside_a_sentence_stand_reason_excerpt_and_source(texts: Texts) -> None
     assert 'speaks against "expected": "2026-11-20 (Friday)"' in told
     assert told[-2:] == [
         "from           find_order, a tool result in turn 1  enter goes there",
-        "said           i shows its event in the trace",
+        "i shows its event in the trace",
     ]
     assert not any("supports" in line for line in told)
 

@@ -214,7 +214,7 @@ def _aside(item: dict[str, Any], turn: int, said: bool, width: int) -> Iterator[
     else:
         yield (_TO_QUESTION,)
     if said:
-        yield from labelled("said", [_TO_EVENT], width)
+        yield (_TO_EVENT,)
 
 
 def _origin(item: dict[str, Any], turn: int) -> Iterator[Segment]:
