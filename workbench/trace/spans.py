@@ -50,6 +50,11 @@ class Node:
         return _text(self.facts.get("note"))
 
     @property
+    def recalled(self) -> bool:
+        """Whether this model call was answered before the run was interrupted: how long it took is not known."""
+        return self.facts.get("recalled") is True
+
+    @property
     def tokens(self) -> tuple[int, int] | None:
         """Read and written by this call alone; None where nobody said."""
         told = self.facts.get("tokens")

@@ -99,7 +99,7 @@ def turns(outcome: Outcome) -> list[Any]:
 
 def notes(outcome: Outcome) -> list[str]:
     told = [span for event in outcome.of("Spans") for span in json.loads(event["spans"])]
-    return [span.get("note", "") for span in told if span["kind"] == "model"]
+    return [span["note"] if span.get("recalled") else "" for span in told if span["kind"] == "model"]
 
 
 SAID = ("where is my order?", "thanks")

@@ -97,6 +97,16 @@ def test_a_row_has_its_place_its_cost_its_time_and_its_bar() -> None:
     assert "EUR" not in priced[1], "half a bill is no bill"
 
 
+def test_a_call_that_was_not_made_again_has_no_time() -> None:
+    made = record()
+    told = json.dumps([{**span, "recalled": True} if span["id"] == 6 else span for span in SPANS])
+    made.turns[0].spans = SpansRecorded(made.ref, 0, told, {})
+    found = lines(build(Subject(made), View(76)))
+    assert found[2].startswith(" •├ ◇ m                                    1.2k→34  250 ms")
+    assert found[5].startswith(" •└ ◇ m                                            earlier ")
+    assert all(width_of(line) <= 76 for line in build(Subject(made), View(76)).lines)
+
+
 def test_in_little_room_the_names_and_times_stay() -> None:
     narrow = lines(shown(width=30))
     assert all(width_of(line) <= 30 for line in shown(width=30).lines)

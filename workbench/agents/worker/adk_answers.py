@@ -67,7 +67,7 @@ class Answers:
         agent = "" if span is None else span.facts["agent"]
         earlier = self._take(agent, asked)
         if span is not None and earlier is not None:
-            span.facts["note"] = RECALLED
+            span.facts.update(recalled=True, note=RECALLED)
             for response in earlier:
                 yield response
             return

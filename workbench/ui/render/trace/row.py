@@ -111,6 +111,8 @@ def _name(node: Node, branches: str, width: int, *, opened: bool) -> list[Segmen
 
 
 def _seconds(node: Node) -> str:
+    if node.recalled:
+        return "earlier"
     seconds = node.seconds
     return "no end" if seconds is None else duration(seconds)
 
