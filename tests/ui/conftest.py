@@ -3,12 +3,14 @@
 import asyncio
 import dataclasses
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
 from workbench import config, resources
@@ -38,6 +40,25 @@ from workbench.ui.session import Session
 from workbench.ui.themes import Themes
 from workbench.ui.times import Times
 from workbench.ui.workbench_app import WorkbenchApp
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _style_sheets_are_parsed_once() -> Iterator[None]:
+    """Each app parses the same style sheets again; as a rule is never changed, they can be shared by the apps that have
+    the same variables."""
+    parsed: dict[Any, list[RuleSet]] = {}
+    parse = Stylesheet._parse_rules
+
+    def remembered(self: Stylesheet, *words: Any, **more: Any) -> list[RuleSet]:
+        key = (frozenset(self._variables.items()), words, frozenset(more.items()))
+        if key not in parsed:
+            parsed[key] = parse(self, *words, **more)
+        return parsed[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stylesheet, "_parse_rules", remembered)
+        yield
+
 
 Shape: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
 """agent → evalset → ids of its cases; the agent "" is none."""
