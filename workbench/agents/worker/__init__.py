@@ -4,7 +4,7 @@ The workbench starts this folder by its path (`PYTHON -X utf8 -u WORKER_DIR zygo
 of its own name, so nothing here imports `workbench` and no name of ours gets in the way of the agent's modules. Three
 levels of process, each speaking frames (`frames`) on a socket:
 
-- the zygote (`zygote`) has imported the framework and run a dummy turn; it forks
+- the zygote (`zygote`) has imported the framework and run dummy cases; it forks
 - an agent process (`agent_process`) for one version of one agent, which has imported the agent's modules; it forks
 - a case process (`case`) for each case, or runs the cases as tasks (`shared`), where forking is unsafe or unwanted.
 """

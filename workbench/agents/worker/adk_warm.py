@@ -1,8 +1,10 @@
-"""A dummy turn through google-adk: what it imports and builds late is then there before the first fork."""
+"""Dummy cases through google-adk: what it imports and builds late is then there before the first fork."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
+import socket
 from typing import Any, AsyncGenerator, Dict
 
 from google.adk.agents.llm_agent import LlmAgent  # type: ignore[import-not-found,unused-ignore]
@@ -10,7 +12,8 @@ from google.adk.models.base_llm import BaseLlm  # type: ignore[import-not-found,
 from google.adk.models.llm_response import LlmResponse  # type: ignore[import-not-found,unused-ignore]
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
-from .adk_runner import AdkConversation
+from .case import Case
+from .frames import Channel
 from .loading import Loaded
 
 
@@ -27,7 +30,8 @@ class _Model(BaseLlm):  # type: ignore[misc]
         yield LlmResponse(content=types.Content(role="model", parts=[part]), usage_metadata=usage)
 
 
-_SESSION = {"app_name": "warm_up", "user_id": "nobody", "state": {"a": 1}}
+_SPEC = {"eval_id": "warm_up", "session_input": {"app_name": "warm_up", "user_id": "nobody", "state": {"a": 1}}}
+_MESSAGE = {"role": "user", "parts": [{"text": "1 + 2?"}]}
 
 
 def _add(one: int, other: int) -> Dict[str, int]:
@@ -35,14 +39,31 @@ def _add(one: int, other: int) -> Dict[str, int]:
     return {"sum": one + other}
 
 
-def run_dummy_turn() -> None:
-    """Runs one turn with a tool call in an event loop of its own, and closes that."""
+def run_dummy_cases(count: int) -> None:
+    """Runs so many cases of one turn with a tool call, each in an event loop of its own, which is closed.
+
+    Raises RuntimeError if one fails.
+    """
     _add.__name__ = "add"
-    agent = LlmAgent(name="warm_up", model=_Model(), instruction="Add.", tools=[_add])
-    asyncio.run(_converse(Loaded("warm_up", "adk", agent=agent)))
+    loaded = Loaded("warm_up", "adk", agent=LlmAgent(name="warm_up", model=_Model(), instruction="Add.", tools=[_add]))
+    for _ in range(count):
+        _run_case(loaded)
 
 
-async def _converse(loaded: Loaded) -> None:
-    conversation = await AdkConversation.open(loaded, _SESSION, threads=False)
-    await conversation.turn({"role": "user", "parts": [{"text": "1 + 2?"}]}, lambda shown: None)
-    await conversation.close()
+def _run_case(loaded: Loaded) -> None:
+    """Just as a forked case is run, from the first message to the last."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        channel = Channel(ours)
+        channel.send({"op": "turn", "content": _MESSAGE})
+        channel.send({"op": "end"})
+        try:
+            asyncio.run(Case(theirs, _SPEC, loaded, shared=False).run())
+        finally:
+            # The closing of a case is timed by a signal that would end this process.
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        while channel.fill():
+            continue
+        for told in channel.pending:
+            if told["event"] == "Failed":
+                raise RuntimeError(told["error"]["message"])

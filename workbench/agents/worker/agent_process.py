@@ -170,5 +170,7 @@ def _be_case(fds: List[int], command: Dict[str, Any], loaded: Loaded) -> None:
     if command.get("share"):
         refuse(sock)
         return
-    os.environ.update(command["case"].get("env") or {})
+    environment = command["case"].get("env")
+    if environment:
+        os.environ.update(environment)
     run_forked(sock, command["case"], loaded)

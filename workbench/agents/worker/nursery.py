@@ -14,7 +14,7 @@ import signal
 import sys
 import traceback
 import warnings
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from . import processes
 from .frames import Channel
@@ -64,10 +64,7 @@ class Nursery:
     def fork(self, number: int, body: Callable[[], None]) -> int:
         """Runs `body` in a child that leads a session of its own and dies with us; gives its process id."""
         parent = os.getpid()
-        with warnings.catch_warnings():
-            # Python warns of threads, and the agent may have made errors of warnings. Its threads were looked at.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            pid = os.fork()
+        pid = _fork()
         if pid == 0:
             self._be_child(parent, body)
         self._children[pid] = number
@@ -121,6 +118,16 @@ class Nursery:
     def _reap(self) -> None:
         with contextlib.suppress(BlockingIOError):  # an earlier round has read what this signal wrote
             os.read(self._wake_read, 4096)
+        ended = list(self._ended())
+        if ended:
+            self._kill_orphans()
+        for number, status in ended:
+            if number is not None:
+                self.tell({"op": "exited", "id": number, "status": status})
+
+    def _ended(self) -> Iterator[Tuple[Optional[int], int]]:
+        """Number and wait status of each child that has ended, its group killed; no number: an orphan that we adopted,
+        which may have left some itself."""
         while True:
             try:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -128,13 +135,9 @@ class Nursery:
                 return
             if ended is None:
                 return
-            # Its group is killed before its number can be given to another process.
+            # Before its number can be given to another process.
             processes.kill_group(ended.si_pid)
-            number = self._children.pop(ended.si_pid, None)
-            status = os.waitpid(ended.si_pid, 0)[1]
-            self._kill_orphans()
-            if number is not None:
-                self.tell({"op": "exited", "id": number, "status": status})
+            yield self._children.pop(ended.si_pid, None), os.waitpid(ended.si_pid, 0)[1]
 
     def _kill_orphans(self) -> None:
         """Kills what a child that has ended left behind, in whatever session: it has become ours. (Children adopt the
@@ -149,6 +152,15 @@ class Nursery:
             processes.kill_group(pid)
         processes.kill_descendants()
         return True
+
+
+def _fork() -> int:
+    if sys.version_info < (3, 12):
+        return os.fork()
+    with warnings.catch_warnings():
+        # Python warns of threads, and the agent may have made errors of warnings. Its threads were looked at.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
 
 
 def leave(status: int) -> None:

@@ -123,9 +123,11 @@ def die_at_end_of(lifeline: int) -> None:
 
 
 def _prctl(option: int, value: int) -> None:
-    libc = _libc.setdefault("libc", ctypes.CDLL(None, use_errno=True))
+    if "libc" not in _libc:
+        # Once, and not in each fork: it makes a class, which is new memory for a good many pages.
+        _libc["libc"] = ctypes.CDLL(None, use_errno=True)
     # A kernel that refuses leaves us with the lifeline, which is enough unless somebody kills -9 a parent.
-    libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0)
+    _libc["libc"].prctl(option, ctypes.c_ulong(value), 0, 0, 0)
 
 
 _libc: Dict[str, ctypes.CDLL] = {}
@@ -138,8 +140,17 @@ def _parent_of(pid: int) -> str:
 
 
 def _text(path: str) -> str:
+    """What the kernel tells there; "" if it does not. By the shortest way, as this is asked after each case."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        file = os.open(path, os.O_RDONLY)
     except OSError:
         return ""
+    pieces: List[bytes] = []
+    try:
+        while not pieces or pieces[-1]:
+            pieces.append(os.read(file, 1 << 16))
+    except OSError:
+        return ""
+    finally:
+        os.close(file)
+    return b"".join(pieces).decode("utf-8", "replace")

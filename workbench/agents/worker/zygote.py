@@ -1,7 +1,7 @@
 """The process that has everything imported before anybody asks: agent processes are forks of it.
 
-On request it forks one ahead, the spare, which runs a turn of its own: the memory that a turn writes to is its own
-then, and the agent that it becomes need not wait for a fork nor for thousands of pages to be copied.
+On request it forks one ahead, the spare, which runs a dummy case of its own: the memory that a case writes to is its
+own then, and the agent that it becomes need not wait for a fork nor for thousands of pages to be copied.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ from .nursery import Nursery, capture
 
 _NOBODY = 0
 """The number of a process that waits for a task."""
+_CASES = 4
+"""How many dummy cases are run ahead. The first one loads what is loaded late. The others are for functions that are
+called a few times a case: Python rewrites them at about the eighth call, and what was not rewritten by then each fork
+runs the slow way, which also writes to more of its memory. More of them would cost a short run more than they save."""
 
 
 class Zygote:
@@ -36,7 +40,7 @@ class Zygote:
     def run(self, warm: bool) -> None:
         """Returns when the workbench lets go of us, with everything below us killed."""
         if warm:
-            warm_up()
+            warm_up(_CASES)
         why = processes.cannot_fork() or processes.threads_left()
         if not why:
             processes.adopt_orphans()
@@ -71,7 +75,7 @@ class Zygote:
         def wait_for_task() -> None:
             own.close()
             if warm:
-                warm_up()
+                warm_up(1)
             channel = Channel(theirs)
             command = channel.receive()
             if command is not None:
@@ -101,15 +105,15 @@ class Zygote:
         run_agent(Channel(socket.socket(fileno=control)), self._lifeline, spec)
 
 
-def warm_up() -> None:
-    """Imports google-adk, if it is there, and runs a turn, so that what it loads late is loaded too. Whatever goes
-    wrong is left for the agent to find, in its own words."""
+def warm_up(cases: int) -> None:
+    """Imports google-adk, if it is there, and runs so many cases of a dummy agent, so that what it loads late is loaded
+    too. Whatever goes wrong is left for the agent to find, in its own words."""
     if installed_adk() is None:
         return
     try:
-        from .adk_warm import run_dummy_turn
+        from .adk_warm import run_dummy_cases
 
-        run_dummy_turn()
+        run_dummy_cases(cases)
         absent.look()
     except Exception as error:
         print(f"warming up google-adk failed: {error!r}", file=sys.stderr)
