@@ -83,6 +83,32 @@ def test_a_syntax_error_is_told_at_its_line_and_blocks_its_agents(shop: Shop, wa
     assert (mended.blocked, mended.faults) == (frozenset(), ())
 
 
+def test_an_evalset_that_was_broken_for_a_while_runs_only_what_differs(shop: Shop, watch: Watch) -> None:
+    path = shop.root / "desk/talk.evalset.json"
+    whole = path.read_text()
+    path.write_text(whole[: len(whole) // 2])
+    saved = watch.look("desk/talk.evalset.json")
+    assert saved is not None
+    assert (saved.impact.depths, saved.impact.gone) == ({}, set()), "what is stale stays so"
+    path.write_text(whole.replace('"text": "two"', '"text": "zwei"'))
+    mended = watch.look("desk/talk.evalset.json")
+    assert mended is not None
+    assert mended.impact.depths == dict.fromkeys(shop.keys(["desk"], "two"), "run")
+
+
+def test_a_config_that_was_broken_for_a_while_is_compared_with_what_it_was(shop: Shop, watch: Watch) -> None:
+    shop.criteria("desk", response_match_score=0.5, final_response_match_v2=0.5)
+    watch.look("desk/test_config.json")
+    shop.write("desk/test_config.json", "{")
+    saved = watch.look("desk/test_config.json")
+    assert saved is not None
+    assert saved.impact.depths == {}
+    shop.criteria("desk", response_match_score=0.5, final_response_match_v2=0.9)
+    mended = watch.look("desk/test_config.json")
+    assert mended is not None
+    assert set(mended.impact.depths.values()) == {"decide"}, "no judge is asked again"
+
+
 def test_a_deleted_project_is_trouble_and_comes_back(shop: Shop, watch: Watch, tmp_path: Path) -> None:
     away = tmp_path.parent / (tmp_path.name + "-away")
     shop.root.rename(away)

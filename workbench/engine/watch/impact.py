@@ -63,7 +63,9 @@ def impact(
     for entry in new.workspace.evalsets:
         used |= _of_entry(found, before.get(entry.relative), entry, set(changed))
     used |= _of_agents(found, old, new, set(changed) - used, footprints)
-    found.gone = old.cases() - new.cases()
+    # Of a file that cannot be read now, nobody knows which cases it will have.
+    broken = {entry.relative for entry in new.workspace.evalsets if entry.document.broken}
+    found.gone = {key for key in old.cases() - new.cases() if key.file not in broken}
     found.idle = set(changed) - used
     return found
 

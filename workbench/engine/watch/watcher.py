@@ -58,6 +58,8 @@ class Watcher:
         self._screen_files = frozenset(screen_files)
         self._walked: frozenset[Path] = _folders_of(workspace)
         self._broken: dict[Path, SyntaxFault] = {}
+        self._sound: dict[str, EvalsetEntry] = {}
+        self._keep_sound()
         self.changes = Changes(workspace.root, self._folders)
 
     @property
@@ -110,7 +112,10 @@ class Watcher:
         if workspace is not old.workspace:
             self.contents.take(self._dependencies() - self.contents.known())
         self._note_faults(changed)
-        before = _without(old, new, own)
+        # What was broken for a while is compared with what it was before that.
+        sound = tuple(self._sound.get(entry.relative, entry) for entry in old.workspace.evalsets)
+        before = _without(replace(old, workspace=replace(old.workspace, evalsets=sound)), new, own)
+        self._keep_sound()
         footprints = self._footprints()
         found = impact(before, new, changed - own, footprints, screen_files=self._screen_files)
         broken = impact(new, new, set(self._broken), footprints) if self._broken else Impact()
@@ -157,6 +162,16 @@ class Watcher:
                 if path.suffix in (".py", ".yaml") and path.is_relative_to(entry.agent.folder)
             }
         return sorted(path for path in files if path is not None)
+
+    def _keep_sound(self) -> None:
+        """Each evalset and its criteria as they were when they could be read last."""
+        for entry in self._snapshot.workspace.evalsets:
+            earlier = self._sound.get(entry.relative, entry)
+            self._sound[entry.relative] = replace(
+                entry,
+                document=earlier.document if entry.document.broken else entry.document,
+                criteria=earlier.criteria if entry.criteria.config.broken else entry.criteria,
+            )
 
     def _note_faults(self, changed: Iterable[Path]) -> None:
         for path in changed:
