@@ -4,12 +4,11 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from workbench.cli.refusal import Refused
-from workbench.cli.run_command import check_state_dir
+from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.streams import has_failed, write_line
 from workbench.text import one_line
 
@@ -55,36 +54,39 @@ def export_command(words: tuple[str, ...], form: str, output: Path | None, state
     from workbench.cli.early_refusal import refuse_runs
 
     refuse_runs(words, state_dir)
-    store = _store(words[0], state_dir)
+    store, versions = _read(words[0], state_dir)
     try:
-        _write(_files(form, store, state_dir), output)
+        _write(_files(form, store, versions, state_dir), output)
     except OSError as error:
         raise Refused(f"-o {output}: {error.strerror or type(error).__name__}") from None
     return 2 if has_failed(sys.stdout) else 0
 
 
-def _store(word: str, state_dir: Path | None) -> "Store":
+def _read(word: str, state_dir: Path | None) -> "tuple[Store, dict[str, Any]]":
+    """The run, and the versions that it ran with, as far as that is known."""
     from workbench.agents.targets import find_root
-    from workbench.events import Noticed
+    from workbench.events import Noticed, RunStarted
     from workbench.history import state_dir as places
     from workbench.history.report_events import kept_events
     from workbench.store import Store
 
     here = Path.cwd()
-    store = Store()
+    store, versions = Store(), dict[str, Any]()
     for event in kept_events(word, places.state_dir(find_root(here), state_dir), here):
         store.apply(event)
         if isinstance(event, Noticed) and "left out" in event.message:
             write_line(sys.stderr, f"warning: {one_line(event.message, limit=1000)}")
-    return store
+        elif isinstance(event, RunStarted):
+            versions = event.versions
+    return store, versions
 
 
-def _files(form: str, store: "Store", state_dir: Path | None) -> dict[str, bytes]:
+def _files(form: str, store: "Store", versions: dict[str, Any], state_dir: Path | None) -> dict[str, bytes]:
     """What is to be written, by file name."""
     if form == "adk":
         from workbench.cli.export_adk import build_adk
 
-        return build_adk(store)
+        return build_adk(store, versions.get("google-adk"))
     ending = "xml" if form == "junit" else form
     # A report may call its run anything.
     name = re.sub(r"[^\w.-]", "_", store.run.run_id).lstrip(".") or "run"

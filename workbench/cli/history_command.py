@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workbench.cli.refusal import Refused
-from workbench.cli.run_command import check_state_dir
+from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.streams import has_failed, write_line
 from workbench.text import one_line
 

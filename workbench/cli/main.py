@@ -9,35 +9,30 @@ import errno
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from workbench.cli.check_command import check_command
-from workbench.cli.compare_command import compare_command
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, USAGE
-from workbench.cli.export_command import export_command
-from workbench.cli.history_command import history_command
-from workbench.cli.migrate_command import migrate_command
-from workbench.cli.refusal import Refused, wants_json_on_stdout, write_refusal
-from workbench.cli.run_command import check_state_dir, run_command
-from workbench.cli.score_command import score_command
+from workbench.cli.refusal import Refused, check_state_dir, wants_json_on_stdout, write_refusal
 from workbench.cli.streams import prepare_streams, write_line
 from workbench.engine.options import UsageFaultError
 from workbench.text import one_line, plain
 
 PROGRAM = "agent-workbench"
 COMMANDS = {
-    "run": run_command,
-    "eval": run_command,
-    "score": score_command,
-    "check": check_command,
-    "migrate": migrate_command,
-    "history": history_command,
-    "compare": compare_command,
-    "export": export_command,
+    "run": "run",
+    "eval": "run",
+    "score": "score",
+    "check": "check",
+    "migrate": "migrate",
+    "history": "history",
+    "compare": "compare",
+    "export": "export",
 }
+"""Word → command: that of `run` is `workbench.cli.run_command.run_command`."""
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -59,7 +54,7 @@ def _execute(words: list[str]) -> int:
     command: click.Command = workbench_command
     name, rest = PROGRAM, words
     if words and words[0] in COMMANDS:
-        command, name, rest = COMMANDS[words[0]], f"{PROGRAM} {words[0]}", words[1:]
+        command, name, rest = _command(COMMANDS[words[0]]), f"{PROGRAM} {words[0]}", words[1:]
     try:
         code = command.main(rest, prog_name=name, standalone_mode=False)
     except click.ClickException as error:
@@ -76,13 +71,20 @@ def _execute(words: list[str]) -> int:
     return USAGE
 
 
+def _command(name: str) -> click.Command:
+    """The command of that name. The others are not imported: the workbench opens without any."""
+    command = getattr(import_module(f"workbench.cli.{name}_command"), f"{name}_command")
+    assert isinstance(command, click.Command)
+    return command
+
+
 class _WorkbenchCommand(click.Command):
     """Its help also lists the commands."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            commands = [("run (eval)", run_command), *list(COMMANDS.items())[2:]]
-            formatter.write_dl([(name, command.get_short_help_str(limit=80)) for name, command in commands])
+            names = [("run (eval)", "run"), *list(COMMANDS.items())[2:]]
+            formatter.write_dl([(name, _command(module).get_short_help_str(limit=80)) for name, module in names])
         formatter.write_paragraph()
         formatter.write_text("A folder that is named like a command is written ./run")
         from workbench.config import folder

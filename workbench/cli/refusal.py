@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Final, Self
 
 import click
@@ -31,6 +32,12 @@ class Refused(click.ClickException):
     def from_fault(cls, fault: UsageFaultError) -> Self:
         """The same refusal, where the engine found what is wrong."""
         return cls(str(fault), hint=fault.hint, kind=fault.kind)
+
+
+def check_state_dir(folder: Path | None) -> None:
+    """Raises Refused for a state folder that is something else."""
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise Refused(f"--state-dir {folder} is not a folder")
 
 
 def write_refusal(refused: Refused, *, json_on_stdout: bool) -> None:

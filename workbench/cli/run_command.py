@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from workbench.cli.refusal import Refused
+from workbench.cli.refusal import Refused, check_state_dir
 from workbench.engine.options import MOST_UNTIL_SURE, RunOptions
 
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -180,12 +180,6 @@ def check_python(python: Path | None) -> None:
     """Raises Refused for an interpreter that is none."""
     if python is not None and not (python.is_file() and os.access(python, os.X_OK)):
         raise Refused(f"--python {python}: there is no program that can be run")
-
-
-def check_state_dir(folder: Path | None) -> None:
-    """Raises Refused for a state folder that is something else."""
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise Refused(f"--state-dir {folder} is not a folder")
 
 
 def _check_writable(option: str, file: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from workbench.cli.refusal import Refused
-from workbench.cli.run_command import check_output_files, check_python, check_state_dir
+from workbench.cli.refusal import Refused, check_state_dir
+from workbench.cli.run_command import check_output_files, check_python
 from workbench.engine.options import RunOptions
 
 _DESCRIPTION = """Scores the transcripts of a stored run again, with the criteria that apply now or those of --config.

@@ -56,13 +56,22 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self._kept = theme.name
         self._watch = watch
         self._end_signals: Callable[[], None] = lambda: None
-        self.register_theme(theme)
-        self.theme = theme.name
+        self._begin_with(theme)
         self._read = {theme.name}
         host = Host(themes.names, self.preview_theme, self.keep_theme, self._write, self._keys.faults)
         self.main = MainScreen(
             session, self._keys.keys, build or self._build, host, self._run_thread, self._rescore, self._engine
         )
+
+    def _begin_with(self, theme: Theme) -> None:
+        """What setting `theme` does, but for parsing the stylesheet: that is not read yet, and would be parsed twice
+        before the first frame."""
+        self.register_theme(theme)
+        self.set_reactive(App.theme, theme.name)
+        self.set_class(theme.dark, "-dark-mode", update=False)
+        self.set_class(not theme.dark, "-light-mode", update=False)
+        self._refresh_truecolor_filter(self.ansi_theme)
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults(self.current_theme)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.history.pass_rates import RunRate, pass_rates
 from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 from workbench.ui.render.lines import Line
@@ -13,6 +12,7 @@ from workbench.ui.screens.shell import Shell
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
+    from workbench.history.pass_rates import RunRate
     from workbench.prices import Prices
     from workbench.ui.pictures.costs import Costs
 
@@ -46,6 +46,8 @@ class PictureActions(Shell):
         state, prices = self.session.state_dir, self.session.prices
 
         async def read() -> None:
+            from workbench.history.pass_rates import pass_rates
+
             rates, costs = await asyncio.to_thread(lambda: (pass_rates(state, files), _costs(records, prices)))
             if page.is_running:
                 page.show(lambda width: _lines(records, rates, costs, width))
@@ -78,7 +80,7 @@ class PictureActions(Shell):
 
 
 def _lines(
-    records: Sequence[CaseRecord], rates: Sequence[RunRate] | None, costs: "Costs | None", width: int
+    records: Sequence[CaseRecord], rates: "Sequence[RunRate] | None", costs: "Costs | None", width: int
 ) -> list[Line]:
     from workbench.ui.pictures.lines import picture_lines
 
