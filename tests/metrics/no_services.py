@@ -11,7 +11,6 @@ def _empty(name: str, **content: object) -> None:
     sys.modules.setdefault(name, module)
 
 
-_empty("pandas")
 _empty("google.adk.dependencies._agentplatform", agentplatform=None)
 _empty("google.adk.dependencies.vertexai", vertexai=None)
 for _name in ("matplotlib", "scipy", "sklearn"):
