@@ -208,6 +208,24 @@ def test_a_new_save_supersedes_what_runs(project: Project) -> None:
         assert not any(line.startswith("ERROR") for line in lines.seen)
 
 
+def test_it_ends_when_nobody_reads_it_any_more(project: Project) -> None:
+    project.evalset(GOOD)
+    process = project.start("run", ".", "--watch")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        for line in process.stderr:
+            if b"watching, Ctrl-C ends" in line:
+                break
+        process.stdout.close()
+        project.write("echo/agent.py", agent("I say "))
+        assert process.wait(WITHIN) == 130
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
 def test_reports_are_refused(project: Project) -> None:
     project.evalset(GOOD)
     done = project.run("run", ".", "--watch", "--json", "report.json")

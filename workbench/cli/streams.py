@@ -14,6 +14,7 @@ _GONE = {errno.EPIPE, errno.EIO, errno.EBADF, errno.ESHUTDOWN}
 """What a write says when its reader, or the terminal, no longer exists."""
 
 _failed: set[int] = set()
+_unread: set[int] = set()
 """Descriptors of this process's streams that could not take what was written, though their reader is there."""
 
 
@@ -45,7 +46,9 @@ def write_line(stream: TextIO, text: str = "") -> bool:
         stream.flush()
     except OSError as error:
         silence(stream)
-        if error.errno not in _GONE:
+        if error.errno in _GONE:
+            _unread.add(stream.fileno())
+        else:
             _failed.add(stream.fileno())
             write_line(sys.stderr, f"error: what was to be shown is lost: {error.strerror or type(error).__name__}")
         return False
@@ -55,6 +58,11 @@ def write_line(stream: TextIO, text: str = "") -> bool:
 def has_failed(stream: TextIO) -> bool:
     """Whether something that somebody still wanted to read could not be written."""
     return bool(_failed) and stream.fileno() in _failed
+
+
+def is_unread(stream: TextIO) -> bool:
+    """Whether whoever read it is gone, as `head` after its lines. Known from the first line on that nobody took."""
+    return bool(_unread) and stream.fileno() in _unread
 
 
 def silence(stream: TextIO) -> None:

@@ -18,7 +18,7 @@ from workbench.cli.lines import notice_line
 from workbench.cli.plain_progress import PlainProgress
 from workbench.cli.repeat_lines import repeat_lines, repeats_of
 from workbench.cli.run_command import RunRequest
-from workbench.cli.streams import has_failed, write_line
+from workbench.cli.streams import has_failed, is_unread, write_line
 from workbench.engine.children import Children
 from workbench.engine.options import UsageFaultError
 from workbench.engine.plan import Plan, make_plan
@@ -89,13 +89,13 @@ class _Session:
         async with self._children:
             with self._progress, self._keys(), Interruption(self, self._say_of_run) as interruption:
                 self._begin_first()
-                while not self._ended.is_set() and not has_failed(sys.stdout):
+                while not (self._ended.is_set() or has_failed(sys.stdout) or is_unread(sys.stdout)):
                     await self._step()
                 self._watcher.close()
                 await asyncio.gather(watching, return_exceptions=True)
                 if self._run is not None:
                     await asyncio.gather(self._run, return_exceptions=True)
-        return INTERRUPTED if interruption.count else UNDECIDED
+        return INTERRUPTED if interruption.count or is_unread(sys.stdout) else UNDECIDED
 
     def _begin_first(self) -> None:
         journal = Journal.open(self._state, self._plan.run_id)
@@ -209,7 +209,8 @@ class _Session:
         for names, told, _ in repeat_lines(repeats_of(self._store)):
             for name in names:
                 write_line(sys.stdout, f"REPEATS {name}: {told}")
-        self._say(f"{said or 'nothing'} in {event.duration_seconds:.2f} s; watching, Ctrl-C ends")
+        then = "the watch ends" if self._ended.is_set() else "watching, Ctrl-C ends"
+        self._say(f"{said or 'nothing'} in {event.duration_seconds:.2f} s; {then}")
 
     def _name(self, path: Path) -> str:
         root = self._plan.root
