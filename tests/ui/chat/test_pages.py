@@ -1,11 +1,13 @@
 """What a conversation shows, without an agent: hostile texts, failures, and what the state of things is."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.hostile import HOSTILE, leaks
+from tests.ui.detail.conftest import DetailApp
 from workbench.engine.chat import ChatEnded, ChatOpened, StateTold, TurnFailed
 from workbench.engine.chat_stream import Streamed
 from workbench.events import (
@@ -26,6 +28,8 @@ from workbench.ui.chat.review import Destination
 from workbench.ui.chat.review_list import ReviewList
 from workbench.ui.chat.state_screen import read_object
 from workbench.ui.chat.talk import Talk
+from workbench.ui.chat.talk_view import TalkView
+from workbench.ui.detail.body import Body
 from workbench.ui.editing.values import UnreadableError
 from workbench.ui.render.lines import text_of, width_of
 from workbench.ui.render.rows import View
@@ -204,3 +208,37 @@ def test_turns_that_are_over_are_laid_out_once_for_each_width() -> None:
         ["turn", "1"], ["turn", "2"], ["turn", "3"]
     ]  # fmt: skip
     assert [document.lines[document.places[f"user/{number}"].start][-1].text for number in range(3)] == ["Where?"] * 3
+
+
+async def test_one_key_leads_from_a_message_to_its_row_of_the_trace_and_back(repository: Path) -> None:
+    app = DetailApp(repository / "themes")
+    acted = [{"author": "desk", "content": content(f"said {number}")} for number in range(4)]
+    talk = Talk("desk", {})
+    talk.take(ChatOpened("python", ""))
+    for number in range(2):
+        talk.take(TurnStarted(REF, number, content("hello")))
+        for event in acted:
+            talk.take(AgentActed(REF, number, event))
+        talk.take(TurnFinished(REF, number, {"user_content": content("hello"), "final_response": content("said 3")}))
+    async with app.run_test(size=(76, 14)) as pilot:
+        view = TalkView(talk)
+        await app.mount(view)
+        app.detail.display = False
+        view.turn_page(3)
+        await pilot.pause()
+        view.action_bottom()
+        view.action_to_event()
+        await pilot.pause()
+        (message,) = [line.strip(" ▐") for line in app.seen() if "▌" in line]
+        assert message.endswith("said 3")
+        view.action_to_event()
+        await pilot.pause()
+        assert "turn 2" in "".join(app.seen()), "it is the row of that message, not the first one"
+        assert view.query_one(Body).item is not None
+        view.turn_page(0)
+        view.action_top()
+        view.action_to_event()
+        await pilot.pause()
+        item = view.query_one(Body).item
+        assert item is not None
+        assert item.key.startswith("span/0/")

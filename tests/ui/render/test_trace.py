@@ -6,7 +6,7 @@ from typing import Any
 from tests.ui.transcripts import execute, turn
 from workbench.events import SpansRecorded
 from workbench.prices import Price, Prices
-from workbench.store import CaseRecord
+from workbench.store import CaseRecord, Turn
 from workbench.ui.render import diff
 from workbench.ui.render.document import Document, Subject
 from workbench.ui.render.lines import text_of, width_of
@@ -143,6 +143,14 @@ def test_the_messages_that_a_row_belongs_to_are_lit() -> None:
         found[node.number] = [place for place, line in enumerate(told) if line.startswith("▶")]
     # The user's message, the call, its result, the answer.
     assert found == {1: [0], 2: [1, 2, 3], 3: [1], 4: [2], 5: [2], 6: [3]}
+
+
+def test_of_a_long_turn_what_is_lit_is_among_the_first_lines() -> None:
+    event = {"author": "desk", "content": {"parts": [{"text": "yes"}]}}
+    long = Turn({"parts": [{"text": "go"}]}, acted=[event] * 30)
+    for number in range(30):
+        told = [text_of(line) for line in conversation_lines(long, frozenset({number}), 60)]
+        assert any(line.startswith("▶") for line in told[:4])
 
 
 def test_the_row_and_the_call_in_the_diff_lead_to_each_other() -> None:

@@ -106,11 +106,12 @@ class Page(NamedTuple):
     aside: AsideWhen = "never"
 
 
+CONVERSATION, TRACE = "Conversation", "Trace"
 PAGES: tuple[Page, ...] = (
-    Page("Conversation", conversation),
+    Page(CONVERSATION, conversation),
     Page("State", state),
     Page("Output", output),
-    Page("Trace", trace, "always"),
+    Page(TRACE, trace, "always"),
 )
 
 

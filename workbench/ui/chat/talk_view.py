@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from workbench.text import one_line
-from workbench.ui.chat.pages import PAGES
+from workbench.ui.chat.pages import CONVERSATION, PAGES, TRACE
 from workbench.ui.chat.talk import Talk
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.head import Head
@@ -16,12 +16,16 @@ from workbench.ui.keys import bindings
 from workbench.ui.render.lines import Line, Segment
 from workbench.ui.render.rows import View
 
+_ABOVE = 3
+"""Lines that are seen above what was jumped to."""
+
 
 class TalkView(Vertical):
     """The pages of a conversation. The end is followed as long as it is in sight."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("move_down", "move_up", "top", "bottom", "next_turn", "previous_turn", "pane", "open", "close")
+        *bindings("move_down", "move_up", "top", "bottom", "next_turn", "previous_turn", "pane", "open", "close"),
+        *bindings("to_event"),
     ]
 
     class Turned(Message):
@@ -32,6 +36,8 @@ class TalkView(Vertical):
         self.talk = talk
         self._page = 0
         self._full = False
+        self._jumped = ""
+        """The place of this page that was jumped to."""
         self._opened: set[str] = set()
         """The items that are unfolded."""
         self._head = Head()
@@ -65,6 +71,7 @@ class TalkView(Vertical):
     def turn_page(self, page: int) -> None:
         """Shows another page: the conversation at its end, the others from their beginning."""
         self._page = page
+        self._jumped = ""
         self.show(to_end=page == 0)
         self.post_message(self.Turned())
 
@@ -112,6 +119,34 @@ class TalkView(Vertical):
         if item is not None and item.key in self._opened:
             self._opened.discard(item.key)
             self.show(to_end=False)
+
+    def action_to_event(self) -> None:
+        """From the message that was jumped to, or the first one in sight, to its row of the trace; from there to the
+        message of the row under the cursor."""
+        body, page = self._body, PAGES[self._page].title
+        if page == CONVERSATION:
+            places = body.document.places
+            jumped = self._jumped if self._jumped in places else ""
+            self._go(TRACE, [jumped, *(name for name, lines in places.items() if lines.start >= body.top)])
+        elif page == TRACE and body.item is not None:
+            self._go(CONVERSATION, [name for target in body.item.targets for name in target.places])
+
+    def _go(self, page: str, names: list[str]) -> None:
+        """Turns to the page with that title, to the first of these places that it has; stays if it has none."""
+        before = self._page
+        number = next(number for number, one in enumerate(PAGES) if one.title == page)
+        self.turn_page(number)
+        document = self._body.document
+        name = next((name for name in names if name in document.places), None)
+        if name is None:
+            self.turn_page(before)
+            return
+        lines = document.places[name]
+        self._jumped = name
+        if document.items:
+            self._body.stand_on(document.item_at(lines.start))
+        else:
+            self._body.show(document, max(lines.start - _ABOVE, 0), pointed=lines)
 
     def on_body_picked(self) -> None:
         item = self._body.item

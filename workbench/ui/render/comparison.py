@@ -2,12 +2,13 @@
 
 import difflib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from workbench.history.causes import ChangedFile
 from workbench.history.compare import ChangedCase, Comparison
-from workbench.history.summary import Summary
+from workbench.history.summary import Row, Summary
 from workbench.store import CaseRecord
 from workbench.ui.render.change import add_before_and_after, both
 from workbench.ui.render.document import Document
@@ -23,6 +24,7 @@ CHANGES = {
     "score": ("other scores", "label"),
 }
 _CAUSE = 13
+_NAMED = 50
 _OF_FILES = ("prompt", "code", "model")
 
 
@@ -47,9 +49,15 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
         if rows:
             document.gap()
             document.add([rule((Segment(f"{len(rows):,} {word}", "heading"),), (), view.width)])
-            told = ", ".join(str(row["ref"][3]) for row in rows[:50]) + (" …" if len(rows) > 50 else "")
-            document.add(hang([Segment(" ")], wrap([safe(told)], _room(view)), 1))
+            document.add(hang([Segment(" ")], wrap([safe(_listed(rows))], _room(view)), 1))
     return document
+
+
+def _listed(rows: Sequence[Row]) -> str:
+    """The ids of cases, each once, with how many executions there are of it."""
+    times = Counter((tuple(row["ref"][:3]), str(row["ref"][3])) for row in rows)
+    told = [f"{name} × {many}" if many > 1 else name for (_, name), many in times.items()]
+    return ", ".join(told[:_NAMED]) + (" …" if len(told) > _NAMED else "")
 
 
 def one_case(

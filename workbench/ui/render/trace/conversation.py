@@ -54,7 +54,8 @@ def conversation_lines(turn: Turn, lit: frozenset[int], width: int) -> Iterator[
     """The messages of the turn, a line each, those with `lit` events marked; of a long turn those around them."""
     listed = messages(turn)
     first = next((place for place, message in enumerate(listed) if message.event in lit), 0)
-    start = max(min(first - 2, len(listed) - _SEEN), 0)
+    # Of a low aside only the first lines are in sight: what is lit must be among them.
+    start = first - 2 if first > 3 else 0
     if start > 0:
         yield fold(f"… {start:,} before", width)
     seen = listed[start : start + _SEEN]
