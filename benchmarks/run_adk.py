@@ -283,12 +283,12 @@ async def _warm_run(evalset: Path, limit: int, isolation: str) -> tuple[float, f
     async with Children() as children:
         await Run(make_plan(workspace, one, options), options, lambda event: None, children).execute()
         plan = make_plan(workspace, selection, options)
-        before, started = _cpu_of_tree(), time.perf_counter()
+        before, started = cpu_of_tree(), time.perf_counter()
         await Run(plan, options, lambda event: None, children).execute()
-        return time.perf_counter() - started, _cpu_of_tree() - before
+        return time.perf_counter() - started, cpu_of_tree() - before
 
 
-def _cpu_of_tree() -> float:
+def cpu_of_tree() -> float:
     """Seconds of CPU of this process and all below it, with those that have ended and were reaped."""
     ticks = 0
     for pid in _tree(os.getpid()):

@@ -4,7 +4,8 @@ new verdict (goals G8 and G9); and many saves in a row.
     python -m benchmarks.watch [one|many|saves] [--rounds 30]
 
 The agent is a real `LlmAgent` with a scripted model (`benchmarks.run_adk`); `adk eval` on the same evalset, started
-anew, is run in turn. Each save changes what the agent answers, so that the verdict flips.
+anew, is run in turn. Each save changes what the agent answers, so that the verdict flips. A hundred cases are also
+watched by `run --watch`, which alone can let them share a process.
 """
 
 import argparse
@@ -15,10 +16,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks import figures
-from benchmarks.run_adk import AGENT, adk, write_project
+from benchmarks.run_adk import AGENT, adk, cpu_of_tree, write_project
 from benchmarks.screen import Terminal
 
 ANSWER = "Your parcel left Lisbon this morning."
@@ -62,6 +64,59 @@ class Bar:
                 self.terminal.quiet(rest)
                 return first, at
         raise SystemExit(f"no {sign!r} came: {self.terminal.seen[-2000:]!r}")
+
+
+class Lines:
+    """`run --watch` in a terminal, as its lines tell how the cases ended."""
+
+    def __init__(self, folder: Path, cases: int, *options: str) -> None:
+        self.agent = folder / "desk" / "agent.py"
+        self.cases = cases
+        command = [sys.executable, "-m", "workbench", "run", str(folder), "--watch", "--plain", *options]
+        self.terminal = Terminal(command)
+        self.terminal.wait_for(b"; watching")
+        self.terminal.quiet(2.0)
+
+    def save(self, source: str, word: str) -> tuple[float, float]:
+        """Seconds until the first verdict after the save was seen, and until all were."""
+        self.terminal.seen = b""
+        first = 0.0
+        line = f"{word} desk/".encode()
+        self.agent.write_text(source)
+        began = time.perf_counter()
+        while time.perf_counter() - began < 20:
+            self.terminal.read(1.0)
+            at = time.perf_counter() - began
+            seen = self.terminal.seen.count(line)
+            if seen and not first:
+                first = at
+            if seen == self.cases:
+                self.terminal.wait_for(b"; watching")
+                self.terminal.quiet(1.0)
+                return first, at
+        raise SystemExit(f"{self.cases} lines {word!r} never came: {self.terminal.seen[-2000:]!r}")
+
+
+def by_lines(cases: int, rounds: int) -> dict[str, list[float]]:
+    """Seconds from a save to the first verdict and to the last, and of CPU: medians, with cases that share a process
+    and with a fork each, in turn."""
+    passing, failing = sources()
+    found: dict[str, list[tuple[float, float, float]]] = {"run": [], "case": []}
+    with ExitStack() as folders:
+        watching = {}
+        for isolation in found:
+            folder = Path(folders.enter_context(tempfile.TemporaryDirectory()))
+            write_project(folder, cases)
+            watching[isolation] = Lines(folder, cases, "--isolation", isolation)
+        for number in range(rounds + 2):
+            for isolation, lines in watching.items():
+                before = cpu_of_tree()
+                first, last = lines.save(*((passing, "PASS") if number % 2 else (failing, "FAIL")))
+                if number >= 2:
+                    found[isolation].append((first, last, cpu_of_tree() - before))
+        for lines in watching.values():
+            lines.terminal.close()
+    return {isolation: [*map(statistics.median, zip(*times, strict=True))] for isolation, times in found.items()}
 
 
 def saved(cases: int, rounds: int) -> tuple[list[float], list[float], list[float]]:
@@ -110,6 +165,15 @@ def many_cases(rounds: int) -> None:
     figures.record("G9", "save to first of 100 verdicts", first * 1000, "ms", goal=120)
     figures.record("G9", "save to all of 100 verdicts, forked", last * 1000, "ms", goal=1200)
     figures.record("G9", "times faster than adk eval anew", anew / last, "x", goal=4, more_is_better=True)
+    for isolation, (soonest, latest, cpu) in by_lines(100, max(4, rounds // 3)).items():
+        name, goal = ("sharing a process", 500) if isolation == "run" else ("a fork each", 1200)
+        print(
+            f"    run --watch, {name}: first {soonest * 1000:.0f} ms (120), all {latest * 1000:.0f} ms ({goal}), "
+            f"{cpu:.2f} s of CPU"
+        )
+        figures.record("G9", f"run --watch, {name}: save to first", soonest * 1000, "ms", goal=120)
+        figures.record("G9", f"run --watch, {name}: save to all", latest * 1000, "ms", goal=goal)
+        figures.record("G9", f"run --watch, {name}: CPU", cpu * 1000, "ms")
 
 
 def many_saves(saves: int = 500) -> None:
