@@ -188,7 +188,7 @@ def test_an_older_adk_gets_nothing_that_it_would_refuse(version: str | None, old
         assert isinstance(written, str) == older
         assert utils.parse_eval_set_result_json(content.decode()).eval_case_results, "today's reads it as well"
         if older:
-            for key in ("token_usage_details", "duration", "usage_metadata"):
+            for key in ("token_usage_details", "duration", "usage_metadata", "custom_function_path"):
                 assert f'"{key}"' not in written
             for case in json.loads(written)["eval_case_results"]:
                 assert all(metric["eval_status"] <= 3 for metric in case["overall_eval_metric_results"])

@@ -8,6 +8,7 @@ import json
 from datetime import datetime
 from typing import Any
 
+from workbench.cli.adk_older import for_older, is_older
 from workbench.cli.report import build_report
 from workbench.store import CaseRecord, Store
 
@@ -17,8 +18,9 @@ _OF_CASE = {"passed": _PASSED, "failed": _FAILED, "error": _FAILED, "not_evaluat
 _OF_METRIC = {"passed": _PASSED, "failed": _FAILED, "informational": _INFORMATIONAL}
 
 
-def build_adk(store: Store) -> dict[str, bytes]:
-    """File name → content, one an agent and evalset, in the order of the run. UTF-8."""
+def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
+    """File name → content, one an agent and evalset, in the order of the run. UTF-8. With `adk_version`, as that one
+    reads it."""
     created = _timestamp(store.run.started)
     criteria = {record.ref: record for record in store.current_records()}
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -37,7 +39,8 @@ def build_adk(store: Store) -> dict[str, bytes]:
             "creation_timestamp": created,
         }
         # ADK's reader takes no lone surrogates, escaped or not.
-        text = json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
+        older = is_older(adk_version)
+        text = for_older(whole) if older else json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
         files[f"{name}{ENDING}"] = text.encode("utf-8", "replace")
     return files
 

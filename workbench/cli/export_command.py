@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workbench.cli.refusal import Refused, check_state_dir
+from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
 from workbench.text import one_line
 
@@ -36,11 +37,7 @@ adk    ADK's own result file, one an evalset; with several, -o names a folder
     help=_DESCRIPTION,
     short_help="A run as HTML, Markdown, CSV, JSON, JUnit or ADK's result file.",
     options_metavar="[OPTIONS]",
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: name.replace("_", "-"),
-        "max_content_width": 110,
-    },
+    context_settings=CONTEXT,
 )
 @click.argument("words", metavar="RUN", nargs=-1)
 @click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="The form.")
