@@ -74,6 +74,14 @@ def test_a_journal_that_is_not_as_long_as_it_was_is_looked_at_again(tmp_path: Pa
     assert not any(run["counts"]["passed"] for run in found.runs)
 
 
+def test_what_another_workbench_deleted_is_gone_and_no_baseline(tmp_path: Path) -> None:
+    keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
+    with pytest.raises(FileNotFoundError):
+        pin(tmp_path, "2026-11-21T10-00-00-bbbb")
+    assert baseline(tmp_path) is None
+    assert delete_runs(tmp_path, ["2026-11-21T10-00-00-bbbb"]) == ["2026-11-21T10-00-00-bbbb"]
+
+
 def test_a_pin_that_is_damaged_pins_nothing(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     for content in (b"", b"x" * 5000, b"../runs", b"\xff\x00"):

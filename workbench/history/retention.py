@@ -29,7 +29,9 @@ _DAY = len("2026-11-21")
 
 
 def pin(state: Path, run_id: str) -> None:
-    """Makes a run the baseline in place of any other. Raises OSError."""
+    """Makes a run the baseline in place of any other. Raises OSError: it cannot be written, or the run is gone, as where
+    another workbench has deleted it."""
+    (runs_dir(state) / run_id / FILE_NAME).stat()
     replace_content(state / BASELINE, f"{run_id}\n".encode(), mode=0o600)
 
 
@@ -48,7 +50,7 @@ def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
             continue
         # First its journal: what is cut off in the middle is no run any more.
         try:
-            (folder / FILE_NAME).unlink()
+            (folder / FILE_NAME).unlink(missing_ok=True)  # Another workbench may have deleted it.
         except OSError:
             continue
         shutil.rmtree(folder, ignore_errors=True)

@@ -223,6 +223,9 @@ class HistoryScreen(Screen[None]):
             await asyncio.to_thread(pin, self._state, run.run_id) if pinned else await asyncio.to_thread(
                 unpin, self._state
             )
+        except FileNotFoundError:
+            self.say("the run is gone: somebody else has deleted it", warning=True)
+            return
         except OSError as error:
             self.say(f"it could not be kept: {error.strerror or error}", warning=True)
             return
