@@ -5,17 +5,11 @@ from dataclasses import dataclass
 
 from workbench.history.compare import ORDER, ChangedCase, Comparison
 from workbench.ui.history.case_rows import state_of
+from workbench.ui.render.comparison import counted
 from workbench.ui.status import FACES
 from workbench.ui.tree.labels import label, style_of
 from workbench.ui.widgets.rows import Piece, RowView
 
-_HEADINGS = {
-    "regression": "regressions",
-    "fix": "fixes",
-    "other": "other verdicts",
-    "unfinished": "without a verdict",
-    "score": "other scores",
-}
 _CAUSES_FROM = 34
 
 
@@ -40,7 +34,7 @@ class ChangeRows(RowView):
         for change in ORDER:
             cases = [case for case in found.cases if case.change == change]
             if cases:
-                self._lines.append(Line(f"{len(cases):,} {_HEADINGS[change]}"))
+                self._lines.append(Line(counted(change, len(cases))))
                 self._lines += [Line(case=case) for case in cases]
         self.rows_changed()
         self.move_to(0)

@@ -12,7 +12,7 @@ from workbench.history.summary import Row, Summary
 from workbench.store import CaseRecord
 from workbench.ui.render.change import add_before_and_after, both
 from workbench.ui.render.document import Document
-from workbench.ui.render.lines import Line, Segment, hang, rule, safe, wrap
+from workbench.ui.render.lines import Line, Segment, flow, hang, rule, safe, wrap
 from workbench.ui.render.rows import View, remark
 from workbench.ui.status import FACES
 
@@ -21,7 +21,7 @@ CHANGES = {
     "fix": ("fix", "status-passed"),
     "other": ("other verdict", "status-not-evaluated"),
     "unfinished": ("without a verdict", "status-not-evaluated"),
-    "score": ("other scores", "label"),
+    "score": ("with other scores", "label"),
 }
 _CAUSE = 13
 _NAMED = 50
@@ -37,7 +37,7 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
             hang([Segment(f" {sign}", style)], wrap([Segment(f"{name}  ", "strong"), *_run(run)], _room(view)), 3)
         )
     document.gap()
-    document.add(hang([Segment(" ")], wrap(list(_counts(found)), _room(view)), 1))
+    document.add(hang([Segment(" ")], flow(_counts(found), _room(view), "   "), 1))
     document.gap()
     document.add([rule((Segment("what differs between the runs", "heading"),), (), view.width)])
     for words in found.differences:
@@ -105,14 +105,19 @@ def _run(run: Summary) -> Iterator[Segment]:
         yield safe(f"  commit {str(run.git['commit'])[:8]}{'+' * bool(run.git.get('dirty'))}", "muted")
 
 
-def _counts(found: Comparison) -> Iterator[Segment]:
-    for change, (word, style) in CHANGES.items():
+def counted(change: str, number: int) -> str:
+    """`1 regression`, `2 regressions`."""
+    word, _ = CHANGES[change]
+    plural = {"regression": "regressions", "fix": "fixes", "other": "other verdicts"}.get(change, word)
+    return f"{number:,} {word if number == 1 else plural}"
+
+
+def _counts(found: Comparison) -> Iterator[Line]:
+    for change, (_, style) in CHANGES.items():
         number = found.count(change)  # type: ignore[arg-type]
         if number or change in ("regression", "fix"):
-            plural = {"regression": "regressions", "fix": "fixes", "other": "other verdicts"}.get(change, word)
-            yield Segment(f"{number:,} {word if number == 1 else plural}", style if number else "muted")
-            yield Segment("   ")
-    yield Segment(f"{found.unchanged:,} unchanged", "muted")
+            yield (Segment(counted(change, number), style if number else "muted"),)
+    yield (Segment(f"{found.unchanged:,} unchanged", "muted"),)
 
 
 def _files(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:
