@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from workbench.cli.refusal import Refused
+from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
 from workbench.text import plain
 
@@ -38,11 +39,7 @@ Exit codes
     help=_DESCRIPTION,
     short_help="Finds what is wrong before it costs a run.",
     options_metavar="[OPTIONS]",
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: name.replace("_", "-"),
-        "max_content_width": 110,
-    },
+    context_settings=CONTEXT,
 )
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=_FILE)
 @click.option("--config", "--config-file-path", "config", type=_FILE, metavar="FILE", help="Criteria for all evalsets.")

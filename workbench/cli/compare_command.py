@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workbench.cli.refusal import Refused, check_state_dir
+from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
 from workbench.text import one_line, plain
 
@@ -45,11 +46,7 @@ Exit codes
     help=_DESCRIPTION,
     short_help="What changed from one run to another, and why.",
     options_metavar="[OPTIONS]",
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: name.replace("_", "-"),
-        "max_content_width": 110,
-    },
+    context_settings=CONTEXT,
 )
 @click.argument("words", metavar="A B", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")

@@ -12,8 +12,9 @@ from workbench.agents.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption, Stoppable
 from workbench.cli.lines import notice_line
-from workbench.cli.outputs import Wanted, is_terminal, write_outputs
+from workbench.cli.outputs import Wanted, is_terminal, write_outputs, write_refusal_file
 from workbench.cli.plain_progress import PlainProgress, Progress
+from workbench.cli.refusal import Refused
 from workbench.cli.streams import write_line
 from workbench.config import Limits, Settings, read_settings
 from workbench.engine.children import Children
@@ -66,8 +67,12 @@ async def follow(wanted: Wanted, state: Path, run_id: str, make: Make, journal: 
     return exit_code(store) if written else UNDECIDED
 
 
-def nothing_to_run(wanted: Wanted, fault: UsageFaultError) -> int:
-    """What was named holds no cases: nothing is wrong with the command, but nothing is shown to be right either."""
+def nothing_ran(wanted: Wanted, fault: UsageFaultError) -> int:
+    """The exit code if what was named holds no cases: nothing is wrong with the command, but nothing is shown to be
+    right either. Any other fault is raised again, and told where a report was wanted."""
+    if fault.kind != "nothing":
+        write_refusal_file(wanted, Refused.from_fault(fault))
+        raise fault
     write_line(sys.stderr, plain(f"Nothing ran: {fault}"))
     if fault.hint:
         write_line(sys.stderr, plain(fault.hint))

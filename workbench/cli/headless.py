@@ -7,9 +7,7 @@ from typing import Any
 from workbench.agents.owners import OwnersFileError, read_owners
 from workbench.agents.workspace import Workspace
 from workbench.cli.early_refusal import selection_of
-from workbench.cli.following import follow, nothing_to_run
-from workbench.cli.outputs import write_refusal_file
-from workbench.cli.refusal import Refused
+from workbench.cli.following import follow, nothing_ran
 from workbench.cli.run_command import RunRequest
 from workbench.engine.children import Children
 from workbench.engine.options import UsageFaultError
@@ -33,10 +31,7 @@ def run(request: RunRequest) -> int:
     try:
         plan = _plan(request)
     except UsageFaultError as fault:
-        if fault.kind == "nothing":
-            return nothing_to_run(request, fault)
-        write_refusal_file(request, Refused.from_fault(fault))
-        raise
+        return nothing_ran(request, fault)
 
     state = state_dir(plan.root, request.state_dir)
     found = plan if request.fresh else resume(state, plan, request.options)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workbench.cli.refusal import Refused, check_state_dir
+from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
 from workbench.text import one_line
 
@@ -35,11 +36,7 @@ written ./delete
     help=_DESCRIPTION,
     short_help="Lists the runs that are kept, deletes them, pins a baseline.",
     options_metavar="[OPTIONS]",
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: name.replace("_", "-"),
-        "max_content_width": 110,
-    },
+    context_settings=CONTEXT,
 )
 @click.argument("words", metavar="[PATH | delete RUN... | pin RUN | unpin]", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")

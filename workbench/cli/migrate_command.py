@@ -8,6 +8,7 @@ import click
 
 from workbench.atomic import replace_content
 from workbench.cli.refusal import Refused
+from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
 from workbench.text import plain
 
@@ -30,11 +31,7 @@ today's schema has no place for is named, line by line.
     help=_DESCRIPTION,
     short_help="Old file formats to today's schema.",
     options_metavar="[OPTIONS]",
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: name.replace("_", "-"),
-        "max_content_width": 110,
-    },
+    context_settings=CONTEXT,
 )
 @click.argument("old", type=_FILE, metavar="OLD")
 @click.option("--initial-session-file", type=_FILE, metavar="FILE", help="The session of a list of turns.")

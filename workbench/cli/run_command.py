@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from workbench.cli.refusal import Refused, check_state_dir
+from workbench.cli.spelling import CONTEXT
 from workbench.engine.options import MOST_UNTIL_SURE, RunOptions
 
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -58,11 +59,7 @@ _FILE = click.Path(path_type=Path)
     help=_DESCRIPTION,
     short_help="Runs evalsets without a screen, for a terminal, a script or CI.",
     options_metavar="[OPTIONS]",
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: name.replace("_", "-"),
-        "max_content_width": 110,
-    },
+    context_settings=CONTEXT,
 )
 @click.argument("words", metavar="[AGENT] TARGET...", nargs=-1)
 @click.option("--config", "--config-file-path", "config", type=_FILE, metavar="FILE", help="Criteria for all evalsets.")

@@ -8,6 +8,7 @@ import click
 
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.run_command import check_output_files, check_python
+from workbench.cli.spelling import CONTEXT
 from workbench.engine.options import RunOptions
 
 _DESCRIPTION = """Scores the transcripts of a stored run again, with the criteria that apply now or those of --config.
@@ -50,11 +51,7 @@ _OPTIONS = ("allow_not_evaluated", "all_votes", "max_judge_calls", "python")
     help=_DESCRIPTION,
     short_help="Scores a stored run again: other criteria, another judge, no agent call.",
     options_metavar="[OPTIONS]",
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: name.replace("_", "-"),
-        "max_content_width": 110,
-    },
+    context_settings=CONTEXT,
 )
 @click.argument("words", metavar="RUN", nargs=-1)
 @click.option("--config", "--config-file-path", "config", type=_FILE, metavar="FILE", help="Criteria for all cases.")

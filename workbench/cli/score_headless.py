@@ -6,9 +6,7 @@ from pathlib import Path
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import AgentFolder, name_agents
 from workbench.agents.targets import discover_for, find_root
-from workbench.cli.following import follow, nothing_to_run
-from workbench.cli.outputs import write_refusal_file
-from workbench.cli.refusal import Refused
+from workbench.cli.following import follow, nothing_ran
 from workbench.cli.score_command import ScoreRequest
 from workbench.engine.children import Children
 from workbench.engine.options import UsageFaultError
@@ -31,10 +29,7 @@ def score(request: ScoreRequest) -> int:
     try:
         plan = _plan(request)
     except UsageFaultError as fault:
-        if fault.kind == "nothing":
-            return nothing_to_run(request, fault)
-        write_refusal_file(request, Refused.from_fault(fault))
-        raise
+        return nothing_ran(request, fault)
 
     def make(publish: Publish, children: Children, journal: Journal, cache: Path | None) -> Rescoring:
         return Rescoring(plan, request.options, publish, children, journal, cache)

@@ -12,10 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from workbench.events import CaseRef, Event, PlannedCase
-from workbench.judge.scrub import without_piece
+from workbench.judge.scrub import named_secrets, without_piece
 
-_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_SHORTEST = 8
 _HEADER_KEYS = frozenset({"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key"})
 _HEADER = re.compile(
     r"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\?[\"']?\s*[:=]\s*\\?[\"']?)"
@@ -36,12 +34,7 @@ class Secrets:
 
     def __init__(self, environments: Iterable[Mapping[str, str]]) -> None:
         """`environments` are all that agents of the run may see: the process's own and each agent's."""
-        named = {
-            value: name
-            for values in environments
-            for name, value in values.items()
-            if len(value) >= _SHORTEST and _NAME.search(name)
-        }
+        named = {value: name for values in environments for value, name in named_secrets(values).items()}
         # As it stands, as it is spelled inside JSON that an agent made of it (a key file has line breaks), and inside
         # JSON in JSON: what a tool returned as text, in a question to a judge.
         for _ in range(2):

@@ -28,11 +28,7 @@ class Scrubber:
     place in memory, as aiohttp does, say nothing and go too."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
-        named = {
-            value.strip(): name
-            for name, value in values.items()
-            if len(value.strip()) >= _SHORTEST and _NAME.search(name)
-        }
+        named = named_secrets({name: value.strip() for name, value in values.items()})
         # The longest first, so that a secret that holds another one is replaced as a whole.
         self._values = sorted(named.items(), key=lambda item: -len(item[0]))
 
@@ -47,6 +43,11 @@ class Scrubber:
         text = _BEARER.sub(r"\1[secret]", text)
         text = _IN_MEMORY.sub("", text)
         return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+
+
+def named_secrets(values: Mapping[str, str]) -> dict[str, str]:
+    """Secret → name, of the variables whose names say that they are secret and whose values are long enough to be."""
+    return {value: name for name, value in values.items() if len(value) >= _SHORTEST and _NAME.search(name)}
 
 
 def without_piece(text: str, secrets: Sequence[tuple[str, str]]) -> str:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from workbench.judge.heuristic.numerals import han_value, number_values
 from workbench.judge.heuristic.units import (
     ARTICLES,
-    HAN_DIGITS,
-    HAN_TENS,
     MONEY,
     MONTHS,
     MULTIPLIERS,
@@ -157,7 +156,7 @@ def _digital(match: re.Match[str]) -> Quantity | None:
 
 def _asian(match: re.Match[str]) -> Quantity | None:
     minutes = 30 if match[3] in ("半", "半分") else int(match[3].rstrip("分")) if match[3] else 0
-    hours = int(match[2]) if match[2].isdigit() else _han(match[2])
+    hours = int(match[2]) if match[2].isdigit() else han_value(match[2])
     return _clock(hours, minutes, match[1] or "", match.group(), loose=True)
 
 
@@ -179,16 +178,16 @@ def _identifier(match: re.Match[str]) -> Quantity | None:
 
 
 def _prefixed(match: re.Match[str]) -> Quantity | None:
-    values = _values(match[2])
+    values = number_values(match[2])
     factor = MULTIPLIERS.get((match[3] or "").strip(), 1.0)
     return _amount(values, factor, _SYMBOLS[match[1]], 1.0, match.group())
 
 
 def _measured(match: re.Match[str]) -> Quantity | None:
     if match["num"]:
-        values = _values(match["num"])
+        values = number_values(match["num"])
     elif match["han"]:
-        values = [float(_han(match["han"]))]
+        values = [float(han_value(match["han"]))]
     else:
         word = match["word"]
         values = [NUMBER_WORDS.get(word, 1.0)]
@@ -208,38 +207,6 @@ def _amount(values: list[float], factor: float, dimension: str, unit_factor: flo
         return Quantity("amount", bare, exact, "celsius", text.strip())
     exact = frozenset(f"{dimension}:{value * unit_factor:.9g}" for value in values) if dimension else frozenset()
     return Quantity("amount", bare, exact, dimension, text.strip())
-
-
-def _values(written: str) -> list[float]:
-    """What a number may mean: "1.200" is 1.2 or 1200, according to who wrote it."""
-    if written.startswith("-"):
-        return [-value for value in _values(written[1:])]
-    digits = re.sub(r"[\u00a0\u202f ']", "", written)[:40]
-    if "." in digits and "," in digits:
-        decimal = max(digits.rfind("."), digits.rfind(","))
-        whole = re.sub(r"[.,]", "", digits[:decimal])
-        return [float(f"{whole}.{re.sub('[.,]', '', digits[decimal + 1 :])}")]
-    separators = [c for c in digits if c in ".,"]
-    joined = re.sub(r"[.,]", "", digits)
-    if len(separators) > 1:
-        return [float(joined)]
-    if not separators:
-        return [float(joined)]
-    as_decimal = float(digits.replace(",", "."))
-    if re.fullmatch(r"[1-9]\d{0,2}[.,]\d{3}", digits):
-        return [as_decimal, float(joined)]
-    return [as_decimal]
-
-
-def _han(digits: str) -> int:
-    total = current = 0
-    for digit in digits:
-        if digit in HAN_TENS:
-            total += (current or 1) * HAN_TENS[digit]
-            current = 0
-        else:
-            current = current * 10 + HAN_DIGITS[digit]
-    return total + current
 
 
 _READERS: list[tuple[re.Pattern[str], _Found]] = [

@@ -1,32 +1,15 @@
 """Moving, marking, finding: the keys of the tree and the panes."""
 
 from workbench.ui.screens.jump import JumpScreen
+from workbench.ui.screens.moving import Moving
 from workbench.ui.screens.shell import Shell
 from workbench.ui.widgets.case_tree import CaseTree
 
 
-class TreeActions(Shell):
+class TreeActions(Moving, Shell):
     """Letters that move go to the side that has the focus."""
 
     # Move
-
-    def action_move_down(self) -> None:
-        self._move("down")
-
-    def action_move_up(self) -> None:
-        self._move("up")
-
-    def action_page_down(self) -> None:
-        self._move("page_down")
-
-    def action_page_up(self) -> None:
-        self._move("page_up")
-
-    def action_top(self) -> None:
-        self._move("top")
-
-    def action_bottom(self) -> None:
-        self._move("bottom")
 
     def action_open(self) -> None:
         if not self.in_right:
@@ -130,7 +113,7 @@ class TreeActions(Shell):
         self.tree_view.next_sort()
         self.cases.show_state()
 
-    def _move(self, direction: str) -> None:
+    def move_side(self, direction: str) -> None:
         if not self.in_right:
             self.tree_view.move(direction)
         elif self.right.shows_case:
