@@ -79,7 +79,7 @@ def test_what_another_workbench_deleted_is_gone_and_no_baseline(tmp_path: Path) 
     with pytest.raises(FileNotFoundError):
         pin(tmp_path, "2026-11-21T10-00-00-bbbb")
     assert baseline(tmp_path) is None
-    assert delete_runs(tmp_path, ["2026-11-21T10-00-00-bbbb"]) == ["2026-11-21T10-00-00-bbbb"]
+    assert delete_runs(tmp_path, ["2026-11-21T10-00-00-bbbb"]) == []
 
 
 def test_a_pin_that_is_damaged_pins_nothing(tmp_path: Path) -> None:

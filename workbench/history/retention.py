@@ -50,7 +50,7 @@ def delete_runs(state: Path, run_ids: Iterable[str]) -> list[str]:
             continue
         # First its journal: what is cut off in the middle is no run any more.
         try:
-            (folder / FILE_NAME).unlink(missing_ok=True)  # Another workbench may have deleted it.
+            (folder / FILE_NAME).unlink()
         except OSError:
             continue
         shutil.rmtree(folder, ignore_errors=True)
