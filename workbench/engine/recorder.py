@@ -97,15 +97,16 @@ class Recorder:
         self._closing = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
         self._has_verdict = False
-        self._hurry = asyncio.Event()
-        """Something is pending that somebody waits for: the first verdict of the run, or its end."""
+        self._go_on = asyncio.Event()
+        """The rest is over, or something is pending that somebody waits for: the first verdict of the run, or its
+        end."""
 
     def put(self, event: "Event | _Kept | Answer") -> None:
         """Takes the event; it is written and published soon. Answers of models are written only."""
         self._pending.append(event)
         if isinstance(event, RunFinished) or (isinstance(event, CaseFinished) and not self._has_verdict):
             self._has_verdict = True
-            self._hurry.set()
+            self._go_on.set()
         if self._pump is None or self._pump.done():
             self._idle.clear()
             self._pump = asyncio.get_running_loop().create_task(self._run())
@@ -163,7 +164,7 @@ class Recorder:
         try:
             while self._pending:
                 batch, self._pending = self._pending, []
-                self._hurry.clear()
+                self._go_on.clear()
                 events = await loop.run_in_executor(self._thread, self._write, batch)
                 before = {id(item.event) for item in batch if isinstance(item, _Kept)}
                 self._not_synced += [event for event in events if _is_verdict(event) and id(event) not in before]
@@ -186,8 +187,9 @@ class Recorder:
 
     async def _rest(self) -> None:
         """Lets what comes close together be written together."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._hurry.wait(), _PAUSE)
+        timer = asyncio.get_running_loop().call_later(_PAUSE, self._go_on.set)
+        await self._go_on.wait()
+        timer.cancel()
 
     def _write(self, batch: Sequence["Event | _Kept | Answer"]) -> list[Event]:
         """Writes the batch; what may be shown of it."""

@@ -53,6 +53,8 @@ class Scorer:
         self._open: dict[int, Request] = {}
         self._lines: dict[int, Line] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._heard_at = 0.0
+        """When the child gave its last sign, or was asked first."""
         self._limits: Frame | None = None
         self._on_wait: OnWait = lambda model, seconds, reason: None
         self._on_notice: Callable[[str], None] = lambda text: None
@@ -224,9 +226,22 @@ class Scorer:
 
     def _start_clock(self) -> None:
         """Whatever comes from the child starts it anew."""
-        self._stop_clock()
+        self._heard_at = asyncio.get_running_loop().time()
+        if self._timer is None:
+            self._set_timer(_ANSWER_WITHIN)
+
+    def _set_timer(self, seconds: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._look_at_clock)
+
+    def _look_at_clock(self) -> None:
+        """One timer for all that comes: it is set again for what is left of the time."""
+        self._timer = None
         if self._open or self._lines:
-            self._timer = asyncio.get_running_loop().call_later(_ANSWER_WITHIN, self._too_long)
+            left = self._heard_at + _ANSWER_WITHIN - asyncio.get_running_loop().time()
+            if left > 0:
+                self._set_timer(left)
+            else:
+                self._too_long()
 
     def _stop_clock(self) -> None:
         if self._timer is not None:

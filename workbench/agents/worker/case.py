@@ -113,9 +113,16 @@ class Case:
             return False
         self._tell_spans()
         self._hold(conversation.usage.message())
-        self._send({"event": "TurnFinished", "turn": number, "actual": finished.actual, "note": finished.note})
+        tell = self._hold if self._ends_here() else self._send
+        tell({"event": "TurnFinished", "turn": number, "actual": finished.actual, "note": finished.note})
         self._finished_turns += 1
         return True
+
+    def _ends_here(self) -> bool:
+        """Whether nothing stands between this turn and the end of the case: then both are told together."""
+        assert self._opened is not None
+        pending = self._channel.pending
+        return bool(pending) and pending[0]["op"] == "end" and not self._opened.holds_something
 
     async def _messages(self) -> AsyncIterator[Dict[str, Any]]:
         """The user's messages, until `end` or the end of the socket."""

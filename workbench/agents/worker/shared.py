@@ -85,11 +85,21 @@ class SharedCases:
                 os.close(fd)
             self._tell_exited(number)
             return
-        self._channel.send({"op": "started", "id": number, "pid": os.getpid()})
         case = case_of(sock, command["case"], self._loaded, shared=True)
-        task = asyncio.get_running_loop().create_task(_run(case, stdout, stderr))
+        task = asyncio.get_running_loop().create_task(self._run(number, case, stdout, stderr))
         self._running[number], self._cases[number] = task, case
+        # For one that is cancelled before it begins.
         task.add_done_callback(lambda _: self._ended(number))
+
+    async def _run(self, number: int, case: Case, stdout: int, stderr: int) -> None:
+        """A case with its own output. Its end is told in one go: each word wakes the workbench."""
+        streams = use_output(stdout, stderr)
+        try:
+            await case.run()
+        finally:
+            for stream in streams.values():
+                stream.close()
+            self._ended(number)
 
     def _cancel(self, number: int) -> None:
         task = self._running.get(number)
@@ -115,13 +125,3 @@ class SharedCases:
 def _settle(over: asyncio.Future[None]) -> None:
     if not over.done():
         over.set_result(None)
-
-
-async def _run(case: Case, stdout: int, stderr: int) -> None:
-    """A case with its own output."""
-    streams = use_output(stdout, stderr)
-    try:
-        await case.run()
-    finally:
-        for stream in streams.values():
-            stream.close()
