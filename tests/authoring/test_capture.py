@@ -4,6 +4,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.model.adk_process import Adk
 from workbench.authoring.adk_session import NoSessionError, case_from_session
 from workbench.authoring.capture import (
     Captured,
@@ -34,13 +36,19 @@ print(json.dumps([turn.model_dump(mode="json", exclude_none=True) for turn in tu
 """
 
 
-def as_adk_reads(content: bytes) -> list[Any]:
+@pytest.fixture(scope="module")
+def as_adk_reads() -> Iterator[Callable[[bytes], list[Any]]]:
     """The cases that google-adk's own loader finds in a file."""
-    question = json.dumps({"what": "evalset_file", "text": content.decode()}) + "\n"
-    answer = _python("-m", "tests.model.adk_oracle", said=question)
-    assert answer["accepted"], answer["value"]
-    cases: list[Any] = answer["value"]
-    return cases
+    adk_process = Adk()
+
+    def read(content: bytes) -> list[Any]:
+        answer = adk_process.ask("evalset_file", content.decode())
+        assert answer["accepted"], answer["value"]
+        cases: list[Any] = answer["value"]
+        return cases
+
+    yield read
+    adk_process.close()
 
 
 def _python(*arguments: str, said: str) -> Any:
@@ -139,7 +147,7 @@ def test_the_spelling_is_the_files_but_what_belongs_to_the_user_stays() -> None:
 @adk
 @pytest.mark.parametrize("camel", [True, False])
 @pytest.mark.parametrize("recorded", [True, False])
-def test_adk_reads_the_case(recorded: bool, camel: bool) -> None:
+def test_adk_reads_the_case(as_adk_reads: Callable[[bytes], list[Any]], recorded: bool, camel: bool) -> None:
     case = made(Choice("mine", frozenset({0, 1}), recorded=recorded), camel=camel)
     content = EvalsetFile(new_evalset("chats")).added(0, [case])
     (read,) = as_adk_reads(content)

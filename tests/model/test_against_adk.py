@@ -2,11 +2,8 @@
 
 import importlib.util
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
@@ -15,6 +12,7 @@ from hypothesis import strategies as st
 from typing_extensions import is_typeddict
 
 from tests.model import samples
+from tests.model.adk_process import Adk
 from workbench.model.config_rules import config_breaches
 from workbench.model.criteria_schema import SIMULATORS, ModelConfiguration
 from workbench.model.criteria_schema import EvalConfig as ConfigSchema
@@ -40,32 +38,6 @@ pytestmark = pytest.mark.skipif(
     not (_adk_version() or "").startswith(_MODELLED), reason=f"google-adk {_MODELLED}x is not installed"
 )
 _quick = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-class Adk:
-    """A process that answers for google-adk."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, "-m", "tests.model.adk_oracle"]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            cwd=Path(__file__).parents[2],
-        )
-
-    def ask(self, what: str, text: str = "", **more: Any) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"what": what, "text": text, **more}) + "\n")
-        self._process.stdin.flush()
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
-        return answer
-
-    def close(self) -> None:
-        self._process.communicate(timeout=30)
 
 
 @pytest.fixture(scope="module")
