@@ -6,6 +6,7 @@ from tests.ui.conftest import Feed, MakeWorkspace
 from workbench.agents.workspace import Workspace
 from workbench.events import RepeatsDropped
 from workbench.store import Store
+from workbench.ui.cells import cell_len
 from workbench.ui.tree.labels import Labels, shown_score
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
@@ -283,3 +284,20 @@ def test_flaky_cases_are_found_and_sorted_behind_those_that_always_fail(tree: Tr
     tree.set_query(parse_query(""))
     tree.next_sort()
     assert tree.outline.all_cases()[:2] == [(0, 1), (0, 0)]
+
+
+@pytest.mark.parametrize("width", [20, 24, 34, 60])
+@pytest.mark.parametrize(
+    "name", ["荷物はどこですか_とても長い名前のケース", "a_case_with_a_very_long_name_of_which_no_end_is_seen"]
+)
+def test_a_long_name_hides_no_sign_behind_it(
+    store: Store, make_workspace: MakeWorkspace, name: str, width: int
+) -> None:
+    model = Tree(Verdicts(store))
+    model.load(make_workspace({"desk": {"talk": [name]}}))
+    model.verdicts.flag({(0, 0)}, {(0, 0): True})
+    labels = Labels(model.entries, model.groups, model.verdicts, lambda: 0.0)
+    left, right = labels.pieces(model.outline, Row("case", 0, 0, 0), width)
+    assert sum(cell_len(text) for text, _ in [*left, *right]) < width
+    assert [text.strip() for text, _ in left[3:]] == ["↓", "~stale" if width >= 34 else "~"]
+    assert left[2][0].startswith(name[:2])

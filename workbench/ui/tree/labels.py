@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.repeats.wording import CAUSES, percent
 from workbench.store import CaseRecord
 from workbench.text import one_line
-from workbench.ui.cells import cell_len
+from workbench.ui.cells import cell_len, cut
 from workbench.ui.render.judged import case_is_split, is_heuristic
 from workbench.ui.status import CHECKED, COUNTED, FACES, FLAKY, HEURISTIC, SPLIT, TRIAGED, TRIAGED_EARLIER, Status
 from workbench.ui.tree.outline import Outline, Row
@@ -24,6 +24,10 @@ _SECONDS_SHOWN_FROM = 3
 _WORDS_FROM = 34
 _CAUSE_FROM = 40
 _RATE_FROM = 52
+_NAME = 2
+"""Which piece of a case's row its name is, behind the indent and the sign of its verdict."""
+_GAP = 1
+_SHORTEST = 6
 
 
 def label(text: str) -> str:
@@ -64,7 +68,7 @@ class Labels:
             case "evalset":
                 return self._evalset(outline, row, width)
             case "case":
-                return self._case(outline, row, width)
+                return _marks_in_sight(*self._case(outline, row, width), width)
         return self._repeat(row)
 
     def _agent(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
@@ -182,6 +186,16 @@ class Labels:
         if not pieces:
             return [(str(cases), "muted")]
         return [piece for number, item in enumerate(pieces) for piece in ([(" ", "")] if number else []) + [item]]
+
+
+def _marks_in_sight(left: Pieces, right: Pieces, width: int) -> tuple[Pieces, Pieces]:
+    """The row of a case with its name cut, so that the signs behind the name are not: that a verdict changed is worth
+    more than the end of a name."""
+    name, style = left[_NAME]
+    over = sum(cell_len(text) for text, _ in (*left, *right)) + _GAP - width
+    if over > 0 and len(left) > _NAME + 1:
+        left[_NAME] = (cut(name, max(cell_len(name) - over, _SHORTEST)), style)
+    return left, right
 
 
 def _marks(record: CaseRecord) -> Pieces:
