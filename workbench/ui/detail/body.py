@@ -194,21 +194,26 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     # Drawing
 
     def render_line(self, y: int) -> Strip:
-        if self._shown_at != self.size:
+        size = self.size  # Textual works it out anew each time.
+        if self._shown_at != size:
             # Drawing is what cannot be missed: the resize event of a widget that was just shown sometimes is.
-            self._shown_at = self.size
+            self._shown_at = size
             self._strips.clear()
             self.post_message(self.Resized())
-        shares = self.shares
+        shares = layout(size, self._when_aside)
         if y >= shares.height:
             return self._below(y - shares.height, shares)
         in_thumb = y in thumb(len(self.document.lines), shares.height, self.top)
-        bar = Segment("▐", self.get_component_rich_style("body--thumb")) if in_thumb else Segment(" ", self.rich_style)
+        bar = (
+            Segment("▐", self.get_component_rich_style("body--thumb"))
+            if in_thumb
+            else Segment(" ", self._painter.style(""))
+        )
         segments = [*self._listed(self.top + y, shares.width), bar]
         if shares.beside:
             told = (Piece(" │ ", "rule"), *self._aside.line(y))
-            segments += self._painter.strip(told, self.size.width - shares.width - 1)
-        return Strip(joined(segments), self.size.width)
+            segments += self._painter.strip(told, size.width - shares.width - 1)
+        return Strip(joined(segments), size.width)
 
     def _listed(self, index: int, width: int) -> Strip:
         """A line of the document, as the cursor and a jump make it look."""

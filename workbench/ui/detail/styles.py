@@ -55,10 +55,11 @@ class Painter:
 
     def strip(self, line: Line, width: int) -> Strip:
         """The line in exactly `width` cells."""
-        strip = Strip([RichSegment(text, self._style(name)) for text, name in line])
-        return Strip(joined(strip.adjust_cell_length(width, self._widget.rich_style).crop(0, width)), width)
+        strip = Strip([RichSegment(text, self.style(name)) for text, name in line])
+        return Strip(joined(strip.adjust_cell_length(width, self.style(""))), width)
 
-    def _style(self, name: str) -> Style:
+    def style(self, name: str) -> Style:
+        """What a name looks like, "" the widget itself; kept, because Textual goes through all parents for it."""
         style = self._styles.get(name)
         if style is None:
             component = f"{PREFIX}{name}"

@@ -1,5 +1,6 @@
 """A file as the detail shows it: whose it is, which criteria hold, and everything that is wrong with it."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from workbench.agents.workspace import EvalsetEntry
@@ -9,6 +10,8 @@ from workbench.ui.render.document import Document, Subject
 from workbench.ui.render.lines import Line, Segment, hang, safe, wrap
 from workbench.ui.render.reference import criteria_part
 from workbench.ui.render.rows import View, part
+
+_IN_CASE = re.compile(r"eval_cases\[([0-9]+)\]")
 
 
 def file_document(entry: EvalsetEntry | None, view: View, found: Iterable[Fault] = ()) -> Document:
@@ -41,9 +44,15 @@ def case_faults(subject: Subject, view: View) -> Iterator[Line]:
     entry, case = subject.entry, subject.case
     if entry is None or case is None:
         return
-    places = [f"eval_cases[{item.index}]" for item in entry.document.cases if item.eval_id == case.eval_id]
-    mine = [fault for fault in entry.document.faults if fault.json_path.startswith(tuple(places or ["?"]))]
+    mine = [fault for fault in entry.document.faults if _case_of(fault, entry) == case.eval_id]
     yield from fault_lines(dict.fromkeys([*mine, *subject.found]), entry, view)
+
+
+def _case_of(fault: Fault, entry: EvalsetEntry) -> str | None:
+    """The id of the case that a fault is in. (Not the other way round: there may be 50 000 cases, and few faults.)"""
+    place = _IN_CASE.match(fault.json_path)
+    cases = entry.document.cases
+    return cases[int(place[1])].eval_id if place is not None and int(place[1]) < len(cases) else None
 
 
 def fault_lines(faults: Iterable[Fault], entry: EvalsetEntry, view: View) -> Iterator[Line]:
