@@ -82,6 +82,16 @@ def test_what_another_workbench_deleted_is_gone_and_no_baseline(tmp_path: Path) 
     assert delete_runs(tmp_path, ["2026-11-21T10-00-00-bbbb"]) == []
 
 
+def test_of_a_link_only_the_link_is_deleted(tmp_path: Path) -> None:
+    journal = keep_run(tmp_path / "elsewhere", "2026-11-20T10-00-00-aaaa")
+    keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")
+    link = tmp_path / "runs/2026-11-20T10-00-00-aaaa"
+    link.symlink_to(journal.parent)
+    assert delete_runs(tmp_path, [link.name]) == [link.name]
+    assert not link.is_symlink()
+    assert journal.is_file()
+
+
 def test_a_pin_that_is_damaged_pins_nothing(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     for content in (b"", b"x" * 5000, b"../runs", b"\xff\x00"):
