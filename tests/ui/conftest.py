@@ -39,6 +39,7 @@ from workbench.ui.run_thread import Publish
 from workbench.ui.session import Session
 from workbench.ui.themes import Themes
 from workbench.ui.times import Times
+from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.workbench_app import WorkbenchApp
 
 
@@ -281,6 +282,12 @@ class Screen:
             return self.runs[-1]
 
         return build
+
+
+@pytest.fixture
+def messages_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said in the last line stays there: on a busy machine its seconds pass before the next look."""
+    monkeypatch.setattr(KeyLine.say, "__defaults__", ("label-strong", 3600.0))
 
 
 OpenScreen: TypeAlias = Callable[..., Screen]

@@ -181,6 +181,7 @@ async def test_a_message_of_several_lines(project: Path) -> None:
         assert cases_of(project)[1]["conversation"][0]["user_content"]["parts"][0]["text"] == "one\n\ttwo␛[31m\n\nthree"
 
 
+@pytest.mark.usefixtures("messages_stay")
 async def test_a_message_that_is_too_long_is_said_to_be_cut(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
