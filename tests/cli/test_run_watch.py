@@ -206,6 +206,8 @@ def test_a_new_save_supersedes_what_runs(project: Project) -> None:
         project.write("echo/agent.py", agent("You said "))
         assert "PASS" in lines.until("echo/talk/good tool")
         assert not any(line.startswith("ERROR") for line in lines.seen)
+        assert any(line.startswith("superseded after") for line in lines.seen)
+        assert "1 passed" in "".join(lines.round())
 
 
 def test_it_ends_when_nobody_reads_it_any_more(project: Project) -> None:

@@ -197,7 +197,10 @@ class _Session:
         if admitted is None:
             return
         self._store.apply(admitted)
-        if isinstance(admitted, RunFinished):
+        if isinstance(admitted, RunFinished) and self._watching.superseded:
+            # What it did not get to has its earlier verdicts again: to count them here would tell of them twice.
+            self._say(f"superseded after {admitted.duration_seconds:.2f} s by what was saved since")
+        elif isinstance(admitted, RunFinished):
             self._tell(admitted)
 
     def _tell(self, event: RunFinished) -> None:

@@ -192,6 +192,11 @@ class Watching:
                 self.store.put_back(self._before[ref])
                 self.restored.add(ref)
 
+    @property
+    def superseded(self) -> bool:
+        """Whether a save ended the newest run before it had come to its end."""
+        return self._stopped
+
     # Which cases
 
     def stale(self) -> set[Key]:

@@ -178,7 +178,9 @@ class Shell(Screen[None]):
         stale = len(watching.board.depths)
         if watching.board.waiting is not None and self.session.workspace is not None:
             total = sum(len(entry.document.cases) for entry in self.session.workspace.evalsets)
-            return f"{watching.board.waiting.words(total)}: w runs them", f"{stale:,} stale: w runs"
+            calls = watching.board.waiting.calls
+            short = f"{stale:,} stale{f', {calls:,} calls' if calls else ''}: w runs"
+            return f"{watching.board.waiting.words(total)}: w runs them", short
         words = ["watch on"]
         if watching.board.armed is not None:
             words = [f"watch on for {len(watching.board.armed):,}"]
