@@ -116,6 +116,16 @@ def test_reports_compare_with_runs(project: Project, here: Here) -> None:
     assert _compared(here, "report.json", "last")[1]["summary"]["unchanged"] == 4
 
 
+def test_runs_without_a_common_case_are_said_to_be_such(project: Project, here: Here) -> None:
+    project.run("run", ".", "--case", "greet_one", "--plain")
+    project.run("run", ".", "--case", "greet_two", "--plain")
+    one, other = sorted(path.name for path in (project.root / ".workbench/runs").glob("2*"))[-2:]
+    done = here("compare", one, other)
+    assert done.returncode == 0
+    assert "No case is in both runs" in done.stdout
+    assert "No case is in both runs" not in here("compare", "last", "last").stdout
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

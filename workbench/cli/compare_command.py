@@ -96,6 +96,8 @@ def _lines(found: "Comparison") -> Iterator[str]:
         if rows:
             names = ", ".join(_label(row) for row in rows[:5])
             yield f"{word}: {names}" + (f" and {len(rows) - 5} more" if len(rows) > 5 else "")
+    if not found.cases and not found.unchanged:
+        yield "No case is in both runs: nothing is compared"
     if found.files or found.differences:
         yield "What differs between the runs:"
     for words in found.differences:

@@ -29,8 +29,8 @@ _DAY = len("2026-11-21")
 
 
 def pin(state: Path, run_id: str) -> None:
-    """Makes a run the baseline in place of any other. Raises OSError: it cannot be written, or the run is gone, as where
-    another workbench has deleted it."""
+    """Makes a run the baseline in place of any other. Raises OSError: it cannot be written, or the run is gone: another
+    workbench may have deleted it."""
     (runs_dir(state) / run_id / FILE_NAME).stat()
     replace_content(state / BASELINE, f"{run_id}\n".encode(), mode=0o600)
 
