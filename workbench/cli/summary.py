@@ -65,7 +65,7 @@ def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[Summary
 
 
 def judged_text(records: Sequence[CaseRecord], prices: Prices) -> str:
-    """`Judged with 15 calls (5 more answers were kept), 12,345 tokens in, 678 out, 0.012 USD`; "" where no judge was
+    """`Judged with 15 calls (5 more answers were kept), 12,345 tokens in, 678 out, $0.012`; "" where no judge was
     asked."""
     calls = sum(record.usage.judge_calls for record in records)
     kept = sum(record.usage.judge_calls_cached for record in records)

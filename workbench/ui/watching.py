@@ -107,10 +107,11 @@ class Watching:
         records = [record for record in self._records(keys) if record.finished and record.ref.repeat <= most]
         known = {_key(record.ref) for record in records}
         times = len(records) / len(known) if known else float(most)
-        others = [record for record in self.store.records.values() if record.finished]
+        if not records:
+            records = [record for record in self.store.records.values() if record.finished]
         configs = {entry.relative: entry.criteria.config for entry in self.watcher.snapshot.workspace.evalsets}
         return estimate(
-            len(keys), records or others, depth, self._prices, times, lambda ref: configs.get(ref.evalset_file)
+            len(keys), records, depth, self._prices, times, lambda ref: configs.get(ref.evalset_file)
         )
 
     def build(
