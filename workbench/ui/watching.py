@@ -110,9 +110,7 @@ class Watching:
         if not records:
             records = [record for record in self.store.records.values() if record.finished]
         configs = {entry.relative: entry.criteria.config for entry in self.watcher.snapshot.workspace.evalsets}
-        return estimate(
-            len(keys), records, depth, self._prices, times, lambda ref: configs.get(ref.evalset_file)
-        )
+        return estimate(len(keys), records, depth, self._prices, times, lambda ref: configs.get(ref.evalset_file))
 
     def build(
         self,
