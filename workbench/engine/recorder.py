@@ -2,13 +2,12 @@
 
 import asyncio
 import contextlib
-import dataclasses
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from workbench.engine.answers import Answer
+from workbench.engine.event_lines import as_line
 from workbench.engine.secrets import Secrets
 from workbench.engine.span_keeping import PieceKeeper, SpanKeeping
 from workbench.engine.unkept import as_far_as_kept
@@ -16,8 +15,6 @@ from workbench.events import CaseFinished, Event, Noticed, RunFinished, SpansRec
 
 Publish: TypeAlias = Callable[[Event], None]
 
-_DEEPEST = 200
-"""Levels of foreign JSON that are kept: what reads events takes a few steps of Python's stack a level."""
 _PAUSE = 0.02
 """Seconds between two batches: what comes close together is written together, for each batch costs two changes of
 thread. An event after a quiet moment, and the first verdict, are written at once."""
@@ -245,61 +242,11 @@ class Recorder:
         """The event as it may be shown, and its line."""
         if isinstance(event, SpansRecorded):
             event = self._spans.settle(event, self._writer)
-        try:
-            line = _line(event)
-        except RecursionError:
-            line = ""
-        if not line or (line.count("{") + line.count("[") > _DEEPEST and _is_too_deep(event)):
-            event = _cut(event)
-            line = _line(event)
+        event, line = as_line(event)
         if self._secrets.touch(line):
-            event = self._secrets.clean(event)
-            line = _line(event)
+            event, line = as_line(self._secrets.clean(event))
         return event, line
 
 
 def _is_verdict(event: Event) -> bool:
     return isinstance(event, CaseFinished) and event.error is None
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    fields = _values(value)
-    return {"event": type(value).__name__, **fields} if isinstance(value, Event) else fields
-
-
-_line = json.JSONEncoder(default=_fields).encode
-"""An event's JSON form. What `workbench.event_json.to_json` says, without copying what is JSON data already."""
-
-
-def _values(value: Any) -> dict[str, Any]:
-    """The fields of one of the event's dataclasses, which all have slots."""
-    return {name: getattr(value, name) for name in value.__slots__}
-
-
-def _is_too_deep(event: Event) -> bool:
-    level: list[Any] = [event]
-    for _ in range(_DEEPEST):
-        level = [part for value in level for part in _parts(value)]
-    return any(_parts(value) for value in level)
-
-
-def _parts(value: Any) -> Sequence[Any]:
-    if isinstance(value, list | tuple):
-        return value
-    if isinstance(value, dict):
-        return list(value.values())
-    return list(_values(value).values()) if dataclasses.is_dataclass(value) else ()
-
-
-def _cut(value: Any, levels: int = _DEEPEST) -> Any:
-    """`value` with what is nested deeper than so many levels cut off."""
-    if isinstance(value, dict | list) and value and levels == 0:
-        return f"… [nested deeper than {_DEEPEST} levels]"
-    if isinstance(value, dict):
-        return {key: _cut(item, levels - 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_cut(item, levels - 1) for item in value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {name: _cut(item, levels - 1) for name, item in _values(value).items()}
-        return dataclasses.replace(value, **fields)
-    return value

@@ -1,0 +1,66 @@
+"""Events as lines of JSON, whatever an agent has put into them."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.events import Event
+
+_DEEPEST = 200
+"""Levels of foreign JSON that are kept: what reads events takes a few steps of Python's stack a level."""
+
+
+def as_line(event: Event) -> tuple[Event, str]:
+    """The event, cut where it is nested too deeply, and its line in ASCII."""
+    try:
+        line = _line(event)
+    except RecursionError:
+        line = ""
+    if not line or (line.count("{") + line.count("[") > _DEEPEST and _is_too_deep(event)):
+        event = _cut(event)
+        line = _line(event)
+    return event, line
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    fields = _values(value)
+    return {"event": type(value).__name__, **fields} if isinstance(value, Event) else fields
+
+
+_line = json.JSONEncoder(default=_fields).encode
+"""An event's JSON form. What `workbench.event_json.to_json` says, without copying what is JSON data already."""
+
+
+def _values(value: Any) -> dict[str, Any]:
+    """The fields of one of the event's dataclasses, which all have slots."""
+    return {name: getattr(value, name) for name in value.__slots__}
+
+
+def _is_too_deep(event: Event) -> bool:
+    level: list[Any] = [event]
+    for _ in range(_DEEPEST):
+        level = [part for value in level for part in _parts(value)]
+    return any(_parts(value) for value in level)
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    if isinstance(value, list | tuple):
+        return value
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(_values(value).values()) if dataclasses.is_dataclass(value) else ()
+
+
+def _cut(value: Any, levels: int = _DEEPEST) -> Any:
+    """`value` with what is nested deeper than so many levels cut off."""
+    if isinstance(value, dict | list) and value and levels == 0:
+        return f"… [nested deeper than {_DEEPEST} levels]"
+    if isinstance(value, dict):
+        return {key: _cut(item, levels - 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_cut(item, levels - 1) for item in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {name: _cut(item, levels - 1) for name, item in _values(value).items()}
+        return dataclasses.replace(value, **fields)
+    return value
