@@ -21,7 +21,9 @@ MAX_FRAME = 16 * 1024 * 1024
 _LENGTH = struct.Struct(">I")
 _READ = 1 << 16
 _MAX_FDS = 16
-_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+# Plain numbers: to combine members of an enumeration takes longer than to read.
+_WAITING = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+_AT_ONCE = _WAITING | int(getattr(socket, "MSG_DONTWAIT", 0))
 
 
 class FrameTooLargeError(Exception):
@@ -106,9 +108,7 @@ class Channel:
         of the stream."""
         space = socket.CMSG_LEN(_MAX_FDS * array.array("i").itemsize)
         try:
-            data, ancillary, _, _ = self.sock.recvmsg(
-                _READ, space, _CLOSE_ON_EXEC | (0 if wait else socket.MSG_DONTWAIT)
-            )
+            data, ancillary, _, _ = self.sock.recvmsg(_READ, space, _WAITING if wait else _AT_ONCE)
         except BlockingIOError:
             return True
         except ConnectionResetError:
