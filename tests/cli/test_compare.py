@@ -114,6 +114,8 @@ def test_reports_compare_with_runs(project: Project, here: Here) -> None:
     assert code == 1
     assert _kinds(found) == {"greet_one": ["agent"], "greet_two": ["agent"]}
     assert _compared(here, "report.json", "last")[1]["summary"]["unchanged"] == 4
+    folder = next((project.root / ".workbench/runs").glob("2*"))
+    assert _compared(here, str(folder.relative_to(project.root)), "baseline")[1]["summary"]["unchanged"] == 4
 
 
 def test_runs_without_a_common_case_are_said_to_be_such(project: Project, here: Here) -> None:

@@ -10,10 +10,15 @@ from hypothesis import strategies as st
 
 from tests.history.test_adk_results import RESULT
 from workbench.cli.compare_command import _lines, _report
+from workbench.cli.early_refusal import refuse_runs
 from workbench.engine.options import UsageFaultError
+from workbench.event_json import to_json
+from workbench.events import RunFinished, RunStarted
 from workbench.history.compare import compare
+from workbench.history.journal import Journal
 from workbench.history.report_events import kept_events
 from workbench.history.sides import open_summary
+from workbench.history.stored_run import open_run
 from workbench.store import Store
 
 _NAMES = (
@@ -101,6 +106,37 @@ def test_what_adks_own_manager_writes_opens(tmp_path: Path) -> None:
     (row,) = summary.rows.values()
     assert (row["ref"][:4], row["status"]) == (["desk", "", "refunds", "late"], "failed")
     assert row["metrics"]["response_match_score"][:3] == [0.5, 0.8, "failed"]
+
+
+@pytest.mark.parametrize("word", ["kept/runs/2026-01-01", "kept/runs/2026-01-01/", "kept/runs/2026-01-01/events.jsonl"])
+@pytest.mark.parametrize("state", ["kept", "elsewhere"])
+def test_a_run_is_named_by_its_folder_or_its_journal(tmp_path: Path, word: str, state: str) -> None:
+    journal = Journal.open(tmp_path / "kept", "2026-01-01")
+    events = [RunStarted("2026-01-01", str(tmp_path), "2026-01-01T00:00:00Z", ()), RunFinished(0.5)]
+    journal.write([json.dumps(to_json(event)) for event in events], sync=False)
+    journal.close()
+    summary, trouble = open_summary(word, tmp_path / state, tmp_path)
+    assert (summary.run_id, summary.seconds, trouble) == ("2026-01-01", 0.5, [])
+    assert [type(event) for event in kept_events(word, tmp_path / state, tmp_path)] == [RunStarted, RunFinished]
+
+
+@pytest.mark.parametrize("word", ["", "last", "baseline", "2026", "..", "runs", "runs/x", "x.json", "a\0b", "\ud800"])
+def test_what_is_refused_before_anything_is_loaded_is_refused_in_the_same_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    (tmp_path / "runs").mkdir()
+    monkeypatch.chdir(tmp_path)
+    said = []
+    for refuse in (
+        lambda: refuse_runs([word], tmp_path),
+        lambda: open_summary(word, tmp_path, tmp_path),
+        lambda: kept_events(word, tmp_path, tmp_path),
+        lambda: open_run(word, tmp_path, tmp_path),
+    ):
+        with pytest.raises(UsageFaultError) as refused:
+            refuse()
+        said.append((str(refused.value), refused.value.hint))
+    assert len(set(said)) == 1
 
 
 def test_a_file_that_is_nothing_of_it_is_refused(tmp_path: Path) -> None:

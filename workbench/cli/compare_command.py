@@ -30,8 +30,8 @@ what differs between the runs that can have caused it: prompt, code, model, vers
 output, judge.
 
 \b
-A, B  the earlier and the later run: an id, the beginning of one, `last`, `baseline`, a JSON report or a result
-      file of ADK. With one of them, the baseline is compared with it.
+A, B  the earlier and the later run: an id, the beginning of one, `last`, `baseline`, a JSON report, a
+      result file of ADK, or the folder of a run. With one of them, the baseline is compared with it.
 
 \b
 Exit codes

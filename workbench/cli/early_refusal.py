@@ -59,14 +59,13 @@ def refuse_runs(words: Sequence[str], explicit: Path | None) -> None:
     Raises:
         UsageFaultError: one of them is not there.
     """
-    from workbench.history.run_words import run_id_of
+    from workbench.history.run_words import place_of
     from workbench.history.state_dir import state_dir
 
     here = Path.cwd()
     state = state_dir(find_root(here), explicit)
     for word in words:
-        if not word or not (here / word).is_file():
-            run_id_of(word, state)
+        place_of(word, state, here)
 
 
 def _refuse_missing(file: Path | None, kind: UsageKind) -> None:

@@ -22,7 +22,8 @@ _FILE = click.Path(path_type=Path)
 _DESCRIPTION = """Writes a run in a form that can be handed on.
 
 \b
-RUN    an id, the beginning of one, `last`, `baseline`, or a JSON report
+RUN    an id, the beginning of one, `last`, `baseline`, a JSON report, a result
+       file of ADK, or the folder of a run
 html   one page with everything: no script, no network
 md     what did not pass and why, for a pull request
 csv    a line for each criterion of each case

@@ -11,9 +11,8 @@ from workbench.events import CaseFinished, CaseStarted, Event, Noticed, PlannedC
 from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
 from workbench.history.checked import HEAD
-from workbench.history.journal import FILE_NAME, read_journal
-from workbench.history.run_words import run_id_of
-from workbench.history.state_dir import runs_dir
+from workbench.history.journal import read_journal
+from workbench.history.run_words import place_of
 from workbench.history.stored_report import case_events, read_report_data
 
 
@@ -24,10 +23,8 @@ def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
     Raises:
         UsageFaultError: there is no such run, or nothing of it can be read.
     """
-    path = folder / word
     try:
-        if not word or not path.is_file():
-            return list(read_journal(runs_dir(state) / run_id_of(word, state) / FILE_NAME))
+        path = place_of(word, state, folder)
         if path.name.endswith(ENDING):
             return list(adk_case_events(path.absolute()))
         with path.open("rb") as file:

@@ -1,6 +1,7 @@
 """Which kept run a word means, by its name alone: nothing is read that a mistyped name would have to wait for.
 
-A word is a run's id or the beginning of one, `last`, `baseline`, or the path of a JSON report (or of a journal).
+A word is a run's id or the beginning of one, `last`, `baseline`, or the path of a JSON report, of a run's folder or
+of the journal in it.
 """
 
 import difflib

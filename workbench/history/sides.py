@@ -7,7 +7,8 @@ from workbench.engine.options import UsageFaultError
 from workbench.history.adk_results import ENDING, adk_summary
 from workbench.history.checked import HEAD
 from workbench.history.run_list import load_summary, summarize
-from workbench.history.run_words import run_id_of
+from workbench.history.run_words import place_of
+from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 from workbench.history.stored_report import read_report_data
 from workbench.history.summary import Summary, gather
 
@@ -18,11 +19,11 @@ def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[st
     Raises:
         UsageFaultError: there is no such run, or nothing of it can be read.
     """
-    path = folder / word
     try:
-        if word and path.is_file():
-            return _of_file(path)
-        return load_summary(state, run_id_of(word, state))
+        path = place_of(word, state, folder)
+        if path == runs_dir(state) / path.parent.name / JOURNAL_FILE:
+            return load_summary(state, path.parent.name)
+        return _of_file(path)
     except (OSError, ValueError) as error:
         raise UsageFaultError(str(error), kind="broken_file") from None
 
