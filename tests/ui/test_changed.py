@@ -1,8 +1,9 @@
 """Which verdicts changed, in which order they are walked, and what their files were."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from workbench.events import CaseFinished, CaseRef, CaseStarted, CaseStatus, PlannedCase, RunStarted
+from workbench.events import CaseFinished, CaseRef, CaseStarted, CaseStatus, PlannedCase, RunFinished, RunStarted
 from workbench.store import Store
 from workbench.ui.changed import ChangedVerdicts, FileChange, file_changes
 
@@ -29,6 +30,17 @@ class Runs:
         for name, state in states.items():
             self.store.apply(CaseStarted(refs[name], 0.0, (), {}))
             self.store.apply(CaseFinished(refs[name], state, None, 0.1))
+
+    def repeat(self, *states: CaseStatus, last: bool = True) -> None:
+        """Case a, so often; without `last` the last one does not end."""
+        self._count += 1
+        refs = [replace(A, repeat=number) for number in range(1, len(states) + 1)]
+        started = RunStarted(f"run-{self._count}", "/p", "", tuple(PlannedCase(ref, None, "") for ref in refs))
+        self.changed.about_to(started)
+        self.store.apply(started)
+        for ref, state in list(zip(refs, states, strict=True))[: None if last else -1]:
+            self.store.apply(CaseStarted(ref, 0.0, (), {}))
+            self.store.apply(CaseFinished(ref, state, None, 0.1))
 
 
 def test_the_first_run_changes_nothing() -> None:
@@ -71,6 +83,50 @@ def test_a_case_that_runs_has_not_changed_yet() -> None:
     runs.changed.about_to(started := RunStarted("later", "/p", "", (PlannedCase(A, None, ""),)))
     runs.store.apply(started)
     assert runs.changed.refs() == []
+
+
+def test_a_flaky_case_has_not_changed_at_each_save() -> None:
+    runs = Runs()
+    runs.repeat("passed", "failed", "passed")
+    runs.repeat("failed", "passed", "failed")
+    assert runs.changed.refs() == []
+    runs.repeat("passed", "passed", "passed")
+    runs.repeat("failed", "failed", "failed")
+    assert runs.changed.refs() == [A]
+    assert runs.changed.is_regression(A)
+    assert runs.changed.rates(runs.store.records[A]) == ("3/3 passed", "0/3 passed")
+
+
+def test_repeats_that_ended_otherwise_only_together_are_shown_with_one_that_did() -> None:
+    runs = Runs()
+    failed: tuple[CaseStatus, ...] = ("failed",) * 9
+    passed: tuple[CaseStatus, ...] = ("passed",) * 10
+    runs.repeat("passed", *failed)
+    runs.repeat(*passed)
+    assert runs.changed.refs() == [A]
+    assert not runs.changed.is_regression(A)
+    before = runs.changed.before(runs.store.records[A])
+    assert before is not None
+    assert (before.ref.repeat, before.state) == (2, "failed")
+
+
+def test_repeats_of_a_longer_run_before_the_last_one_do_not_count() -> None:
+    runs = Runs()
+    runs.repeat("failed", "failed", "failed")
+    runs.repeat("passed")
+    assert runs.changed.rates(runs.store.records[A]) == ("0/3 passed", "passed")
+    runs.repeat("passed")
+    assert runs.changed.refs() == []
+    assert runs.changed.rates(runs.store.records[A]) == ("", "")
+
+
+def test_repeats_are_compared_when_all_have_ended() -> None:
+    runs = Runs()
+    runs.repeat("passed", "passed")
+    runs.repeat("failed", "failed", last=False)
+    assert runs.changed.refs() == []
+    runs.store.apply(RunFinished(1.0, interrupted=True))
+    assert runs.changed.refs() == [A]
 
 
 def test_the_moments_of_both_verdicts() -> None:

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from workbench.events import CaseRef, Event, RunStarted
+from workbench.repeats.change import differs, outcome
+from workbench.repeats.rate import rate_of
 from workbench.store import CaseRecord, Store
 from workbench.ui.status import FACES
 
@@ -24,18 +27,21 @@ class FileChange:
 @dataclass(frozen=True)
 class Change:
     """What a case was before its newest verdict. `files` are those that differ between the two; None: nobody was
-    watching them."""
+    watching them. `rates` is how its executions came out then and now, "" where each time it was one."""
 
     before: CaseRecord
     files: tuple[FileChange, ...] | None = None
+    rates: tuple[str, str] = ("", "")
 
 
 class ChangedVerdicts:
-    """Follows a store: `about_to` is called with each event before the store applies it."""
+    """Follows a store: `about_to` is called with each event before the store applies it. Executions of one case are
+    taken together, so that a flaky one has not changed each time."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._before: dict[CaseRef, CaseRecord] = {}
+        self._before: dict[CaseRef, list[CaseRecord]] = {}
+        """By the first execution of each case."""
         self._moments: dict[CaseRef, Moment | None] = {}
         self.moment_of: dict[CaseRef, Moment] = {}
         """The files with which a case's newest verdict was made, where somebody watched them."""
@@ -47,34 +53,77 @@ class ChangedVerdicts:
             return
         if not goes_on:
             self._before.clear()
-        for planned in event.cases:
-            record = self._store.records.get(planned.case)
-            if record is not None and record.finished:
-                self._before[planned.case] = record
-                self._moments[planned.case] = self.moment_of.get(planned.case)
+        for case in dict.fromkeys(_first(planned.case) for planned in event.cases):
+            if earlier := self._finished(case):
+                self._before[case] = earlier
+                self._moments |= {record.ref: self.moment_of.get(record.ref) for record in earlier}
 
     def before(self, record: CaseRecord) -> CaseRecord | None:
-        """What the case was before this; None if it never ran."""
-        earlier = self._before.get(record.ref)
-        return None if earlier is record else earlier
+        """What the case was before this: the same repeat, or one that ended otherwise where only together they did.
+        None if it never ran, or not since."""
+        earlier = self._before.get(_first(record.ref), [])
+        same = next((one for one in earlier if one.ref == record.ref), None)
+        if same is record:
+            return None
+        if (same is None or same.state == record.state) and self._differs(_first(record.ref)):
+            return next((one for one in earlier if one.state != record.state), same)
+        return same
+
+    def rates(self, record: CaseRecord) -> tuple[str, str]:
+        """How often the case of this passed, before and now; "" where it was one execution each time."""
+        case = _first(record.ref)
+        then, now = outcome(self._before.get(case, [])), outcome(self._finished(case))
+        return (then.words(), now.words()) if max(then.times, now.times) > 1 else ("", "")
 
     def moments(self, ref: CaseRef) -> tuple[Moment | None, Moment | None]:
         """The files with which the verdict before, and the newest one, were made."""
         return self._moments.get(ref), self.moment_of.get(ref)
 
     def refs(self) -> list[CaseRef]:
-        """The executions whose verdict is another one now, regressions first, then in the order in which they ran."""
-        found = [ref for ref in self._before if self._differs(ref)]
+        """The cases that came out otherwise now, each by its first execution: regressions first, then in the order in
+        which they ran."""
+        found = [case for case in self._before if self._differs(case)]
         return sorted(found, key=lambda ref: not self.is_regression(ref))
 
     def is_regression(self, ref: CaseRef) -> bool:
-        """Whether the case came out worse than before."""
-        now, before = self._store.records[ref].state, self._before[ref].state
-        return FACES[now].rank < FACES[before].rank
+        """Whether the case came out worse than before: it passes less often, else by its worst execution."""
+        before, now = self._before[_first(ref)], self._finished(_first(ref))
+        then, today = rate_of(before).rate, rate_of(now).rate
+        if then is not None and today is not None and then != today:
+            return today < then
+        return _worst(now) < _worst(before)
 
-    def _differs(self, ref: CaseRef) -> bool:
-        now = self._store.records.get(ref)
-        return now is not None and now.finished and now.state != self._before[ref].state
+    def _differs(self, case: CaseRef) -> bool:
+        before, now, ended = self._before.get(case), self._executions(case), self._finished(case)
+        if not before or not ended or (len(ended) < len(now) and not self._store.run.finished):
+            return False
+        return differs(outcome(before), outcome(ended))
+
+    def _finished(self, case: CaseRef) -> list[CaseRecord]:
+        return [record for record in self._executions(case) if record.finished]
+
+    def _executions(self, case: CaseRef) -> list[CaseRecord]:
+        """All executions of the case in its newest run; an earlier run may have had more of them."""
+        records: list[CaseRecord] = []
+        for repeat in count(1):
+            record = self._store.records.get(_repeat(case, repeat))
+            if record is None or (records and record.run_id != records[0].run_id):
+                break
+            records.append(record)
+        return records
+
+
+def _first(ref: CaseRef) -> CaseRef:
+    return _repeat(ref, 1)
+
+
+def _repeat(ref: CaseRef, number: int) -> CaseRef:
+    same = ref.repeat == number
+    return ref if same else CaseRef(ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, number)
+
+
+def _worst(records: Iterable[CaseRecord]) -> int:
+    return min(FACES[record.state].rank for record in records)
 
 
 def file_changes(

@@ -30,6 +30,11 @@ def build(subject: Subject, view: View) -> Document:
     change, record = subject.change, subject.record
     if change is None or record is None:
         return document
+    then, now = change.rates
+    if then:
+        differs = then != now
+        document.add(both(view, "all executions", [Segment(then)], [Segment(now)], differs=differs))
+        document.gap()
     add_before_and_after(document, change.before, record, view)
     document.gap()
     document.add(_files(change.files, view))

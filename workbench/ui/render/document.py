@@ -84,7 +84,7 @@ class Subject:
             record.error is None,
             self.found,
             self.triage,
-            None if self.change is None else id(self.change.before),
+            None if self.change is None else (id(self.change.before), self.change.rates),
         )
 
 

@@ -210,11 +210,12 @@ class WatchActions(RunActions):
         if record is None or before is None or not record.finished:
             return None
         watching = session.watching
+        rates = session.changed.rates(record)
         if watching is None:
-            return Change(before)
+            return Change(before, rates=rates)
         then, now = session.changed.moments(record.ref)
         names = watching.depends_on(record.ref)
-        return Change(before, file_changes(then, now, names, watching.watcher.contents.text))
+        return Change(before, file_changes(then, now, names, watching.watcher.contents.text), rates)
 
     def _to_changed(self, step: int) -> None:
         verdicts = self.session.verdicts
