@@ -4,11 +4,7 @@ raises KeyError, TypeError or ValueError."""
 from typing import Any
 
 from workbench.agents.channel import Frame
-from workbench.events import AgentActed, CaseRef, SpansRecorded, TurnStarted, Usage
-
-
-def turn_started(ref: CaseRef, frame: Frame) -> TurnStarted:
-    return TurnStarted(ref, _int(frame["turn"]), _dict(frame["user"]))
+from workbench.events import AgentActed, CaseRef, SpansRecorded, Usage
 
 
 def agent_acted(ref: CaseRef, frame: Frame) -> AgentActed:
@@ -25,8 +21,9 @@ def spans(ref: CaseRef, frame: Frame) -> SpansRecorded:
     return SpansRecorded(ref, _int(frame["turn"]), str(frame["spans"]), pieces)
 
 
-def usage(frame: Frame) -> Usage:
-    return Usage(*(_int(frame.get(name) or 0) for name in ("model_calls", "input_tokens", "output_tokens")))
+def usage(spent: Any) -> Usage:
+    """The totals so far."""
+    return Usage(*(_int(_dict(spent).get(name) or 0) for name in ("model_calls", "input_tokens", "output_tokens")))
 
 
 def _int(value: Any) -> int:

@@ -16,7 +16,16 @@ from workbench.engine.case_process import CaseProcess
 from workbench.engine.case_scoring import with_judges
 from workbench.engine.messages import HangUp, MessageSource, Move, Say, Silence
 from workbench.engine.transcript import Transcript
-from workbench.events import CaseError, CaseRef, Event, OutputCaptured, SpansRecorded, TurnFinished, UserSimulated
+from workbench.events import (
+    CaseError,
+    CaseRef,
+    Event,
+    OutputCaptured,
+    SpansRecorded,
+    TurnFinished,
+    TurnStarted,
+    UserSimulated,
+)
 
 FRAMES_LIMIT = 256 * 1024 * 1024
 """Bytes of events a case may make: sixteen of the largest answers."""
@@ -169,9 +178,13 @@ class CaseRun:
             self._channel.send({"op": "turn", "content": say.content}, *([{"op": "end"}] if say.last else []))
         except FrameTooLargeError as error:
             self.cancel(CaseError("too_large", f"the user's message of turn {turn + 1} cannot be sent: {error}"))
+        else:
+            self._event(TurnStarted(self._ref, turn, say.content))
 
     def _take(self, frame: Frame) -> None:
         try:
+            if "usage" in frame:
+                self._transcript.usage = case_frames.usage(frame["usage"])
             self._understand(frame)
         except (KeyError, TypeError, ValueError) as error:
             self.cancel(CaseError("internal", f"the agent's process sent what cannot be understood: {error!r}"))
@@ -181,8 +194,6 @@ class CaseRun:
 
     def _understand(self, frame: Frame) -> None:
         match frame["event"]:
-            case "TurnStarted":
-                self._event(case_frames.turn_started(self._ref, frame))
             case "AgentActed":
                 self._event(case_frames.agent_acted(self._ref, frame))
             case "TurnFinished":
@@ -192,8 +203,6 @@ class CaseRun:
                     self._keep(told(self._ref, frame))
             case "Spans":
                 self._spans_told(case_frames.spans(self._ref, frame))
-            case "Usage":
-                self._transcript.usage = case_frames.usage(frame)
             case "Failed":
                 self._settle(read_error(dict(frame["error"])))
             case _:

@@ -51,6 +51,12 @@ class Outcome:
         return [final and "".join(part.get("text", "") for part in final["parts"]) for final in finals]
 
     @property
+    def usage(self) -> dict[str, int]:
+        """What was spent, as it was told last."""
+        usage: dict[str, int] = [event["usage"] for event in self.events if "usage" in event][-1]
+        return usage
+
+    @property
     def error(self) -> dict[str, str]:
         """The error that ended the case."""
         (failed,) = self.of("Failed")

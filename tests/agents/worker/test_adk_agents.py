@@ -92,7 +92,7 @@ root_agent = agent(asks, "a kettle", tools=[find_order], instruction="Be kind.")
     assert details["tool_declarations"][0]["function_declarations"][0]["name"] == "find_order"
     # Before google-adk 2.13 nothing tells how long tools took.
     assert actual["duration"] >= actual.get("tool_duration", 0.0) >= 0
-    assert outcome.of("Usage")[-1] == {"event": "Usage", "model_calls": 2, "input_tokens": 20, "output_tokens": 6}
+    assert outcome.usage == {"model_calls": 2, "input_tokens": 20, "output_tokens": 6}
     assert outcome.stdout == b"looking\n"
 
 
@@ -236,7 +236,7 @@ root_agent = agent(call("restart", serial="SN-0"), "x", tools=[restart])
     assert error["message"] == "ConnectionError: router SN-0 does not answer"
     assert error["traceback"].count("File ") == 1
     assert "in restart" in error["traceback"]
-    assert outcome.of("Usage")[-1]["model_calls"] == 1
+    assert outcome.usage["model_calls"] == 1
 
 
 def test_arguments_that_have_no_json_form(make_agent: MakeAgent) -> None:
@@ -437,7 +437,7 @@ root_agent = agent(call("helper", request="?"), "it is 42", tools=[AgentTool(hel
         "a",
     )
     assert outcome.answers == ["it is 42"]
-    assert outcome.of("Usage")[-1]["model_calls"] == 3
+    assert outcome.usage["model_calls"] == 3
 
 
 def test_a_hanging_tool_is_found(make_agent: MakeAgent) -> None:

@@ -115,7 +115,7 @@ def test_a_conversation_is_gone_through_again_without_a_call(make_agent: MakeAge
     assert turns(again) == turns(first)
     assert b"looking for A-7" in again.stdout, "tools run again"
     assert again.of("Answered") == [], "they are kept already"
-    assert again.of("Usage")[-1] == first.of("Usage")[-1], "paid once"
+    assert again.usage == first.usage, "paid once"
     assert notes(first) == ["", "", ""]
     assert notes(again) == ["answered before the run was interrupted, and not asked again"] * 3
 

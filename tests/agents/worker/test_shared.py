@@ -176,4 +176,4 @@ def test_adk_agents_share_too(make_agent: MakeAgent) -> None:
     outcomes = [case.play([f"{index}", "x"]) for index, case in enumerate(cases)]
     assert [outcome.answers for outcome in outcomes] == [[f"{index}", "x"] for index in range(5)]
     assert {outcome.stdout for outcome in outcomes} == {b"asked\nasked\n"}
-    assert {outcome.of("Usage")[-1]["model_calls"] for outcome in outcomes} == {2}
+    assert {outcome.usage["model_calls"] for outcome in outcomes} == {2}

@@ -115,7 +115,7 @@ def test_the_turn_is_the_same_as_without(make_agent: MakeAgent, source: str) -> 
     assert not alone.of("Streamed")
     assert same_every_time(watched.actual) == same_every_time(alone.actual)
     assert len(alone.actual) == 1
-    assert watched.of("Usage")[-1] == alone.of("Usage")[-1]
+    assert watched.usage == alone.usage
     acted = [same_every_time(event["acted"]) for event in watched.of("AgentActed")]
     assert acted == [same_every_time(event["acted"]) for event in alone.of("AgentActed")]
 

@@ -13,7 +13,7 @@ import socket
 from typing import Any, AsyncIterator, Dict, List, Optional
 
 from . import faults, footprint
-from .conversation import Opened, open_conversation
+from .conversation import FinishedTurn, Opened, open_conversation
 from .frames import Channel, FrameTooLargeError, encode, send_encoded
 from .frames import send as send_frame
 from .loading import Loaded, NoAgentError
@@ -70,10 +70,11 @@ class Case:
 
     def failed(self, fault: faults.Fault) -> None:
         """Ends the case with an error."""
+        message: Dict[str, Any] = {"event": "Failed", "turn": self._finished_turns, "error": fault}
         if self._opened is not None:
             self._tell_spans()
-            self._send(self._opened.conversation.usage.message())
-        self._send({"event": "Failed", "turn": self._finished_turns, "error": fault})
+            message["usage"] = self._opened.conversation.usage.wire()
+        self._send(message)
 
     async def _converse(self) -> bool:
         """Did the conversation come to its end?"""
@@ -102,7 +103,6 @@ class Case:
     async def _turn(self, content: Dict[str, Any]) -> bool:
         """One message and the answer to it; False if that ended the case."""
         number = self._finished_turns
-        self._send({"event": "TurnStarted", "turn": number, "user": content})
         assert self._opened is not None
         conversation = self._opened.conversation
         finished = await conversation.turn(
@@ -112,11 +112,16 @@ class Case:
             self.failed(faults.fault("turn_count", f"turn {number + 1}: the agent did nothing, not a single event"))
             return False
         self._tell_spans()
-        self._hold(conversation.usage.message())
         tell = self._hold if self._ends_here() else self._send
-        tell({"event": "TurnFinished", "turn": number, "actual": finished.actual, "note": finished.note})
+        tell(self._finished(finished))
         self._finished_turns += 1
         return True
+
+    def _finished(self, turn: FinishedTurn) -> Dict[str, Any]:
+        assert self._opened is not None
+        spent = self._opened.conversation.usage.wire()
+        actual, note = turn.actual, turn.note
+        return {"event": "TurnFinished", "turn": self._finished_turns, "actual": actual, "note": note, "usage": spent}
 
     def _ends_here(self) -> bool:
         """Whether nothing stands between this turn and the end of the case: then both are told together."""

@@ -41,26 +41,28 @@ class Chat(Case):
         """One message and the answer to it, or why there is none; the conversation goes on after either."""
         number = self._finished_turns
         self._stop_asked = False
-        self._send({"event": "TurnStarted", "turn": number, "user": content})
         outcome = await self._watched(content)
         assert self._opened is not None
         self._tell_spans()
-        self._send(self._opened.conversation.usage.message())
         await self._tell_state()
         if isinstance(outcome, FinishedTurn):
             try:
-                self._send({"event": "TurnFinished", "turn": number, "actual": outcome.actual, "note": outcome.note})
+                self._send(self._finished(outcome))
                 self._finished_turns += 1
                 return True
             except FrameTooLargeError as error:
                 outcome = faults.fault("too_large", f"the agent's answer has {error}")
-        self._send({"event": "TurnFailed", "turn": number, "error": outcome})
+        spent = self._opened.conversation.usage.wire()
+        self._send({"event": "TurnFailed", "turn": number, "error": outcome, "usage": spent})
         return True
 
     async def _watched(self, content: Dict[str, Any]) -> Union[FinishedTurn, faults.Fault]:
         """The turn, while the socket is watched for a word to stop it."""
         turn = asyncio.ensure_future(self._guarded(content))
         try:
+            # Words that came together with the message; a turn that has not begun cannot tell that it was stopped.
+            await asyncio.sleep(0)
+            self._take_words(turn)
             while not turn.done():
                 word = asyncio.ensure_future(readable(self._channel))
                 await asyncio.wait({turn, word}, return_when=asyncio.FIRST_COMPLETED)

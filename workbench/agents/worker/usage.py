@@ -27,8 +27,9 @@ class Usage(NamedTuple):
             max(self.output_tokens, other.output_tokens),
         )
 
-    def message(self) -> Dict[str, Any]:
-        return {"event": "Usage", **self._asdict()}
+    def wire(self) -> Dict[str, int]:
+        """`{"model_calls", "input_tokens", "output_tokens"}`"""
+        return self._asdict()
 
 
 def usage_of(metadata: Any) -> Usage:
