@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import App
@@ -94,7 +95,16 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         gc.enable()
         for fault in (*self._settings.faults, *self._keys.faults, *self._faults):
             self.notify(fault, title="settings", severity="warning", timeout=8, markup=False)
+        self.call_after_refresh(self._read_styles_of_rooms)
         self.run_worker(self._read_first(), group="read")
+
+    def _read_styles_of_rooms(self) -> None:
+        """The styles of all other screens, which the first frame does not wait for. As CSS_PATH of those screens the
+        first opening of each would parse everything again."""
+        self.stylesheet.read_all(sorted(Path(__file__).parent.glob("*/*.tcss")))
+        self.stylesheet.parse()
+        for screen in self.screen_stack[1:]:  # opened by a key that was pressed already
+            self.stylesheet.update(screen)
 
     async def _read_first(self) -> None:
         if await self.main.read_again():
