@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from workbench.agents.worker.frames import MAX_FRAME
+from workbench.agents.worker.frames import MAX_FRAME, Decoder
 from workbench.engine.scored_case import reply
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored
@@ -12,24 +12,36 @@ from workbench.metrics.base import Scored
 LABELLED = [{"text": "It is late.", "label": "supported"}]
 
 
-def travelled(prompt: str, turns: int, clean: Callable[[str], str] = str) -> dict[str, Any]:
-    """The frame of a verdict over so many turns, each with one question."""
+def travelled(prompt: str, turns: int, clean: Callable[[str], str] = str) -> Any:
+    """What comes of a verdict over so many turns, each with one question."""
     asked = {"kind": "claims", "prompt": prompt, "judge": {}, "replies": [{"text": "{}", "verdict": ["supported"]}]}
     details = {"questions": [asked], "texts": [{"sentences": LABELLED}]}
     of_case = {"judge": {"model": "m"}, "stop": {"questions": [asked]}}
     result = MetricResult("hallucinations_v1", "passed", 1.0, 0.5, "", of_case)
     turn = MetricResult("hallucinations_v1", "passed", 1.0, 0.5, "", details)
-    frame = reply(7, 2, Scored(result, (turn,) * turns), clean)
+    frame = reply(7, {2: Scored(result, (turn,) * turns)}, clean)
     assert len(frame) <= MAX_FRAME + 4
     message: dict[str, Any] = json.loads(frame[frame.index(b"{") :])
-    assert (message["id"], message["index"], message["result"]["score"]) == (7, 2, 1.0)
-    return message
+    (one,) = message["results"]
+    assert (message["id"], one["index"], one["result"]["score"]) == (7, 2, 1.0)
+    return one
 
 
 def test_what_fits_travels_as_it_is() -> None:
     prompt = "ask " + "x" * 100_000
     message = travelled(prompt, 3)
     assert [turn["details"]["questions"][0]["prompt"] for turn in message["turns"]] == [prompt] * 3
+
+
+def test_results_go_together_unless_that_is_too_large() -> None:
+    def counted(text: str) -> list[list[int]]:
+        """The indexes in each frame."""
+        result = MetricResult("rouge", "passed", 1.0, 0.5, text)
+        data = reply(7, {0: Scored(result), 3: Scored(result)})
+        return [[one["index"] for one in json.loads(body)["results"]] for body in Decoder().feed(data)]
+
+    assert counted("short") == [[0, 3]]
+    assert counted("x" * (MAX_FRAME // 2)) == [[0], [3]]
 
 
 def test_of_too_large_questions_the_middle_is_left_out_and_what_the_judge_found_stays() -> None:

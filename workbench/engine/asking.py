@@ -182,7 +182,7 @@ class Asker:
     async def _ask(self, id: int, case: Case, criterion: Message) -> None:  # noqa: A002
         """One criterion of one case, to its result: whatever happens, there is one, unless nobody waits for it."""
         try:
-            data = reply(id, criterion["index"], await self._scored(case, criterion), self._secrets.clean_text)
+            data = reply(id, {criterion["index"]: await self._scored(case, criterion)}, self._secrets.clean_text)
         except asyncio.CancelledError as error:
             if id in self._dropped or self._closing:
                 raise
@@ -209,7 +209,7 @@ class Asker:
         return scored
 
     def _crashed(self, number: int, case: Case, criterion: Message, error: BaseException) -> bytes:
-        return reply(number, criterion["index"], crashed(case.request(criterion).criterion, error))
+        return reply(number, {criterion["index"]: crashed(case.request(criterion).criterion, error)})
 
     async def _handle(self, message: Message) -> None:
         try:

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,24 +63,30 @@ def crashed(criterion: Criterion, error: BaseException) -> Scored:
     return Scored(MetricResult(criterion.name, "error", None, criterion.threshold, reason, details))
 
 
-def reply(number: int, index: int, scored: Scored, clean: Callable[[str], str] = str) -> bytes:
-    """The frame of one result. `clean` takes secrets out of a text that is about to be cut: nobody would recognise a
-    piece of one later."""
-    message = {"op": "scored", "id": number, "index": index}
+def reply(number: int, results: Mapping[int, Scored], clean: Callable[[str], str] = str) -> bytes:
+    """The results of a case, by the index of their criterion: one frame, or one for each if they are too large for
+    that. `clean` takes secrets out of a text that is about to be cut: nobody would recognise a piece of one later."""
     with contextlib.suppress(FrameTooLargeError):
-        return encode({**message, **_plain(scored)})
+        return _frame(number, results)
+    return b"".join(_shortened(number, index, scored, clean) for index, scored in results.items())
+
+
+def _shortened(number: int, index: int, scored: Scored, clean: Callable[[str], str]) -> bytes:
+    """The frame of one result, with as much of its explanation as goes into it."""
+    with contextlib.suppress(FrameTooLargeError):
+        return _frame(number, {index: scored})
     # Each question quotes all that the agent knew; what the judge found is small beside that.
     details = _with_brief_prompts(scored.result.details, clean)
     brief = dataclasses.replace(scored.result, details=details)
     turns = tuple(dataclasses.replace(turn, details=_with_brief_prompts(turn.details, clean)) for turn in scored.turns)
     try:
-        return encode({**message, **_plain(Scored(brief, turns))})
+        return _frame(number, {index: Scored(brief, turns)})
     except FrameTooLargeError as error:
         # The verdict counts; its explanation is too large for anybody to read.
         kept = {key: value for key, value in scored.result.details.items() if key in ("judge", "tally")}
         bare = dataclasses.replace(scored.result, details={**kept, "left_out": f"the explanation: {error}"})
         turns = tuple(dataclasses.replace(turn, details={}) for turn in scored.turns)
-        return encode({**message, **_plain(Scored(bare, turns))})
+        return _frame(number, {index: Scored(bare, turns)})
 
 
 def _with_brief_prompts(value: Any, clean: Callable[[str], str]) -> Any:
@@ -107,8 +113,13 @@ def _brief(prompt: str) -> str:
     )
 
 
-def _plain(scored: Scored) -> dict[str, Any]:
-    return {"result": _fields(scored.result), "turns": [_fields(turn) for turn in scored.turns]}
+def _frame(number: int, results: Mapping[int, Scored]) -> bytes:
+    return encode({"op": "scored", "id": number, "results": [_plain(*item) for item in results.items()]})
+
+
+def _plain(index: int, scored: Scored) -> dict[str, Any]:
+    turns = [_fields(turn) for turn in scored.turns]
+    return {"index": index, "result": _fields(scored.result), "turns": turns}
 
 
 def _fields(result: MetricResult) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 What scoring imports (a stemmer, a judge's client) and what it does to memory and threads stays here. Criteria that
 are computed come first, in order, one conversation at a time; those that ask somebody (a judge, a service, a function
 of the user's) wait side by side, in an event loop that starts with the first of them (`workbench.engine.asking`). Each
-criterion's result is sent as soon as it exists.
+result is sent as soon as it exists, but for those that are computed within a moment: they go together.
 
 → `{"op": "warm", "criteria": [name, …]}` imports what these need
 → `{"op": "case", "id", "criteria": [{"index", "asks", "name", "threshold", "value", "options", "custom",
@@ -11,8 +11,8 @@ criterion's result is sent as soon as it exists.
    turn, `{"op": "expected" | "actual", "id", "turn": {…}}` (an invocation can be as large as a frame), then
    `{"op": "score", "id"}`
 → whatever `workbench.engine.asking` knows
-← `{"op": "ready"}` once; `{"op": "scored", "id", "index", "result": {…}, "turns": [{…}, …]}` for each criterion, those
-   that ask in the order in which they are answered
+← `{"op": "ready"}` once; `{"op": "scored", "id", "results": [{"index", "result": {…}, "turns": [{…}, …]}, …]}` until
+   each criterion has its result, those that ask in the order in which they are answered
 """
 
 import argparse
@@ -25,6 +25,7 @@ from typing import Any
 
 from workbench.agents.worker.frames import Channel
 from workbench.engine.scored_case import Case, reply, score_one
+from workbench.metrics.base import Scored
 
 _NOT_NEEDED = ("matplotlib", "pandas", "scipy", "sklearn", "tkinter")
 """What nltk imports if it is there, and does without if it is not: a second and a hundred megabytes, should its stemmer
@@ -64,18 +65,19 @@ class Counter:
 
     def _score(self, number: int, case: Case) -> None:
         """Sends the results of what is computed. Those that come within a moment go together."""
-        replies: list[bytes] = []
+        results: dict[int, Scored] = {}
         due = time.monotonic() + _TOGETHER
         for criterion in case.criteria:
             if criterion["asks"]:
                 self.for_others.append({"op": "ask", "id": number, "case": case, "criterion": criterion})
                 continue
-            if time.monotonic() >= due:
-                self.channel.sock.sendall(b"".join(replies))
-                replies.clear()
+            if results and time.monotonic() >= due:
+                self.channel.sock.sendall(reply(number, results))
+                results.clear()
                 due = time.monotonic() + _TOGETHER
-            replies.append(reply(number, criterion["index"], score_one(case, criterion)))
-        self.channel.sock.sendall(b"".join(replies))
+            results[criterion["index"]] = score_one(case, criterion)
+        if results:
+            self.channel.sock.sendall(reply(number, results))
 
 
 def serve(channel: Channel) -> None:

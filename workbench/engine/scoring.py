@@ -216,13 +216,15 @@ class Scorer:
         self._start_clock()
 
     def _scored(self, frame: Frame) -> None:
-        request = self._open.get(frame["id"])
+        number = frame["id"]
+        request = self._open.get(number)
         if request is None:
             return
-        result = MetricResult(**frame["result"])
-        self._calls[frame["id"]] += (result.details.get("tally") or {}).get("calls", 0)
-        if request.take(frame["index"], Scored(result, tuple(MetricResult(**turn) for turn in frame["turns"]))):
-            del self._open[frame["id"]]
+        for one in frame["results"]:
+            result = MetricResult(**one["result"])
+            self._calls[number] += (result.details.get("tally") or {}).get("calls", 0)
+            if request.take(one["index"], Scored(result, tuple(MetricResult(**turn) for turn in one["turns"]))):
+                self._open.pop(number, None)
 
     def _start_clock(self) -> None:
         """Whatever comes from the child starts it anew."""
