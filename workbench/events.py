@@ -233,6 +233,8 @@ class Noticed:
     level: Literal["info", "warning", "error"]
     message: str
     hint: str = ""
+    forecast: bool = False
+    """Whether it says what is to come, and so nothing of a run that is over."""
 
 
 @dataclass(frozen=True, slots=True)

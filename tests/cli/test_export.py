@@ -36,7 +36,7 @@ from workbench.cli.export_adk import build_adk
 from workbench.cli.export_besides import Besides
 from workbench.cli.export_html import build_html
 from workbench.cli.export_tables import build_csv, build_markdown, code_span
-from workbench.events import MetricResult, RunFinished, SpansRecorded
+from workbench.events import MetricResult, Noticed, RunFinished, SpansRecorded
 from workbench.history.pass_rates import RunRate
 
 ATTACK = '</pre><script>alert(1)</script><img src=x onerror=alert(1)> " onload="x" \x1b[31m \ud800 `|` @team =1+1'
@@ -324,3 +324,10 @@ def _in_browser(browser: str, port: int, folder: Path) -> str:
     )
     assert done.returncode == 0
     return done.stdout
+
+
+def test_what_was_to_come_is_no_word_about_a_run_that_is_over() -> None:
+    notices = [Noticed("info", "about 10 judge calls are to come", forecast=True), Noticed("warning", "no key is set")]
+    page = build_html(feed([started([PASSED])], notices, case_events(PASSED, "passed"), [RunFinished(1.0)])).decode()
+    assert "no key is set" in page
+    assert "are to come" not in page

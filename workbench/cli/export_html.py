@@ -47,6 +47,8 @@ def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str
     if run.scored_from:
         yield f"<p>Scored from {html_line(run.scored_from)}: no agent ran</p>\n"
     for notice in store.notices:
+        if notice.forecast:
+            continue
         yield f'<p class="notice-{class_name(notice.level)}">{html_line(notice.message)}</p>\n'
     records = list(store.current_records())
     yield from _criteria(records)

@@ -23,4 +23,4 @@ async def execute(
     cache: Path | None = judge_cache_dir(state) if state.is_dir() else None
     store = Store()
     await Run(plan, options, store.apply, children, None, cache, make_host).execute()
-    return evaluation(store, tuple(notice_line(notice) for notice in store.notices))
+    return evaluation(store, tuple(notice_line(notice) for notice in store.notices if not notice.forecast))

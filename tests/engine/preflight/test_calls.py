@@ -37,6 +37,13 @@ def test_calls_of_a_run_are_added_up() -> None:
     assert texts(looked(judged), scale=2.5, use_cache=False) == ["about 25 to 35 judge calls are to come"]
 
 
+def test_a_forecast_is_said_to_be_one() -> None:
+    judged = looked(config(criteria(hallucinations_v1={})))
+    notices = [*said(judged), *said(judged, max_judge_calls=1)]
+    assert [notice.level for notice in notices if notice.forecast] == ["info", "warning"]
+    assert all(notice.forecast == ("are to come" in notice.message) for notice in notices)
+
+
 def test_a_simulated_user_is_asked_too() -> None:
     settings = config(
         criteria(**{QUALITY: {"judge_model_options": {"num_samples": 1}}}), {"max_allowed_invocations": 4}

@@ -22,9 +22,10 @@ def calls_to_come(sight: Sight, scale: float, options: RunOptions) -> Iterator[N
     message = f"about {count} judge calls are to come{kept}"
     most = options.max_judge_calls
     if most is not None and low > most:
-        yield Noticed("warning", f"{message}; --max-judge-calls {most} will cut them short", "Allow more, or run less")
+        message = f"{message}; --max-judge-calls {most} will cut them short"
+        yield Noticed("warning", message, "Allow more, or run less", forecast=True)
     else:
-        yield Noticed("info", message)
+        yield Noticed("info", message, forecast=True)
 
 
 def _calls(sight: Sight, item: Looked, *, all_votes: bool) -> Span:

@@ -57,7 +57,8 @@ class GeneralActions(RunActions):
         self._pick(PickScreen("theme", searching(self._theme_items()), on_move=self._preview, current=current))
 
     def action_notices(self) -> None:
-        notices = self.session.store.notices
+        store = self.session.store
+        notices = [notice for notice in store.notices if not (notice.forecast and store.run.finished)]
         items = [
             Item(
                 one_line(notice.message), hint=notice.level, help=plain(f"{notice.message}\n{notice.hint}", limit=2000)
