@@ -22,10 +22,13 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
+from workbench.history.compare import Comparison
 from workbench.history.journal import Journal
 from workbench.history.run_list import list_runs
 from workbench.history.run_words import baseline
+from workbench.history.summary import Summary
 from workbench.model.evalset import case_or_none
+from workbench.ui.history.change_rows import ChangeRows
 
 IDS = ["on_time", "late_parcel"]
 
@@ -135,10 +138,15 @@ async def test_repeats_of_a_kept_run_stand_together_and_d_deletes_it(
         await pilot.press("H")
         await _shows(screen, pilot, "1 run")
         await pilot.press("enter")
-        await _shows(screen, pilot, "∿ late_parcel", "1/2 50 % flaky", "✓ #1", "✗ #2", "Repeats", "1 of 2")
+        await _shows(screen, pilot, "∿ late_parcel", "1/2 50 % flaky", "Repeats", "1 of 2")
+        assert "#1" not in screen.text
+        await pilot.press("l")
+        await _shows(screen, pilot, "▾ ∿ late_parcel", "✓ #1", "✗ #2")
         await _shows(screen, pilot, "wanted", "not sure yet whether 90 % pass")
         await pilot.press("j", "j")
         await screen.until(pilot, lambda: "Repeats" not in screen.text and "No idea" in screen.text)
+        await pilot.press("h")
+        await screen.until(pilot, lambda: "✗ #2" not in screen.text and "▸ ∿ late_parcel" in screen.text)
         await pilot.press("D")
         await _shows(screen, pilot, "delete this run for good?")
         await pilot.press("down", "enter")
@@ -160,6 +168,16 @@ async def test_what_changed_between_the_last_run_and_another(open_screen: OpenSc
         await pilot.press("n", "o")
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
         assert screen.row.startswith("late_parcel")
+
+
+def test_a_comparison_in_which_nothing_changed_says_so_in_its_list() -> None:
+    rows = ChangeRows()
+    told = {}
+    for unchanged in (0, 3):
+        rows.show_comparison(Comparison(Summary(), Summary(), (), unchanged, (), (), (), ()))
+        told[unchanged] = [rows.row_pieces(place, 40)[0][1][0] for place in range(1, rows.row_count())]
+    assert told == {0: ["no case is in both runs"], 3: ["no case changed"]}
+    assert not rows.can_stop(1)
 
 
 async def test_without_any_run(open_screen: OpenScreen) -> None:

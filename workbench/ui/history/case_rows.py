@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from workbench.events import CaseError, CaseRef
 from workbench.history.summary import Row, Summary
@@ -14,6 +15,7 @@ from workbench.ui.tree.labels import label, shown_score, style_of
 from workbench.ui.tree.query import Query, parse_query
 from workbench.ui.widgets.rows import Piece, RowView
 
+_Case: TypeAlias = tuple[str, ...]
 _SCORE_FROM = 30
 _PROBLEMS = ("failed", "error", "not_run")
 
@@ -28,6 +30,8 @@ class Line:
     repeats: tuple[Row, ...] = ()
     below: bool = False
     """Whether it is one of several executions."""
+    unfolded: bool = False
+    """Whether its executions stand below it."""
 
     @property
     def ref(self) -> CaseRef | None:
@@ -52,6 +56,7 @@ class CaseRows(RowView):
         super().__init__()
         self._summary = Summary()
         self._query = parse_query("")
+        self._unfolded: set[_Case] = set()
         self._lines: list[Line] = [Line()]
 
     def show_run(self, summary: Summary) -> None:
@@ -72,6 +77,28 @@ class CaseRows(RowView):
     def line(self) -> Line:
         """The line under the cursor."""
         return self._lines[min(self.cursor, len(self._lines) - 1)]
+
+    def unfold(self) -> bool:
+        """Shows the executions of the case under the cursor; whether it had any to show."""
+        line = self.line
+        if not line.repeats or line.unfolded:
+            return False
+        self._unfolded.add(_case(line.repeats[0]))
+        self._lay_out()
+        self.when_moved()
+        return True
+
+    def fold(self) -> bool:
+        """Hides the executions of the case under the cursor, of which it may be one; whether any were shown."""
+        line = self.line
+        if line.row is None or not (line.below or line.unfolded):
+            return False
+        case = _case(line.row)
+        self._unfolded.discard(case)
+        self._lay_out()
+        self.move_to(next(place for place, one in enumerate(self._lines) if one.row and _case(one.row) == case))
+        self.when_moved()
+        return True
 
     @property
     def cases(self) -> int:
@@ -112,6 +139,7 @@ class CaseRows(RowView):
         else:
             left = [("    ", ""), sign, (label(str(eval_id)) or "(no id)", "")]
         if line.repeats:
+            left[0] = ("  ▾ " if line.unfolded else "  ▸ ", "muted")
             rate = _rate(line.repeats)
             if rate.flaky:
                 left[1] = (f"{FLAKY.glyph} ", "flaky")
@@ -126,25 +154,32 @@ class CaseRows(RowView):
     def _lay_out(self) -> None:
         self._lines = [Line()]
         name = ""
-        cases: dict[tuple[str, ...], list[Row]] = {}
+        cases: dict[_Case, list[Row]] = {}
         for row in self._summary.rows.values():
-            cases.setdefault(tuple(row["ref"][:4]), []).append(row)
-        for (agent, file, set_id, _), rows in cases.items():
+            cases.setdefault(_case(row), []).append(row)
+        for case, rows in cases.items():
+            agent, file, set_id, _ = case
             shown = [row for row in rows if self._lets_through(row)]
             heading = " › ".join(filter(None, [str(agent) or "?", str(set_id) or evalset_name(str(file))]))
             if shown and heading != name:
                 name = heading
                 self._lines.append(Line(heading))
-            if shown and len(rows) > 1:
+            several, unfolded = len(rows) > 1, case in self._unfolded
+            if shown and several:
                 worst = min(rows, key=lambda row: FACES[state_of(row)].rank if row["status"] else -1)
-                self._lines.append(Line(heading, worst, tuple(rows)))
-            self._lines += [Line(heading, row, below=len(rows) > 1) for row in shown]
+                self._lines.append(Line(heading, worst, tuple(rows), unfolded=unfolded))
+            if unfolded or not several:
+                self._lines += [Line(heading, row, below=several) for row in shown]
         self.rows_changed()
 
     def _lets_through(self, row: Row) -> bool:
         query = self._query
         text = "/".join(map(str, row["ref"])).lower()
         return all(word in text for word in query.words) and (not query.statuses or state_of(row) in query.statuses)
+
+
+def _case(row: Row) -> _Case:
+    return tuple(row["ref"][:4])
 
 
 def _rate(rows: Sequence[Row]) -> PassRate:

@@ -36,9 +36,18 @@ class ChangeRows(RowView):
             if cases:
                 self._lines.append(Line(counted(change, len(cases))))
                 self._lines += [Line(case=case) for case in cases]
+        if not found.cases:
+            # Where there is no room for both sides, this is all that is seen.
+            self._lines.append(Line("no case changed" if found.unchanged else "no case is in both runs"))
         self.rows_changed()
         self.move_to(0)
         self.when_moved()
+
+    def say_instead(self, told: str) -> None:
+        """Shows no comparison, but a word why; safe."""
+        self._lines = [Line(), Line(told)]
+        self.rows_changed()
+        self.move_to(0)
 
     @property
     def line(self) -> Line:

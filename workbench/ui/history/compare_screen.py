@@ -80,6 +80,7 @@ class CompareScreen(TwoSides):
     def _compare(self) -> None:
         self._found, self._trouble = None, ""
         self._pairs.clear()
+        self.changes.say_instead("comparing …")
         before, after = self._names()
         of = f"{words.what(self._after)}:  " if words.what(self._before) == words.what(self._after) else ""
         self.show_bar(f"◂ {of}{before} → {after}", "esc: back")
@@ -91,6 +92,7 @@ class CompareScreen(TwoSides):
             found, trouble = await asyncio.to_thread(self._work_out)
         except UsageFaultError as error:
             self._trouble = str(error)
+            self.changes.say_instead("a run cannot be read")
             self._draw()
             return
         if trouble:

@@ -180,6 +180,14 @@ class RunScreen(TwoSides):
 
     # Keys
 
+    def action_open(self) -> None:
+        if self.in_right or not self.cases.unfold():
+            super().action_open()
+
+    def action_close(self) -> None:
+        if self.in_right or not self.cases.fold():
+            super().action_close()
+
     def action_back(self) -> None:
         if self.in_right and self.right.shows_case and self.right.detail.go_back():
             return
