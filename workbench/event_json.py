@@ -34,7 +34,8 @@ def from_json(data: Mapping[str, Any]) -> Event:
 
 
 def _plain_fields(value: Any) -> dict[str, Any]:
-    return {item.name: _plain_value(getattr(value, item.name)) for item in dataclasses.fields(value)}
+    # All of them have slots.
+    return {name: _plain_value(getattr(value, name)) for name in value.__slots__}
 
 
 def _plain_value(value: Any) -> Any:

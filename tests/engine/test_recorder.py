@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from workbench.engine.answers import Answer
+from workbench.engine.event_lines import Line
 from workbench.engine.recorder import Recorder
 from workbench.engine.secrets import Secrets
 from workbench.event_json import from_json, to_json
@@ -42,10 +43,10 @@ class Writer:
         self.error: OSError | None = None
         self.closed = False
 
-    def write(self, lines: Iterable[str], *, sync: bool) -> None:
+    def write(self, lines: Iterable[Line], *, sync: bool) -> None:
         if self.error is not None:
             raise self.error
-        self.lines.extend(lines)
+        self.lines.extend(line.text for line in lines)
         self.syncs.append(sync)
         self.threads.add(threading.get_ident())
 
@@ -183,7 +184,7 @@ async def test_a_verdict_that_could_not_be_written_is_not_shown_as_one() -> None
 
 async def test_what_fits_on_a_full_disk_is_kept() -> None:
     class Small(Writer):
-        def write(self, lines: Iterable[str], *, sync: bool) -> None:
+        def write(self, lines: Iterable[Line], *, sync: bool) -> None:
             lines = tuple(lines)
             if len(self.lines) + len(lines) > 2:
                 raise FULL
@@ -204,7 +205,7 @@ async def test_what_fits_on_a_full_disk_is_kept() -> None:
 
 async def test_a_verdict_that_did_not_reach_the_disk_itself_is_taken_back() -> None:
     class Unsynced(Writer):
-        def write(self, lines: Iterable[str], *, sync: bool) -> None:
+        def write(self, lines: Iterable[Line], *, sync: bool) -> None:
             if sync:
                 raise FULL
             super().write(lines, sync=sync)

@@ -11,6 +11,7 @@ from tests.engine.project import Outcome, Project, execute
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import AgentFolder, discover, name_agents
 from workbench.engine.children import Children
+from workbench.engine.event_lines import Line
 from workbench.engine.options import RunOptions, UsageFaultError
 from workbench.engine.recorder import EventWriter
 from workbench.engine.rescore_plan import RescorePlan, make_rescore_plan
@@ -203,7 +204,7 @@ async def test_a_disk_that_is_full_stops_it(ran: Any, children: Children) -> Non
     class Full:
         notice = Noticed("warning", "odd")
 
-        def write(self, lines: Iterable[str], *, sync: bool) -> None:
+        def write(self, lines: Iterable[Line], *, sync: bool) -> None:
             raise OSError(28, "No space left on device")
 
         def keep(self, contents: Mapping[str, bytes]) -> None: ...

@@ -324,7 +324,7 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Projec
         def write(self, lines: Any, *, sync: bool) -> None:
             if sync:
                 raise OSError(28, "No space left on device")
-            self.lines.extend(lines)
+            self.lines.extend(line.text for line in lines)
 
         def keep(self, contents: Any) -> None: ...
 

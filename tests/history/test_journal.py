@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workbench.event_json import to_json
+from workbench.engine.event_lines import as_line
 from workbench.events import (
     AgentActed,
     CaseFinished,
@@ -57,7 +57,7 @@ def _write(state: Path, events: list[Event]) -> Path:
     journal = Journal.open(state, "run-1")
     assert journal.path is not None
     for event in events:
-        journal.write([json.dumps(to_json(event))], sync=isinstance(event, CaseFinished))
+        journal.write([as_line(event)], sync=isinstance(event, CaseFinished))
     journal.close()
     return journal.path
 
@@ -140,14 +140,14 @@ def test_where_nothing_can_be_written_the_run_stays_in_memory(tmp_path: Path) ->
     assert journal.notice is not None
     assert journal.notice.level == "warning"
     assert str(blocked) in journal.notice.message
-    journal.write(["{}"], sync=True)
+    journal.write([as_line(STARTED)], sync=True)
     journal.close()
 
 
 def test_a_full_disk_is_an_error_and_leaves_whole_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal.open(tmp_path, "run-1")
     assert journal.path is not None
-    journal.write([json.dumps(to_json(EVENTS[0]))], sync=True)
+    journal.write([as_line(EVENTS[0])], sync=True)
     real = os.write
     calls = iter([True, False])
 
@@ -158,7 +158,7 @@ def test_a_full_disk_is_an_error_and_leaves_whole_lines(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match="No space left"):
-        journal.write([json.dumps(to_json(EVENTS[1]))], sync=False)
+        journal.write([as_line(EVENTS[1])], sync=False)
     assert list(read_journal(journal.path)) == EVENTS[:1]
 
 

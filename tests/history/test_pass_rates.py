@@ -1,9 +1,8 @@
 """Pass rates of the runs that are kept, of all evalsets or of some."""
 
-import json
 from pathlib import Path
 
-from workbench.event_json import to_json
+from workbench.engine.event_lines import as_line
 from workbench.events import CaseFinished, CaseRef, Event, PlannedCase, RunFinished, RunStarted
 from workbench.history.journal import FILE_NAME, Journal
 from workbench.history.pass_rates import pass_rates
@@ -18,7 +17,7 @@ def keep(state: Path, day: str, **passed: bool) -> Path:
     started = RunStarted(f"{day}T10-00-00-aaaa", "/shop", f"{day}T10:00:00Z", planned)
     events: list[Event] = [started, *ended, RunFinished(1.0)]
     for event in events:
-        journal.write([json.dumps(to_json(event))], sync=False)
+        journal.write([as_line(event)], sync=False)
     journal.close()
     assert journal.path is not None
     return journal.path
@@ -53,7 +52,7 @@ def test_a_run_that_did_not_get_to_all_cases_is_no_dip(tmp_path: Path) -> None:
         started = RunStarted(f"{day}T10-00-00-aaaa", "/shop", "", tuple(PlannedCase(ref, None, "") for ref in refs))
         events: list[Event] = [started, CaseFinished(refs[0], "passed", None, 0.1), *([ending] if ending else [])]
         journal = Journal.open(tmp_path, started.run_id)
-        journal.write([json.dumps(to_json(event)) for event in events], sync=False)
+        journal.write(map(as_line, events), sync=False)
         journal.close()
     for files in (None, {"a.evalset.json"}):
         assert told(tmp_path, files) == [("20", 2, 2)]

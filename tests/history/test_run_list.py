@@ -1,6 +1,5 @@
 """The list of runs: quick from its index, whole without it, and never stopped by what is damaged."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, TRAJECTORY_FAILED, case_events
 from workbench.cli import history_command
 from workbench.config import Limits
-from workbench.event_json import to_json
+from workbench.engine.event_lines import as_line
 from workbench.events import Event, PlannedCase, RunFinished, RunStarted
 from workbench.history import run_list
 from workbench.history.holding import take_hold
@@ -38,7 +37,7 @@ def keep_run(
     ]
     journal = Journal.open(state, run_id)
     for event in [started, *(cases if events is None else events), *([RunFinished(4.2)] if ended else [])]:
-        journal.write([json.dumps(to_json(event))], sync=False)
+        journal.write([as_line(event)], sync=False)
     journal.close()
     assert journal.path is not None
     return journal.path

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.history.test_adk_results import RESULT
 from workbench.cli.compare_command import _lines, _report
 from workbench.cli.early_refusal import refuse_runs
+from workbench.engine.event_lines import as_line
 from workbench.engine.options import UsageFaultError
-from workbench.event_json import to_json
-from workbench.events import RunFinished, RunStarted
+from workbench.events import Event, RunFinished, RunStarted
 from workbench.history.compare import compare
 from workbench.history.journal import Journal
 from workbench.history.report_events import kept_events
@@ -112,8 +112,8 @@ def test_what_adks_own_manager_writes_opens(tmp_path: Path) -> None:
 @pytest.mark.parametrize("state", ["kept", "elsewhere"])
 def test_a_run_is_named_by_its_folder_or_its_journal(tmp_path: Path, word: str, state: str) -> None:
     journal = Journal.open(tmp_path / "kept", "2026-01-01")
-    events = [RunStarted("2026-01-01", str(tmp_path), "2026-01-01T00:00:00Z", ()), RunFinished(0.5)]
-    journal.write([json.dumps(to_json(event)) for event in events], sync=False)
+    events: list[Event] = [RunStarted("2026-01-01", str(tmp_path), "2026-01-01T00:00:00Z", ()), RunFinished(0.5)]
+    journal.write(map(as_line, events), sync=False)
     journal.close()
     summary, trouble = open_summary(word, tmp_path / state, tmp_path)
     assert (summary.run_id, summary.seconds, trouble) == ("2026-01-01", 0.5, [])

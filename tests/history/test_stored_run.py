@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from workbench.cli.refusal import SCHEMA as WRITTEN
+from workbench.engine.event_lines import as_line
 from workbench.engine.options import UsageFaultError
-from workbench.event_json import to_json
 from workbench.events import (
     AgentActed,
     CaseFinished,
@@ -42,7 +42,7 @@ def keep(state: Path, run_id: str, scored_from: str = "") -> Path:
         CaseStarted(REF, 0.0, ({},), {}),
         TurnFinished(REF, 0, {"said": run_id}),
     ]
-    journal.write([json.dumps(to_json(event)) for event in events], sync=False)
+    journal.write(map(as_line, events), sync=False)
     journal.close()
     return journal.path
 
@@ -255,7 +255,7 @@ def test_a_transcript_with_a_hole_is_never_taken_for_a_whole_one(tmp_path: Path,
     original = state / "runs" / "run" / "events.jsonl"
     if not original.exists():
         journal = Journal.open(state, "run")
-        journal.write([json.dumps(to_json(event)) for event in WHOLE], sync=False)
+        journal.write(map(as_line, WHOLE), sync=False)
         journal.close()
     lines = original.read_bytes().splitlines(keepends=True)
     kept = b"".join(line for number, line in enumerate(lines) if number not in lost)

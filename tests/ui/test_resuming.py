@@ -1,6 +1,5 @@
 """The offer to go on with a run that was interrupted: made when the folder opens, and never taken unasked."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,10 +7,10 @@ import pytest
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from workbench.agents.workspace import Workspace
 from workbench.engine.determined import determined
+from workbench.engine.event_lines import as_line
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import make_plan
 from workbench.engine.provenance import read_sources, versions
-from workbench.event_json import to_json
 from workbench.events import CaseFinished, CaseStarted, Event, PlannedCase, RunFinished, RunStarted
 from workbench.history.journal import Journal
 from workbench.ui.engine_run import select
@@ -37,7 +36,7 @@ def killed(workspace: Workspace, *ends: Event) -> Path:
     state = workspace.root / ".workbench"
     journal = Journal.open(state, plan.run_id)
     events = [started, CaseStarted(refs[0], 0.0, None, {}), CaseFinished(refs[0], "passed", None, 0.5), *ends]
-    journal.write([json.dumps(to_json(event)) for event in events], sync=False)
+    journal.write(map(as_line, events), sync=False)
     journal.close()
     return state
 

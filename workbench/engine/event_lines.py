@@ -3,37 +3,43 @@
 import dataclasses
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from workbench.event_json import to_json
 from workbench.events import Event
 
 _DEEPEST = 200
 """Levels of foreign JSON that are kept: what reads events takes a few steps of Python's stack a level."""
 
 
-def as_line(event: Event) -> tuple[Event, str]:
-    """The event, cut where it is nested too deeply, and its line in ASCII."""
+class Line(NamedTuple):
+    """An event as it is written: `data` its JSON form, whose foreign parts are the event's own and must not be changed,
+    `text` the same in ASCII."""
+
+    event: Event
+    data: dict[str, Any]
+    text: str
+
+
+def as_line(event: Event) -> Line:
+    """The line of the event, cut where it is nested too deeply."""
+    data = to_json(event)
     try:
-        line = _line(event)
+        text = _encode(data)
     except RecursionError:
-        line = ""
-    if not line or (line.count("{") + line.count("[") > _DEEPEST and _is_too_deep(event)):
+        text = ""
+    if not text or (text.count("{") + text.count("[") > _DEEPEST and _is_too_deep(event)):
         event = _cut(event)
-        line = _line(event)
-    return event, line
+        data = to_json(event)
+        text = _encode(data)
+    return Line(event, data, text)
 
 
-def _fields(value: Any) -> dict[str, Any]:
-    fields = _values(value)
-    return {"event": type(value).__name__, **fields} if isinstance(value, Event) else fields
-
-
-_line = json.JSONEncoder(default=_fields).encode
-"""An event's JSON form. What `workbench.event_json.to_json` says, without copying what is JSON data already."""
+_encode = json.JSONEncoder().encode
 
 
 def _values(value: Any) -> dict[str, Any]:
-    """The fields of one of the event's dataclasses, which all have slots."""
+    """The fields of one of the event's dataclasses."""
     return {name: getattr(value, name) for name in value.__slots__}
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Protocol, TypeAlias
 
 from workbench.engine.answers import Answer
-from workbench.engine.event_lines import as_line
+from workbench.engine.event_lines import Line, as_line
 from workbench.engine.secrets import Secrets
 from workbench.engine.span_keeping import PieceKeeper, SpanKeeping
 from workbench.engine.unkept import as_far_as_kept
@@ -32,8 +32,8 @@ class EventWriter(PieceKeeper, Protocol):
         """What the user should know of it, such as that nothing can be written."""
         ...
 
-    def write(self, lines: Iterable[str], *, sync: bool) -> None:
-        """Appends events as ASCII JSON; with `sync` they are on the disk itself afterwards. Lines come from one thread
+    def write(self, lines: Iterable[Line], *, sync: bool) -> None:
+        """Appends events; with `sync` they are on the disk itself afterwards. Lines come from one thread
         at a time, the wait for the disk from another, neither of them the event loop's. Raises OSError."""
         ...
 
@@ -192,14 +192,15 @@ class Recorder:
         """Writes the batch; what may be shown of it."""
         self._keep_answers([item for item in batch if isinstance(item, Answer)])
         events_only = [item for item in batch if not isinstance(item, Answer)]
-        encoded = [(item.event, None) if isinstance(item, _Kept) else self._encode(item) for item in events_only]
-        written = self._append([line for _, line in encoded if line is not None])
+        encoded = [item if isinstance(item, _Kept) else self._encode(item) for item in events_only]
+        written = self._append([item for item in encoded if isinstance(item, Line)])
         if self._failure is None:
-            return [event for event, _ in encoded]
+            return [item.event for item in encoded]
         events: list[Event | None] = []
-        for event, line in encoded:
-            events.append(event if line is None or written > 0 else as_far_as_kept(event, self._failure))
-            written -= line is not None
+        for item in encoded:
+            is_there = isinstance(item, _Kept) or written > 0
+            events.append(item.event if is_there else as_far_as_kept(item.event, self._failure))
+            written -= isinstance(item, Line)
         return [event for event in events if event is not None]
 
     def _keep_answers(self, answers: Sequence[Answer]) -> None:
@@ -209,7 +210,7 @@ class Recorder:
             with contextlib.suppress(OSError):  # The journal will say what is wrong with the disk.
                 self._writer.keep_answers(lines)
 
-    def _append(self, lines: Sequence[str]) -> int:
+    def _append(self, lines: Sequence[Line]) -> int:
         """Writes lines; how many of them are there."""
         writer = self._writer
         if writer is None:
@@ -238,14 +239,12 @@ class Recorder:
                 return False
         return True
 
-    def _encode(self, event: Event) -> tuple[Event, str]:
-        """The event as it may be shown, and its line."""
+    def _encode(self, event: Event) -> Line:
+        """The line of the event as it may be shown."""
         if isinstance(event, SpansRecorded):
             event = self._spans.settle(event, self._writer)
-        event, line = as_line(event)
-        if self._secrets.touch(line):
-            event, line = as_line(self._secrets.clean(event))
-        return event, line
+        line = as_line(event)
+        return as_line(self._secrets.clean(line.event)) if self._secrets.touch(line.text) else line
 
 
 def _is_verdict(event: Event) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.engine.event_lines import Line
 from workbench.event_json import from_json
 from workbench.events import (
     AgentActed,
@@ -103,7 +104,7 @@ class Journal:
             take_hold(descriptor)
             journal = cls(path, descriptor, None)
             # The disk need not have it before it has a case: then it gets the folder as well.
-            journal.write([json.dumps({"schema": SCHEMA, "run_id": run_id})], sync=False)
+            journal._append([json.dumps({"schema": SCHEMA, "run_id": run_id})])
             journal._head = journal._size
         except OSError as error:
             _leave(path)
@@ -119,8 +120,8 @@ class Journal:
             )
         return journal
 
-    def write(self, lines: Iterable[str], *, sync: bool) -> None:
-        """Appends events as ASCII JSON, and with `sync` waits until the disk has them.
+    def write(self, lines: Iterable[Line], *, sync: bool) -> None:
+        """Appends events, and with `sync` waits until the disk has them.
 
         Raises:
             OSError: the disk is full or gone; no half line stays behind where that can be helped.
@@ -128,7 +129,15 @@ class Journal:
         if self._descriptor is None:
             return
         lines = tuple(lines)
-        data = b"".join(map(checked_line, lines))
+        self._append(line.text for line in lines)
+        for line in lines:
+            self._gathering.take(line.data)
+        if sync:
+            _sync(self._descriptor)
+
+    def _append(self, texts: Iterable[str]) -> None:
+        assert self._descriptor is not None
+        data = b"".join(map(checked_line, texts))
         view = memoryview(data)
         try:
             while view:
@@ -141,10 +150,6 @@ class Journal:
             error.filename = str(self.path)
             raise
         self._size += len(data)
-        for line in lines:
-            self._gathering.take_line(line)
-        if sync:
-            _sync(self._descriptor)
 
     def _sync_name(self) -> None:
         """Makes the file's name as lasting as its content; once."""

@@ -87,7 +87,7 @@ def unreached_apart(counts: Mapping[str, int], unreached: int) -> dict[str, int]
 
 
 class Gathering:
-    """Takes in the events of one run in their JSON form."""
+    """Takes in the events of one run in their JSON form, and changes nothing in them."""
 
     def __init__(self) -> None:
         self.summary = Summary()
@@ -102,12 +102,6 @@ class Gathering:
             "RunResumed": self._run_resumed,
             "RunFinished": self._run_finished,
         }
-
-    def take_line(self, line: str) -> None:
-        """The same for an event as the engine writes it; events that do not matter here are not even parsed."""
-        # The name comes first: `{"event": "CaseStarted", …`.
-        if line[11:].partition('"')[0] in self._takes:
-            self.take(json.loads(line))
 
     def take(self, data: Mapping[str, Any]) -> None:
         """One event. One of a form that is not understood changes nothing."""
@@ -135,7 +129,8 @@ class Gathering:
         summary.seconds, summary.interrupted = float(data["duration_seconds"]), bool(data.get("interrupted"))
         summary.git = _object(data.get("git"))
         for agent, files in _object(data.get("sources")).items():
-            summary.sources[agent] = {**_object(summary.sources.get(agent)), **_object(files)}
+            known = {**_object(summary.sources.get(agent)), **_object(files)}
+            summary.sources = {**summary.sources, agent: known}
 
     def _repeats_dropped(self, data: Mapping[str, Any]) -> None:
         for case in data["cases"]:

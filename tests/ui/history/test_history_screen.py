@@ -7,7 +7,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.agents.workspace import Workspace
-from workbench.event_json import to_json
+from workbench.engine.event_lines import as_line
 from workbench.events import (
     CaseFinished,
     CaseRef,
@@ -41,7 +41,6 @@ def keep(
     until_sure: float | None = None,
 ) -> None:
     """A run of the first evalset, with these verdicts; `late_parcel#2` is the second execution of a case."""
-    import json
 
     entry = workspace.evalsets[0]
     named = [name.partition("#") for name in statuses]
@@ -68,7 +67,7 @@ def keep(
             CaseFinished(ref, status, None, 0.5),
         ]
     journal = Journal.open(workspace.root / ".workbench", run_id)
-    journal.write([json.dumps(to_json(event)) for event in [*events, RunFinished(2.0)]], sync=False)
+    journal.write(map(as_line, [*events, RunFinished(2.0)]), sync=False)
     journal.close()
 
 
