@@ -26,7 +26,6 @@ from typing import Any
 
 import platformdirs
 
-from workbench.atomic import replace_content
 from workbench.prices import Prices, read_prices
 from workbench.text import one_line
 
@@ -101,6 +100,8 @@ def remember_theme(name: str, file: Path | None = None) -> None:
         OSError: the file cannot be read or written.
         ValueError: it is no valid TOML (or no UTF-8); it is left alone.
     """
+    from workbench.atomic import replace_content
+
     file = file or folder() / "config.toml"
     try:
         text = file.read_bytes().decode("utf-8")

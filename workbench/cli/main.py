@@ -1,38 +1,18 @@
-"""The program `agent-workbench`: which command a command line means, and how a refusal is said.
+"""The program `agent-workbench`: opens the workbench, or carries out a command.
 
-Only click is imported here. A command imports its room when it runs, so that `--help`, `--version` and a mistyped
-option answer at once.
+What most people type most, the program's name alone or with a folder, opens the screen without click: only what has
+options, or is wrong, needs it read.
 """
 
-import difflib
-import errno
+import os
 import sys
-import traceback
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import NoReturn
 
-import click
-
-from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, USAGE
-from workbench.cli.refusal import Refused, check_state_dir, wants_json_on_stdout, write_refusal
+from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
+from workbench.cli.names import COMMANDS
 from workbench.cli.streams import prepare_streams, write_line
-from workbench.engine.options import UsageFaultError
-from workbench.text import one_line, plain
-
-PROGRAM = "agent-workbench"
-COMMANDS = {
-    "run": "run",
-    "eval": "run",
-    "score": "score",
-    "check": "check",
-    "migrate": "migrate",
-    "history": "history",
-    "compare": "compare",
-    "export": "export",
-}
-"""Word → command: that of `run` is `workbench.cli.run_command.run_command`."""
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -40,118 +20,37 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     prepare_streams()
     words = list(sys.argv[1:] if args is None else args)
     try:
-        code = _execute(words)
-    except (KeyboardInterrupt, click.Abort):
+        code = _open(words) if _only_opens(words) else _execute(words)
+    except KeyboardInterrupt:
         code = INTERRUPTED
     except Exception:
         # A fault of ours must not look like a failed case (Python's own exit code for it is 1).
+        import traceback
+
+        from workbench.text import plain
+
         write_line(sys.stderr, plain(traceback.format_exc()) + "This is a fault of the workbench itself.")
         code = UNDECIDED
     sys.exit(code)
 
 
-def _execute(words: list[str]) -> int:
-    command: click.Command = workbench_command
-    name, rest = PROGRAM, words
-    if words and words[0] in COMMANDS:
-        command, name, rest = _command(COMMANDS[words[0]]), f"{PROGRAM} {words[0]}", words[1:]
-    try:
-        code = command.main(rest, prog_name=name, standalone_mode=False)
-    except click.ClickException as error:
-        refused = error if isinstance(error, Refused) else Refused(error.format_message(), try_help=name)
-    except UsageFaultError as error:
-        refused = Refused.from_fault(error)
-    except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
-            raise
-        refused = Refused(f"{error.strerror}: {error.filename}")
-    else:
-        return int(code or 0)
-    write_refusal(refused, json_on_stdout=wants_json_on_stdout(rest))
-    return USAGE
+def _only_opens(words: list[str]) -> bool:
+    """Whether the words are nothing but a path that is there, or none, and there is a terminal to open it in."""
+    if words:
+        named = words[0]
+        is_there = os.path.exists(named)  # noqa: PTH110 - raises nothing, whatever the word
+        if len(words) > 1 or named.startswith("-") or named in COMMANDS or not is_there:
+            return False
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _command(name: str) -> click.Command:
-    """The command of that name. The others are not imported: the workbench opens without any."""
-    command = getattr(import_module(f"workbench.cli.{name}_command"), f"{name}_command")
-    assert isinstance(command, click.Command)
-    return command
-
-
-class _WorkbenchCommand(click.Command):
-    """Its help also lists the commands."""
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            names = [("run (eval)", "run"), *list(COMMANDS.items())[2:]]
-            formatter.write_dl([(name, _command(module).get_short_help_str(limit=80)) for name, module in names])
-        formatter.write_paragraph()
-        formatter.write_text("A folder that is named like a command is written ./run")
-        from workbench.config import folder
-
-        formatter.write_paragraph()
-        formatter.write_text(f"Settings (theme, mouse, keys, prices): {folder() / 'config.toml'}")
-
-
-def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            number = version(PROGRAM)
-        except PackageNotFoundError:
-            number = "(run from its sources, not installed)"
-        write_line(sys.stdout, f"{PROGRAM} {number}")
-        context.exit(0)
-
-
-@click.command(
-    cls=_WorkbenchCommand,
-    options_metavar="",
-    help="Opens the workbench on PATH: a folder, an evalset or an agent. Without PATH, on this folder.",
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: name.replace("_", "-"),
-    },
-)
-@click.argument("words", metavar="[PATH]", nargs=-1)
-@click.option("--theme", metavar="NAME", help="Colours; the palette of the workbench (key :) shows them all.")
-@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, for its own selecting and copying.")
-@click.option("--state-dir", type=click.Path(path_type=Path), metavar="DIR", help="Where runs are kept.")
-@click.option("--watch", is_flag=True, help="With the watch armed: a save runs the cases that it can affect.")
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
-def workbench_command(
-    words: tuple[str, ...], theme: str | None, no_mouse: bool, state_dir: Path | None, watch: bool
-) -> int:
-    """Opens the screen."""
-    path = _path_to_open(words)
-    check_state_dir(state_dir)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Refused(
-            "the workbench needs a terminal",
-            hint=f"Without one, `{PROGRAM} run {one_line(str(path))}` runs the evalsets and prints their results",
-        )
+def _open(words: list[str]) -> int:
     from workbench.ui.app import open_screen
 
-    return open_screen(path, theme=theme, mouse=not no_mouse, watch=watch, state_dir=state_dir)
+    return open_screen(Path(*words))
 
 
-def _path_to_open(words: tuple[str, ...]) -> Path:
-    """The one path among `words`; this folder if there is none."""
-    if not words:
-        return Path()
-    first = words[0]
-    if first in COMMANDS:
-        raise Refused(
-            f"the command comes first: {PROGRAM} {first} …", hint=f"A folder of that name is written ./{first}"
-        )
-    path = Path(first)
-    if not first or not path.exists():
-        near = difflib.get_close_matches(first, COMMANDS, n=1)
-        hint = f"Did you mean the command `{near[0]}`?" if near else f"See `{PROGRAM} --help`"
-        raise Refused(f"there is no file, folder or command {first!r}", hint=hint)
-    if len(words) > 1:
-        raise Refused(
-            f"the workbench opens one path, not also {words[1]!r}", hint="Give the folder that holds both, or use `run`"
-        )
-    return path
+def _execute(words: list[str]) -> int:
+    from workbench.cli.command_line import execute
+
+    return execute(words)
