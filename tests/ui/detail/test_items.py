@@ -318,6 +318,25 @@ async def test_one_key_leads_from_a_sentence_to_its_event_and_back(make_app: Mak
             await pilot.pause()
 
 
+async def test_from_the_log_the_key_leads_to_the_event_of_what_is_first_in_sight_and_back(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=(76, 7)) as pilot:
+        detail = await show(pilot, watched(), 3)
+        assert detail.pane_titles[2] == "Log"
+        while not app.seen()[3].lstrip("│ ").startswith("call"):
+            assert detail.move("down")
+        top = app.query_one(Body).top
+        assert detail.to_event()
+        await pilot.pause()
+        assert key(app).startswith("span/0/")
+        assert app.query_one(Body).item != app.query_one(Body).document.items[0]
+        assert detail.to_event()
+        await pilot.pause()
+        assert detail.pane_titles[2] == "Log"
+        assert app.query_one(Body).top == top
+        assert app.query_one(Body).item is None
+
+
 async def test_the_same_key_leads_from_a_row_of_the_trace_into_the_diff_and_from_there_back(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(76, 30)) as pilot:

@@ -101,6 +101,11 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         return self._position.top
 
     @property
+    def meant(self) -> int:
+        """The line that a reader looks at in a document without items: what was jumped to, else the first in sight."""
+        return self._pointed.start if self._pointed else self.top
+
+    @property
     def at_end(self) -> bool:
         """Whether the last line is in sight."""
         return self.top >= self._position.last_top

@@ -143,7 +143,8 @@ class CaseDetail(CaseFrame):
         """From what was said or done to its event in the trace, and back; False if it has none."""
         if self._reading.pane.title == TRACE and self.go_back():
             return True
-        item = self._body.item
+        body = self._body
+        item = body.item or body.document.known_from(body.meant, TRACE)
         if item is None:
             return False
         only = None if self._reading.pane.title == TRACE else TRACE

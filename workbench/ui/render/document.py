@@ -153,6 +153,16 @@ class Document:
         for name in names:
             self.places.setdefault(name, range(start, len(self.lines)))
 
+    def known_from(self, line: int, pane: str) -> Item | None:
+        """The first place that holds `line` or stands below it, as something that leads to `pane`; None where other
+        panes know nothing of what follows."""
+        below = [lines for lines in self.places.values() if lines.stop > line]
+        if not below:
+            return None
+        first = min(below, key=lambda lines: lines.start)
+        names = tuple(name for name, lines in self.places.items() if lines == first)
+        return Item("", first.start, first.stop, targets=(Target(pane, names),))
+
     def item_named(self, key: str) -> int | None:
         """The number of the item with this key."""
         return next((number for number, item in enumerate(self.items) if item.key == key), None)
