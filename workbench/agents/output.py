@@ -16,6 +16,46 @@ _SEAMS = ' \t",;'
 escape in two halves, and hardly any holds one of these."""
 
 
+class Lines:
+    """Hands printed text on: `on_text(text)` gets whole lines where that is possible."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self._on_text = on_text
+        self._text = ""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, text: str) -> None:
+        """Takes what was printed next."""
+        self._text += text
+        if len(self._text) >= _LONGEST:
+            self._flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_WAIT, self._flush)
+
+    def settle(self) -> None:
+        """Hands on what there is."""
+        self._stop_timer()
+        self._hand_on(len(self._text))
+
+    def _flush(self) -> None:
+        """Hands on the finished lines, or of a line that has become too long what stands before its last seam."""
+        self._stop_timer()
+        end = self._text.rfind("\n") + 1
+        if not end and len(self._text) >= _LONGEST:
+            end = max(self._text.rfind(seam) for seam in _SEAMS) + 1 or len(self._text)
+        self._hand_on(end)
+
+    def _hand_on(self, end: int) -> None:
+        text, self._text = self._text[:end], self._text[end:]
+        if text:
+            self._on_text(text)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
 class OutputPipe:
     """Reads one pipe until it is closed. `on_text(text)` gets whole lines where that is possible. `on_bytes(count)` is
     called for whatever is read, also when nobody wants the text any more (`mute`): a full pipe blocks the child."""
@@ -23,13 +63,11 @@ class OutputPipe:
     def __init__(self, descriptor: int, on_text: Callable[[str], None], on_bytes: Callable[[int], None]) -> None:
         os.set_blocking(descriptor, False)
         self._descriptor = descriptor
-        self._on_text = on_text
+        self._lines = Lines(on_text)
         self._on_bytes = on_bytes
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self._text = ""
         self._muted = False
         self._open = True
-        self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(descriptor, self._read_once)
 
@@ -42,7 +80,7 @@ class OutputPipe:
         for _ in range(_PIPE_READS):
             if not self._read_once():
                 break
-        self._hand_on(len(self._text))
+        self._lines.settle()
 
     def finish(self) -> None:
         """`settle`, and closes: something that outlives the child may hold the other end for ever."""
@@ -62,28 +100,9 @@ class OutputPipe:
             self._close()
             return False
         if not self._muted:
-            self._text += self._decode(data)
-            if len(self._text) >= _LONGEST:
-                self._flush()
-            elif self._timer is None:
-                self._timer = self._loop.call_later(_WAIT, self._flush)
+            self._lines.add(self._decode(data))
         self._on_bytes(len(data))
         return True
-
-    def _flush(self) -> None:
-        """Hands on the finished lines, or of a line that has become too long what stands before its last seam."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        end = self._text.rfind("\n") + 1
-        if not end and len(self._text) >= _LONGEST:
-            end = max(self._text.rfind(seam) for seam in _SEAMS) + 1 or len(self._text)
-        self._hand_on(end)
-
-    def _hand_on(self, end: int) -> None:
-        text, self._text = self._text[:end], self._text[end:]
-        if text:
-            self._on_text(text)
 
     def _close(self) -> None:
         if not self._open:
@@ -91,6 +110,5 @@ class OutputPipe:
         self._open = False
         self._loop.remove_reader(self._descriptor)
         os.close(self._descriptor)
-        self._text += self._decode(b"", True)
-        self._flush()
-        self._hand_on(len(self._text))
+        self._lines.add(self._decode(b"", True))
+        self._lines.settle()

@@ -82,7 +82,9 @@ class CaseRun:
         self._process = CaseProcess(process, share=share, give_up=lambda: self._settle(self._stop_reason))
         own, childs = socket.socketpair()
         self._channel = Channel(own, self._take, self._lost)
-        self._output = CaseOutput(self._show, lambda why: self.cancel(CaseError("output_flood", why), kill=True))
+        self._output = CaseOutput(
+            self._show, lambda why: self.cancel(CaseError("output_flood", why), kill=True), share=share
+        )
         self._clock.go_on()
         self._process.start(case, [childs.detach(), *self._output.descriptors], self._ended, here=here)
         if answers:
@@ -203,6 +205,8 @@ class CaseRun:
                     self._keep(told(self._ref, frame))
             case "Spans":
                 self._spans_told(case_frames.spans(self._ref, frame))
+            case "Printed":
+                self._output.take(frame["stream"], str(frame["text"]))
             case "Failed":
                 self._settle(read_error(dict(frame["error"])))
             case _:

@@ -100,17 +100,17 @@ class Agent:
         tells what models answer, and is told these (`Answered` frames) as those of a run that was interrupted."""
         number = next(self._numbers)
         ours, theirs = socket.socketpair()
-        out, err = os.pipe(), os.pipe()
+        pipes = [] if share else [os.pipe(), os.pipe()]
         spec = {"eval_id": "case", "session_input": session, "turns": None, "env": env or {}, "chat": chat}
         spec["answers"] = answers is not None
         command = {"op": "case", "id": number, "case": spec, "share": share}
-        send(self.channel.sock, command, [theirs.fileno(), out[1], err[1]])
+        send(self.channel.sock, command, [theirs.fileno(), *(writing for _, writing in pipes)])
         theirs.close()
-        os.close(out[1])
-        os.close(err[1])
+        for _, writing in pipes:
+            os.close(writing)
         for answer in answers or ():
             send(ours, {**answer, "op": "answered"})
-        case = Case(self, number, Channel(ours), out[0], err[0])
+        case = Case(self, number, Channel(ours), [reading for reading, _ in pipes])
         self._cases.append(case)
         return case
 
@@ -149,11 +149,12 @@ class Agent:
 class Case:
     """A case that is running."""
 
-    def __init__(self, agent: Agent, number: int, channel: Channel, stdout: int, stderr: int) -> None:
+    def __init__(self, agent: Agent, number: int, channel: Channel, pipes: Sequence[int]) -> None:
         self.agent = agent
         self.number = number
         self.channel = channel
-        self.pipes = {stdout: "stdout", stderr: "stderr"}
+        self.pipes = dict(zip(pipes, ("stdout", "stderr"), strict=False))
+        """None where the case shares its process: it tells what it prints."""
         self.outcome = Outcome()
         for fd in self.pipes:
             os.set_blocking(fd, False)
@@ -220,6 +221,10 @@ class Case:
             some = some or bool(self.channel.pending)
             while self.channel.pending:
                 event = self.channel.pending.popleft()
+                if event["event"] == "Printed":
+                    printed = getattr(self.outcome, event["stream"]) + event["text"].encode()
+                    setattr(self.outcome, event["stream"], printed)
+                    continue
                 self.outcome.events.append(event)
                 if event["event"] in ("TurnFinished", "TurnFailed"):
                     on_turn()

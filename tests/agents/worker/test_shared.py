@@ -50,6 +50,79 @@ def test_cases_run_at_the_same_time_and_print_apart(make_agent: MakeAgent, wait:
 
 
 @needs_fork
+def test_bytes_and_odd_characters_are_told(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        """
+        import sys
+
+        def root_agent(m, s):
+            sys.stderr.buffer.write("ご注文".encode()[:4])
+            sys.stderr.buffer.write("ご注文".encode()[4:])
+            print("\\udc80", file=sys.stderr)
+            print("ご" * 100_000)
+            return "done"
+        """
+    )
+    outcome = agent.run("hi", share=True)
+    assert outcome.stderr == "ご注文\\udc80\n".encode()
+    assert outcome.stdout == ("ご" * 100_000 + "\n").encode()
+
+
+@needs_fork
+def test_threads_of_a_case_print_while_its_steps_are_told(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        """
+        import asyncio
+
+        async def root_agent(m, s):
+            printing = [asyncio.create_task(asyncio.to_thread(print, "x" * 200_000)) for _ in range(4)]
+            for number in range(20):
+                await asyncio.sleep(0)
+                yield {"tool_call": {"name": "f", "args": {"n": number, "text": "y" * 20_000}}}
+            await asyncio.gather(*printing)
+            yield "done"
+        """
+    )
+    outcome = agent.run("hi", share=True)
+    assert outcome.answers == ["done"]
+    assert len(outcome.of("AgentActed")) == 21
+    assert len(outcome.stdout) == 4 * 200_001
+
+
+@needs_fork
+def test_what_is_printed_after_its_case_or_in_a_fork_goes_to_the_process(make_agent: MakeAgent) -> None:
+    agent = make_agent(
+        """
+        import asyncio, os, subprocess, sys
+        KEPT = []
+
+        async def late(over):
+            await over.wait()
+            print("late")
+            KEPT.append("told")
+
+        async def root_agent(m, s):
+            if m == "first":
+                KEPT.extend([over := asyncio.Event(), asyncio.create_task(late(over))])
+                child = os.fork()
+                if not child:
+                    print("in a fork")
+                    os._exit(0)
+                os.waitpid(child, 0)
+                subprocess.run(["echo", "in a child"], stdout=sys.stdout)
+                print("here")
+            else:
+                KEPT[0].set()
+                await KEPT[1]
+            return str(len(KEPT))
+        """
+    )
+    assert agent.run("first", share=True).stdout == b"here\n"
+    assert agent.run("second", share=True).answers == ["3"]
+    assert agent.output() == (b"in a fork\nin a child\nlate\n", b"")
+
+
+@needs_fork
 def test_one_that_waits_can_be_cancelled(make_agent: MakeAgent) -> None:
     agent = make_agent(
         """

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional
 
 from . import absent, faults, footprint, processes, sources
 from .adk_version import installed_adk
-from .case import refuse, run_forked
+from .case import descriptors_of, refuse, run_forked
 from .conversation import conversation_type
 from .declared import declare_tools
 from .frames import Channel
@@ -158,18 +158,18 @@ def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
 
 
 def _fork_case(nursery: Nursery, channel: Channel, command: Dict[str, Any], loaded: Loaded) -> None:
-    fds = channel.take_fds(3)
+    fds = channel.take_fds(descriptors_of(command))
     nursery.fork(command["id"], lambda: _be_case(fds, command, loaded))
     for fd in fds:
         os.close(fd)
 
 
 def _be_case(fds: List[int], command: Dict[str, Any], loaded: Loaded) -> None:
+    if command.get("share"):
+        refuse(fds)
+        return
     sock = socket.socket(fileno=fds[0])
     capture(fds[1], fds[2])
-    if command.get("share"):
-        refuse(sock)
-        return
     environment = command["case"].get("env")
     if environment:
         os.environ.update(environment)

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import socket
+import threading
 from typing import Any, AsyncIterator, Dict, List, Optional
 
 from . import faults, footprint
@@ -37,6 +38,8 @@ class Case:
         self._opened: Optional[Opened] = None
         self._finished_turns = 0
         self._sending = False
+        self._one_at_a_time = threading.RLock()
+        """Threads of the agent print while its answers are told."""
         self._held = b""
         """Frames that wait for the next one."""
         self._stopped = False
@@ -67,6 +70,19 @@ class Case:
             with contextlib.suppress(WorkbenchGoneError):
                 self._send({"event": "Stopped", "where": where})
                 self._tell_spans()
+
+    def printed(self, stream: str, text: str) -> bool:
+        """Tells what a case that shares its process has printed, in whatever thread; False if nobody listens, or if a
+        fork of the agent's has printed it."""
+        if os.getpid() != self._pid:
+            return False
+        data = encode({"event": "Printed", "stream": stream, "text": text})
+        try:
+            with self._one_at_a_time:
+                send_encoded(self._channel.sock, data)
+        except OSError:
+            return False
+        return True
 
     def failed(self, fault: faults.Fault) -> None:
         """Ends the case with an error."""
@@ -198,7 +214,8 @@ class Case:
         try:
             data = self._held + encode(message)
             self._held = b""
-            send_encoded(self._channel.sock, data)
+            with self._one_at_a_time:
+                send_encoded(self._channel.sock, data)
         except OSError as error:
             raise WorkbenchGoneError from error
         finally:
@@ -246,8 +263,15 @@ def run_forked(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded) -> Non
         case.failed(faults.of_agent(error))
 
 
-def refuse(sock: socket.socket) -> None:
+def descriptors_of(command: Dict[str, Any]) -> int:
+    """How many file descriptors come with a case: its socket and, where it has a process of its own, two for output."""
+    return 1 if command.get("share") else 3
+
+
+def refuse(fds: List[int]) -> None:
     """Answers a case that wants to share a process whose cases are forked, or the other way round."""
     message = "a case was to run in another way than the first one of its process"
-    with sock:
+    with socket.socket(fileno=fds[0]) as sock:
         send_frame(sock, {"event": "Failed", "turn": 0, "error": faults.fault("internal", message)})
+    for fd in fds[1:]:
+        os.close(fd)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import os
 import socket
 from typing import Any, Dict, Set
 
-from .case import Case, case_of, refuse
+from .case import Case, case_of, descriptors_of, refuse
 from .frames import Channel
 from .loading import Loaded
 from .output import use_output
@@ -76,29 +75,25 @@ class SharedCases:
         if command["op"] == "kill":
             self._cancel(command["id"])
             return
-        sock_fd, stdout, stderr = self._channel.take_fds(3)
-        sock = socket.socket(fileno=sock_fd)
         number = command["id"]
+        fds = self._channel.take_fds(descriptors_of(command))
         if not command.get("share"):
-            refuse(sock)
-            for fd in (stdout, stderr):
-                os.close(fd)
+            refuse(fds)
             self._tell_exited(number)
             return
+        sock = socket.socket(fileno=fds[0])
         case = case_of(sock, command["case"], self._loaded, shared=True)
-        task = asyncio.get_running_loop().create_task(self._run(number, case, stdout, stderr))
+        task = asyncio.get_running_loop().create_task(self._run(number, case))
         self._running[number], self._cases[number] = task, case
         # For one that is cancelled before it begins.
         task.add_done_callback(lambda _: self._ended(number))
 
-    async def _run(self, number: int, case: Case, stdout: int, stderr: int) -> None:
+    async def _run(self, number: int, case: Case) -> None:
         """A case with its own output. Its end is told in one go: each word wakes the workbench."""
-        streams = use_output(stdout, stderr)
+        use_output(case.printed)
         try:
             await case.run()
         finally:
-            for stream in streams.values():
-                stream.close()
             self._ended(number)
 
     def _cancel(self, number: int) -> None:
