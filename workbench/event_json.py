@@ -34,8 +34,13 @@ def from_json(data: Mapping[str, Any]) -> Event:
 
 
 def _plain_fields(value: Any) -> dict[str, Any]:
-    # All of them have slots.
-    return {name: _plain_value(getattr(value, name)) for name in value.__slots__}
+    # All of them have slots; this is done for each event of a run.
+    fields = [(name, getattr(value, name)) for name in value.__slots__]
+    return {name: item if type(item) in _PLAIN else _plain_value(item) for name, item in fields}
+
+
+_PLAIN = {str, int, float, bool, dict, type(None)}
+"""Types of values that are JSON data as they stand."""
 
 
 def _plain_value(value: Any) -> Any:
