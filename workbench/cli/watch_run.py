@@ -68,6 +68,7 @@ class _Session:
         )
         changes = self._watcher.changes
         changes.on_polling = lambda: self._say(f"polling: {one_line(changes.polling)}")
+        changes.on_gone = lambda: self._say(self._where_it_is(gone=changes.gone))
         named = bool(selection.case_ids) or any(target.case_ids for target in selection.targets)
         armed = frozenset(Key(entry.ref.evalset_file, entry.ref.eval_id) for entry in plan.entries) if named else None
         board = Board(armed, self._settings.watch_calls)
@@ -214,6 +215,10 @@ class _Session:
                 write_line(sys.stdout, f"REPEATS {name}: {told}")
         then = "the watch ends" if self._ended.is_set() else "watching, Ctrl-C ends"
         self._say(f"{said or 'nothing'} in {event.duration_seconds:.2f} s; {then}")
+
+    def _where_it_is(self, *, gone: bool) -> str:
+        root = one_line(str(self._plan.root))
+        return f"{root} is not there any more; the watch waits for it" if gone else f"{root} is there again"
 
     def _name(self, path: Path) -> str:
         root = self._plan.root

@@ -23,5 +23,6 @@ def why_stopped(failure: OSError) -> tuple[str, str]:
     reason = failure.strerror or str(failure)
     return (
         f"the run was stopped: it cannot be written{where} any more ({reason})",
-        "What is there is kept; once it can be written again, the same command goes on with it",
+        "What is there is kept; once it can be written again, the same command (on the screen: resume in the palette)"
+        " goes on with it",
     )

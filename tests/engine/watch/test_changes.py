@@ -146,6 +146,28 @@ async def test_a_new_folder_is_watched_with_what_it_holds(tmp_path: Path) -> Non
         await seen.until(second)
 
 
+async def test_that_the_project_is_gone_is_told_and_that_it_is_back(tmp_path: Path) -> None:
+    root, away = tmp_path / "project", tmp_path / "away"
+    root.mkdir()
+    changes = Changes(root, lambda: [root])
+    told: asyncio.Queue[bool] = asyncio.Queue()
+    changes.on_gone = lambda: told.put_nowait(changes.gone)
+
+    async def read() -> None:
+        async for _ in changes.batches():
+            pass
+
+    task = asyncio.create_task(read())
+    await asyncio.wait_for(changes.armed.wait(), WITHIN)
+    root.rename(away)
+    assert await asyncio.wait_for(told.get(), WITHIN)
+    away.rename(root)
+    assert not await asyncio.wait_for(told.get(), WITHIN)
+    changes.close()
+    await asyncio.wait_for(task, WITHIN)
+    assert told.empty()
+
+
 async def test_a_folder_that_was_gone_and_is_back(tmp_path: Path) -> None:
     root = tmp_path / "project"
     root.mkdir()

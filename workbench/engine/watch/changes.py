@@ -53,6 +53,10 @@ class Changes:
         """Why folders are looked at again and again; "" while the system tells of changes."""
         self.on_polling: Callable[[], None] = lambda: None
         """Called when `polling` was set."""
+        self.gone = False
+        """Whether the project's folder is not there: somebody moved or deleted it, or what it was mounted from."""
+        self.on_gone: Callable[[], None] = lambda: None
+        """Called when `gone` is another one."""
         self.armed = asyncio.Event()
         """Set once changes are seen."""
 
@@ -124,6 +128,7 @@ class Changes:
         lost = False
         while not self._stop.is_set():
             existing = self._existing()
+            self._see_root()
             if existing and not self.polling:
                 self._poll_for(await asyncio.to_thread(self._why_polling, existing))
             before, self._watched = self._watched, existing
@@ -134,6 +139,8 @@ class Changes:
                     await asyncio.wait_for(self._stop.wait(), 0.5)
                 continue
             self._again.clear()
+            if self._stop.is_set():  # Which was told by what was just cleared.
+                return
             if lost:
                 self._queue.put_nowait(Batch(frozenset(), all_files=True))
             elif before and before != self._watched:
@@ -151,6 +158,12 @@ class Changes:
     def _look_soon(self) -> None:
         """What was saved while one watch had ended and the next had not begun, nobody was told of."""
         asyncio.get_running_loop().call_later(_BETWEEN, self._queue.put_nowait, Batch(frozenset(), True))
+
+    def _see_root(self) -> None:
+        gone = not self._root.is_dir()
+        if gone != self.gone:
+            self.gone = gone
+            self.on_gone()
 
     def _why_polling(self, folders: Collection[Path]) -> str:
         if forced():

@@ -106,6 +106,7 @@ class WatchActions(RunActions):
     async def _watch(self, marked: "set[tuple[int, int]]") -> None:
         watching = self.session.watching = await asyncio.to_thread(self.make_watching, marked)
         watching.watcher.changes.on_polling = lambda: self._says_polling(watching)
+        watching.watcher.changes.on_gone = lambda: self._says_gone(gone=watching.watcher.changes.gone)
         self.show_facts()
         self.session.changed.moment_of |= await asyncio.to_thread(watching.earlier_moments)
         try:
@@ -120,6 +121,13 @@ class WatchActions(RunActions):
                 self.disarm()
         finally:
             watching.watcher.close()
+
+    def _says_gone(self, *, gone: bool) -> None:
+        if gone:
+            told = "The folder is not there any more: the watch waits for it"
+            self.notify(told, severity="warning", timeout=10, markup=False)
+        else:
+            self.notify("The folder is there again", markup=False)
 
     def _says_polling(self, watching: "Watching") -> None:
         self.notify(f"The watch looks again and again: {one_line(watching.watcher.changes.polling)}", markup=False)
