@@ -105,6 +105,8 @@ class PlannedCase:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
+    """A run begins: what is planned, and what must be known to compare it with others or to go on with it."""
+
     run_id: str
     root: str
     started: str
@@ -144,6 +146,8 @@ class CaseStarted:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
+    """The user says something: `user` is an ADK content."""
+
     case: CaseRef
     turn: int
     """Counted from 0."""
@@ -219,6 +223,8 @@ class MetricScored:
 
 @dataclass(frozen=True, slots=True)
 class CaseFinished:
+    """The verdict on a case. `error` says why it has none, or None."""
+
     case: CaseRef
     status: CaseStatus
     error: CaseError | None
@@ -274,6 +280,8 @@ class RepeatsDropped:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
+    """The run is over, `interrupted` if somebody ended it."""
+
     duration_seconds: float
     interrupted: bool = False
     git: dict[str, Any] = field(default_factory=dict)
