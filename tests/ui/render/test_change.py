@@ -53,6 +53,14 @@ def test_before_and_after_and_the_line_that_differs(texts: Texts) -> None:
         assert part in text, part
 
 
+def test_how_all_executions_came_out_stands_above_the_one_that_is_shown(texts: Texts) -> None:
+    one = subject(record("passed", "yes"), record("failed", "no"))
+    assert "all executions" not in "".join(texts(build(one, View(60)).lines))
+    change = Change(record("passed", "yes"), None, ("5/5 passed", "0/5 passed"))
+    lines = [line.strip() for line in texts(build(Subject(record("failed", "no"), change=change), View(60)).lines)]
+    assert lines[:3] == ["all executions", "− 5/5 passed", "+ 0/5 passed"]
+
+
 @pytest.mark.parametrize(
     ("files", "watched", "said"),
     [((), False, "nobody watched"), ((), True, "varies"), ((FileChange("x.bin", None, None),), True, "x.bin")],
