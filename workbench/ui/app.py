@@ -27,6 +27,7 @@ def open_screen(
     """
     terminal.prepare()
     gc.disable()  # Until the first frame: importing makes much that stays and little to collect.
+    sys.setswitchinterval(0.0005)  # Until then, too: a thread of Textual's writes it, while this one goes on.
     from workbench.ui.session import Session
     from workbench.ui.themes import DEFAULT, ThemeError, Themes
     from workbench.ui.workbench_app import WorkbenchApp

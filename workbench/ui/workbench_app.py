@@ -1,6 +1,7 @@
 """The Textual app: themes, settings, signals, and the main screen."""
 
 import gc
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -23,6 +24,8 @@ from workbench.ui.terminal import on_signals
 from workbench.ui.themes import ThemeError, Themes, variable_defaults
 from workbench.ui.times import Times
 
+_SWITCH_SECONDS = 0.005
+"""Python's own: `open_screen` lets threads take turns more often until the first frame."""
 MakeBuild = Callable[[Targets, Times], Build]
 
 
@@ -93,6 +96,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         # `open_screen` put the collector off until here: what was imported stays, and need never be looked at again.
         gc.freeze()
         gc.enable()
+        sys.setswitchinterval(_SWITCH_SECONDS)
         for fault in (*self._settings.faults, *self._keys.faults, *self._faults):
             self.notify(fault, title="settings", severity="warning", timeout=8, markup=False)
         self.call_after_refresh(self._read_styles_of_rooms)
