@@ -120,6 +120,13 @@ def test_a_run_is_named_by_its_folder_or_its_journal(tmp_path: Path, word: str, 
     assert [type(event) for event in kept_events(word, tmp_path / state, tmp_path)] == [RunStarted, RunFinished]
 
 
+def test_what_a_run_has_in_place_of_a_journal_is_no_report(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text("{}")
+    for read in (open_summary, kept_events):
+        with pytest.raises(UsageFaultError, match="no journal"):
+            read("events.jsonl", tmp_path, tmp_path)
+
+
 @pytest.mark.parametrize("word", ["", "last", "baseline", "2026", "..", "runs", "runs/x", "x.json", "a\0b", "\ud800"])
 def test_what_is_refused_before_anything_is_loaded_is_refused_in_the_same_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str

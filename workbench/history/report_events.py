@@ -11,7 +11,7 @@ from workbench.events import CaseFinished, CaseStarted, Event, Noticed, PlannedC
 from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
 from workbench.history.checked import HEAD
-from workbench.history.journal import read_journal
+from workbench.history.journal import FILE_NAME, read_journal
 from workbench.history.run_words import place_of
 from workbench.history.stored_report import case_events, read_report_data
 
@@ -28,7 +28,7 @@ def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
         if path.name.endswith(ENDING):
             return list(adk_case_events(path.absolute()))
         with path.open("rb") as file:
-            journal = file.read(len(HEAD)) == HEAD
+            journal = path.name == FILE_NAME or file.read(len(HEAD)) == HEAD
         return list(read_journal(path) if journal else _report_events(path))
     except (OSError, ValueError) as error:
         raise UsageFaultError(str(error), kind="broken_file") from None

@@ -32,7 +32,7 @@ def _of_file(path: Path) -> tuple[Summary, list[str]]:
     if path.name.endswith(ENDING):
         return adk_summary(path, path.parent), []
     with path.open("rb") as file:
-        if file.read(len(HEAD)) == HEAD:
+        if path.name == JOURNAL_FILE or file.read(len(HEAD)) == HEAD:
             return summarize(path)
     return _of_report(read_report_data(path))
 
