@@ -135,6 +135,7 @@ class _Session:
                 job, self._apply, self._children, lambda run_id: Journal.open(self._state, run_id), self._cache
             )
         except UsageFaultError as fault:
+            self._watching.announced.set()
             self._watching.board.ended()
             self._watching.board.drop(job.keys)
             self._say(notice_line(Noticed("error", str(fault), fault.hint)))
@@ -149,6 +150,7 @@ class _Session:
                 journal.close()
                 if journal.path is not None:
                     await tidy_runs(self._state, self._settings.history)
+                self._watching.announced.set()
                 self._wanted.set()
 
         self._current = run
@@ -162,6 +164,7 @@ class _Session:
     async def _watch(self) -> None:
         try:
             async for saved in self._watcher.saves():
+                await self._watching.announced.wait()
                 self._take(saved)
         except Exception as error:
             self._say(notice_line(Noticed("error", f"the watch failed: {error!r}")))

@@ -3,6 +3,7 @@
 No widget and no thread: the screen and the plain lines call the same methods and apply the same events.
 """
 
+import asyncio
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -62,6 +63,10 @@ class Watching:
         self._stopped = False
         self._moment: Moment = watcher.contents.moment
         self._left: dict[Key, int] = {}
+        self.announced = asyncio.Event()
+        """Unset between the start of a run and the moment at which its executions are known: a save has to wait for
+        that, or it could not tell which of them it makes obsolete."""
+        self.announced.set()
         self._before: dict[CaseRef, CaseRecord] = {}
         self.restored: set[CaseRef] = set()
         """Executions whose earlier record holds again, because nothing came of the newer one. Whoever shows them
@@ -85,6 +90,7 @@ class Watching:
         if busy:
             return None
         self.board.ended()
+        self.announced.set()
         self._skip_what_was_never_run()
         job = self.board.next_job(self._failing, self.estimate)
         if job is None:
@@ -98,6 +104,7 @@ class Watching:
     def started(self, job: Job) -> None:
         """The front end starts it."""
         self._moment = self.watcher.contents.moment
+        self.announced.clear()
         self.board.started(job.keys, job.depth)
 
     def estimate(self, keys: Collection[Key], depth: Depth) -> Estimate:
@@ -148,6 +155,7 @@ class Watching:
         """The event as the store is to have it: none of an execution that a save made obsolete, and a run that was cut
         short for a newer one was not interrupted by anybody."""
         if isinstance(event, RunStarted):
+            self.announced.set()
             self._obsolete.clear()
             self._stopped = False
             self._left = {}

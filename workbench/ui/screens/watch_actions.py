@@ -98,6 +98,7 @@ class WatchActions(RunActions):
         watching, self.session.watching = self.session.watching, None
         if watching is not None:
             watching.watcher.close()
+            watching.announced.set()
         self.session.last_watch = ""
         self.show_flags()
         self.show_facts()
@@ -111,6 +112,7 @@ class WatchActions(RunActions):
         self.session.changed.moment_of |= await asyncio.to_thread(watching.earlier_moments)
         try:
             async for saved in watching.watcher.saves():
+                await watching.announced.wait()
                 if self.session.watching is not watching:
                     return
                 self._saved(watching, saved)
@@ -185,6 +187,8 @@ class WatchActions(RunActions):
     def after_news(self, ended: bool) -> None:
         watching = self.session.watching
         if watching is not None:
+            if not self.session.starting:
+                watching.announced.set()  # Also where nothing came of the start.
             for ref in watching.restored:
                 self.session.verdicts.look_again(ref)
             watching.restored.clear()

@@ -1,0 +1,41 @@
+"""Which executions a save makes obsolete, at whatever moment it comes."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from workbench.engine.options import RunOptions
+from workbench.engine.watch.board import Board, Job
+from workbench.engine.watch.snapshot import Key
+from workbench.events import CaseRef, PlannedCase, RunFinished, RunStarted
+from workbench.store import Store
+from workbench.ui.watching import Watching
+
+CASE = PlannedCase(CaseRef("desk", "f.evalset.json", "s", "c"), None, "")
+KEY = Key("f.evalset.json", "c")
+
+
+class SavedNow(Board):
+    """A save touches the only case."""
+
+    def take(self, saved: Any) -> set[Key]:
+        return {KEY} if self.under_way.pop(KEY, None) else set()
+
+
+def test_a_save_waits_until_it_is_known_what_the_run_just_started_consists_of() -> None:
+    store = Store()
+    watcher = SimpleNamespace(contents=SimpleNamespace(moment={}), snapshot=None)
+    watching = Watching(store, cast(Any, watcher), SavedNow(), RunOptions())
+    assert watching.announced.is_set()
+    watching.started(Job("run", (KEY,)))
+    assert not watching.announced.is_set()
+    assert watching.take(cast(Any, None)) == [], "too early: nothing could be cancelled"
+    watching.started(Job("run", (KEY,)))
+    event = watching.admit(RunStarted("r", "/", "", (CASE,)))
+    assert event is not None
+    store.apply(event)
+    assert watching.announced.is_set()
+    assert watching.take(cast(Any, None)) == [CASE.case]
+    assert watching.superseded
+    ended = watching.admit(RunFinished(1.0, interrupted=True))
+    assert isinstance(ended, RunFinished)
+    assert not ended.interrupted, "by nobody"
