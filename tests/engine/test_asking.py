@@ -233,10 +233,16 @@ async def test_a_killed_calculation_is_not_blamed_on_questions(children: Childre
     assert summary(await held) == [("ask", "passed")]
 
 
+def patience(children: Children, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """From here on the scorer may be silent for so long. Its one timer is set already, for the time that held then."""
+    monkeypatch.setattr("workbench.engine.scoring._ANSWER_WITHIN", seconds)
+    children.scorer._stop_clock()
+
+
 async def test_a_long_wait_is_no_hang(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
     """A judge may take longer than a calculation: the scorer says now and then that it is alive."""
     await details(children)
-    monkeypatch.setattr("workbench.engine.scoring._ANSWER_WITHIN", 0.5)
+    patience(children, monkeypatch, 0.5)
     pid = children.scorer.pid
     held = asyncio.create_task(children.scorer.score(conversation(ask("hold")), lambda one: None))
     signs = asyncio.Semaphore(0)
@@ -260,7 +266,7 @@ async def test_a_question_that_calculates_without_end_is_given_up(
     children: Children, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await details(children)
-    monkeypatch.setattr("workbench.engine.scoring._ANSWER_WITHIN", 0.5)
+    patience(children, monkeypatch, 0.5)
     scored = await children.scorer.score(conversation(CALLS, ask("hang")), lambda one: None)
     assert summary(scored) == [(CALLS.name, "passed"), ("ask", "error")]
     assert "SIGKILL" in scored[1].result.reason
