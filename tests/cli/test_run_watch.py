@@ -123,14 +123,15 @@ def test_a_save_runs_the_cases_again(project: Project) -> None:
 
 def test_a_flaky_case_is_one_line_and_no_change_unless_its_rate_is_another(project: Project) -> None:
     project.evalset(GOOD)
-    flaky = (
-        "from pathlib import Path\n\n\ndef root_agent(message, session):\n    place = Path(__file__).with_name({0!r})\n"
-    )
+    # Beside the project: what an agent writes and reads in it would be one more change.
+    beside = project.root.with_name(f"{project.root.name}.count")
+    flaky = f"from pathlib import Path\n\n\ndef root_agent(message, session):\n    place = Path({str(beside)!r} "
+    flaky += "+ {0!r})\n"
     flaky += "    count = len(place.read_text()) if place.exists() else 0\n    place.write_text('x' * (count + 1))\n"
     flaky += "    return 'You said ' + message if count % 3 {1} else 'no'\n"
-    project.write("echo/agent.py", flaky.format("a.count", "== 0"))
+    project.write("echo/agent.py", flaky.format("a", "== 0"))
     with watching(project, ".", "--runs", "3", "--concurrency", "1") as lines:
-        project.write("echo/agent.py", flaky.format("b.count", "!= 0"))
+        project.write("echo/agent.py", flaky.format("b", "!= 0"))
         text = "".join(lines.round())
         assert "2/3 passed" in text
         assert "CHANGED" not in text
