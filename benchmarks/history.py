@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.screen import Terminal
+from workbench.agents.worker.checked import checked_line
 from workbench.engine.children import Children
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import make_plan
@@ -21,7 +22,6 @@ from workbench.engine.run import Run
 from workbench.engine.selection import open_selection
 from workbench.engine.target_words import parse_words
 from workbench.events import Event, RunFinished
-from workbench.history.checked import checked_line
 from workbench.history.journal import FILE_NAME, Journal
 from workbench.history.summary import Summary
 from workbench.history.summary_files import index_entry, write_summary

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from workbench.engine.answers import Answer
 from workbench.engine.event_lines import Line
 from workbench.engine.recorder import Recorder
 from workbench.engine.secrets import Secrets
@@ -33,12 +32,12 @@ class Writer:
     """Keeps what it is given; fails on demand."""
 
     notice = None
+    answers = None
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.syncs: list[bool] = []
         self.pieces: dict[str, str] = {}
-        self.answers: list[str] = []
         self.threads: set[int] = set()
         self.error: OSError | None = None
         self.closed = False
@@ -58,32 +57,12 @@ class Writer:
         self.pieces.update(pieces)
         return "run-1", {digest: [len(digest), len(text), 0] for digest, text in pieces.items()}
 
-    def keep_answers(self, lines: Iterable[str]) -> None:
-        if self.error is not None:
-            raise self.error
-        self.answers.extend(lines)
-
     def close(self) -> None:
         self.closed = True
 
 
 def recorder(writer: Writer, shown: list[Event], failures: list[OSError]) -> Recorder:
     return Recorder(shown.append, writer, Secrets([{"THE_KEY": "abcdefgh"}]), failures.append)
-
-
-async def test_answers_of_models_are_written_and_not_shown_and_none_with_a_secret_in_it_is() -> None:
-    writer = Writer()
-    shown: list[Event] = []
-    failures: list[OSError] = []
-    taking = recorder(writer, shown, failures)
-    taking.put(Answer(REF, "desk", "d1", ('{"content": "hello"}',)))
-    taking.put(Answer(REF, "desk", "d2", (json.dumps({"content": json.dumps({"it is": "abcdefgh"})}),)))
-    await taking.flush()
-    assert [json.loads(line)["asked"] for line in writer.answers] == ["d1"]
-    writer.error = OSError(28, "No space left on device")
-    taking.put(Answer(REF, "desk", "d3", ("{}",)))
-    await taking.close()
-    assert (shown, writer.lines, failures) == ([], [], [])
 
 
 async def test_events_are_written_before_they_are_shown_and_in_order() -> None:

@@ -203,6 +203,7 @@ async def test_a_disk_that_is_full_stops_it(ran: Any, children: Children) -> Non
 
     class Full:
         notice = Noticed("warning", "odd")
+        answers = None
 
         def write(self, lines: Iterable[Line], *, sync: bool) -> None:
             raise OSError(28, "No space left on device")
@@ -210,8 +211,6 @@ async def test_a_disk_that_is_full_stops_it(ran: Any, children: Children) -> Non
         def keep(self, contents: Mapping[str, bytes]) -> None: ...
 
         def keep_pieces(self, pieces: Mapping[str, str]) -> None: ...
-
-        def keep_answers(self, lines: Iterable[str]) -> None: ...
 
         def close(self) -> None: ...
 

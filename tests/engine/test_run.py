@@ -317,6 +317,7 @@ async def test_secrets_are_scored_but_not_shown(
 async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Project, children: Children) -> None:
     class FullDisk:
         notice = None
+        answers = None
 
         def __init__(self) -> None:
             self.lines: list[str] = []
@@ -329,8 +330,6 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Projec
         def keep(self, contents: Any) -> None: ...
 
         def keep_pieces(self, pieces: Any) -> None: ...
-
-        def keep_answers(self, lines: Any) -> None: ...
 
         def close(self) -> None:
             self.lines.append("closed")

@@ -132,7 +132,7 @@ def test_a_kept_run_that_is_no_journal_is_not_taken_for_a_report(
 
 
 def test_a_later_version_is_said_to_be_one(damaged: Damaged, capsys: pytest.CaptureFixture[str]) -> None:
-    from workbench.history.checked import checked_line
+    from workbench.agents.worker.checked import checked_line
 
     header = checked_line('{"schema": "agent-workbench/journal/2", "run_id": "x"}')
     damaged.write(header + damaged.content[damaged.content.index(b"\n") + 1 :])

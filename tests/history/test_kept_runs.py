@@ -61,7 +61,7 @@ def test_what_cannot_be_read_stands_at_its_place(tmp_path: Path) -> None:
     journal = folder / "2026-11-21T10-00-00-aaaa/events.jsonl"
     lines = journal.read_text().splitlines(keepends=True)
     newer = json.dumps({"schema": "agent-workbench/journal/9", "run_id": "x"})
-    from workbench.history.checked import checked_line
+    from workbench.agents.worker.checked import checked_line
 
     journal.write_bytes(checked_line(newer) + "".join(lines[1:]).encode())
     runs, trouble = kept_runs(tmp_path, tmp_path, [])

@@ -125,7 +125,7 @@ def test_a_run_that_was_killed_is_listed_and_its_other_cases_count_as_errors(tmp
 
 
 def test_a_run_of_a_later_version_is_said_to_be_that(tmp_path: Path) -> None:
-    from workbench.history.checked import checked_line
+    from workbench.agents.worker.checked import checked_line
 
     path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")

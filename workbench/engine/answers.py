@@ -1,11 +1,13 @@
 """What models answered the agents of a run, kept while the run may still be interrupted: the one that resumes it gives
 these answers again where the same is asked."""
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any
 
+from workbench.engine.plan import AgentSetting
+from workbench.engine.secrets import Secrets
 from workbench.events import CaseRef
 
 
@@ -23,24 +25,19 @@ class Answer:
         """For the worker (`docs/worker-protocol.md`)."""
         return {"op": "answered", "agent": self.agent, "asked": self.asked, "responses": self.responses}
 
-    def line(self) -> str:
-        """Its form on disk, ASCII JSON."""
-        ref = self.case
+
+class AnswerKeeping:
+    """Where the workers of a run are to keep answers: in `file`. `agents` by name, as those of the plan."""
+
+    def __init__(self, file: Path, agents: Mapping[str, AgentSetting]) -> None:
+        self._file = str(file.absolute())
+        # Each is told of the secrets that it has anyway, and of no others.
+        self._without = {name: Secrets([setting.environment.values]).signs for name, setting in agents.items()}
+
+    def spec(self, ref: CaseRef) -> dict[str, Any]:
+        """For a case (`workbench.agents.worker.answer_file`)."""
         case = [ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat]
-        return json.dumps({"case": case, "agent": self.agent, "asked": self.asked, "responses": self.responses})
-
-
-Keep: TypeAlias = Callable[[Answer], None]
-"""Takes an answer as soon as it is there."""
-
-
-def told(case: CaseRef, frame: Mapping[str, Any]) -> Answer:
-    """What a worker tells.
-
-    Raises:
-        TypeError: it is no answer.
-    """
-    return _answer(case, frame)
+        return {"file": self._file, "case": case, "without": self._without[ref.agent]}
 
 
 def read(lines: Iterable[Mapping[str, Any]]) -> dict[CaseRef, list[Answer]]:

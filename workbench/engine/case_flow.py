@@ -150,8 +150,8 @@ class CaseFlow:
         self._show_import(host)
         source = self._source(case)
         context = self._context
-        run = self._case_run = CaseRun(self.ref, source, context.options.timeout, context.emit, context.keep)
-        keep = context.keep is not None
+        run = self._case_run = CaseRun(self.ref, source, context.options.timeout, context.emit)
+        keep = None if context.answers is None else context.answers.spec(self.ref)
         spec = {"eval_id": case.eval_id, "session_input": case.session_input, "env": {}, "answers": keep}
         return await run.run(seat.process, spec, self._answers, share=seat.share, here=seat.here)
 

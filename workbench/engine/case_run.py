@@ -10,7 +10,7 @@ from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine import case_frames
 from workbench.engine.agent_clock import AgentClock
 from workbench.engine.agent_process import AgentProcess, Stream, read_error
-from workbench.engine.answers import Answer, Keep, told
+from workbench.engine.answers import Answer
 from workbench.engine.case_output import CaseOutput
 from workbench.engine.case_process import CaseProcess
 from workbench.engine.case_scoring import with_judges
@@ -44,7 +44,6 @@ class CaseRun:
         source: MessageSource,
         timeout: float,
         emit: Callable[[Event], None],
-        keep: Keep | None = None,
     ) -> None:
         self._ref = ref
         self._source = source
@@ -55,7 +54,6 @@ class CaseRun:
         self._last: int | None = None
         """The turn that is known to be the last one."""
         self._emit = emit
-        self._keep = keep
         loop = asyncio.get_running_loop()
         self._loop = loop
         self._transcript = Transcript()
@@ -200,9 +198,6 @@ class CaseRun:
                 self._event(case_frames.agent_acted(self._ref, frame))
             case "TurnFinished":
                 self._turn_finished(*case_frames.turn_finished(frame))
-            case "Answered":
-                if self._keep is not None:
-                    self._keep(told(self._ref, frame))
             case "Spans":
                 self._spans_told(case_frames.spans(self._ref, frame))
             case "Printed":

@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
-from workbench.engine.answers import Answer
 from workbench.engine.event_lines import Line, as_line
 from workbench.engine.secrets import Secrets
 from workbench.engine.span_keeping import PieceKeeper, SpanKeeping
@@ -37,9 +37,9 @@ class EventWriter(PieceKeeper, Protocol):
         at a time, the wait for the disk from another, neither of them the event loop's. Raises OSError."""
         ...
 
-    def keep_answers(self, lines: Iterable[str]) -> None:
-        """Keeps what models answered (`Answer.line`) as long as the run may have to be resumed; from the thread that
-        writes. Raises OSError."""
+    @property
+    def answers(self) -> Path | None:
+        """Where what models answer is kept as long as the run may have to be resumed; None: nowhere."""
         ...
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
@@ -82,7 +82,7 @@ class Recorder:
         self._secrets = secrets
         self._spans = SpanKeeping(secrets)
         self._on_failure = on_failure
-        self._pending: list[Event | _Kept | Answer] = []
+        self._pending: list[Event | _Kept] = []
         self._idle = asyncio.Event()
         self._idle.set()
         self._thread = ThreadPoolExecutor(1, "journal")
@@ -98,8 +98,8 @@ class Recorder:
         """The rest is over, or something is pending that somebody waits for: the first verdict of the run, or its
         end."""
 
-    def put(self, event: "Event | _Kept | Answer") -> None:
-        """Takes the event; it is written and published soon. Answers of models are written only."""
+    def put(self, event: "Event | _Kept") -> None:
+        """Takes the event; it is written and published soon."""
         self._pending.append(event)
         if isinstance(event, RunFinished) or (isinstance(event, CaseFinished) and not self._has_verdict):
             self._has_verdict = True
@@ -188,11 +188,9 @@ class Recorder:
         await self._go_on.wait()
         timer.cancel()
 
-    def _write(self, batch: Sequence["Event | _Kept | Answer"]) -> list[Event]:
+    def _write(self, batch: Sequence["Event | _Kept"]) -> list[Event]:
         """Writes the batch; what may be shown of it."""
-        self._keep_answers([item for item in batch if isinstance(item, Answer)])
-        events_only = [item for item in batch if not isinstance(item, Answer)]
-        encoded = [item if isinstance(item, _Kept) else self._encode(item) for item in events_only]
+        encoded = [item if isinstance(item, _Kept) else self._encode(item) for item in batch]
         written = self._append([item for item in encoded if isinstance(item, Line)])
         if self._failure is None:
             return [item.event for item in encoded]
@@ -202,13 +200,6 @@ class Recorder:
             events.append(item.event if is_there else as_far_as_kept(item.event, self._failure))
             written -= isinstance(item, Line)
         return [event for event in events if event is not None]
-
-    def _keep_answers(self, answers: Sequence[Answer]) -> None:
-        """One that may hold a secret is not kept: without it, it would be another answer."""
-        lines = [line for line in map(Answer.line, answers) if not self._secrets.touch(line)]
-        if lines and self._writer is not None:
-            with contextlib.suppress(OSError):  # The journal will say what is wrong with the disk.
-                self._writer.keep_answers(lines)
 
     def _append(self, lines: Sequence[Line]) -> int:
         """Writes lines; how many of them are there."""

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from workbench.engine.agent_host import AgentHost
+from workbench.engine.answers import AnswerKeeping
 from workbench.engine.case_flow import CaseFlow
 from workbench.engine.children import Children
 from workbench.engine.earlier import Earlier
@@ -104,8 +105,9 @@ class Run:
         self._began = time.monotonic()
         allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
         options, environment_of = self._earlier.options_left(self._options), judge_environments(self._plan.agents)
-        keep = None if self._writer is None else self._recorder.put
-        context = RunContext(options, self._children, self._put, self._at, secrets, environment_of, keep)
+        kept_in = None if self._writer is None else self._writer.answers
+        answers = None if kept_in is None else AnswerKeeping(kept_in, self._plan.agents)
+        context = RunContext(options, self._children, self._put, self._at, secrets, environment_of, answers)
         try:
             self._announce(ahead)
             context.limit_judges(self._judge_cache, self._earlier.began)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.answers import Keep
+from workbench.engine.answers import AnswerKeeping
 from workbench.engine.children import Children
 from workbench.engine.options import RunOptions
 from workbench.engine.secrets import Secrets
@@ -15,8 +15,8 @@ from workbench.events import Event, JudgeWaits, Noticed
 @dataclass(frozen=True)
 class RunContext:
     """The run's options and children, where events go, the seconds since it began, what must not be shown, and by an
-    agent's name what its judges are asked with (`workbench.engine.judge_environment`). `keep` takes answers of models,
-    None: they are not kept."""
+    agent's name what its judges are asked with (`workbench.engine.judge_environment`). `answers` says where answers
+    of models are kept, None: they are not."""
 
     options: RunOptions
     children: Children
@@ -24,7 +24,7 @@ class RunContext:
     at: Callable[[], float]
     secrets: Secrets
     environment_of: Callable[[str], Mapping[str, Any]]
-    keep: Keep | None = None
+    answers: AnswerKeeping | None = None
 
     def limit_judges(self, cache: Path | None, since: float | None = None) -> None:
         """Tells the scorer what this run may ask; `cache` is the folder where answers are kept, None: in memory.

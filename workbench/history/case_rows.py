@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from workbench.history.checked import HEAD
+from workbench.agents.worker.checked import HEAD
 from workbench.history.run_list import list_runs
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Row

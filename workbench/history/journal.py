@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.worker.checked import HEAD, checked_line
 from workbench.engine.event_lines import Line
 from workbench.event_json import from_json
 from workbench.events import (
@@ -27,8 +28,9 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
-from workbench.history.answers import AnswerWriter
-from workbench.history.checked import HEAD, checked_line, read_checked
+from workbench.history.answers import FILE_NAME as ANSWERS_FILE
+from workbench.history.answers import forget_answers
+from workbench.history.checked import read_checked
 from workbench.history.holding import take_hold
 from workbench.history.objects import keep_objects
 from workbench.history.state_dir import JOURNAL_FILE, make_state_dir, runs_dir
@@ -54,7 +56,6 @@ class Journal:
         self._gathering = Gathering()
         self._name_synced = False
         self._pieces = PieceWriter(path.parent) if path is not None else None
-        self._answers = AnswerWriter(path.parent) if path is not None else None
 
     @classmethod
     def reopen(cls, path: Path) -> "Journal | None":
@@ -173,14 +174,10 @@ class Journal:
             return None
         return self.path.parent.name, self._pieces.keep(pieces)
 
-    def keep_answers(self, lines: Iterable[str]) -> None:
-        """Keeps what models answered (`workbench.engine.answers`) until the run has come to its end.
-
-        Raises:
-            OSError: the disk is full or gone.
-        """
-        if self._answers is not None:
-            self._answers.write(lines)
+    @property
+    def answers(self) -> Path | None:
+        """Where what models answer is kept until the run has come to its end; None where nothing can be written."""
+        return None if self.path is None else self.path.parent / ANSWERS_FILE
 
     def close(self) -> None:
         """No more will come: the summary of what came is written."""
@@ -189,8 +186,8 @@ class Journal:
             self._descriptor = None
             if self._pieces is not None:
                 self._pieces.close()
-            if self._answers is not None:
-                self._answers.close(forget=self._gathering.summary.is_complete)
+            if self.path is not None and self._gathering.summary.is_complete:
+                forget_answers(self.path.parent)
             if self.path is not None and self._size == self._head:
                 _leave(self.path)
             elif self.path is not None and self._gathering.summary.run_id:

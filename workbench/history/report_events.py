@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.worker.checked import HEAD
 from workbench.engine.options import UsageFaultError
 from workbench.event_json import from_json
 from workbench.events import CaseFinished, CaseStarted, Event, Noticed, PlannedCase, RunFinished, RunStarted
 from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
-from workbench.history.checked import HEAD
 from workbench.history.journal import FILE_NAME, read_journal
 from workbench.history.run_words import place_of
 from workbench.history.stored_report import case_events, read_report_data

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.history.checked import HEAD, read_checked
+from workbench.agents.worker.checked import HEAD
+from workbench.history.checked import read_checked
 from workbench.history.journal import FILE_NAME, SCHEMA, of_another_version
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Gathering, Summary

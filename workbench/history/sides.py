@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.worker.checked import HEAD
 from workbench.engine.options import UsageFaultError
 from workbench.history.adk_results import ENDING, adk_summary
-from workbench.history.checked import HEAD
 from workbench.history.run_list import load_summary, summarize
 from workbench.history.run_words import place_of
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.worker.checked import checked_line
 from workbench.atomic import replace_content
-from workbench.history.checked import checked_line, read_checked
+from workbench.history.checked import read_checked
 from workbench.history.summary import Summary
 
 FILE_NAME = "summary.json"

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any
 
 from workbench.agents.worker import WORKER_DIR
 from workbench.agents.worker.frames import Channel, send
+from workbench.history.checked import read_checked
 
 PATIENCE = 60.0
 """Seconds after which a test gives up, whatever it waits for."""
@@ -35,6 +37,15 @@ class Outcome:
     """The wait status that was reported."""
     stdout: bytes = b""
     stderr: bytes = b""
+    answers_file: Path | None = None
+
+    @property
+    def kept(self) -> list[dict[str, Any]]:
+        """What models answered, as the case has left it on disk."""
+        if self.answers_file is None or not self.answers_file.exists():
+            return []
+        with self.answers_file.open("rb") as file:
+            return [read_checked(line) for line in file]
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         return [event for event in self.events if event["event"] == kind]
@@ -81,6 +92,7 @@ class Agent:
         self.pids: dict[int, int] = {}
         self._cases: list[Case] = []
         self.imported: dict[str, Any] = {}
+        self._folder = tempfile.TemporaryDirectory()
 
     def receive(self) -> dict[str, Any]:
         message = self.channel.receive()
@@ -95,14 +107,18 @@ class Agent:
         env: dict[str, str] | None = None,
         chat: bool = False,
         answers: Sequence[dict[str, Any]] | None = None,
+        without: Sequence[str] = (),
     ) -> "Case":
         """Starts a case, or a conversation with somebody who types; it waits for its first message. With `answers` it
-        tells what models answer, and is told these (`Answered` frames) as those of a run that was interrupted."""
+        keeps what models answer, and is told these (what `Outcome.kept` gives) as those of a run that was interrupted;
+        `without` are texts that no kept answer may hold."""
         number = next(self._numbers)
         ours, theirs = socket.socketpair()
         pipes = [] if share else [os.pipe(), os.pipe()]
         spec = {"eval_id": "case", "session_input": session, "turns": None, "env": env or {}, "chat": chat}
-        spec["answers"] = answers is not None
+        file = Path(self._folder.name) / f"answers of {number}"
+        if answers is not None:
+            spec["answers"] = {"file": str(file), "case": ["desk", "f", "all", "case", 1], "without": list(without)}
         command = {"op": "case", "id": number, "case": spec, "share": share}
         send(self.channel.sock, command, [theirs.fileno(), *(writing for _, writing in pipes)])
         theirs.close()
@@ -110,7 +126,7 @@ class Agent:
             os.close(writing)
         for answer in answers or ():
             send(ours, {**answer, "op": "answered"})
-        case = Case(self, number, Channel(ours), [reading for reading, _ in pipes])
+        case = Case(self, number, Channel(ours), [reading for reading, _ in pipes], file)
         self._cases.append(case)
         return case
 
@@ -144,18 +160,19 @@ class Agent:
         self.channel.close()
         for fd in self._output:
             os.close(fd)
+        self._folder.cleanup()
 
 
 class Case:
     """A case that is running."""
 
-    def __init__(self, agent: Agent, number: int, channel: Channel, pipes: Sequence[int]) -> None:
+    def __init__(self, agent: Agent, number: int, channel: Channel, pipes: Sequence[int], answers: Path) -> None:
         self.agent = agent
         self.number = number
         self.channel = channel
         self.pipes = dict(zip(pipes, ("stdout", "stderr"), strict=False))
         """None where the case shares its process: it tells what it prints."""
-        self.outcome = Outcome()
+        self.outcome = Outcome(answers_file=answers)
         for fd in self.pipes:
             os.set_blocking(fd, False)
 

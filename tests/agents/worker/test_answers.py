@@ -1,4 +1,4 @@
-"""What models answered is told, and given again to the same request: the turns become the same, and nobody is asked."""
+"""What models answered is kept, and given again to the same request: the turns become the same, and nobody is asked."""
 
 import json
 import signal
@@ -108,13 +108,13 @@ SAID = ("where is my order?", "thanks")
 def test_a_conversation_is_gone_through_again_without_a_call(make_agent: MakeAgent) -> None:
     agent = make(make_agent)
     first = agent.run(*SAID, answers=[])
-    told = first.of("Answered")
+    told = first.kept
     assert [(one["agent"], len(one["responses"])) for one in told] == [("desk", 1)] * 3
     again = agent.run(*SAID, answers=told)
     assert (len(asked(first)), asked(again)) == (3, [])
     assert turns(again) == turns(first)
     assert b"looking for A-7" in again.stdout, "tools run again"
-    assert again.of("Answered") == [], "they are kept already"
+    assert again.kept == [], "they are kept already"
     assert again.usage == first.usage, "paid once"
     assert notes(first) == ["", "", ""]
     assert notes(again) == ["answered before the run was interrupted, and not asked again"] * 3
@@ -124,15 +124,15 @@ def test_it_goes_on_where_the_answers_end(make_agent: MakeAgent) -> None:
     agent = make(make_agent)
     first = agent.run(*SAID, answers=[])
     for there in range(3):
-        again = agent.run(*SAID, answers=first.of("Answered")[:there])
+        again = agent.run(*SAID, answers=first.kept[:there])
         assert asked(again) == asked(first)[there:]
         assert turns(again) == turns(first)
-        assert [one["asked"] for one in again.of("Answered")] == [one["asked"] for one in first.of("Answered")[there:]]
+        assert [one["asked"] for one in again.kept] == [one["asked"] for one in first.kept[there:]]
 
 
 def test_another_request_is_asked(make_agent: MakeAgent) -> None:
     agent = make(make_agent)
-    told = agent.run(*SAID, answers=[]).of("Answered")
+    told = agent.run(*SAID, answers=[]).kept
     other = agent.run(*SAID, answers=told, env={"DAY": "Friday"})
     assert len(asked(other)) == 2, "from where the tool said something else"
     assert "Friday" in asked(other)[0]
@@ -158,7 +158,7 @@ root_agent = ParallelAgent(name="both", sub_agents=[one, desk("two")])
 """
     agent = make(make_agent, source)
     first = agent.run("order?", answers=[])
-    told = first.of("Answered")
+    told = first.kept
     assert sorted(one["agent"] for one in told) == ["clerk"] * 4 + ["one"] * 2 + ["two"] * 2
     again = agent.run("order?", answers=told)
     assert asked(again) == []
@@ -171,8 +171,8 @@ def test_errors_and_several_answers_to_one_request_are_not_given_again(
 ) -> None:
     agent = make(make_agent)
     first = agent.run(said, answers=[])
-    told = [one for one in first.of("Answered") if one["responses"] is not None]
-    taken_back = any(one["responses"] is None for one in first.of("Answered"))
+    told = [one for one in first.kept if one["responses"] is not None]
+    taken_back = any(one["responses"] is None for one in first.kept)
     again = agent.run(said, answers=[] if taken_back else told)
     assert len(asked(again)) == calls
     assert turns(again) == turns(first)
@@ -191,26 +191,26 @@ root_agent = desk(before_model_callback=short, after_model_callback=after)
 """
     agent = make(make_agent, source)
     first = agent.run("hello", answers=[], share=True)
-    assert len(first.of("Answered")) == 1
-    again = agent.run("hello", answers=first.of("Answered"), share=True)
+    assert len(first.kept) == 1
+    again = agent.run("hello", answers=first.kept, share=True)
     other = agent.run("hello", answers=[], share=True)
     untold = agent.run("hello", share=True)
     assert all(turns(one) == turns(first) for one in (again, other, untold))
-    assert [len(one.of("Answered")) for one in (again, other, untold)] == [0, 1, 0]
+    assert [len(one.kept) for one in (again, other, untold)] == [0, 1, 0]
     assert again.stdout.split() == [b"before", b"after"]
     assert other.stdout.split() == untold.stdout.split() == [b"before", b"asked[hello]", b"after"]
-    assert agent.run("short", answers=[], share=True).of("Answered") == []
+    assert agent.run("short", answers=[], share=True).kept == []
 
 
 def test_damaged_answers_and_those_of_another_version_are_asked_again(make_agent: MakeAgent) -> None:
     agent = make(make_agent)
-    (told,) = agent.run("hello", answers=[]).of("Answered")
+    (told,) = agent.run("hello", answers=[]).kept
     for wrong in ("", "[]", '{"content": 5}', '{"field_of_tomorrow": 1}'):
         assert asked(agent.run("hello", answers=[{**told, "responses": [wrong]}])) == ["hello"]
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_an_answer_is_told_before_the_tool_is_done_that_it_calls(make_agent: MakeAgent, inside: bool) -> None:
+def test_an_answer_is_on_disk_before_the_tool_begins_that_it_calls(make_agent: MakeAgent, inside: bool) -> None:
     source = """
 import threading
 
@@ -230,7 +230,7 @@ class Asking(Talking):
     agent = make(make_agent, f"{source}root_agent = {agents}")
     case = agent.start(answers=[])
     case.say(iter(["order?"]))
-    told = case.wait(until=lambda outcome: len(outcome.of("Answered")) > inside).of("Answered")
-    assert [one["agent"] for one in told] == (["desk", "clerk"] if inside else ["clerk"])
+    kept = case.wait(until=lambda outcome: b"looking" in outcome.stdout).kept
+    assert [one["agent"] for one in kept] == (["desk", "clerk"] if inside else ["clerk"])
     agent.kill(case.number, signal.SIGKILL)
     case.wait()

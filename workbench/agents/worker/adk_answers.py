@@ -1,4 +1,4 @@
-"""Model calls of an ADK agent where they leave ADK: what models answer is told, so that a run which is interrupted need
+"""Model calls of an ADK agent where they leave ADK: what models answer is kept, so that a run which is interrupted need
 not ask it again; and what they had answered in an interrupted run is given in the place of a call.
 
 This happens around the model's own `generate_content_async`, not in a callback: all callbacks of the agent and of
@@ -19,49 +19,47 @@ from typing import Any, AsyncIterator, Callable, Deque, Dict, List, Optional, Tu
 from google.adk.models.llm_response import LlmResponse  # type: ignore[import-not-found,unused-ignore]
 
 from .adk_trace import Tracer
-from .conversation import Answered, Json
+from .conversation import Json, Keep
 
 ANSWER_LIMIT = 2 * 1024 * 1024
-"""Characters of JSON up to which an answer is told."""
+"""Characters of JSON up to which an answer is kept."""
 RECALLED = "answered before the run was interrupted, and not asked again"
 
 _METHOD = "generate_content_async"
 _OURS = "_agent_workbench"
-_expected: Dict[int, Tuple[Any, "Answers", bool]] = {}
-"""Requests that are about to go to a model, by `id`: the request, whose it is, and whether it comes from inside of a
-tool. Here, because a model is the same for all conversations of a process."""
+_expected: Dict[int, Tuple[Any, "Answers"]] = {}
+"""Requests that are about to go to a model, by `id`: the request, and whose it is. Here, because a model is the same
+for all conversations of a process."""
 
 
 class Answers:
-    """Of one conversation. `tell(answer, soon)` takes each answer: `{"agent", "asked", "responses"}`, the digest of the
-    request and what came, LlmResponses as JSON text; None there says that the answer before it was not all of it."""
+    """Of one conversation. `keep` takes each answer: `{"agent", "asked", "responses"}`, the digest of the request and
+    what came, LlmResponses as JSON text; None there says that the answer before it was not all of it."""
 
-    def __init__(self, tracer: Tracer, session: str, tell: Answered) -> None:
+    def __init__(self, tracer: Tracer, keep: Keep) -> None:
         self._tracer = tracer
-        self._session = session
-        self._tell = tell
+        self._keep = keep
         self._earlier: Dict[Tuple[str, str], Deque[List[str]]] = {}
         """(agent, digest of a request) → what an interrupted run was answered and was not given again yet."""
         tracer.about_to_ask = self._expect
 
     def recall(self, answer: Json) -> None:
-        """Takes an answer of the interrupted run, as it was told."""
+        """Takes an answer of the interrupted run, as it was kept."""
         self._earlier.setdefault((answer["agent"], answer["asked"]), deque()).append(answer["responses"])
 
     def end_turn(self) -> None:
         """Requests that a callback answered never come to a model."""
-        for number in [number for number, (_, whose, _) in _expected.items() if whose is self]:
+        for number in [number for number, (_, whose) in _expected.items() if whose is self]:
             del _expected[number]
 
     def _expect(self, context: Any, request: Any) -> None:
         """The model of an agent is about to be asked, unless a callback of the agent's answers."""
-        invocation = context._invocation_context
-        model = getattr(invocation.agent, "canonical_model", None)
+        model = getattr(context._invocation_context.agent, "canonical_model", None)
         if model is not None:
             _watch(type(model))
-            _expected[id(request)] = request, self, invocation.session.id != self._session
+            _expected[id(request)] = request, self
 
-    async def answer(self, request: Any, inside: bool, ask: Callable[[], Any]) -> AsyncIterator[Any]:
+    async def answer(self, request: Any, ask: Callable[[], Any]) -> AsyncIterator[Any]:
         """What the model says to the request, or said to it in the interrupted run."""
         span, asked = self._tracer.sent(request)
         agent = "" if span is None else span.facts["agent"]
@@ -73,19 +71,17 @@ class Answers:
             return
         responses = ask()
         given: Optional[List[str]] = [] if asked else None
-        told = False
+        kept = False
         try:
             async for response in responses:
-                if told:
-                    self._tell({"agent": agent, "asked": asked, "responses": None}, True)
-                    given, told = None, False
+                if kept:
+                    self._keep({"agent": agent, "asked": asked, "responses": None})
+                    given, kept = None, False
                 text = _text(response) if given is not None else None
                 given = [*given, text] if given is not None and text is not None else None
                 if given is not None and not response.partial and sum(map(len, given)) <= ANSWER_LIMIT:
-                    # Of the agent itself the event comes next, and both go together. What is inside of a tool gives
-                    # no event, and may have to wait for long.
-                    self._tell({"agent": agent, "asked": asked, "responses": given}, inside)
-                    told = True
+                    self._keep({"agent": agent, "asked": asked, "responses": given})
+                    kept = True
                 yield response
         finally:
             close = getattr(responses, "aclose", None)
@@ -118,8 +114,8 @@ def _passing_by(method: Any) -> Any:
     def generate_content_async(self: Any, llm_request: Any, *rest: Any, **named: Any) -> Any:
         ask = functools.partial(method, self, llm_request, *rest, **named)
         # Once: a model may hand its request on to another one.
-        request, answers, inside = _expected.pop(id(llm_request), (None, None, False))
-        return ask() if answers is None else answers.answer(request, inside, ask)
+        request, answers = _expected.pop(id(llm_request), (None, None))
+        return ask() if answers is None else answers.answer(request, ask)
 
     setattr(generate_content_async, _OURS, True)
     return generate_content_async

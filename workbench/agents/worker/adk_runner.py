@@ -25,7 +25,7 @@ from .adk_plugin import Recorder
 from .adk_record import Turn
 from .adk_stream import Stream, streaming_agents
 from .adk_trace import Tracer
-from .conversation import Answered, Conversation, FinishedTurn, Json, NotGivenWholeError, Shown, Streamed
+from .conversation import Conversation, FinishedTurn, Json, Keep, NotGivenWholeError, Shown, Streamed
 from .loading import Loaded
 from .spans import Trace
 from .usage import Usage
@@ -134,8 +134,8 @@ class AdkConversation(Conversation):
         names = {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}
         return dict((await self._runner.session_service.get_session(**names)).state)
 
-    def tell_answers(self, tell: Answered) -> None:
-        self._answers = Answers(self._tracer, self._session.id, tell)
+    def keep_answers(self, keep: Keep) -> None:
+        self._answers = Answers(self._tracer, keep)
 
     def recall(self, answer: Json) -> None:
         if self._answers is not None:

@@ -14,6 +14,7 @@ import threading
 from typing import Any, AsyncIterator, Dict, List, Optional
 
 from . import faults, footprint
+from .answer_file import KeptAnswers
 from .conversation import FinishedTurn, Opened, open_conversation
 from .frames import Channel, FrameTooLargeError, encode, send_encoded
 from .frames import send as send_frame
@@ -98,7 +99,7 @@ class Case:
             given = self._spec.get("session_input")
             self._opened = await open_conversation(self._loaded, given, shared=self._shared)
             if self._spec.get("answers"):
-                self._opened.conversation.tell_answers(self._tell_answer)
+                self._opened.conversation.keep_answers(KeptAnswers(self._spec["answers"]).keep)
             async for content in self._messages():
                 if not await self._turn(content):
                     return False
@@ -182,14 +183,6 @@ class Case:
             if error is not None
             else closing.result()
         )
-
-    def _tell_answer(self, answer: Dict[str, Any], soon: bool) -> None:
-        """What a model said: on its way before anything is done with it."""
-        message = {"event": "Answered", **answer}
-        if soon:
-            self._send(message)
-        else:
-            self._hold(message)
 
     def _tell_spans(self) -> None:
         """What took how long in the turn. That it cannot be told must not cost the turn."""

@@ -14,8 +14,8 @@ Shown = Callable[[Json], None]
 """Takes one step of the agent, an ADK invocation event, as soon as it is taken."""
 Streamed = Callable[[str, str, bool], None]
 """Takes a piece of a text whose step is still to come: who says it, the piece, and whether it is a thought."""
-Answered = Callable[[Json, bool], None]
-"""Takes what a model answered, and whether it is to be told soon: no step of the agent follows at once."""
+Keep = Callable[[Json], None]
+"""Takes what a model answered, before anything is done with it."""
 
 
 class NotGivenWholeError(Exception):
@@ -55,8 +55,8 @@ class Conversation(abc.ABC):
     def usage(self) -> Usage:
         """What was spent so far."""
 
-    def tell_answers(self, tell: Answered) -> None:  # noqa: B027 (most make no calls that can be seen)
-        """From here on `tell` is given what models answer, where that is known."""
+    def keep_answers(self, keep: Keep) -> None:  # noqa: B027 (most make no calls that can be seen)
+        """From here on `keep` is given what models answer, where that is known."""
 
     def recall(self, answer: Json) -> None:  # noqa: B027
         """Takes such an answer of an interrupted run: it is given in the place of the same call, once."""
