@@ -15,6 +15,7 @@ from workbench.metrics.judged.reply_text import (
     json_objects,
     json_values,
     line_objects,
+    spoken,
 )
 
 UNLABELLED = "unlabelled"
@@ -61,7 +62,7 @@ def read_sentences(text: str) -> list[str]:
         if len(lists) > 1:
             raise UnreadableError("the reply holds several lists of sentences")
         return [sentence for item in lists[0] or () if (sentence := as_text(_sentence(item)))]
-    tagged = [sentence.strip() for sentence in _TAGGED.findall(text[:MAX_LENGTH])]
+    tagged = [sentence.strip() for sentence in _TAGGED.findall(spoken(text[:MAX_LENGTH]))]
     if not tagged:
         raise UnreadableError("the reply holds no list of sentences")
     return [sentence for sentence in tagged if sentence]

@@ -16,7 +16,9 @@ _DECODER = json.JSONDecoder()
 _START = re.compile(r"[{\[]")
 _DECORATION = " \t\r\n*_`'\"“”‘’#>-–—•.,;:!()[]{}<>|"
 _LINE = re.compile(r"^[ \t>*#•\"'`{,(-]*([A-Za-z][A-Za-z _-]{0,40}?)[ \t*\"'`]*:[ \t*]*(.*)$")
-_THOUGHTS = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THOUGHTS = re.compile(r"\s*<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHTS_END = re.compile(r"^[ \t]*</think(?:ing)?>|</think(?:ing)?>[ \t]*$", re.MULTILINE | re.IGNORECASE)
+"""At the edge of a line, where no string of JSON can hold it."""
 _FIRST_WORD = re.compile(r"\w+")
 _CHOICE = re.compile(r"""\W*\w+["'\s]*(?:/|\||,?\s*\bor\b|["']\s*,\s*["'])["'\s]*\w""")
 """`valid or invalid`, `yes/no`: what the question offers, copied instead of answered."""
@@ -34,24 +36,38 @@ def json_values(text: str) -> list[Any]:
     """
     if len(text) > MAX_LENGTH:
         raise UnreadableError(f"the reply has {len(text):,} characters, more than the {MAX_LENGTH:,} that are read")
+    return [value for _, _, value in _decoded(spoken(text))]
+
+
+def around_json(text: str) -> str:
+    """What stands before, between and behind the values that `json_values` finds, a blank for each of them."""
     text = spoken(text)
-    found, position = [], 0
+    pieces, reached = [], 0
+    for start, end, _ in _decoded(text):
+        pieces.append(text[reached:start])
+        reached = end
+    return " ".join([*pieces, text[reached:]])
+
+
+def _decoded(text: str) -> Iterator[tuple[int, int, Any]]:
+    """(start, end, value) of each."""
+    position = 0
     for _ in range(_MAX_STARTS):
         start = _START.search(text, position)
         if start is None:
-            break
+            return
         try:
             value, position = _DECODER.raw_decode(text, start.start())
         except (ValueError, RecursionError):
             position = start.end()
         else:
-            found.append(value)
-    return found
+            yield start.start(), position, value
 
 
 def spoken(text: str) -> str:
-    """`text` without the thoughts that some models put before their answer: what they weighed there is no verdict."""
-    thoughts = _THOUGHTS.match(text)
+    """`text` without the thoughts that some models put before their answer: what they weighed there is no verdict.
+    Of thoughts that were cut there is no answer. Some servers send only the tag at their end."""
+    thoughts = _THOUGHTS.match(text) or _THOUGHTS_END.search(text)
     return text[thoughts.end() :] if thoughts else text
 
 
