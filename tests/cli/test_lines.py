@@ -95,3 +95,8 @@ def test_foreign_text_stays_on_its_line_and_steers_nothing(text: str) -> None:
 def test_a_notice_is_told_by_its_level() -> None:
     assert notice_line(Noticed("info", "no fork here")) == "no fork here"
     assert notice_line(Noticed("warning", "a key is dropped", "Remove it")) == "warning: a key is dropped. Remove it"
+
+
+def test_a_way_out_in_small_letters_follows_a_colon() -> None:
+    assert notice_line(Noticed("warning", "it needs a key", "set KEY")) == "warning: it needs a key: set KEY"
+    assert notice_line(Noticed("info", "is it there?", "look")) == "is it there? look"

@@ -70,10 +70,11 @@ def error_text(error: CaseError) -> str:
 
 
 def notice_line(notice: Noticed) -> str:
-    """`warning: message. hint`; what is only information has no word before it."""
+    """`warning: message. Hint`, or `message: hint` where that goes on in small letters or is a command; what is only
+    information has no word before it."""
     prefix = "" if notice.level == "info" else f"{notice.level}: "
     message, hint = one_line(notice.message, limit=1000), one_line(notice.hint, limit=1000)
-    stop = "" if message.endswith((".", "!", "?")) else "."
+    stop = "" if message.endswith((".", "!", "?")) else ":" if hint[:1].islower() else "."
     return f"{prefix}{message}{stop} {hint}" if hint else f"{prefix}{message}"
 
 

@@ -129,7 +129,7 @@ class Children:
         if ready is None:
             failure = zygote.failure
             await zygote.process.close(grace=0)
-            raise NoWorkerError(f"the worker in {command.arguments[0]} {failure}", died=True)
+            raise NoWorkerError(f"agents cannot run in {command.arguments[0]}: it {failure}", died=True)
         if not ready.can_fork:
             await zygote.process.close()
         return zygote, ready

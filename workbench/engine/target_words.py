@@ -105,14 +105,14 @@ def is_file_of(file: Path, name: str) -> bool:
 
 def no_evalset(name: str, known: Iterable[str]) -> UsageFaultError:
     """What is said where no evalset has that id; these are `known`."""
-    hint = _nearest(name, known, "There is the evalset")
+    hint = _nearest(name, known, "There is the evalset", "There are the evalsets")
     return UsageFaultError(f"{name} is neither a file, nor a folder, nor the id of an evalset", hint)
 
 
 def no_case(case_id: str, known: Iterable[str], file: str = "") -> UsageFaultError:
     """What is said where no case has that id, in `file` or in all that is selected; these are `known`."""
     words = f"{file} has no case {case_id}" if file else f"there is no case {case_id} in what is selected"
-    return UsageFaultError(words, _nearest(case_id, known, "There is the case"))
+    return UsageFaultError(words, _nearest(case_id, known, "There is the case", "There are the cases"))
 
 
 def _is_agent(path: Path) -> bool:
@@ -149,18 +149,19 @@ def _nearest_path(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return f"There is no folder {folder}"
-    return _nearest(path.name, (item.name for item in folder.iterdir()), f"In {folder} there is")
+    names = (item.name for item in folder.iterdir() if not item.name.startswith("."))
+    return _nearest(path.name, names, f"In {folder} there is", f"In {folder} there are")
 
 
-def _nearest(name: str, names: Iterable[str], lead: str) -> str:
+def _nearest(name: str, names: Iterable[str], there_is: str, there_are: str) -> str:
     """The way out where `name` does not exist: what is called almost like it, or what there is."""
     known = sorted(set(names))
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5) or [
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6) or [
         other for other in known if other.casefold() == name.casefold()
     ]
     if near:
-        return f"{lead} {near[0]}"
+        return f"{there_is} {near[0]}"
     if not known:
         return ""
     more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
-    return f"{lead} {', '.join(known[:LISTED])}{more}"
+    return f"{there_is if len(known) == 1 else there_are} {', '.join(known[:LISTED])}{more}"
