@@ -6,7 +6,7 @@ from typing import Any, cast
 from workbench.engine.options import RunOptions
 from workbench.engine.watch.board import Board, Job
 from workbench.engine.watch.snapshot import Key
-from workbench.events import CaseRef, PlannedCase, RunFinished, RunStarted
+from workbench.events import CaseError, CaseFinished, CaseRef, PlannedCase, RunFinished, RunStarted
 from workbench.store import Store
 from workbench.ui.watching import Watching
 
@@ -39,3 +39,38 @@ def test_a_save_waits_until_it_is_known_what_the_run_just_started_consists_of() 
     ended = watching.admit(RunFinished(1.0, interrupted=True))
     assert isinstance(ended, RunFinished)
     assert not ended.interrupted, "by nobody"
+
+
+def watched() -> Watching:
+    """A watch with its only case stale and under way."""
+    snapshot = SimpleNamespace(cases=lambda: {KEY}, workspace=SimpleNamespace(evalsets=()))
+    watcher = SimpleNamespace(contents=SimpleNamespace(moment={}), snapshot=snapshot)
+    watching = Watching(Store(), cast(Any, watcher), Board(depths={KEY: "run"}), RunOptions())
+    start = watching.next(busy=False)
+    assert start is not None
+    watching.started(start.job)
+    return watching
+
+
+def test_what_the_user_cancelled_is_not_started_again_at_once() -> None:
+    watching = watched()
+    watching.admit(RunStarted("r", "/", "", (CASE,)))
+    watching.admit(CaseFinished(CASE.case, "error", CaseError("cancelled", "cancelled"), 1.0))
+    watching.admit(RunFinished(1.0))
+    assert watching.next(busy=False) is None
+    assert watching.stale() == {KEY}
+
+
+def test_a_run_that_was_ended_is_not_started_again_at_once() -> None:
+    watching = watched()
+    watching.admit(RunStarted("r", "/", "", (CASE,)))
+    watching.admit(RunFinished(1.0, interrupted=True))
+    assert watching.next(busy=False) is None
+    assert watching.stale() == {KEY}
+
+
+def test_a_run_that_was_refused_is_not_started_again_at_once() -> None:
+    watching = watched()
+    assert watching.next(busy=False) is None
+    assert watching.announced.is_set()
+    assert watching.stale() == {KEY}

@@ -135,9 +135,7 @@ class _Session:
                 job, self._apply, self._children, lambda run_id: Journal.open(self._state, run_id), self._cache
             )
         except UsageFaultError as fault:
-            self._watching.announced.set()
-            self._watching.board.ended()
-            self._watching.board.drop(job.keys)
+            self._wanted.set()  # What else is stale may still be started.
             self._say(notice_line(Noticed("error", str(fault), fault.hint)))
             return
         self._execute(run, journal)
@@ -150,7 +148,7 @@ class _Session:
                 journal.close()
                 if journal.path is not None:
                     await tidy_runs(self._state, self._settings.history)
-                self._watching.announced.set()
+                self._watching.end_start()
                 self._wanted.set()
 
         self._current = run
@@ -177,13 +175,6 @@ class _Session:
             self._say(notice_line(Noticed("error", f"cannot be read: {saved.trouble}", "The last verdicts stay")))
             return
         self._restart = self._restart or saved.environments
-        for fault in saved.faults:
-            place = f"{one_line(self._name(fault.path))}:{fault.line}"
-            self._say(notice_line(Noticed("error", f"{place}: {fault.message}", "The last verdicts stay, as stale")))
-        for entry in saved.snapshot.workspace.evalsets:
-            if entry.file in saved.changed and entry.document.broken:
-                first = next(fault for fault in entry.document.faults if fault.severity == "error")
-                self._say(notice_line(Noticed("error", first.sentence(entry.relative))))
         obsolete = self._watching.take(saved)
         if obsolete and self._current is not None:
             self._current.stop()
@@ -191,6 +182,10 @@ class _Session:
                 self._current.cancel(ref, kill=True)
         if saved.impact.depths:
             self._say(f"saved {one_line(few(map(self._name, sorted(saved.changed))))}")
+        stay = "The last verdicts stay, as stale" if saved.impact.depths else "The last verdicts stay"
+        for fault in saved.faults:
+            place = one_line(self._name(fault.path)) + (f":{fault.line}" if fault.line else "")
+            self._say(notice_line(Noticed("error", f"{place}: {fault.message}", stay)))
         self._wanted.set()
 
     def _apply(self, event: Event) -> None:

@@ -89,8 +89,8 @@ class Watching:
         """What to start now; None if there is nothing to be started, or something is going on (`busy`)."""
         if busy:
             return None
+        self.end_start()
         self.board.ended()
-        self.announced.set()
         self._skip_what_was_never_run()
         job = self.board.next_job(self._failing, self.estimate)
         if job is None:
@@ -106,6 +106,13 @@ class Watching:
         self._moment = self.watcher.contents.moment
         self.announced.clear()
         self.board.started(job.keys, job.depth)
+
+    def end_start(self) -> None:
+        """What was started does not announce itself any more: if it did not yet, it was refused, or broke off before it
+        began. To start it again at once would be to do so for ever."""
+        if not self.announced.is_set():
+            self.board.hold()
+            self.announced.set()
 
     def estimate(self, keys: Collection[Key], depth: Depth) -> Estimate:
         """What doing these cases costs, from what they cost when they ran last; of cases that never ran, what others
@@ -170,6 +177,9 @@ class Watching:
                 depth: Depth = "score" if event.scored_from else "run"
                 self.board.fresh(dict.fromkeys(self._left, depth))
         elif isinstance(event, RunFinished):
+            if not self._stopped:
+                # Somebody ended it, or it failed.
+                self.board.hold()
             self.board.ended()
             self._restore([record.ref for record in self.store.current_records() if not record.finished])
             return replace(event, interrupted=event.interrupted and not self._stopped)
@@ -188,6 +198,8 @@ class Watching:
         key = _key(event.case)
         self._left[key] = self._left.get(key, 1) - 1
         cancelled = event.error is not None and event.error.kind == "cancelled"
+        if cancelled:
+            self.board.hold([key])
         if self._left[key] == 0 and not cancelled and self.board.decided(key):
             self.moments[event.case] = self._moment
         return event

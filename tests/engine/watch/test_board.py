@@ -112,3 +112,26 @@ def test_the_cost_in_words() -> None:
     assert Estimate(7, 35, "about $0.06").words(40) == "7 of 40 stale, about 35 calls, about $0.06"
     assert Estimate(7, 1, "cost not known").words(40) == "7 of 40 stale, about 1 call, cost not known"
     assert Estimate(1000, 0).words(2000) == "1,000 of 2,000 stale"
+
+
+def test_what_came_to_nothing_is_not_started_again_until_a_save_concerns_it() -> None:
+    board = Board()
+    board.take(saved({A: "run", B: "run"}))
+    board.started([A, B], "run")
+    board.hold([A])
+    board.ended()
+    job = board.next_job(lambda key: False, cost)
+    assert job is not None
+    assert job.keys == (B,)
+    board.started(job.keys, job.depth)
+    board.hold()
+    board.ended()
+    board.take(saved({C: "run"}))
+    job = board.next_job(lambda key: False, cost)
+    assert job is not None
+    assert job.keys == (C,)
+    assert set(board.depths) == {A, B, C}, "stale they are all the same"
+    board.take(saved({A: "run"}))
+    job = board.next_job(lambda key: False, cost)
+    assert job is not None
+    assert set(job.keys) == {A, C}

@@ -109,6 +109,43 @@ def test_a_config_that_was_broken_for_a_while_is_compared_with_what_it_was(shop:
     assert set(mended.impact.depths.values()) == {"decide"}, "no judge is asked again"
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("desk/talk.evalset.json", "{"),
+        ("desk/test_config.json", "{"),
+        ("desk/test_config.json", '{"criteria": {"response_match_scor": 0.5}}'),
+    ],
+)
+def test_what_is_saved_while_evalset_or_config_is_wrong_waits_for_it(
+    shop: Shop, watch: Watch, name: str, content: str
+) -> None:
+    whole = (shop.root / "desk/talk.evalset.json").read_text()
+    shop.criteria("desk", response_match_score=0.5)
+    watch.look("desk/test_config.json")
+    shop.write(name, content)
+    wrong = watch.look(name)
+    assert wrong is not None
+    assert wrong.impact.depths == {}
+    assert wrong.blocked == shop.keys(["desk"])
+    assert [fault.path for fault in wrong.faults] == [shop.root / name]
+    shop.write("shared/words.py", "def reply(message):\n    return ''\n")
+    meanwhile = watch.look("shared/words.py")
+    assert meanwhile is not None
+    assert set(meanwhile.impact.depths) == shop.keys(["desk", "router"])
+    assert meanwhile.blocked == shop.keys(["desk"]), "the other agent's cases run"
+    assert [fault.path for fault in meanwhile.faults] == [shop.root / name]
+    shop.write("greeter/agent.py", SHARING)
+    other = watch.look("greeter/agent.py")
+    assert other is not None
+    assert other.faults == (), "it has nothing to do with that"
+    shop.write("desk/talk.evalset.json", whole)
+    shop.criteria("desk", response_match_score=0.5)
+    mended = watch.look(name)
+    assert mended is not None
+    assert (mended.impact.depths, mended.blocked, mended.faults) == ({}, frozenset(), ())
+
+
 def test_a_deleted_project_is_trouble_and_comes_back(shop: Shop, watch: Watch, tmp_path: Path) -> None:
     away = tmp_path.parent / (tmp_path.name + "-away")
     shop.root.rename(away)

@@ -53,6 +53,9 @@ class Board:
     """The stale cases and what each needs."""
     reasons: dict[Key, str] = field(default_factory=dict)
     blocked: frozenset[Key] = frozenset()
+    held: set[Key] = field(default_factory=set)
+    """Stale cases that are not started unasked until a save concerns them again: the user cancelled them, or they could
+    not be started."""
     edited: set[Key] = field(default_factory=set)
     under_way: dict[Key, Depth] = field(default_factory=dict)
     waiting: Estimate | None = None
@@ -80,6 +83,7 @@ class Board:
             self.depths[key] = _deeper(depth, self.depths.get(key))
             self.reasons[key] = saved.impact.reasons[key]
         self.blocked = saved.blocked
+        self.held -= saved.impact.depths.keys()
         if saved.impact.depths:
             self.edited = set(saved.impact.edited)
             self._allowed = False
@@ -99,7 +103,7 @@ class Board:
             return None
         for depth in DEPTHS:
             keys = [key for key, found in self.depths.items() if found == depth and self.watches(key)]
-            keys = [key for key in keys if key not in self.blocked]
+            keys = [key for key in keys if key not in self.blocked and key not in self.held]
             if not keys:
                 continue
             if depth != "decide" and self.limit is not None and not self._allowed:
@@ -126,11 +130,16 @@ class Board:
             self.depths.pop(key, None)
             self.reasons.pop(key, None)
             self.edited.discard(key)
+        self.held.discard(key)
         return True
 
     def ended(self) -> None:
         """Nothing is under way any more: what was left undone is stale as before."""
         self.under_way = {}
+
+    def hold(self, keys: Iterable[Key] | None = None) -> None:
+        """These (None: what is under way) came to nothing, and would again."""
+        self.held.update(self.under_way if keys is None else keys)
 
     def drop(self, keys: Iterable[Key]) -> None:
         """These need nothing: there is no transcript that could be scored again."""

@@ -10,8 +10,9 @@ _OPENERS = {ord("{"): ord("}"), ord("["): ord("]")}
 
 
 @dataclass(frozen=True)
-class SyntaxFault:
-    """Why a Python source cannot be imported, and where."""
+class FileFault:
+    """Why a file cannot be used, and where: a Python source that does not compile, an evalset or a config that is
+    wrong. `line` 0: the whole file."""
 
     path: Path
     line: int
@@ -35,14 +36,14 @@ def looks_unfinished(path: Path) -> bool:
     return False
 
 
-def syntax_fault(path: Path, content: bytes) -> SyntaxFault | None:
+def syntax_fault(path: Path, content: bytes) -> FileFault | None:
     """What is wrong with a Python source; None if it compiles."""
     try:
         ast.parse(content, str(path))
     except SyntaxError as error:
-        return SyntaxFault(path, error.lineno or 0, error.msg)
+        return FileFault(path, error.lineno or 0, error.msg)
     except (ValueError, RecursionError, MemoryError) as error:
-        return SyntaxFault(path, 0, str(error) or type(error).__name__)
+        return FileFault(path, 0, str(error) or type(error).__name__)
     return None
 
 

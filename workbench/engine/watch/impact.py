@@ -5,7 +5,7 @@ paths that changed, and the files that each agent was seen to read.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -14,6 +14,7 @@ from workbench.engine.watch.criteria_change import changed_criteria
 from workbench.engine.watch.evalset_change import changed_cases
 from workbench.engine.watch.reading import may_read
 from workbench.engine.watch.snapshot import Key, Snapshot
+from workbench.engine.watch.unusable import is_refused, with_sound
 
 Depth: TypeAlias = Literal["decide", "score", "run"]
 """`decide`: thresholds and match types, over stored scores and transcripts; `score`: judges and new criteria over
@@ -59,22 +60,27 @@ def impact(
     found = Impact()
     found.screen_only = {path for path in changed if path in screen_files}
     before = {entry.relative: entry for entry in old.workspace.evalsets}
-    used = set(found.screen_only)
-    for entry in new.workspace.evalsets:
+    broken = {entry.file for entry in new.workspace.evalsets if entry.document.broken}
+    used = found.screen_only | (broken & set(changed))
+    now = _readable(new, before)
+    for entry in now.workspace.evalsets:
         used |= _of_entry(found, before.get(entry.relative), entry, set(changed))
-    used |= _of_agents(found, old, new, set(changed) - used, footprints)
-    # Of a file that cannot be read now, nobody knows which cases it will have.
-    broken = {entry.relative for entry in new.workspace.evalsets if entry.document.broken}
-    found.gone = {key for key in old.cases() - new.cases() if key.file not in broken}
+    used |= _of_agents(found, old, now, set(changed) - used, footprints)
+    found.gone = old.cases() - now.cases()
     found.idle = set(changed) - used
     return found
+
+
+def _readable(new: Snapshot, before: Mapping[str, EvalsetEntry]) -> Snapshot:
+    """Of a file that cannot be read now, nobody knows which cases it will have: until then, those that it had."""
+    entries = (with_sound(entry, before.get(entry.relative)) for entry in new.workspace.evalsets)
+    sound = tuple(entry for entry in entries if not entry.document.broken)
+    return replace(new, workspace=replace(new.workspace, evalsets=sound))
 
 
 def _of_entry(found: Impact, before: EvalsetEntry | None, now: EvalsetEntry, changed: set[Path]) -> set[Path]:
     """What follows from the evalset itself and its criteria."""
     used: set[Path] = set()
-    if now.document.broken:
-        return {now.file} & changed
     if before is None or before.document is not now.document:
         used |= {now.file} & changed
         for eval_id, depth in changed_cases(None if before is None else before.document, now.document):
@@ -93,7 +99,7 @@ def _of_criteria(found: Impact, before: EvalsetEntry, now: EvalsetEntry) -> set[
     """What follows from the config; the files that said what holds, and those that say it now."""
     old, config = before.criteria.config, now.criteria.config
     files = {path for path in (config.path, old.path) if path is not None}
-    if config is old or config.broken:
+    if config is old or is_refused(config):
         return files
     why = "its criteria" if config.path is None else config.path.name
     change = changed_criteria(old, config)
@@ -122,7 +128,7 @@ def _of_agents(
     used: set[Path] = set()
     entries: dict[Path, list[EvalsetEntry]] = {}
     for entry in new.workspace.evalsets:
-        if entry.agent is not None and not entry.document.broken:
+        if entry.agent is not None:
             entries.setdefault(entry.agent.folder, []).append(entry)
     for folder, mine in entries.items():
         reads = may_read(folder, changed, footprints.get(folder), new.workspace)

@@ -13,10 +13,11 @@ from workbench.agents.walk import Walk
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.watch.changes import Batch, Changes, files_in
 from workbench.engine.watch.contents import ABSENT, Contents, Moment
-from workbench.engine.watch.half_written import SyntaxFault, syntax_fault
+from workbench.engine.watch.half_written import FileFault, syntax_fault
 from workbench.engine.watch.impact import Impact, impact
 from workbench.engine.watch.rereading import reread
 from workbench.engine.watch.snapshot import Key, Snapshot, take_snapshot
+from workbench.engine.watch.unusable import faults_of, is_refused, waiting_cases
 
 Footprints = Callable[[], Mapping[Path, Collection[Path]]]
 _DEEPEST_KEPT = 20_000
@@ -25,15 +26,15 @@ _DEEPEST_KEPT = 20_000
 
 @dataclass(frozen=True)
 class Saved:
-    """What a save (or several at once) means. `blocked` are cases whose agent cannot be imported now, `faults` why;
-    `trouble` why the folder cannot be read. `moment` are the files as they are now. `environments`: an
-    agent's `.env` says something else."""
+    """What a save (or several at once) means. `blocked` are cases whose agent cannot be imported now, or whose evalset
+    or config is wrong, `faults` why; `trouble` why the folder cannot be read. `moment` are the files as they are now.
+    `environments`: an agent's `.env` says something else."""
 
     snapshot: Snapshot
     changed: frozenset[Path]
     impact: Impact = field(default_factory=Impact)
     blocked: frozenset[Key] = frozenset()
-    faults: tuple[SyntaxFault, ...] = ()
+    faults: tuple[FileFault, ...] = ()
     trouble: str = ""
     moment: Moment = field(default_factory=dict)
     environments: bool = False
@@ -57,7 +58,7 @@ class Watcher:
         self._footprints = footprints
         self._screen_files = frozenset(screen_files)
         self._walked: frozenset[Path] = _folders_of(workspace)
-        self._broken: dict[Path, SyntaxFault] = {}
+        self._broken: dict[Path, FileFault] = {}
         self._sound: dict[str, EvalsetEntry] = {}
         self._keep_sound()
         self.changes = Changes(workspace.root, self._folders)
@@ -68,7 +69,7 @@ class Watcher:
         return self._snapshot
 
     @property
-    def broken(self) -> tuple[SyntaxFault, ...]:
+    def broken(self) -> tuple[FileFault, ...]:
         """The sources that do not compile, as they were when they were saved last."""
         return tuple(self._broken.values())
 
@@ -119,12 +120,14 @@ class Watcher:
         footprints = self._footprints()
         found = impact(before, new, changed - own, footprints, screen_files=self._screen_files)
         broken = impact(new, new, set(self._broken), footprints) if self._broken else Impact()
+        blocked = frozenset(broken.of("run") | waiting_cases(new.workspace.evalsets, self._sound))
+        faults = (*self._broken.values(), *faults_of(new.workspace.evalsets))
         return Saved(
             new,
             frozenset(changed),
             found,
-            frozenset(broken.of("run")),
-            tuple(self._broken.values()) if found.depths or set(self._broken) & changed else (),
+            blocked,
+            tuple(fault for fault in faults if fault.path in changed or not blocked.isdisjoint(found.depths)),
             moment=self.contents.moment,
             environments=_environments_differ(old, new),
         )
@@ -170,7 +173,7 @@ class Watcher:
             self._sound[entry.relative] = replace(
                 entry,
                 document=earlier.document if entry.document.broken else entry.document,
-                criteria=earlier.criteria if entry.criteria.config.broken else entry.criteria,
+                criteria=earlier.criteria if is_refused(entry.criteria.config) else entry.criteria,
             )
 
     def _note_faults(self, changed: Iterable[Path]) -> None:

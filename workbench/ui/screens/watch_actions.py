@@ -138,9 +138,10 @@ class WatchActions(RunActions):
     # What happens
 
     def _saved(self, watching: "Watching", saved: "Saved") -> None:
+        stay = "The last verdicts stay, as stale" if saved.impact.depths else "The last verdicts stay"
         for fault in saved.faults:
-            text = one_line(f"{self._below_root(str(fault.path))}:{fault.line}: {fault.message}")
-            self.notify(f"{text}\nThe last verdicts stay, as stale", severity="error", timeout=10, markup=False)
+            place = self._below_root(str(fault.path)) + (f":{fault.line}" if fault.line else "")
+            self.notify(f"{one_line(f'{place}: {fault.message}')}\n{stay}", severity="error", timeout=10, markup=False)
         if saved.trouble:
             self.session.trouble = saved.trouble
             self.show_facts()
@@ -188,7 +189,7 @@ class WatchActions(RunActions):
         watching = self.session.watching
         if watching is not None:
             if not self.session.starting:
-                watching.announced.set()  # Also where nothing came of the start.
+                watching.end_start()
             for ref in watching.restored:
                 self.session.verdicts.look_again(ref)
             watching.restored.clear()
