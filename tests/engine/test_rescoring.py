@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.project import Outcome, Project, execute
+from tests.engine.project import Outcome, Project, evalset, execute, turn
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import AgentFolder, discover, name_agents
 from workbench.engine.children import Children
@@ -112,6 +112,40 @@ async def rescored(
 
 def verdicts(outcome: Outcome) -> dict[str, Any]:
     return {ref.eval_id: (record.state, record.error, record.metrics) for ref, record in outcome.store.records.items()}
+
+
+HEADERS = """
+def root_agent(message, session):
+    yield {"tool_call": {"name": "fetch", "args": {"headers": {"Authorization": "Bearer of-another-user"}}}}
+    yield "zebra99zebra one two"
+"""
+
+
+async def test_what_a_replaced_secret_hides_is_not_scored_again(project: Project, children: Children) -> None:
+    project.agent(HEADERS)
+    project.write("desk/.env", "MY_API_KEY=zebra99zebra\n")
+    call = {"name": "fetch", "args": {"headers": {"Authorization": "Bearer of-the-right-user"}}}
+    expected = turn("hello", "zebra99zebra three four", [call])
+    project.cases(tool_trajectory_avg_score=1.0, response_match_score=0.5)
+    project.write("desk/all.evalset.json", evalset("all", {"hello": [expected]}))
+    stored = Stored(project, await execute(project.plan(), children))
+    status, _, before = verdicts(stored.outcome)["hello"]
+    assert status == "failed"
+    # Both headers are `[secret header]` now, and each key of one word is `[secret MY_API_KEY]`, which is four words.
+    status, error, after = verdicts(await rescored(stored.plan(), children))["hello"]
+    assert (status, error) == ("not_evaluated", None)
+    assert [after[name].status for name in before if name.endswith("_score")] == ["not_evaluated", "not_evaluated"]
+    assert "run the case again" in after["response_match_score"].reason
+
+
+async def test_a_replaced_secret_that_a_criterion_does_not_look_at_changes_nothing(
+    project: Project, children: Children
+) -> None:
+    project.agent(HEADERS)
+    project.cases("hello", response_match_score=0.0)
+    stored = Stored(project, await execute(project.plan(), children))
+    again = await rescored(stored.plan(), children)
+    assert verdicts(again)["hello"] == verdicts(stored.outcome)["hello"]
 
 
 async def test_the_same_criteria_give_the_same_verdicts(ran: Any, children: Children) -> None:

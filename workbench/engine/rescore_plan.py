@@ -1,7 +1,6 @@
 """What is going to be scored again: stored transcripts, each with the criteria that apply to it now."""
 
 import difflib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.ownership import relative_to
+from workbench.engine.hidden import holds_secrets
 from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions, UsageFaultError
 from workbench.engine.plan import (
@@ -30,7 +30,6 @@ from workbench.model.criteria import stored_config
 from workbench.model.evalset import EvalCase
 
 _LISTED = 5
-_REPLACED = "[secret "
 
 CriteriaOf = Callable[[str], CriteriaChoice | None]
 """The criteria that apply now to an evalset (its path relative to the root); None where its file is gone."""
@@ -192,7 +191,7 @@ def _about_changes(stored: Iterable[StoredCase], case_of: CaseOf) -> Iterator[No
 def _has_changed(case: StoredCase, case_of: CaseOf) -> bool:
     assert case.started is not None  # Its transcript is complete.
     then = [case.started.expected, case.started.rubrics]
-    if _REPLACED in json.dumps(then):
+    if holds_secrets(then):
         return False  # Nobody can tell: what was a secret is not what stands in the file.
     now = case_of(case.ref.evalset_file, case.ref.eval_id)
     return now is not None and then != [now.turns, now.rubrics]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from workbench.engine.case_scoring import CaseScoring, Verdicts
 from workbench.engine.children import Children
+from workbench.engine.hidden import not_scored_again
 from workbench.engine.judge_environment import judge_environments
 from workbench.engine.options import RunOptions
 from workbench.engine.recorder import EventWriter, Publish, Recorder
@@ -147,7 +148,7 @@ class Rescoring:
     async def _score(self, entry: RescoreEntry, context: RunContext) -> None:
         """One case from its stored steps to its verdict. Never raises."""
         ref, began = entry.ref, self._at()
-        scoring = self._scorings[ref] = CaseScoring(ref, entry.criteria.config, context, entry.kept)
+        scoring = self._scorings[ref] = CaseScoring(ref, entry.criteria.config, context, _settled(entry))
         try:
             self._replay(entry, began)
             verdicts = await self._verdicts(entry, scoring)
@@ -204,6 +205,15 @@ class Rescoring:
         self._stopping = True
         for scoring in tuple(self._scorings.values()):
             scoring.cancel(CaseError("cancelled", f"stopped: the run cannot be written any more ({reason})"))
+
+
+def _settled(entry: RescoreEntry) -> tuple[Scored, ...]:
+    """The verdicts that are not asked for: those that hold, and those that nobody can give any more."""
+    if entry.stored.why_incomplete() is not None:
+        return entry.kept
+    held = {one.result.name for one in entry.kept}
+    lost = not_scored_again(entry.stored, entry.criteria.config)
+    return (*entry.kept, *(one for one in lost if one.result.name not in held))
 
 
 def _says_something(scored: Scored) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench.engine.answers import Answer
 from workbench.engine.case_scoring import with_judges
+from workbench.engine.hidden import holds_secrets
 from workbench.engine.transcripts import StoredCase
 from workbench.events import (
     CaseFinished,
@@ -26,7 +27,6 @@ from workbench.metrics.base import Scored
 
 _TRIED_AGAIN = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
 """Errors whose cause may have passed. Any other one is a result: the agent would do the same again."""
-_HIDDEN = "[secret "
 
 
 @dataclass
@@ -56,7 +56,7 @@ class KeptCase:
         other words than the agent said."""
         if self.has_result or self.spoilt or self.stored.started is None or self.stored.why_incomplete() is not None:
             return False
-        return bool(self.stored.turns) and _HIDDEN not in repr([self.stored.started, *self.stored.turns])
+        return bool(self.stored.turns) and not holds_secrets([self.stored.started, *self.stored.turns])
 
     @property
     def scored(self) -> tuple[Scored, ...]:

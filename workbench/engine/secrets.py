@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 from workbench.events import CaseRef, Event, PlannedCase
 from workbench.judge.scrub import named_secrets, without_piece
 
+REPLACED = "[secret "
+"""What stands in place of a secret begins so."""
 _HEADER_KEYS = frozenset({"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key"})
 _HEADER = re.compile(
     r"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\?[\"']?\s*[:=]\s*\\?[\"']?)"
