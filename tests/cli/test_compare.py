@@ -123,7 +123,7 @@ def test_runs_without_a_common_case_are_said_to_be_such(project: Project, here: 
     project.run("run", ".", "--case", "greet_two", "--plain")
     one, other = sorted(path.name for path in (project.root / ".workbench/runs").glob("2*"))[-2:]
     done = here("compare", one, other)
-    assert done.returncode == 0
+    assert done.returncode == 2
     assert "No case is in both runs" in done.stdout
     assert "No case is in both runs" not in here("compare", "last", "last").stdout
 

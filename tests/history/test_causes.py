@@ -142,6 +142,32 @@ def test_a_case_that_its_run_did_not_get_to_has_no_changed_verdict(
     assert change != "unfinished" or not case.causes
 
 
+@pytest.mark.parametrize("instead", [{"eval_id": ""}, {"agent": ""}])
+@pytest.mark.parametrize(("before", "change"), [("passed", "regression"), ("failed", "other"), ("error", None)])
+def test_an_evalset_that_is_broken_or_has_no_agent_now_is_what_became_of_its_cases(
+    tmp_path: Path, before: str, change: str | None, instead: dict[str, str]
+) -> None:
+    ref = {**REF, **instead}
+    error = {"kind": "broken_file", "message": "brackets are never closed"}
+    ended = {"event": "CaseFinished", "case": ref, "status": "error", "error": error, "duration_seconds": 0.0}
+    later = gather([{"event": "RunStarted", "run_id": "y", "cases": [{"case": ref}]}, ended])
+    found = compare(_ended(before), later, tmp_path)
+    assert [(case.change, case.ref, case.causes) for case in found.cases] == (
+        [(change, list(REF.values()), ())] if change else []
+    )
+    assert found.unchanged == (change is None)
+    assert (found.only_before, found.only_after, found.is_empty) == ((), (), False)
+
+
+def test_an_error_of_another_evalset_stands_for_nothing(tmp_path: Path) -> None:
+    ref = {**REF, "evalset_file": "d/other.evalset.json", "eval_id": ""}
+    ended = {"event": "CaseFinished", "case": ref, "status": "error", "duration_seconds": 0.0}
+    later = gather([{"event": "RunStarted", "run_id": "y", "cases": [{"case": ref}]}, ended])
+    found = compare(_ended("passed"), later, tmp_path)
+    assert found.is_empty
+    assert len(found.only_before) == len(found.only_after) == 1
+
+
 def _repeats(*statuses: str) -> Summary:
     refs = [{**REF, "repeat": number} for number in range(1, len(statuses) + 1)]
     ends = [

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ A, B  the earlier and the later run: an id, the beginning of one, `last`, `basel
 Exit codes
     0  no regression
     1  some case had passed and does no more, or the later run ended before its verdict
-    2  the command line or one of the runs is wrong
+    2  the command line or one of the runs is wrong, or no case is in both
 """
 
 
@@ -77,7 +77,7 @@ def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | Non
     else:
         # In one piece: there may be thousands of lines.
         write_line(sys.stdout, "\n".join(_lines(found)))
-    if has_failed(sys.stdout):
+    if has_failed(sys.stdout) or found.is_empty:
         return _USAGE
     return _REGRESSIONS if found.count("regression") or any(case.is_lost for case in found.cases) else _SAME
 
@@ -94,9 +94,9 @@ def _lines(found: "Comparison") -> Iterator[str]:
             yield f"and {len(cases) - most} more cases {_MORE[change]} (--json has them all)"
     for word, rows in (("only in A", found.only_before), ("only in B", found.only_after)):
         if rows:
-            names = ", ".join(_label(row) for row in rows[:5])
+            names = ", ".join(_label(row["ref"]) for row in rows[:5])
             yield f"{word}: {names}" + (f" and {len(rows) - 5} more" if len(rows) > 5 else "")
-    if not found.cases and not found.unchanged:
+    if found.is_empty:
         yield "No case is in both runs: nothing is compared"
     if found.files or found.differences:
         yield "What differs between the runs:"
@@ -111,7 +111,7 @@ def _lines(found: "Comparison") -> Iterator[str]:
 def _case_lines(case: "ChangedCase", word: str) -> Iterator[str]:
     verdict = f" {_verdict(case.before)} -> {_verdict(case.after)}"
     why = "; ".join(f"{cause.kind.replace('_', ' ')}: {cause.what}" for cause in case.causes)
-    head = f"{word} {_label(case.after)}{'' if case.change == 'score' else verdict}"
+    head = f"{word} {_label(case.ref)}{'' if case.change == 'score' else verdict}"
     yield head + (f" | {one_line(why, limit=500)}" if why else "")
     if case.change == "unfinished":
         return
@@ -158,8 +158,8 @@ def _count(number: int, what: str, many: str = "") -> str:
     return f"{number} {what if number == 1 else many or what + 's'}"
 
 
-def _label(row: "Row") -> str:
-    agent, _, set_id, eval_id, repeat = row["ref"]
+def _label(ref: Sequence[Any]) -> str:
+    agent, _, set_id, eval_id, repeat = ref
     name = "/".join(str(part) for part in (agent or "?", set_id, eval_id) if part)
     return one_line(name if repeat == 1 else f"{name}#{repeat}", limit=200)
 
@@ -173,8 +173,8 @@ def _report(found: "Comparison") -> dict[str, Any]:
         "b": _run_json(found.after),
         "summary": {**{change: found.count(change) for change in ORDER}, "unchanged": found.unchanged},
         "cases": [_case_json(case) for case in found.cases],
-        "only_in_a": [_ref_json(row) for row in found.only_before],
-        "only_in_b": [_ref_json(row) for row in found.only_after],
+        "only_in_a": [_ref_json(row["ref"]) for row in found.only_before],
+        "only_in_b": [_ref_json(row["ref"]) for row in found.only_after],
         "files": [_file_json(file) for file in found.files],
         "differences": list(found.differences),
     }
@@ -186,7 +186,7 @@ def _run_json(run: "Summary") -> dict[str, Any]:
 
 def _case_json(case: "ChangedCase") -> dict[str, Any]:
     return {
-        **_ref_json(case.after),
+        **_ref_json(case.ref),
         "change": case.change,
         "before": case.before["status"],
         "after": case.after["status"],
@@ -208,8 +208,8 @@ def _metric_json(metric: list[Any] | None) -> dict[str, Any] | None:
     return dict(zip(("score", "threshold", "status", "reason", "judge"), metric, strict=True))
 
 
-def _ref_json(row: "Row") -> dict[str, Any]:
-    return dict(zip(("agent", "evalset_file", "eval_set_id", "eval_id", "repeat"), row["ref"], strict=True))
+def _ref_json(ref: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip(("agent", "evalset_file", "eval_set_id", "eval_id", "repeat"), ref, strict=True))
 
 
 def _file_json(file: "ChangedFile") -> dict[str, Any]:

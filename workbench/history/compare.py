@@ -1,6 +1,7 @@
 """Two runs side by side: changed verdicts, changed scores, and what may have caused them."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -16,12 +17,18 @@ ORDER: tuple[Change, ...] = ("regression", "fix", "other", "unfinished", "score"
 class ChangedCase:
     """A case with another verdict or another score: it had passed and does no more (`regression`), passes now
     (`fix`), does neither but is another (`other`), or has other scores only (`score`). `unfinished`: one of the runs
-    ended before it had a verdict, so that nothing is known of a change."""
+    ended before it had a verdict, so that nothing is known of a change. Where the later run could not open its evalset,
+    or found no agent for it, `after` is the error that stands there instead."""
 
     change: Change
     before: Row
     after: Row
     causes: tuple[Cause, ...]
+
+    @property
+    def ref(self) -> list[Any]:
+        """Which case it is: as the later run calls it, if it knows the case and its agent."""
+        return list((self.after if _names_a_case(self.after) else self.before)["ref"])
 
     @property
     def metrics(self) -> list[str]:
@@ -49,6 +56,11 @@ class Comparison:
     files: tuple[ChangedFile, ...]
     differences: tuple[str, ...]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no case is in both runs, so that nothing was compared."""
+        return not self.cases and not self.unchanged
+
     def count(self, change: Change) -> int:
         return Counter(case.change for case in self.cases)[change]
 
@@ -59,23 +71,24 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
     whole = all(row["ref"][1] for run in (before, after) for row in run.rows.values())
     old, new = _by_case(before, whole=whole), _by_case(after, whole=whole)
     paired = {**old, **_pair_repeats(old, new)}
+    instead = _errors_instead([row for key, row in old.items() if key not in new], new.values())
     files = changed_files(before, after, state)
     found: list[ChangedCase] = []
-    for key, row in new.items():
-        earlier = paired.get(key)
-        change = None if earlier is None else _change(earlier, row)
-        if earlier is not None and change is not None:
-            why = () if change == "unfinished" else tuple(causes((before, earlier), (after, row), files))
+    both = [(paired[key], row) for key, row in new.items() if key in paired]
+    for earlier, row in (*both, *instead):
+        if (change := _change(earlier, row)) is not None:
+            started = change != "unfinished" and _names_a_case(row)
+            why = tuple(causes((before, earlier), (after, row), files)) if started else ()
             found.append(ChangedCase(change, earlier, row, why))
     found.sort(key=lambda case: ORDER.index(case.change))
-    both = len(old.keys() & new.keys())
+    told = {id(row) for pair in instead for row in pair}
     return Comparison(
         before,
         after,
         tuple(found),
-        both - len(found),
-        tuple(row for key, row in old.items() if key not in new),
-        tuple(row for key, row in new.items() if key not in old),
+        len(both) + len(instead) - len(found),
+        tuple(row for key, row in old.items() if key not in new and id(row) not in told),
+        tuple(row for key, row in new.items() if key not in old and id(row) not in told),
         tuple(file for changed in files.values() for file in changed),
         tuple(describe(before, after)),
     )
@@ -83,6 +96,25 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
 
 def _by_case(run: Summary, *, whole: bool) -> dict[tuple[Any, ...], Row]:
     return {tuple(row["ref"]) if whole else (row["ref"][0], *row["ref"][2:]): row for row in run.rows.values()}
+
+
+def _errors_instead(missing: Iterable[Row], rows: Iterable[Row]) -> list[tuple[Row, Row]]:
+    """Cases that the later run has not because their evalset was broken there or had no agent, each with the error that
+    the run has in place of it: what could not even start has not stayed as it was."""
+    errors = {tuple(row["ref"]): row for row in rows if row["status"] == "error" and not _names_a_case(row)}
+    files = {ref[1]: row for ref, row in errors.items() if ref[1] and not ref[3]}
+    found = []
+    for row in missing:
+        error = errors.get(("", *row["ref"][1:])) or files.get(row["ref"][1])
+        if error is not None:
+            found.append((row, error))
+    return found
+
+
+def _names_a_case(row: Row) -> bool:
+    """Whether a case and its agent are known: not where an evalset is broken, or belongs to no agent."""
+    agent, *_, eval_id, _ = row["ref"]
+    return bool(agent and eval_id)
 
 
 def _pair_repeats(old: dict[tuple[Any, ...], Row], new: dict[tuple[Any, ...], Row]) -> dict[tuple[Any, ...], Row]:

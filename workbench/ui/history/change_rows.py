@@ -79,7 +79,7 @@ class ChangeRows(RowView):
         if line.case is None:
             return [("what differs", "strong")], []
         before, after = state_of(line.case.before), state_of(line.case.after)
-        *_, eval_id, repeat = line.case.after["ref"]
+        *_, eval_id, repeat = line.case.ref
         left: list[Piece] = [("    ", "")]
         if before != after:
             left += [(FACES[before].glyph, style_of(before)), ("→", "muted")]

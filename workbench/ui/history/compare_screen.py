@@ -215,4 +215,4 @@ class CompareScreen(TwoSides):
 
 
 def _ref(case: ChangedCase) -> CaseRef:
-    return CaseRef(*case.after["ref"])
+    return CaseRef(*case.ref)

@@ -76,7 +76,7 @@ def one_case(
     elif not case.causes:
         document.add(remark("Nothing that is kept of the two differs: it is not known why.", view))
     if kinds & set(_OF_FILES):
-        agent = case.after["ref"][0]
+        agent = case.ref[0]
         document.add(_files([file for file in files if file.agent == agent and file.kind in kinds], view))
     if records is None:
         document.gap()
@@ -93,7 +93,7 @@ def one_case(
 
 
 def _label(case: ChangedCase) -> Line:
-    agent, _, set_id, eval_id, repeat = case.after["ref"]
+    agent, _, set_id, eval_id, repeat = case.ref
     name = " › ".join(str(part) for part in (agent, set_id, eval_id) if part)
     return (safe(f"  {name}{f' #{repeat}' if repeat != 1 else ''}".replace("\n", " "), "strong"),)
 
