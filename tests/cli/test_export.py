@@ -34,8 +34,10 @@ from workbench.authoring.triage.triage_file import changed, triage_path
 from workbench.cli import export_html
 from workbench.cli.export_adk import build_adk
 from workbench.cli.export_besides import Besides
+from workbench.cli.export_command import _write
 from workbench.cli.export_html import build_html
 from workbench.cli.export_tables import build_csv, build_markdown, code_span
+from workbench.cli.refusal import Refused
 from workbench.events import MetricResult, Noticed, RunFinished, SpansRecorded
 from workbench.history.pass_rates import RunRate
 
@@ -205,6 +207,16 @@ def test_each_form_from_the_shell(project: Project, here: Here) -> None:
     assert "4 cases" in here("export", "last", "--format", "md").stdout
     rows = list(csv.DictReader(io.StringIO(here("export", "last", "--format", "csv").stdout)))
     assert {row["eval_id"] for row in rows} == {"good", "bad", "raises", "hostile"}
+
+
+def test_several_files_get_a_folder_of_their_own(tmp_path: Path) -> None:
+    files = {"a.evalset_result.json": b"1", "b.evalset_result.json": b"2"}
+    _write(files, tmp_path / "agent/history")
+    assert {file.name: file.read_bytes() for file in (tmp_path / "agent/history").iterdir()} == files
+    for output in (tmp_path / "all.json", None):
+        with pytest.raises(Refused, match="2 evalsets") as refused:
+            _write(files, output)
+        assert refused.value.hint == "-o FOLDER holds them"
 
 
 def test_a_report_exports_as_the_run_does(here: Here) -> None:

@@ -72,7 +72,7 @@ def _read(word: str, state_dir: Path | None) -> "tuple[Store, dict[str, Any]]":
     store, versions = Store(), dict[str, Any]()
     for event in kept_events(word, places.state_dir(find_root(here), state_dir), here):
         store.apply(event)
-        if isinstance(event, Noticed) and "left out" in event.message:
+        if isinstance(event, Noticed) and (" left out" in event.message or " of the journal " in event.message):
             write_line(sys.stderr, f"warning: {one_line(event.message, limit=1000)}")
         elif isinstance(event, RunStarted):
             versions = event.versions
@@ -128,13 +128,16 @@ def _besides(store: "Store", state_dir: Path | None) -> "Besides":
 def _write(files: dict[str, bytes], output: Path | None) -> None:
     from workbench.atomic import replace_content
 
+    # Several files need a folder, so a name that looks like one is meant as one.
+    if output is not None and len(files) > 1 and not output.suffix and not output.exists():
+        output.mkdir(parents=True)
     if output is not None and output.is_dir():
         for name, content in files.items():
             replace_content(output / name, content)
             write_line(sys.stderr, f"written: {one_line(str(output / name))}")
         return
     if len(files) != 1:
-        raise Refused(f"the run has {len(files)} evalsets, each a file of its own", hint="-o names a folder for them")
+        raise Refused(f"the run has {len(files)} evalsets, each a file of its own", hint="-o FOLDER holds them")
     (content,) = files.values()
     if output is not None:
         replace_content(output, content)
