@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from workbench.history.summary import Summary
 from workbench.history.summary_files import index_entry, write_summary
 
 RUNS, CASES, LARGE = 10_000, 100, 10_000
+BYTES = 24_000
+"""Of the journal, a case of the sample agents."""
 MORE, COMPARED, JOURNAL = 0.2, 1.0, 0.02
 COMPARE = (b"C", b"compare "), (b"\r", b"9,000 unchanged")
 
@@ -97,12 +100,17 @@ def _screen_seconds(folder: Path, *steps: tuple[bytes, bytes], rounds: int = 5) 
 
 
 def _two_runs(folder: Path) -> Path:
-    """A project with two runs of many cases."""
+    """A project with two runs of many cases, with journals as long as those of real agents: both are read."""
     runs = _project(folder) / ".workbench/runs"
+    of_case = os.urandom(BYTES)
     for name, said in (("2026-01-01T00-00-00-aaaa", "one"), ("2026-01-02T00-00-00-bbbb", "two")):
         (runs / name).mkdir()
-        (runs / name / FILE_NAME).write_bytes(b"")
-        write_summary(runs / name, _summary(LARGE, said), 0)
+        crc = 0
+        with (runs / name / FILE_NAME).open("wb") as journal:
+            for _ in range(LARGE):
+                journal.write(of_case)
+                crc = zlib.crc32(of_case, crc)
+        write_summary(runs / name, _summary(LARGE, said), LARGE * BYTES, crc)
     return folder
 
 

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from tests.cli.conftest import Here
+from tests.cli.journals import renumbered
 from tests.cli.projects import BAD, GOOD, RAISES, Project, PutBack, case, lines_with, statuses
 from tests.hostile import leaks
 from workbench.cli.report import json_schema
@@ -146,13 +147,27 @@ def test_what_a_damaged_journal_still_holds_is_scored(ran: Project) -> None:
     assert lines_with(done.stdout, ["FAIL echo/talk/bad"])
 
 
+def test_a_case_of_which_the_end_is_gone_is_not_scored_as_if_it_had_been_killed(ran: Project) -> None:
+    (journal,) = journals(ran)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines if not (b'"CaseFinished"' in line and b'"good"' in line)]
+    journal.write_bytes(b"".join(kept))
+    done = ran.run("score", "last")
+    assert done.returncode == 3
+    assert "a line of the journal is gone before this one" in done.stderr
+    assert lines_with(done.stdout, ["ERROR echo/talk/good"]) == [
+        "ERROR echo/talk/good broken_file: how this case went on cannot be read: the journal is damaged"
+    ]
+
+
 def test_a_run_that_was_killed_has_the_transcripts_that_were_complete(ran: Project) -> None:
     (journal,) = journals(ran)
     lines = journal.read_bytes().splitlines(keepends=True)
     kept = [line for line in lines if b'"RunFinished"' not in line]
     kept = [line for line in kept if not (b'"CaseFinished"' in line and b'"good"' in line)]
     kept = [line for line in kept if not (b'"bad"' in line and (b'"TurnFinished"' in line or b'"CaseFin' in line))]
-    journal.write_bytes(b"".join(kept))
+    journal.write_bytes(b"".join(renumbered(kept)))
+    (journal.parent / "summary.json").unlink()
     code, report = score(ran, "last")
     assert (code, statuses(report)) == (3, {"good": "passed", "bad": "error", "raises": "error"})
     bad = next(item for item in report["cases"] if item["eval_id"] == "bad")

@@ -1,4 +1,5 @@
-"""A journal of a real run, with bytes flipped and cut: every command that reads it goes on with what it can."""
+"""A journal of a real run, with bytes flipped and cut, and lines taken out, doubled and moved: every command that reads
+it goes on with what it can, and no verdict comes out better than it was."""
 
 import contextlib
 import io
@@ -10,16 +11,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.cli.journals import without_numbers
 from tests.cli.projects import BAD, GOOD, Project, case
 from workbench.cli import main
 from workbench.cli.headless import _plan as plan_of
 from workbench.cli.run_command import RunRequest
 from workbench.cli.score_command import ScoreRequest
 from workbench.cli.score_headless import _plan as rescoring_of
+from workbench.engine.event_lines import as_line
 from workbench.engine.options import UsageFaultError
-from workbench.history.journal import read_journal
+from workbench.events import CaseRef, Noticed, RunFinished
+from workbench.history.journal import Journal, read_journal
 from workbench.history.resuming import Resumable, read_results, resume
-from workbench.history.run_list import list_runs
+from workbench.history.run_list import checked_summary, list_runs, load_summary, summarize
+from workbench.history.stored_run import open_run
+from workbench.store import CaseState, Store
 
 COMMANDS = (
     ["history"],
@@ -32,7 +38,11 @@ COMMANDS = (
 
 Changes: TypeAlias = list[tuple[str, float, int]]
 CHANGES = st.lists(
-    st.tuples(st.sampled_from(["flip", "remove", "insert"]), st.floats(0, 1), st.integers(0, 2000)),
+    st.tuples(
+        st.sampled_from(["flip", "remove", "insert", "take out", "double", "move"]),
+        st.floats(0, 1),
+        st.integers(0, 2000),
+    ),
     min_size=1,
     max_size=4,
 )
@@ -55,6 +65,8 @@ class Damaged:
         whole = self.state / "runs" / "whole"
         whole.mkdir()
         (whole / "events.jsonl").write_bytes(self.content)
+        self.states, _ = told(self.journal)
+        self.run = open_run(str(self.journal), self.state, self.root)
 
     def write(self, content: bytes) -> None:
         self.journal.write_bytes(content)
@@ -71,11 +83,22 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Damaged]:
 
 
 def changed(content: bytes, changes: Changes, cut: float) -> bytes:
-    """The content with a few bytes changed, taken out or put in at shares of its length, and its end cut off."""
+    """The content with a few bytes or lines changed, taken out or put in at shares of its length, and its end cut
+    off."""
     made = bytearray(content)
     for how, share, number in changes:
         place = int(share * len(made))
+        lines = bytes(made).splitlines(keepends=True) or [b""]
+        line = lines[min(int(share * len(lines)), len(lines) - 1)]
         match how:
+            case "take out":
+                lines.remove(line)
+                made = bytearray(b"".join(lines))
+            case "double" | "move":
+                if how == "move":
+                    lines.remove(line)
+                lines.insert(number % (len(lines) + 1), line)
+                made = bytearray(b"".join(lines))
             case "flip":
                 made[place : place + 1] = bytes([made[place] ^ (number % 255 + 1)]) if place < len(made) else b""
             case "remove":
@@ -123,6 +146,110 @@ def test_what_is_gone_on_with_is_what_was_written(damaged: Damaged, changes: Cha
             assert kept.stored.turns == whole.cases[ref].stored.turns
 
 
+def told(journal: Path) -> tuple[dict[CaseRef, CaseState], list[str]]:
+    """What a journal says of each case, and what it says of itself."""
+    store = Store()
+    for event in read_journal(journal):
+        store.apply(event)
+    states = {ref: record.state for ref, record in store.records.items()}
+    return states, [notice.message for notice in store.notices if notice.message.startswith(f"{journal}:")]
+
+
+def assert_nothing_came_out_better(damaged: Damaged, content: bytes) -> list[str]:
+    """Reads the damaged content in each way in which runs are read; what it says of itself."""
+    whole, runs = damaged.states, damaged.run
+    damaged.write(content)
+    states, said = told(damaged.journal)
+    assert all(state in ("queued", "running", whole[ref]) for ref, state in states.items())
+    summary, trouble = summarize(damaged.journal)
+    rows = {CaseRef(*row["ref"]): row["status"] for row in summary.rows.values()}
+    assert all(status in (None, whole[ref]) for ref, status in rows.items())
+    assert trouble == said
+    for ref, stored in open_run(str(damaged.journal), damaged.state, damaged.root).cases.items():
+        if stored.why_incomplete() is None:
+            assert runs.cases[ref].why_incomplete() is None
+            assert stored.turns == runs.cases[ref].turns
+    return said
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(changes=CHANGES)
+def test_no_verdict_comes_out_better_than_it_was(damaged: Damaged, changes: Changes) -> None:
+    header = damaged.content.index(b"\n") + 1
+    content = damaged.content[:header] + changed(damaged.content[header:], changes, 1.0)
+    said = assert_nothing_came_out_better(damaged, content)
+    assert said or damaged.content.startswith(content)
+
+
+@pytest.mark.parametrize("how", ["gone", "doubled", "moved", "two gone"])
+def test_each_line_that_is_not_where_it_was_is_noticed(damaged: Damaged, how: str) -> None:
+    lines = damaged.content.splitlines(keepends=True)
+    for place, line in enumerate(lines[:-1]):
+        rest = [*lines[:place], *lines[place + 1 :]]
+        if how == "doubled":
+            rest = [*lines[: place + 1], *lines[place:]]
+        elif how == "moved":
+            rest.insert(place + 1, line)
+        elif how == "two gone" and place < len(lines) - 2:
+            del rest[place]
+        assert assert_nothing_came_out_better(damaged, b"".join(rest)), f"line {place + 1} {how}"
+
+
+def test_the_end_that_is_gone_is_noticed_by_the_summary(damaged: Damaged) -> None:
+    lines = damaged.content.splitlines(keepends=True)
+    for left in range(2, len(lines)):
+        damaged.write(damaged.content)
+        assert not load_summary(damaged.state, damaged.journal.parent.name)[1]  # Makes the summary.
+        damaged.journal.write_bytes(b"".join(lines[:left]))
+        _, (said,) = told(damaged.journal)
+        assert "the end of the journal is gone" in said
+        assert said in list_runs(damaged.state).trouble
+
+
+def test_a_journal_without_numbers_is_read_as_it_was(damaged: Damaged) -> None:
+    damaged.write(damaged.content)
+    whole = list(read_journal(damaged.journal))
+    old = without_numbers(damaged.content.splitlines(keepends=True))
+    damaged.write(b"".join(old))
+    assert list(read_journal(damaged.journal)) == whole
+    assert not list_runs(damaged.state).trouble
+    for words in COMMANDS:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            assert main._execute(words) in (0, 1)
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+def test_what_is_gone_on_with_goes_on_counting(damaged: Damaged, numbered: bool) -> None:
+    lines = damaged.content.splitlines(keepends=True)
+    lines = lines if numbered else without_numbers(lines)
+    damaged.write(b"".join(lines[:-1]) + lines[-1][:20])
+    journal = Journal.reopen(damaged.journal)
+    assert journal is not None
+    ended = RunFinished(9.0)
+    journal.write([as_line(Noticed("info", "again")), as_line(ended)], sync=False)
+    journal.close()
+    events = list(read_journal(damaged.journal))
+    assert events[-1] == ended
+    assert not told(damaged.journal)[1]
+    assert load_summary(damaged.state, damaged.journal.parent.name) == checked_summary(
+        damaged.state, damaged.journal.parent.name
+    )
+
+
+def test_a_change_of_the_same_length_is_said_by_all_that_looks_at_the_run(
+    damaged: Damaged, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_id = damaged.journal.parent.name
+    damaged.write(damaged.content)
+    assert not checked_summary(damaged.state, run_id)[1]
+    passed = damaged.content.rindex(b'"status": "failed"')
+    damaged.journal.write_bytes(damaged.content[:passed] + b'"status": "passed"' + damaged.content[passed + 18 :])
+    assert not list_runs(damaged.state).trouble, "ten thousand journals are not read for a list"
+    for words in (["export", run_id, "--format", "csv"], ["compare", run_id, "whole"], ["history"]):
+        main._execute(words)
+        assert "left out: its checksum differs" in capsys.readouterr().err
+
+
 def test_a_kept_run_that_is_no_journal_is_not_taken_for_a_report(
     damaged: Damaged, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,7 +261,7 @@ def test_a_kept_run_that_is_no_journal_is_not_taken_for_a_report(
 def test_a_later_version_is_said_to_be_one(damaged: Damaged, capsys: pytest.CaptureFixture[str]) -> None:
     from workbench.agents.worker.checked import checked_line
 
-    header = checked_line('{"schema": "agent-workbench/journal/2", "run_id": "x"}')
+    header = checked_line('{"schema": "agent-workbench/journal/3", "run_id": "x"}')
     damaged.write(header + damaged.content[damaged.content.index(b"\n") + 1 :])
     assert main._execute(["history"]) == 0
     assert "later version" in capsys.readouterr().err

@@ -106,7 +106,7 @@ def test_a_damaged_line_never_stops_the_reader(tmp_path: Path, line: int) -> Non
 
 def test_a_damaged_head_is_named(tmp_path: Path) -> None:
     path = _write(tmp_path, EVENTS)
-    path.write_bytes(path.read_bytes().replace(b"journal/1", b"journal/9", 1))
+    path.write_bytes(path.read_bytes().replace(b"journal/2", b"journal/9", 1))
     first, notice, *rest = read_journal(path)
     assert isinstance(notice, Noticed)
     assert f"{path}:1:" in notice.message

@@ -152,7 +152,7 @@ def test_any_byte_flipped_or_cut_is_named_and_the_rest_is_read(tmp_path: Path, d
         del content[place:]
     path.write_bytes(content)
     (path.parent / "summary.json").unlink()
-    if not content.startswith(b'{"crc32": "'):
+    if not content.startswith(b'{"crc32": "') and content.count(b"\n") < 2:
         with pytest.raises(ValueError, match="is no journal"):
             summarize(path)
         return

@@ -121,7 +121,7 @@ def test_what_a_journal_lost_is_named(state: Path, tmp_path: Path) -> None:
 
 def test_a_journal_of_a_later_version_is_refused(state: Path, tmp_path: Path) -> None:
     path = state / "runs" / "2026-11-21T10-30-00-aaaa" / "events.jsonl"
-    path.write_bytes(b"shopping\n" + path.read_bytes())
+    path.write_bytes(b"shopping\n" * 2 + path.read_bytes())
     with pytest.raises(UsageFaultError, match="is no journal"):
         open_run("2026-11-21T10-30-00-aaaa", state, tmp_path)
     run = open_run("last", state, tmp_path)

@@ -37,6 +37,10 @@ class StoredCase:
     steps: list[Event] = field(default_factory=list)
     finished: CaseFinished | None = None
     simulation_kept: bool = True
+    lost: bool = False
+    """Whether something is lost between its beginning and its end that may have been about it."""
+    mixed: bool = False
+    """Whether it went on behind its end: the beginning of another attempt is lost."""
 
     @property
     def ref(self) -> CaseRef:
@@ -63,9 +67,13 @@ class StoredCase:
         if ended is not None and ended.kind not in _OF_SCORING:
             return ended
         if self.started is None:
+            if ended is not None and ended.kind == "cancelled":
+                return ended
             if self.finished is not None or self.steps:
                 return CaseError("broken_file", "what was expected of this case cannot be read: the journal is damaged")
             return CaseError("cancelled", "the stored run ended before this case started")
+        if self.mixed or (self.lost and self.finished is None):
+            return CaseError("broken_file", "how this case went on cannot be read: the journal is damaged")
         if self._is_whole(ended):
             return None
         if self.finished is None or ended is not None:
@@ -84,13 +92,19 @@ class StoredCase:
             return ends == [len(numbers)]
         return self.finished is not None and (ended is None or ended.kind in ("judge", "metric_crashed"))
 
+    def lose(self) -> None:
+        """Something is lost here, nobody knows of which case."""
+        self.lost = self.lost or (self.started is not None and self.finished is None)
+
     def take(self, event: Event) -> None:
         """Takes in the next event of this case."""
+        self.mixed = self.mixed or (self.finished is not None and not isinstance(event, CaseFinished))
         match event:
             case CaseStarted():
                 # The second time where a shared process ended under it: what it did until then is void.
                 self.started, self.finished = event, None
                 self.steps.clear()
+                self.lost = self.mixed = False
             case TurnStarted():
                 if event.turn == 0 and self.turns:
                     self.steps.clear()
@@ -118,10 +132,15 @@ class StoredRun:
     file: Path | None = None
 
 
-def collect(events: Iterable[Event]) -> StoredRun:
-    """The run whose events these are. Verdicts, notices and what concerns the run as a whole are left aside."""
+def collect(events: Iterable[Event | None]) -> StoredRun:
+    """The run whose events these are, None among them standing for what is lost. Verdicts, notices and what concerns
+    the run as a whole are left aside."""
     run = StoredRun()
     for event in events:
+        if event is None:
+            for case in run.cases.values():
+                case.lose()
+            continue
         if isinstance(event, RunStarted):
             run.run_id, run.root, run.scored_from = event.run_id, event.root, event.scored_from
             run.cases = {planned.case: StoredCase(planned) for planned in event.cases}

@@ -30,12 +30,17 @@ def _of_journal(file: Path, refs: frozenset[CaseRef]) -> Iterator[Event]:
     # What is not about these cases is not even parsed.
     needles = {f'"eval_id": {json.dumps(ref.eval_id)}'.encode("ascii") for ref in refs}
     announced = False
+    last = 0
     with file.open("rb") as lines:
         for line in lines:
             if not any(needle in line for needle in needles):
                 continue
             try:
                 data = read_checked(line)
+                number = data.get("line", last + 1)
+                if number <= last:
+                    continue  # Out of place, or once more.
+                last = number
                 if data.get("event") == "RunStarted":
                     announced = True
                     yield _announcement(data, file, refs)

@@ -2,18 +2,18 @@
 
 `STATE/runs/RUN_ID/events.jsonl`. Each line is the JSON object `{"crc32": "<8 hex digits>", "data": …}`, the checksum
 taken over the bytes of `data` as they stand there; `data` of the first line is `{"schema": SCHEMA, "run_id": …}`, of
-every other one an event in its JSON form. A process that dies leaves at worst half a last line.
+every other one an event in its JSON form with the number of its line in front, `{"line": 2, "event": …}`. A process
+that dies leaves at worst half a last line.
 """
 
 import contextlib
-import json
+import itertools
 import os
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from workbench.agents.worker.checked import HEAD, checked_line
 from workbench.engine.event_lines import Line
 from workbench.event_json import from_json
 from workbench.events import (
@@ -30,15 +30,14 @@ from workbench.events import (
 )
 from workbench.history.answers import FILE_NAME as ANSWERS_FILE
 from workbench.history.answers import forget_answers
-from workbench.history.checked import read_checked
 from workbench.history.holding import take_hold
+from workbench.history.journal_lines import JournalLines, event_line, header, read_lines
 from workbench.history.objects import keep_objects
 from workbench.history.state_dir import JOURNAL_FILE, make_state_dir, runs_dir
 from workbench.history.summary import Gathering
 from workbench.history.summary_files import add_to_index, index_entry, write_summary
 from workbench.trace.pieces import PieceWriter
 
-SCHEMA = "agent-workbench/journal/1"
 FILE_NAME = JOURNAL_FILE
 
 
@@ -51,6 +50,10 @@ class Journal:
         self.notice = notice
         self._descriptor = descriptor
         self._size = 0
+        self._crc = 0
+        """The checksum of all that is in it, which tells whether a summary was made of this very journal."""
+        self._number: int | None = 2
+        """That of the line to come; None in a journal of which the lines have none."""
         self._head = 0
         """Bytes of the line that was written when the journal was made."""
         self._gathering = Gathering()
@@ -59,8 +62,8 @@ class Journal:
 
     @classmethod
     def reopen(cls, path: Path) -> "Journal | None":
-        """The journal of a run that was interrupted, to be gone on with; None if somebody has it open to write to. What
-        was cut off at its end is dropped: it says nothing.
+        """The journal of a run that was interrupted, to be gone on with; None if somebody has it open to write to, or a
+        later version wrote it. What was cut off at its end is dropped: it says nothing.
 
         Raises:
             OSError: it cannot be written.
@@ -71,12 +74,7 @@ class Journal:
             return None
         journal = cls(path, descriptor, None)
         try:
-            with path.open("rb") as file:
-                for line in file:
-                    if line.endswith(b"\n"):
-                        journal._size += len(line)
-                        with contextlib.suppress(ValueError, RecursionError):
-                            journal._gathering.take(read_checked(line))
+            journal._read_what_is_there(path)
             os.ftruncate(descriptor, journal._size)
             # What the list knows of it will not hold any more.
             entry = index_entry(path.parent.name, journal._gathering.summary)
@@ -84,7 +82,23 @@ class Journal:
         except OSError:
             journal.release()
             raise
+        except ValueError:
+            journal.release()
+            return None
         return journal
+
+    def _read_what_is_there(self, path: Path) -> None:
+        """Whole lines count, whatever is in them. Raises OSError; ValueError: it is of a later version."""
+        lines = JournalLines(path)
+        with path.open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n"):
+                    self._size += len(line)
+                    self._crc = zlib.crc32(line, self._crc)
+                    data, _ = lines.take(line)
+                    if data is not None:
+                        self._gathering.take(data)
+        self._number = lines.next_number
 
     def release(self) -> None:
         """Lets go of it as it is."""
@@ -105,7 +119,7 @@ class Journal:
             take_hold(descriptor)
             journal = cls(path, descriptor, None)
             # The disk need not have it before it has a case: then it gets the folder as well.
-            journal._append([json.dumps({"schema": SCHEMA, "run_id": run_id})])
+            journal._append(header(run_id))
             journal._head = journal._size
         except OSError as error:
             _leave(path)
@@ -129,16 +143,17 @@ class Journal:
         """
         if self._descriptor is None:
             return
-        lines = tuple(lines)
-        self._append(line.text for line in lines)
+        lines, number = tuple(lines), self._number
+        numbers = itertools.repeat(None) if number is None else itertools.count(number)
+        self._append(b"".join(map(event_line, (line.text for line in lines), numbers)))
+        self._number = None if number is None else number + len(lines)
         for line in lines:
             self._gathering.take(line.data)
         if sync:
             _sync(self._descriptor)
 
-    def _append(self, texts: Iterable[str]) -> None:
+    def _append(self, data: bytes) -> None:
         assert self._descriptor is not None
-        data = b"".join(map(checked_line, texts))
         view = memoryview(data)
         try:
             while view:
@@ -151,6 +166,7 @@ class Journal:
             error.filename = str(self.path)
             raise
         self._size += len(data)
+        self._crc = zlib.crc32(data, self._crc)
 
     def _sync_name(self) -> None:
         """Makes the file's name as lasting as its content; once."""
@@ -191,7 +207,7 @@ class Journal:
             if self.path is not None and self._size == self._head:
                 _leave(self.path)
             elif self.path is not None and self._gathering.summary.run_id:
-                write_summary(self.path.parent, self._gathering.summary, self._size)
+                write_summary(self.path.parent, self._gathering.summary, self._size, self._crc)
 
 
 def read_journal(path: Path) -> Iterator[Event]:
@@ -219,63 +235,37 @@ def read_journal(path: Path) -> Iterator[Event]:
 
 def _announced(path: Path) -> Iterator[Event]:
     """The events that can be read, a `RunStarted` first."""
-    with path.open("rb") as file:
-        damaged = _check_header(path, file.readline())
-        events = (_read_line(path, number, line) for number, line in enumerate(file, 2))
-        early: list[Event] = list(damaged)
-        for event in events:
-            if isinstance(event, Noticed):
-                early.append(event)  # The front ends forget notices when a run is announced.
-                continue
-            yield from ([event, *early] if isinstance(event, RunStarted) else [_announcement(path), *early, event])
-            early = []
-            break
-        yield from early
-        yield from events
+    events = _events(path)
+    early: list[Event] = []
+    for event in events:
+        if isinstance(event, Noticed):
+            early.append(event)  # The front ends forget notices when a run is announced.
+            continue
+        yield from ([event, *early] if isinstance(event, RunStarted) else [_announcement(path), *early, event])
+        early = []
+        break
+    yield from early
+    yield from events
 
 
-def _read_line(path: Path, number: int, line: bytes) -> Event:
-    try:
-        return from_json(read_checked(line))
-    except (ValueError, RecursionError) as error:
-        return Noticed("warning", f"{path}:{number}: this line of the journal is left out: {error}")
-
-
-def _check_header(path: Path, line: bytes) -> list[Event]:
-    """What is to be said of the first line.
-
-    Raises:
-        ValueError: the file is no journal, or one of another version.
-    """
-    try:
-        header = read_checked(line)
-    except ValueError as error:
-        if line.startswith(HEAD):
-            # It says nothing that the rest does not, but for the version.
-            return [Noticed("warning", f"{path}:1: the head of the journal is left out: {error}")]
-        raise ValueError(f"{path} is no journal of agent-workbench: {error}") from None
-    if header.get("schema") != SCHEMA:
-        raise ValueError(f"{path}: {of_another_version(header.get('schema'))}")
-    return []
-
-
-def of_another_version(schema: Any) -> str:
-    """Why a journal of another schema is not read."""
-    family, _, number = str(schema).rpartition("/")
-    ours, _, own = SCHEMA.rpartition("/")
-    if family == ours and number.isdigit() and int(number) > int(own):
-        return f"a later version of agent-workbench wrote this run ({schema}), this one reads {SCHEMA}"
-    return f"written as {schema!r}, this version reads {SCHEMA!r}"
+def _events(path: Path) -> Iterator[Event]:
+    """What can be read, in order, and a `Noticed` for each thing that cannot."""
+    for place, data, said in read_lines(path):
+        if said:
+            yield Noticed("warning", said)
+        if data is not None:
+            try:
+                yield from_json(data)
+            except (ValueError, RecursionError) as error:
+                yield Noticed("warning", f"{path}:{place}: this line of the journal is left out: {error}")
 
 
 def _announcement(path: Path) -> RunStarted:
     """The announcement of a run whose own is lost."""
     refs: dict[CaseRef, None] = {}
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            event = _read_line(path, number, line)
-            if (ref := getattr(event, "case", None)) is not None:
-                refs[ref] = None
+    for event in _events(path):
+        if (ref := getattr(event, "case", None)) is not None:
+            refs[ref] = None
     cases = tuple(PlannedCase(ref, None, "not known: the journal is damaged") for ref in refs)
     return RunStarted(path.parent.name, "", "", cases)
 

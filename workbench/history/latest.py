@@ -9,9 +9,9 @@ from typing import Any
 
 from workbench.events import CaseRef
 from workbench.history.journal import FILE_NAME
-from workbench.history.run_list import load_summary
+from workbench.history.run_list import checked_summary
 from workbench.history.state_dir import runs_dir
-from workbench.history.summary import Summary
+from workbench.history.summary import Row, Summary
 from workbench.history.summary_files import read_newest
 
 _LOOKED_AT = 20
@@ -31,7 +31,8 @@ class LatestRun:
 
 def latest_runs(state: Path, files: Collection[str]) -> list[LatestRun]:
     """The runs with the newest verdicts of the cases of these evalsets (relative to the root), the newest run first.
-    What cannot be read is passed over; a case without a verdict in a run is looked for further back."""
+    What cannot be read is passed over; a case without a verdict in a run is looked for further back, unless that may
+    have been lost."""
     found: list[LatestRun] = []
     seen: set[tuple[str, str]] = set()
     wanted, left = set(files), _MOST
@@ -41,16 +42,26 @@ def latest_runs(state: Path, files: Collection[str]) -> list[LatestRun]:
             left -= journal.stat().st_size
             if left < 0:
                 break
-            summary, _ = load_summary(state, run_id)
+            summary, damaged = checked_summary(state, run_id)
         except (OSError, ValueError):
             continue
-        rows = [row for row in summary.rows.values() if row["status"] is not None and row["ref"][1] in wanted]
-        names = {(row["ref"][1], row["ref"][3]) for row in rows} - seen
+        of_files = [row for row in summary.rows.values() if row["ref"][1] in wanted]
+        # What is lost may have been verdicts: neither another repeat nor an earlier run, which may have passed, stands
+        # in for them.
+        lost = {_name(row) for row in of_files if damaged and row["status"] is None}
+        rows = [row for row in of_files if row["status"] is not None and _name(row) not in lost]
+        names = {_name(row) for row in rows} - seen
         if names:
-            refs = tuple(CaseRef(*row["ref"]) for row in rows if (row["ref"][1], row["ref"][3]) in names)
+            refs = tuple(CaseRef(*row["ref"]) for row in rows if _name(row) in names)
             found.append(LatestRun(summary, journal, refs))
-            seen |= names
+        seen |= names | lost
+        if damaged and not summary.started:
+            break  # Nobody knows which cases it had.
     return found
+
+
+def _name(row: Row) -> tuple[str, str]:
+    return row["ref"][1], row["ref"][3]
 
 
 def _newest(runs: Path, wanted: set[str]) -> list[str]:

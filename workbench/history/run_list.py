@@ -1,15 +1,17 @@
 """The runs that are kept, newest first, from the index; what it lacks is read from summaries or journals."""
 
+import contextlib
 import os
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench.agents.worker.checked import HEAD
-from workbench.history.checked import read_checked
-from workbench.history.journal import FILE_NAME, SCHEMA, of_another_version
+from workbench.history.journal_lines import read_lines
+from workbench.history.state_dir import JOURNAL_FILE as FILE_NAME
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Gathering, Summary
+from workbench.history.summary_files import FILE_NAME as SUMMARY
 from workbench.history.summary_files import (
     IndexEntry,
     add_to_index,
@@ -22,6 +24,7 @@ from workbench.history.summary_files import (
 
 _STALE = 200
 """Lines of the index that say nothing any more, before it is written anew."""
+_PIECE = 1024 * 1024
 
 
 @dataclass
@@ -60,46 +63,66 @@ def list_runs(state: Path) -> RunList:
 
 def load_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
     """The summary of a run and what of its journal could not be read. Made of the journal again where it is lost,
-    damaged or of another state of it.
+    damaged or of a journal of another length: for what looks at many runs.
 
     Raises:
         OSError: there is no journal.
         ValueError: it is none, or one of a later version.
     """
     folder = runs_dir(state) / run_id
-    size = (folder / FILE_NAME).stat().st_size
-    kept = read_summary(folder, size)
+    kept = read_summary(folder, (folder / FILE_NAME).stat().st_size)
+    return (kept, []) if kept is not None else _made_again(folder)
+
+
+def checked_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
+    """The same for somebody who looks at this very run: its journal is read, to see whether it is still the one that
+    the summary was made of. Raises as `load_summary`."""
+    folder = runs_dir(state) / run_id
+    size, crc = _checksum(folder / FILE_NAME)
+    kept = read_summary(folder, size, crc)
     if kept is not None:
         return kept, []
-    summary, trouble = summarize(folder / FILE_NAME)
-    # A run that goes on writes its own when it ends.
-    if summary.seconds is not None and not trouble:
-        write_summary(folder, summary, size)
+    summary, trouble = _made_again(folder)
+    if trouble and read_summary(folder, size) is not None:
+        # What only looks at the length believed it. From now on the list reads this journal, and says it, too.
+        with contextlib.suppress(OSError):
+            (folder / SUMMARY).unlink()
+            add_to_index(folder.parent, {**index_entry(run_id, summary), "seconds": None})
     return summary, trouble
 
 
+def _made_again(folder: Path) -> tuple[Summary, list[str]]:
+    """A summary of the journal as it is."""
+    size, crc = _checksum(folder / FILE_NAME)
+    summary, trouble = summarize(folder / FILE_NAME)
+    # A run that goes on writes its own when it ends.
+    if summary.seconds is not None and not trouble:
+        write_summary(folder, summary, size, crc)
+    return summary, trouble
+
+
+def _checksum(journal: Path) -> tuple[int, int]:
+    """The size and the checksum of a journal. Raises OSError."""
+    size = crc = 0
+    with journal.open("rb") as file:
+        while piece := file.read(_PIECE):
+            size, crc = size + len(piece), zlib.crc32(piece, crc)
+    return size, crc
+
+
 def summarize(journal: Path) -> tuple[Summary, list[str]]:
-    """The summary of what can be read of a journal, and the lines that cannot.
+    """The summary of what can be read of a journal, and what cannot.
 
     Raises:
         OSError: it cannot be read.
         ValueError: it is no journal, or one of a later version.
     """
     gathering, trouble = Gathering(), []
-    with journal.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                data = read_checked(line)
-            except (ValueError, RecursionError) as error:
-                if number == 1 and not line.startswith(HEAD):
-                    raise ValueError(f"{journal} is no journal of agent-workbench: {error}") from None
-                trouble.append(f"{journal}:{number}: this line of the journal is left out: {error}")
-                continue
-            if number == 1 and data.get("schema") != SCHEMA:
-                raise ValueError(f"{journal}: {of_another_version(data.get('schema'))}")
+    for _, data, said in read_lines(journal):
+        if said:
+            trouble.append(said)
+        if data is not None:
             gathering.take(data)
-    if not journal.stat().st_size:
-        raise ValueError(f"{journal} is no journal of agent-workbench: it is empty")
     summary = gathering.summary
     summary.run_id = summary.run_id or journal.parent.name
     return summary, trouble

@@ -6,7 +6,7 @@ from typing import Any
 from workbench.agents.worker.checked import HEAD
 from workbench.engine.options import UsageFaultError
 from workbench.history.adk_results import ENDING, adk_summary
-from workbench.history.run_list import load_summary, summarize
+from workbench.history.run_list import checked_summary, summarize
 from workbench.history.run_words import place_of
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 from workbench.history.stored_report import read_report_data
@@ -22,7 +22,7 @@ def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[st
     try:
         path = place_of(word, state, folder)
         if path == runs_dir(state) / path.parent.name / JOURNAL_FILE:
-            return load_summary(state, path.parent.name)
+            return checked_summary(state, path.parent.name)
         return _of_file(path)
     except (OSError, ValueError) as error:
         raise UsageFaultError(str(error), kind="broken_file") from None

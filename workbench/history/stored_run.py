@@ -27,12 +27,14 @@ def open_run(word: str, state: Path, folder: Path) -> StoredRun:
 def _read_journal(path: Path) -> StoredRun:
     trouble: list[str] = []
 
-    def readable() -> Iterator[Event]:
+    def readable() -> Iterator[Event | None]:
         for event in read_journal(path):
             # The reader's own notices name a line of the file; the others belong to that run.
             if isinstance(event, Noticed) and event.message.startswith(f"{path}:"):
                 trouble.append(event.message)
-            yield event
+                yield None
+            else:
+                yield event
 
     try:
         run = collect(readable())

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ INDEX = "index.jsonl"
 _END = 64 * 1024
 """Bytes at the end of the index in which the newest runs stand."""
 
+_MADE_OF = re.compile(rb'"data": {"journal_bytes": (\d{1,15})')
+_HEAD = 100
+"""Bytes at the beginning of a summary in which that stands."""
+
 IndexEntry = dict[str, Any]
 """A run in the list: `run_id`, `started`, `seconds` (None: it did not end by itself), `interrupted`, `scored_from`,
 `counts` by status, `no_verdict` (how many of its errors are cases that it did not come to the end of), `calls` and
@@ -24,10 +29,11 @@ IndexEntry = dict[str, Any]
 of."""
 
 
-def write_summary(folder: Path, summary: Summary, journal_bytes: int) -> None:
-    """Keeps the summary of the run in `folder` with the size of the journal that it was made of, and puts the run into
-    the index. What cannot be written is made again when it is asked for."""
-    data = json.dumps({"journal_bytes": journal_bytes, "summary": summary.as_json()})
+def write_summary(folder: Path, summary: Summary, journal_bytes: int, journal_crc: int) -> None:
+    """Keeps the summary of the run in `folder` with the size and the checksum of the journal that it was made of, and
+    puts the run into the index. What cannot be written is made again when it is asked for."""
+    made_of = {"journal_bytes": journal_bytes, "journal_crc32": f"{journal_crc:08x}"}
+    data = json.dumps({**made_of, "summary": summary.as_json()})
     draft = folder / f".{FILE_NAME}.{os.getpid()}.tmp"
     with contextlib.suppress(OSError, ValueError):
         # Without waiting for the disk: its checksum tells whether it arrived there.
@@ -39,13 +45,33 @@ def write_summary(folder: Path, summary: Summary, journal_bytes: int) -> None:
         add_to_index(folder.parent, index_entry(folder.name, summary, journal_bytes))
 
 
-def read_summary(folder: Path, journal_bytes: int) -> Summary | None:
-    """The summary of the run in `folder`; None where it is missing, damaged, or of a journal of another size."""
+def read_summary(folder: Path, journal_bytes: int, journal_crc: int | None = None) -> Summary | None:
+    """The summary of the run in `folder`; None where it is missing, damaged, or of a journal of another size or, if
+    that is given, another checksum."""
     try:
         data = read_checked((folder / FILE_NAME).read_bytes())
-        return Summary.from_json(data["summary"]) if data["journal_bytes"] == journal_bytes else None
+        if data["journal_bytes"] != journal_bytes:
+            return None
+        if journal_crc is not None and data.get("journal_crc32") != f"{journal_crc:08x}":
+            return None
+        return Summary.from_json(data["summary"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def bytes_gone(folder: Path, journal_bytes: int) -> int:
+    """By how many bytes the journal in `folder` is shorter than it was when its summary was made; 0 where it is not, or
+    nobody knows."""
+    try:
+        with (folder / FILE_NAME).open("rb") as file:
+            head = file.read(_HEAD)
+        found = _MADE_OF.search(head)
+        if found is None or int(found[1]) <= journal_bytes:
+            return 0
+        # The number itself may be damaged; the rest, which is long, is read only now.
+        return int(read_checked((folder / FILE_NAME).read_bytes())["journal_bytes"]) - journal_bytes
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return 0
 
 
 def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None) -> IndexEntry:
