@@ -65,6 +65,7 @@ class _Session:
             workspace,
             lambda: open_request(request, selection),
             lambda: self._children.footprints,
+            results=lambda: self._children.results,
         )
         changes = self._watcher.changes
         changes.on_polling = lambda: self._say(f"polling: {one_line(changes.polling)}")

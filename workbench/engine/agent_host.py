@@ -166,6 +166,7 @@ class AgentHost:
             raise NoAgentProcessError(CaseError("import_failed", message, _OTHER_PYTHON)) from None
         # What it reads outlives it: it is what a later change is held against.
         process.touched = self._children.footprints.setdefault(setting.agent.folder, set())
+        process.written = self._children.results.setdefault(setting.agent.folder, set())
         return process
 
     async def _imported(self, process: AgentProcess) -> Imported:

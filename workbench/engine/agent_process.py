@@ -85,6 +85,7 @@ class AgentProcess:
         self.printed: list[tuple[Stream, str]] = []
         """What was printed outside of cases, from the import on, as far as it is kept."""
         self.touched: set[Path] = set()
+        self.written: set[Path] = set()
         """The project's files that were read, by the import and by cases, as far as that is known."""
         self._room = _PRINT_KEPT
         self._ids = itertools.count(1)
@@ -160,7 +161,13 @@ class AgentProcess:
     def note_files(self, files: Any) -> None:
         """Takes in paths that the process, or a case of it, says it has read."""
         if isinstance(files, list):
-            self.touched.update(Path(file) for file in files if isinstance(file, str))
+            self.touched.update({Path(file) for file in files if isinstance(file, str)} - self.written)
+
+    def note_written(self, files: Any) -> None:
+        """Takes in paths that the process, or a case of it, writes: they are results, whoever reads them."""
+        if isinstance(files, list):
+            self.written.update(Path(file) for file in files if isinstance(file, str))
+            self.touched -= self.written
 
     def _take(self, frame: Frame) -> None:
         match frame:
@@ -171,6 +178,8 @@ class AgentProcess:
             case {"op": "import_failed", "error": dict(error)}:
                 self.note_files(frame.get("files"))
                 self._set(read_error(error))
+            case {"op": "wrote"}:
+                self.note_written(frame.get("files"))
             case {"op": "started", "id": int(number), "pid": int(pid)} if number in self._leaders:
                 self._leaders[number] = pid
             case {"op": "exited", "id": int(number), "status": int(status)} if number in self._exits:

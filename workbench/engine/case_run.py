@@ -213,6 +213,8 @@ class CaseRun:
                 self._where = str(frame.get("where") or "")
             case "Touched":
                 self._process.agent.note_files(frame.get("files"))
+            case "Wrote":
+                self._process.agent.note_written(frame.get("files"))
             case "Ended":
                 # Of the agent's own closing; it decides nothing, so it stands beside what the agent printed.
                 for warning in frame.get("warnings") or ():

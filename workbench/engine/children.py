@@ -44,6 +44,8 @@ class Children:
         """Folders of agents that turned out to need google-adk."""
         self.footprints: dict[Path, set[Path]] = {}
         """Folder of an agent → the project's files that it was seen to read, in all runs so far."""
+        self.results: dict[Path, set[Path]] = {}
+        """Folder of an agent → the project's files that it was seen to write."""
         self._zygotes: dict[tuple[Path, bool], asyncio.Task[tuple[Zygote, Ready]]] = {}
         self._installed: dict[tuple[Path, bool], tuple[int, ...]] = {}
         """What was installed when a zygote was started, as `installed` tells it."""

@@ -156,7 +156,7 @@ class Engine:
             for entry in [workspace.evalsets[evalset]]
         )
         files = [self._settings.file] if self._settings is not None else []
-        watcher = Watcher(workspace, session.read, self.footprints, screen_files=files)
+        watcher = Watcher(workspace, session.read, self.footprints, results=self.results, screen_files=files)
         limit = None if self._settings is None else self._settings.watch_calls
         options = RunOptions(all_votes=self._all_votes, max_judge_calls=self._max_judge_calls)
         return Watching(session.store, watcher, Board(armed or None, limit), options, session.prices)
@@ -167,6 +167,13 @@ class Engine:
         if children is None:
             return {}
         return {folder: frozenset(files) for folder, files in list(children.footprints.items())}
+
+    def results(self) -> "dict[Path, frozenset[Path]]":
+        """The files that agents were seen to write; from any thread."""
+        children = self._children
+        if children is None:
+            return {}
+        return {folder: frozenset(files) for folder, files in list(children.results.items())}
 
     def watched(self, watching: "Watching", job: "Job", state_dir: Path) -> Build:
         """A job of the watch."""

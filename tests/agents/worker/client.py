@@ -81,7 +81,7 @@ class Outcome:
 
 
 class Agent:
-    """An agent process: `imported` is what it said of the import."""
+    """An agent process: `imported` is what it said of the import, `wrote` the files that it wrote for it."""
 
     def __init__(self, channel: Channel, output: tuple[int, int], number: int) -> None:
         self.channel = channel
@@ -92,6 +92,7 @@ class Agent:
         self.pids: dict[int, int] = {}
         self._cases: list[Case] = []
         self.imported: dict[str, Any] = {}
+        self.wrote: list[str] = []
         self._folder = tempfile.TemporaryDirectory()
 
     def receive(self) -> dict[str, Any]:
@@ -304,7 +305,9 @@ class Worker:
         agent = Agent(channel, (out[0], err[0]), number)
         self.agents.append(agent)
         if awaited:
-            agent.imported = agent.receive()
+            while (message := agent.receive())["op"] == "wrote":
+                agent.wrote += message["files"]
+            agent.imported = message
         return agent
 
     def report(self, operation: str, number: int) -> dict[str, Any]:

@@ -11,9 +11,12 @@ SOURCE = """
 
     HERE = Path(__file__).parent
     START = (HERE / "start.txt").read_text()
+    (HERE / "begun.txt").write_text("")
 
     def root_agent(message, session):
         (HERE / "log.txt").open("a").write(message)
+        (HERE / "draft").write_text(message)
+        (HERE / "draft").replace(HERE / "notes.txt")
         (HERE / "log.txt").read_text()
         open(HERE / "data" / "later.json").close()
         json.dumps({})
@@ -33,3 +36,6 @@ def test_what_is_read_is_told(make_agent: MakeAgent, tmp_path: Path) -> None:
     assert [Path(file).relative_to(folder).as_posix() for event in touched for file in event["files"]] == [
         "data/later.json"
     ]
+    written = [Path(file).name for event in case.of("Wrote") for file in event["files"]]
+    assert written == ["log.txt", "draft", "notes.txt"]
+    assert agent.wrote == [str(folder / "begun.txt")]

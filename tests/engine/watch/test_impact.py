@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.watch.conftest import ALONE, Shop, turn
+from workbench.engine.watch.impact import impact
 from workbench.engine.watch.snapshot import Key
 
 
@@ -47,6 +48,16 @@ def test_a_module_of_its_own_folder_is_the_agents_alone(shop: Shop) -> None:
 def test_a_new_module_in_its_folder_counts_too(shop: Shop) -> None:
     found = shop.changes(lambda: shop.write("desk/tools.py", "x = 1\n"), "desk/tools.py")
     assert set(found.depths) == shop.keys(["desk"])
+
+
+def test_what_an_agent_writes_is_no_reason_to_run_it_whoever_reads_it(shop: Shop) -> None:
+    notes = shop.write("desk/notes.json", "1")
+    for agent in ("desk", "router"):
+        shop.footprints[shop.root / agent].add(notes)
+    before = shop.look()
+    shop.write("desk/notes.json", "2")
+    found = impact(before, shop.look(), {notes}, shop.footprints, results={shop.root / "desk": {notes}})
+    assert set(found.depths) == shop.keys(["router"])
 
 
 def test_data_counts_if_it_was_read(shop: Shop) -> None:

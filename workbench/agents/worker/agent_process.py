@@ -95,6 +95,7 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
         os.chdir(spec["cwd"])
         sources.import_from_source(spec["folder"], spec["root"])
         footprint.watch(spec["root"], spec["folder"])
+        footprint.tell_written(lambda path: channel.send({"op": "wrote", "files": [path]}))
         _set_log_level(os.environ.get("AGENT_WORKBENCH_LOG_LEVEL"))
         if spec["kind"] == "yaml" and (installed_adk() is None or faults.too_old()):
             raise _NoFrameworkError

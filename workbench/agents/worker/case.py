@@ -48,6 +48,8 @@ class Case:
 
     async def run(self) -> None:
         """Returns when the conversation is over, for whatever reason; never raises what the agent raises."""
+        if not self._shared:
+            footprint.tell_written(self.wrote)
         try:
             ended = await self._converse()
         except WorkbenchGoneError:
@@ -75,9 +77,16 @@ class Case:
     def printed(self, stream: str, text: str) -> bool:
         """Tells what a case that shares its process has printed, in whatever thread; False if nobody listens, or if a
         fork of the agent's has printed it."""
+        return self._tell_aside({"event": "Printed", "stream": stream, "text": text})
+
+    def wrote(self, path: str) -> None:
+        """Tells of a file that is about to be written, in whatever thread."""
+        self._tell_aside({"event": "Wrote", "files": [path]})
+
+    def _tell_aside(self, message: Dict[str, Any]) -> bool:
         if os.getpid() != self._pid:
             return False
-        data = encode({"event": "Printed", "stream": stream, "text": text})
+        data = encode(message)
         try:
             with self._one_at_a_time:
                 send_encoded(self._channel.sock, data)

@@ -1,19 +1,22 @@
 """Which files of the project an agent reads, while it is imported and while it runs: what its answers may depend on.
 
 Python tells of every file that it opens, by whatever way, before it does (PEP 578); that serves imports, prompts and
-data alike. A file that is written to is a result and no source, also if it is read later.
+data alike. A file that is written to is a result and no source, also if it is read later, or by another case: that is
+told at once, or a run would be taken for somebody's save of what it reads.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Any, List, Set, Tuple
+from typing import Any, Callable, List, Set, Tuple
 
 from . import sources
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _OTHERS = (f"{os.sep}.git{os.sep}", f"{os.sep}.workbench{os.sep}", f"{os.sep}__pycache__{os.sep}")
+_EVENTS = frozenset(("open", "os.rename", "sqlite3.connect"))
+"""A file that another is renamed to, and a database, are written to."""
 _MOST = 5000
 """Files a process may name; whoever reads more reads everything."""
 
@@ -22,6 +25,7 @@ _read: Set[str] = set()
 _written: Set[str] = set()
 _told: Set[str] = set()
 _off: List[bool] = []
+_on_written: List[Callable[[str], None]] = []
 
 
 def watch(*roots: str) -> None:
@@ -33,6 +37,12 @@ def watch(*roots: str) -> None:
         sys.addaudithook(_note)
 
 
+def tell_written(tell: Callable[[str], None]) -> None:
+    """From now on, `tell` is called with each file that is opened for writing for the first time, before it is, in
+    whatever thread."""
+    _on_written[:] = [tell]
+
+
 def news() -> List[str]:
     """The files that were read since this was asked last, in order."""
     found = sorted(path for path in _read - _told - _written if sources.is_project_file(path))
@@ -42,20 +52,29 @@ def news() -> List[str]:
 
 def _note(event: str, args: Tuple[Any, ...]) -> None:
     # Called for everything that Python tells, by any thread: it must be quick, and never raise.
-    if event != "open" or _off:
+    if event not in _EVENTS or _off:
         return
     try:
-        path, mode, flags = args[0], args[1], args[2]
-        if isinstance(path, bytes):
-            path = os.fsdecode(path)
-        if not isinstance(path, str):
+        path = args[1] if event == "os.rename" else args[0]
+        if isinstance(path, int):
             return
-        full = os.path.abspath(path)
+        full = os.path.abspath(os.fsdecode(path))
         if not full.startswith(_roots) or any(part in full for part in _OTHERS):
             return
-        writes = any(letter in mode for letter in "wax+") if isinstance(mode, str) else bool((flags or 0) & _WRITING)
-        (_written if writes else _read).add(full)
+        writes = event != "open" or _writes(args[1], args[2])
+        if not writes:
+            _read.add(full)
+        elif full not in _written:
+            _written.add(full)
+            for tell in _on_written:
+                tell(full)
         if len(_read) + len(_written) > _MOST:
             _off.append(True)
     except Exception:  # noqa: S110 (an agent's open must not fail because of ours)
         pass
+
+
+def _writes(mode: Any, flags: Any) -> bool:
+    if isinstance(mode, str):
+        return any(letter in mode for letter in "wax+")
+    return bool((flags or 0) & _WRITING)

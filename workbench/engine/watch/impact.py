@@ -7,6 +7,7 @@ paths that changed, and the files that each agent was seen to read.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry, Workspace
@@ -52,11 +53,12 @@ def impact(
     changed: Collection[Path],
     footprints: Mapping[Path, Collection[Path]],
     *,
+    results: Mapping[Path, Collection[Path]] = MappingProxyType({}),
     screen_files: Collection[Path] = (),
 ) -> Impact:
     """What `changed` (absolute paths, made, changed or deleted) does to the cases of `new`. `footprints` are the files
-    that each agent (by its folder) was seen to read; an agent without one never ran. `screen_files` are the user's
-    settings and themes."""
+    that each agent (by its folder) was seen to read; an agent without one never ran. `results` are those that it was
+    seen to write, which are no reason to run it. `screen_files` are the user's settings and themes."""
     found = Impact()
     found.screen_only = {path for path in changed if path in screen_files}
     before = {entry.relative: entry for entry in old.workspace.evalsets}
@@ -65,7 +67,7 @@ def impact(
     now = _readable(new, before)
     for entry in now.workspace.evalsets:
         used |= _of_entry(found, before.get(entry.relative), entry, set(changed))
-    used |= _of_agents(found, old, now, set(changed) - used, footprints)
+    used |= _of_agents(found, old, now, set(changed) - used, footprints, results)
     found.gone = old.cases() - now.cases()
     found.idle = set(changed) - used
     return found
@@ -122,7 +124,12 @@ def _is_scenario(entry: EvalsetEntry, index: int) -> bool:
 
 
 def _of_agents(
-    found: Impact, old: Snapshot, new: Snapshot, changed: set[Path], footprints: Mapping[Path, Collection[Path]]
+    found: Impact,
+    old: Snapshot,
+    new: Snapshot,
+    changed: set[Path],
+    footprints: Mapping[Path, Collection[Path]],
+    results: Mapping[Path, Collection[Path]],
 ) -> set[Path]:
     """What follows from the files that agents read: the cases of those agents have to run."""
     used: set[Path] = set()
@@ -131,7 +138,7 @@ def _of_agents(
         if entry.agent is not None:
             entries.setdefault(entry.agent.folder, []).append(entry)
     for folder, mine in entries.items():
-        reads = may_read(folder, changed, footprints.get(folder), new.workspace)
+        reads = may_read(folder, changed.difference(results.get(folder, ())), footprints.get(folder), new.workspace)
         why = [relative(path, new.workspace) for path in sorted(reads)]
         environment = new.environments.get(folder)
         earlier = old.environments.get(folder)

@@ -42,7 +42,8 @@ class Saved:
 
 class Watcher:
     """Watches what the cases of a workspace depend on. `reopen` reads the workspace again, in a thread; `footprints`
-    are the files that agents were seen to read so far; `screen_files` the user's settings and themes."""
+    are the files that agents were seen to read so far, `results` those that they were seen to write; `screen_files` the
+    user's settings and themes."""
 
     def __init__(
         self,
@@ -50,12 +51,13 @@ class Watcher:
         reopen: Callable[[], Workspace],
         footprints: Footprints,
         *,
+        results: Footprints = dict,
         screen_files: Iterable[Path] = (),
     ) -> None:
         self.contents = Contents()
         self._snapshot = take_snapshot(workspace)
         self._reopen = reopen
-        self._footprints = footprints
+        self._footprints, self._results = footprints, results
         self._screen_files = frozenset(screen_files)
         self._walked: frozenset[Path] = _folders_of(workspace)
         self._broken: dict[Path, FileFault] = {}
@@ -118,7 +120,7 @@ class Watcher:
         before = _without(replace(old, workspace=replace(old.workspace, evalsets=sound)), new, own)
         self._keep_sound()
         footprints = self._footprints()
-        found = impact(before, new, changed - own, footprints, screen_files=self._screen_files)
+        found = impact(before, new, changed - own, footprints, results=self._results(), screen_files=self._screen_files)
         broken = impact(new, new, set(self._broken), footprints) if self._broken else Impact()
         blocked = frozenset(broken.of("run") | waiting_cases(new.workspace.evalsets, self._sound))
         faults = (*self._broken.values(), *faults_of(new.workspace.evalsets))
