@@ -4,6 +4,7 @@ import csv
 import http.server
 import io
 import json
+import re
 import shutil
 import subprocess
 import threading
@@ -36,6 +37,7 @@ from workbench.cli.export_adk import build_adk
 from workbench.cli.export_besides import Besides
 from workbench.cli.export_command import _write
 from workbench.cli.export_html import build_html
+from workbench.cli.export_style import STYLE
 from workbench.cli.export_tables import build_csv, build_markdown, code_span
 from workbench.cli.refusal import Refused
 from workbench.events import MetricResult, Noticed, RunFinished, SpansRecorded
@@ -113,6 +115,17 @@ def test_the_page_has_every_case_and_opens_what_did_not_pass() -> None:
     assert content.count("<details open") == 6
     assert content.index("late_parcel") < content.index("needs_a_key")
     assert "<td>tool_trajectory_avg_score<td>0<td>1<td>0<td>0.500" in content
+
+
+def test_the_page_is_gone_through_by_headings_and_by_heads_of_cases() -> None:
+    store = all_statuses()
+    content = build_html(store).decode()
+    assert re.findall("<h2>([^<]*)</h2>", content)[-1] == "Cases"
+    assert content.index("<h2>Cases</h2>") < content.index("<details")
+    # A browser leaves out of its tree for screen readers what it does not lay out, and with it the heads.
+    hidden = re.findall(r"^(.*)\{[^{}]*content-visibility: auto", STYLE, re.MULTILINE)
+    assert [selector.strip() for selector in hidden] == ["pre"]
+    assert "late_parcel <i>" in content
 
 
 def test_a_very_large_page_tells_of_what_passed_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:

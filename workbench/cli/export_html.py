@@ -63,6 +63,8 @@ def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str
     order = {"failed": 0, "error": 0, "not_evaluated": 1, "passed": 2}
     opened = 0
     shortened = len(records) > _WHOLE and any(record.state == "passed" for record in records)
+    if records:
+        yield "<h2>Cases</h2>\n"
     if shortened:
         yield f"<p>More than {_WHOLE} cases: of those that passed, only scores are shown.</p>\n"
     for record in sorted(records, key=lambda record: order.get(record.state, 0)):
@@ -86,7 +88,7 @@ def _criteria(records: list[CaseRecord]) -> Iterator[str]:
     if not verdicts:
         return
     spread = {one.name: one for one in scores(records)}
-    yield "<table><thead><tr><th>criterion<th>passed<th>failed<th>no verdict<th>mean score<th>scores from 0 to 1"
+    yield "<h2>Criteria</h2>\n<table><thead><tr><th>criterion<th>passed<th>failed<th>no verdict<th>mean score<th>scores from 0 to 1"
     yield "</tr></thead><tbody>\n"
     for name, found in verdicts.items():
         passed, failed = found.count("passed"), found.count("failed")
@@ -113,7 +115,7 @@ def _repeats(store: Store) -> Iterator[str]:
     cases = sorted(repeats_of(store), key=by_need)
     if not cases:
         return
-    yield "<table><thead><tr><th>repeats of<th>passed<th>rate (95 %)<th>pass^k<th>varies<th></tr></thead><tbody>\n"
+    yield "<h2>Repeats</h2>\n<table><thead><tr><th>case<th>passed<th>rate (95 %)<th>pass^k<th>varies<th></tr></thead><tbody>\n"
     for case in cases:
         passed, rate, hat, mark, more = cells(case)
         style = "status-not-evaluated" if case.flaky else ""
@@ -143,7 +145,7 @@ def _head(record: CaseRecord, besides: Besides) -> str:
         note = f": {entry.note}" if entry.note else ""
         about = f" ({entry.about.criterion})" if entry.about.criterion else ""
         said.append(f'<b class="said">⚑ {html_line(entry.triage + about + note)}</b>')
-    return f"{head}<i>{html_line(why)}</i>{''.join(said)}"
+    return f"{head} <i>{html_line(why)}</i>{''.join(said)}"
 
 
 def _passes(record: CaseRecord) -> Iterator[str]:

@@ -1,4 +1,8 @@
-"""How the page of a run looks: light or dark as the reader has it, narrow or wide, on paper."""
+"""How the page of a run looks: light or dark as the reader has it, narrow or wide, on paper.
+
+What is far from the window is not laid out, but only the text of cases: their heads have to be there for a screen
+reader and for whoever goes through the page with the tab key.
+"""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #fff; --muted: #59636e; --line: #d1d9e0; --good: #1a7f37;
@@ -12,11 +16,12 @@ table { border-collapse: collapse; margin: 1rem 0; display: block; width: fit-co
   overflow-x: auto; }
 th, td { text-align: right; padding: .2rem .8rem; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; }
-details { content-visibility: auto; contain-intrinsic-size: auto 3rem; border: 1px solid var(--line);
-  border-radius: 6px; margin: .5rem 0; background: var(--panel); }
-summary { padding: .45rem .8rem; cursor: pointer; overflow-wrap: anywhere; } summary b { font-weight: 600; }
+details { border: 1px solid var(--line); border-radius: 6px; margin: .5rem 0; background: var(--panel); }
+summary { border-radius: 6px; padding: .45rem .8rem; cursor: pointer; overflow-wrap: anywhere; }
+summary:focus-visible { outline: 2px solid var(--info); } summary b { font-weight: 600; }
 summary i { font-style: normal; color: var(--muted); margin-left: .6rem; }
-pre { margin: 0; padding: .7rem .8rem; overflow-x: auto; border-top: 1px solid var(--line); background: var(--paper);
+pre { content-visibility: auto; contain-intrinsic-size: auto 20rem; margin: 0; padding: .7rem .8rem; overflow-x: auto;
+  border-top: 1px solid var(--line); background: var(--paper);
   font: 13px/1.45 ui-monospace, "Cascadia Mono", Menlo, Consolas, monospace; border-radius: 0 0 6px 6px; }
 .heading, .strong, [class$="-strong"] { font-weight: 600; }
 .muted, .hint, .rule, .fold, .label { color: var(--muted); } .name { color: var(--info); }
@@ -25,7 +30,7 @@ pre { margin: 0; padding: .7rem .8rem; overflow-x: auto; border-top: 1px solid v
 .diff-extra { color: var(--good); } [class^="status-error"], .diff-moved, .notice-warning { color: var(--odd); }
 [class^="status-not-evaluated"] { color: var(--odd); }
 .said { display: block; color: var(--info); font-weight: 600; overflow-wrap: anywhere; }
-h2 { font-size: 1rem; margin: 1rem 0 .3rem; }
+h2 { font-size: 1rem; margin: 1rem 0 .3rem; } h2 + table { margin-top: 0; }
 td:first-child { overflow-wrap: anywhere; min-width: 9rem; } td + td { white-space: nowrap; }
 .bars td:first-child { max-width: 17rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .bars p { max-width: 26rem; }
@@ -38,7 +43,8 @@ svg.framed { border-bottom: 1px solid var(--muted); }
 @media (max-width: 40rem) { body { margin: 1rem auto; padding: 0 .6rem; } th, td { padding: .2rem .4rem; }
   pre { font-size: 11px; padding: .5rem; } section svg { max-width: 6rem; } svg.framed { max-width: 100%; }
   table { font-size: .85em; } .bars td:first-child { max-width: 11rem; } }
-@media print { details { break-inside: avoid; content-visibility: visible; }
-  body { margin: 0; max-width: none; font-size: 11px; }
-  pre { font-size: 8px; overflow: visible; white-space: pre-wrap; } rect, b, span { print-color-adjust: exact; } }
+@media print { details:not([open]), tr, section { break-inside: avoid; } h2, summary { break-after: avoid; }
+  details details:not([open]) { display: none; } body { margin: 0; max-width: none; font-size: 11px; }
+  pre { content-visibility: visible; font-size: 8px; overflow: visible; white-space: pre-wrap; }
+  rect, b, span { print-color-adjust: exact; } }
 """
