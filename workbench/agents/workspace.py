@@ -38,6 +38,11 @@ class EvalsetEntry:
     agent_reason: str
     criteria: CriteriaChoice
 
+    @property
+    def eval_set_id(self) -> str:
+        """What the file calls itself."""
+        return self.document.eval_set_id
+
 
 @dataclass(frozen=True)
 class Workspace:

@@ -13,7 +13,7 @@ from typing import Any
 from workbench.agents.discovery import agent_at
 from workbench.agents.ownership import relative_to
 from workbench.agents.targets import absolute, at_its_place, discover_for, find_root
-from workbench.engine.target_words import Selection, Target, is_file_of, no_case, no_evalset, searched
+from workbench.engine.target_words import Selection, Target, evalsets_called, refuse_unknown_cases, searched
 
 MOST_BYTES = 1 << 22
 """More, of all files together, is left to the index of cases, which is quicker than Python's reader."""
@@ -96,21 +96,13 @@ def _look_for(target: Target, evalsets: Sequence[Glance], root: Path) -> None:
         path = at_its_place(absolute(target.path), root)
         meant = [one for one in evalsets if one.file == path]
     else:
-        meant = [one for one in evalsets if is_file_of(one.file, target.name)]
-        meant = meant or [one for one in evalsets if one.eval_set_id == target.name]
-        if not meant:
-            raise no_evalset(target.name, (one.eval_set_id for one in evalsets))
+        meant = evalsets_called(target.name, evalsets)
     if len(meant) == 1:
-        missing = [case_id for case_id in target.case_ids if case_id not in meant[0].case_ids]
-        if missing:
-            raise no_case(missing[0], meant[0].case_ids, relative_to(meant[0].file, root))
+        refuse_unknown_cases(target.case_ids, meant[0].case_ids, relative_to(meant[0].file, root))
 
 
 def _look_for_cases(selection: Selection, evalsets: Sequence[Glance]) -> None:
     """`--case`: where the targets themselves name cases, or evalsets by their ids, what is meant is less than all."""
     if any(target.path is None or target.case_ids for target in selection.targets):
         return
-    known = {case_id for one in evalsets for case_id in one.case_ids}
-    missing = [case_id for case_id in selection.case_ids if case_id not in known]
-    if missing:
-        raise no_case(missing[0], known)
+    refuse_unknown_cases(selection.case_ids, {case_id for one in evalsets for case_id in one.case_ids})

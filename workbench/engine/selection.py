@@ -1,6 +1,6 @@
 """The evalsets and cases that are meant by a selection, of those that are there."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,14 @@ from workbench.agents.owners import OwnersFileError
 from workbench.agents.targets import absolute, at_its_place, find_agent
 from workbench.agents.workspace import EvalsetEntry, Workspace, assign_agent, open_targets
 from workbench.engine.options import UsageFaultError
-from workbench.engine.target_words import LISTED, Selection, Target, is_file_of, no_case, no_evalset, searched
+from workbench.engine.target_words import (
+    LISTED,
+    Selection,
+    Target,
+    evalsets_called,
+    refuse_unknown_cases,
+    searched,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,47 +98,32 @@ def _entries(workspace: Workspace, target: Target) -> list[EvalsetEntry]:
 
 
 def _entry_by_id(workspace: Workspace, name: str) -> EvalsetEntry:
-    """The evalset called `name`: the file `NAME.evalset.json`, which is how ADK finds it, else the `eval_set_id`."""
-    by_file = [entry for entry in workspace.evalsets if is_file_of(entry.file, name)]
-    found = by_file or [entry for entry in workspace.evalsets if entry.document.eval_set_id == name]
-    if not found:
-        raise no_evalset(name, (entry.document.eval_set_id for entry in workspace.evalsets))
+    found = evalsets_called(name, workspace.evalsets)
     if len(found) > 1:
         files = ", ".join(entry.relative for entry in found[:LISTED])
         raise UsageFaultError(f"{len(found)} evalsets are called {name}", f"Name the file: {files}")
     return found[0]
 
 
-def _indexes(entry: EvalsetEntry, case_ids: Iterable[str]) -> set[int]:
+def _indexes(entry: EvalsetEntry, case_ids: Sequence[str]) -> set[int]:
     by_id = {case.eval_id: case.index for case in entry.document.cases}
-    missing = [case_id for case_id in case_ids if case_id not in by_id]
-    if missing and not entry.document.broken:
-        raise no_case(missing[0], by_id, entry.relative)
+    if not entry.document.broken:
+        refuse_unknown_cases(case_ids, by_id, entry.relative)
     return {by_id[case_id] for case_id in case_ids if case_id in by_id}
 
 
 def _only(chosen: Sequence[Chosen], case_ids: Sequence[str]) -> list[Chosen]:
     """Of what is chosen, the cases of these ids. A broken file stays: it may hold one of them."""
-    seen: set[str] = set()
+    cases = [
+        [case for case in item.entry.document.cases if item.indexes is None or case.index in item.indexes]
+        for item in chosen
+    ]
+    refuse_unknown_cases(case_ids, {case.eval_id for own in cases for case in own})
     kept: list[Chosen] = []
-    for item in chosen:
-        meant = [
-            case
-            for case in item.entry.document.cases
-            if case.eval_id in case_ids and (item.indexes is None or case.index in item.indexes)
-        ]
-        seen.update(case.eval_id for case in meant)
-        if meant or item.entry.document.broken:
-            kept.append(Chosen(item.entry, tuple(case.index for case in meant), item.named))
-    missing = [case_id for case_id in case_ids if case_id not in seen]
-    if missing:
-        known = {
-            case.eval_id
-            for item in chosen
-            for case in item.entry.document.cases
-            if item.indexes is None or case.index in item.indexes
-        }
-        raise no_case(missing[0], known)
+    for item, own in zip(chosen, cases, strict=True):
+        indexes = tuple(case.index for case in own if case.eval_id in case_ids)
+        if indexes or item.entry.document.broken:
+            kept.append(Chosen(item.entry, indexes, item.named))
     return kept
 
 

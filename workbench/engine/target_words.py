@@ -9,9 +9,10 @@ Nothing is imported here that opens evalsets: a mistyped word is refused at once
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from workbench.agents.discovery import DEFINITION_FILES
 from workbench.agents.ownership import relative_to
@@ -41,6 +42,19 @@ class Selection:
     targets: tuple[Target, ...]
     agent: Path | None = None
     case_ids: tuple[str, ...] = ()
+
+
+class Named(Protocol):
+    """An evalset, as far as a word can name it."""
+
+    @property
+    def file(self) -> Path: ...
+
+    @property
+    def eval_set_id(self) -> str: ...
+
+
+NamedT = TypeVar("NamedT", bound=Named)
 
 
 def parse_words(
@@ -98,21 +112,32 @@ def searched(selection: Selection, folder: Path) -> list[Path]:
     return paths
 
 
-def is_file_of(file: Path, name: str) -> bool:
-    """Whether `file` is the evalset `name` as ADK finds it: by the name of its file, whatever it calls itself."""
-    return file.name == name + _SUFFIX
+def evalsets_called(name: str, evalsets: Sequence[NamedT]) -> list[NamedT]:
+    """Those called `name`: the files `NAME.evalset.json`, which is how ADK finds them whatever they call themselves;
+    where there is none, those with that `eval_set_id`.
+
+    Raises:
+        UsageFaultError: there is none of either.
+    """
+    found = [one for one in evalsets if one.file.name == name + _SUFFIX]
+    found = found or [one for one in evalsets if one.eval_set_id == name]
+    if not found:
+        known = (one.eval_set_id for one in evalsets)
+        hint = _nearest(name, known, "There is the evalset", "There are the evalsets")
+        raise UsageFaultError(f"{name} is neither a file, nor a folder, nor the id of an evalset", hint)
+    return found
 
 
-def no_evalset(name: str, known: Iterable[str]) -> UsageFaultError:
-    """What is said where no evalset has that id; these are `known`."""
-    hint = _nearest(name, known, "There is the evalset", "There are the evalsets")
-    return UsageFaultError(f"{name} is neither a file, nor a folder, nor the id of an evalset", hint)
+def refuse_unknown_cases(case_ids: Iterable[str], known: Collection[str], file: str = "") -> None:
+    """`known` are the ids of the cases in `file`, or in all that is selected.
 
-
-def no_case(case_id: str, known: Iterable[str], file: str = "") -> UsageFaultError:
-    """What is said where no case has that id, in `file` or in all that is selected; these are `known`."""
-    words = f"{file} has no case {case_id}" if file else f"there is no case {case_id} in what is selected"
-    return UsageFaultError(words, _nearest(case_id, known, "There is the case", "There are the cases"))
+    Raises:
+        UsageFaultError: one of `case_ids` is not among them.
+    """
+    missing = next((case_id for case_id in case_ids if case_id not in known), None)
+    if missing is not None:
+        words = f"{file} has no case {missing}" if file else f"there is no case {missing} in what is selected"
+        raise UsageFaultError(words, _nearest(missing, known, "There is the case", "There are the cases"))
 
 
 def _is_agent(path: Path) -> bool:
