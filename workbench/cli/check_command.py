@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from workbench.cli import common_options as common
+from workbench.cli.common_options import FILE
 from workbench.cli.refusal import Refused
 from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from workbench.authoring.check.problem import Problem
 
 SCHEMA = "agent-workbench/check/1"
-_FILE = click.Path(path_type=Path)
 _CLEAN, _WARNINGS, _ERRORS = 0, 1, 2
 
 _DESCRIPTION = """Finds what is wrong with evalsets and criteria before it costs a run. Reads files only: no agent
@@ -41,8 +42,8 @@ Exit codes
     options_metavar="[OPTIONS]",
     context_settings=CONTEXT,
 )
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=_FILE)
-@click.option("--config", "--config-file-path", "config", type=_FILE, metavar="FILE", help="Criteria for all evalsets.")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=FILE)
+@common.CONFIG
 @click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
 def check_command(paths: tuple[Path, ...], config: Path | None, as_json: bool) -> int:
     """Checks a project; the exit code."""

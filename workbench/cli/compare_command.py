@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 SCHEMA = "agent-workbench/compare/1"
 _SHOWN = 50  # of those with other scores only, and of those without a verdict
 _LINE = 300
-_FILE = click.Path(path_type=Path)
 _SAME, _REGRESSIONS, _USAGE = 0, 1, 2
 _WORDS = {"regression": "REGRESSION", "fix": "FIX", "other": "CHANGED", "unfinished": "UNFINISHED", "score": "SCORE"}
 _MORE = {"unfinished": "without a verdict", "score": "with other scores"}
@@ -50,7 +50,7 @@ Exit codes
 )
 @click.argument("words", metavar="A B", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
-@click.option("--state-dir", type=_FILE, metavar="DIR", help="Where runs are kept.  [default: .workbench in the root]")
+@common.STATE_DIR
 def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | None) -> int:
     """Compares the runs; the exit code."""
     check_state_dir(state_dir)

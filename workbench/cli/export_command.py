@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workbench.cli import common_options as common
+from workbench.cli.common_options import FILE
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from workbench.store import Store
 
 _FORMATS = ("html", "md", "csv", "json", "junit", "adk")
-_FILE = click.Path(path_type=Path)
 _DESCRIPTION = """Writes a run in a form that can be handed on.
 
 \b
@@ -42,8 +43,8 @@ adk    ADK's own result file, one an evalset; with several, -o names a folder
 )
 @click.argument("words", metavar="RUN", nargs=-1)
 @click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="The form.")
-@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Where it goes.  [default: standard output]")
-@click.option("--state-dir", type=_FILE, metavar="DIR", help="Where runs are kept.  [default: .workbench in the root]")
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Where it goes.  [default: standard output]")
+@common.STATE_DIR
 def export_command(words: tuple[str, ...], form: str, output: Path | None, state_dir: Path | None) -> int:
     """Writes the run; the exit code."""
     if len(words) != 1:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 SCHEMA = "agent-workbench/history/1"
 _ACTIONS = ("delete", "pin", "unpin")
 _TAKES = {"delete": "one run or more", "pin": "one run", "unpin": "no run"}
-_FILE = click.Path(path_type=Path)
 _DESCRIPTION = """Lists the runs that are kept, the newest first, and those of `adk eval` and `adk web`.
 
 \b
@@ -44,7 +44,7 @@ written ./delete
 @click.option(
     "--keep", type=click.IntRange(0), metavar="N", help="Deletes all but the newest N runs; the baseline stays."
 )
-@click.option("--state-dir", type=_FILE, metavar="DIR", help="Where runs are kept.  [default: .workbench in the root]")
+@common.STATE_DIR
 def history_command(
     words: tuple[str, ...], as_json: bool, limit: int | None, keep: int | None, state_dir: Path | None
 ) -> int:

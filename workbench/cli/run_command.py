@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from workbench.cli import common_options as common
+from workbench.cli.common_options import FILE
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.spelling import CONTEXT
 from workbench.engine.options import MOST_UNTIL_SURE, RunOptions
@@ -51,9 +53,6 @@ class RunRequest:
     fresh: bool = False
 
 
-_FILE = click.Path(path_type=Path)
-
-
 @click.command(
     "run",
     help=_DESCRIPTION,
@@ -62,9 +61,9 @@ _FILE = click.Path(path_type=Path)
     context_settings=CONTEXT,
 )
 @click.argument("words", metavar="[AGENT] TARGET...", nargs=-1)
-@click.option("--config", "--config-file-path", "config", type=_FILE, metavar="FILE", help="Criteria for all evalsets.")
-@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case; may be given several times.")
-@click.option("--agent", type=_FILE, metavar="PATH", help="The agent of all evalsets.")
+@common.CONFIG
+@common.CASES
+@click.option("--agent", type=FILE, metavar="PATH", help="The agent of all evalsets.")
 @click.option("--runs", type=int, metavar="N", help="Executions of each case.  [default: 1]")
 @click.option(
     "--until-sure",
@@ -74,11 +73,11 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--concurrency", type=int, default=8, metavar="N", show_default=True, help="Cases at the same time.")
 @click.option("--timeout", type=float, default=300.0, show_default=True, metavar="SECONDS", help="For one case.")
-@click.option("--json", metavar="FILE|-", help="Writes the report; with - to standard output, and nothing else there.")
-@click.option("--junit", type=_FILE, metavar="FILE", help="Writes JUnit XML.")
-@click.option("--plain", is_flag=True, help="A line for each case, also on a terminal.")
-@click.option("--print-detailed-results", "detailed", is_flag=True, help="Each conversation and verdict at the end.")
-@click.option("--allow-not-evaluated", is_flag=True, help="Leaves out criteria that cannot be judged here.")
+@common.JSON
+@common.JUNIT
+@common.PLAIN
+@common.DETAILED
+@common.ALLOW_NOT_EVALUATED
 @click.option(
     "--isolation",
     type=click.Choice(["case", "run"]),
@@ -86,18 +85,18 @@ _FILE = click.Path(path_type=Path)
     show_default=True,
     help="A process for each case, or one for all cases of an agent (quicker).",
 )
-@click.option("--python", type=_FILE, metavar="PATH", help="The agents' interpreter.  [default: the project's .venv]")
-@click.option("--initial-session-file", type=_FILE, metavar="FILE", help="Session of cases in the oldest file format.")
-@click.option("--state-dir", type=_FILE, metavar="DIR", help="Where runs are kept.  [default: .workbench in the root]")
+@click.option("--python", type=FILE, metavar="PATH", help="The agents' interpreter.  [default: the project's .venv]")
+@click.option("--initial-session-file", type=FILE, metavar="FILE", help="Session of cases in the oldest file format.")
+@common.STATE_DIR
 @click.option(
     "--log-level",
     type=click.Choice(_LOG_LEVELS, case_sensitive=False),
     metavar="LEVEL",
     help="What agents log to their output: DEBUG, INFO, WARNING, ERROR or CRITICAL.",
 )
-@click.option("--max-judge-calls", type=int, metavar="N", help="Stop asking judges at so many calls.")
-@click.option("--all-votes", is_flag=True, help="Ask judges for all samples, not only until the verdict is certain.")
-@click.option("--no-cache", is_flag=True, help="Ask judges again, also what they have answered before.")
+@common.MAX_JUDGE_CALLS
+@common.ALL_VOTES
+@common.NO_CACHE
 @click.option("--fresh", is_flag=True, help="Runs all cases anew, also where an interrupted run could be resumed.")
 @click.option("--watch", is_flag=True, help="Goes on after the run: a save runs the cases that it can affect.")
 @click.option("--eval-storage-uri", hidden=True)

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from workbench.cli import common_options as common
+from workbench.cli.common_options import FILE
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.run_command import check_output_files, check_python
 from workbench.cli.spelling import CONTEXT
@@ -42,7 +44,6 @@ class ScoreRequest:
     state_dir: Path | None = None
 
 
-_FILE = click.Path(path_type=Path)
 _OPTIONS = ("allow_not_evaluated", "all_votes", "max_judge_calls", "python")
 
 
@@ -54,18 +55,18 @@ _OPTIONS = ("allow_not_evaluated", "all_votes", "max_judge_calls", "python")
     context_settings=CONTEXT,
 )
 @click.argument("words", metavar="RUN", nargs=-1)
-@click.option("--config", "--config-file-path", "config", type=_FILE, metavar="FILE", help="Criteria for all cases.")
-@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case; may be given several times.")
-@click.option("--json", metavar="FILE|-", help="Writes the report; with - to standard output, and nothing else there.")
-@click.option("--junit", type=_FILE, metavar="FILE", help="Writes JUnit XML.")
-@click.option("--plain", is_flag=True, help="A line for each case, also on a terminal.")
-@click.option("--print-detailed-results", "detailed", is_flag=True, help="Each conversation and verdict at the end.")
-@click.option("--allow-not-evaluated", is_flag=True, help="Leaves out criteria that cannot be judged here.")
-@click.option("--max-judge-calls", type=int, metavar="N", help="Stop asking judges at so many calls.")
-@click.option("--all-votes", is_flag=True, help="Ask judges for all samples, not only until the verdict is certain.")
-@click.option("--no-cache", is_flag=True, help="Ask judges again, also what they have answered before.")
-@click.option("--python", type=_FILE, metavar="PATH", help="The interpreter of judges and metrics that are functions.")
-@click.option("--state-dir", type=_FILE, metavar="DIR", help="Where runs are kept.  [default: .workbench in the root]")
+@common.CONFIG
+@common.CASES
+@common.JSON
+@common.JUNIT
+@common.PLAIN
+@common.DETAILED
+@common.ALLOW_NOT_EVALUATED
+@common.MAX_JUDGE_CALLS
+@common.ALL_VOTES
+@common.NO_CACHE
+@click.option("--python", type=FILE, metavar="PATH", help="The interpreter of judges and metrics that are functions.")
+@common.STATE_DIR
 def score_command(**values: Any) -> int:
     """Scores what the command line asks for; the exit code."""
     run = _only(values.pop("words"))
