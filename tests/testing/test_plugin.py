@@ -90,6 +90,25 @@ def test_with_xdist_too(several: Project) -> None:
     assert done.code == 1
 
 
+@pytest.mark.parametrize("words", [(), ("-n", "1")])
+def test_a_failure_has_its_place_in_the_evalset_and_fits_into_a_terminal(
+    project: Project, words: tuple[str, ...]
+) -> None:
+    file = project.evalset(GOOD, BAD)
+    file.write_text(file.read_text(encoding="utf-8").replace('{"eval_id"', '\n\n{"eval_id"'), encoding="utf-8")
+    project.write(
+        "test_own.py",
+        "import asyncio, workbench\ndef test_own():\n"
+        f"    asyncio.run(workbench.evaluate('echo', '{TALK}:bad')).assert_passed()\n",
+    )
+    line = run_pytest(project.root, "--evalsets", "--tb=line", *words, plugins=XDIST)
+    assert f"{file}:5: Failed: response_match_score 0.0 < 0.8" in line.output
+    shown = run_pytest(project.root, "--evalsets", *words, plugins=XDIST).output
+    drawn = [text for text in shown.splitlines() if text.endswith("─") and "turn 1 of 1" in text]
+    assert len(drawn) == 2
+    assert max(map(len, drawn)) <= 80
+
+
 def test_cases_are_selected_by_name_and_by_id(project: Project) -> None:
     project.evalset(GOOD, BAD, RAISES)
     assert run_pytest(project.root, "--evalsets", "-k", "good").outcomes == {("PASSED", f"{TALK}::good")}

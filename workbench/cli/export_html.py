@@ -88,7 +88,8 @@ def _criteria(records: list[CaseRecord]) -> Iterator[str]:
     if not verdicts:
         return
     spread = {one.name: one for one in scores(records)}
-    yield "<h2>Criteria</h2>\n<table><thead><tr><th>criterion<th>passed<th>failed<th>no verdict<th>mean score<th>scores from 0 to 1"
+    yield "<h2>Criteria</h2>\n<table><thead><tr>"
+    yield "<th>criterion<th>passed<th>failed<th>no verdict<th>mean score<th>scores from 0 to 1"
     yield "</tr></thead><tbody>\n"
     for name, found in verdicts.items():
         passed, failed = found.count("passed"), found.count("failed")
@@ -115,7 +116,8 @@ def _repeats(store: Store) -> Iterator[str]:
     cases = sorted(repeats_of(store), key=by_need)
     if not cases:
         return
-    yield "<h2>Repeats</h2>\n<table><thead><tr><th>case<th>passed<th>rate (95 %)<th>pass^k<th>varies<th></tr></thead><tbody>\n"
+    yield "<h2>Repeats</h2>\n<table><thead><tr>"
+    yield "<th>case<th>passed<th>rate (95 %)<th>pass^k<th>varies<th></tr></thead><tbody>\n"
     for case in cases:
         passed, rate, hat, mark, more = cells(case)
         style = "status-not-evaluated" if case.flaky else ""

@@ -9,7 +9,8 @@ from workbench.ui.render.plain_case import plain_case
 
 __all__ = ["details", "explanation", "notice_line", "printed", "reason", "summary"]
 
-_WIDTH = 100
+_WIDTH = 72
+"""Cells: pytest puts eight before each line of an AssertionError, and terminals and logs of CI have eighty."""
 _OUTPUT_SHOWN = 20_000
 
 

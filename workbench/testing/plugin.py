@@ -100,5 +100,13 @@ class EvalCaseItem(pytest.Item):
         if self.outcome.status != "passed":
             raise pytest.fail.Exception(self.outcome.explanation, pytrace=False)
 
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *arguments: Any) -> Any:
+        """A case that did not pass fails at its place in the evalset, not at a line of ours (`--tb=line`)."""
+        shown = super().repr_failure(excinfo, *arguments)
+        place = getattr(shown, "reprcrash", None)
+        if place is not None and isinstance(excinfo.value, pytest.fail.Exception):
+            place.path, place.lineno = str(self.path), self.case.line + 1
+        return shown
+
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, self.case.line, self.name
