@@ -146,6 +146,34 @@ def test_what_is_saved_while_evalset_or_config_is_wrong_waits_for_it(
     assert (mended.impact.depths, mended.blocked, mended.faults) == ({}, frozenset(), ())
 
 
+def test_what_an_agent_reads_through_a_link_is_watched_where_it_lies(shop: Shop, tmp_path: Path) -> None:
+    beside = tmp_path.with_name(tmp_path.name + "-beside")
+    beside.mkdir()
+    for folder in (shop.root / "texts", beside):
+        (folder / "prompt.txt").parent.mkdir(exist_ok=True)
+        (folder / "prompt.txt").write_text("old")
+    (shop.root / "desk/prompt.txt").symlink_to(beside / "prompt.txt")
+    (shop.root / "linked").symlink_to("texts")
+    shop.footprints[shop.root / "desk"].add(shop.root / "desk/prompt.txt")
+    shop.footprints[shop.root / "greeter"].add(shop.root / "linked/prompt.txt")
+    watch = Watch(shop)
+    folders = watch.watcher._folders()
+    assert beside in folders
+    assert shop.root / "texts" in folders
+    assert shop.root / "linked" not in folders, "the system would tell by one of the two names"
+    (beside / "prompt.txt").write_text("new")
+    saved = watch.watcher.look(Batch(frozenset({beside / "prompt.txt"})))
+    assert saved is not None
+    assert set(saved.impact.depths) == shop.keys(["desk"])
+    shop.write("texts/prompt.txt", "new")
+    assert watch.depths("texts/prompt.txt") == {"greeter/talk.evalset.json"}
+    (shop.root / "desk/prompt.txt").unlink()
+    (shop.root / "desk/prompt.txt").symlink_to("../texts/prompt.txt")
+    assert watch.depths("desk/prompt.txt") == set(), "it says the same"
+    shop.write("texts/prompt.txt", "newer")
+    assert watch.depths("texts/prompt.txt") == {"desk/talk.evalset.json", "greeter/talk.evalset.json"}
+
+
 def test_a_deleted_project_is_trouble_and_comes_back(shop: Shop, watch: Watch, tmp_path: Path) -> None:
     away = tmp_path.parent / (tmp_path.name + "-away")
     shop.root.rename(away)

@@ -15,6 +15,7 @@ from workbench.engine.watch.changes import Batch, Changes, files_in
 from workbench.engine.watch.contents import ABSENT, Contents, Moment
 from workbench.engine.watch.half_written import FileFault, syntax_fault
 from workbench.engine.watch.impact import Impact, impact
+from workbench.engine.watch.links import Links, without_twins
 from workbench.engine.watch.rereading import reread
 from workbench.engine.watch.snapshot import Key, Snapshot, take_snapshot
 from workbench.engine.watch.unusable import faults_of, is_refused, waiting_cases
@@ -55,11 +56,13 @@ class Watcher:
         screen_files: Iterable[Path] = (),
     ) -> None:
         self.contents = Contents()
+        self._links = Links()
         self._snapshot = take_snapshot(workspace)
         self._reopen = reopen
         self._footprints, self._results = footprints, results
         self._screen_files = frozenset(screen_files)
         self._walked: frozenset[Path] = _folders_of(workspace)
+        self._known_folders: frozenset[Path] = frozenset()
         self._broken: dict[Path, FileFault] = {}
         self._sound: dict[str, EvalsetEntry] = {}
         self._keep_sound()
@@ -81,8 +84,15 @@ class Watcher:
 
     def learn(self) -> None:
         """Takes in what runs have told since: more files to be watched. For a thread: it reads them."""
-        self.contents.take(self._dependencies() - self.contents.known())
+        self._learn()
         self.changes.look_again()
+
+    def _learn(self) -> None:
+        news = self._dependencies() - self.contents.known()
+        self.contents.take(news)
+        self._links.take(news)
+        known = {path.parent for path in self.contents.known()} | self._links.folders() | {*self._snapshot.environments}
+        self._known_folders = without_twins(self._walked, known - self._walked)
 
     async def saves(self) -> AsyncIterator[Saved]:
         """What each save means, until `close`."""
@@ -94,13 +104,15 @@ class Watcher:
 
     def look(self, batch: Batch) -> Saved | None:
         """What a batch of changes means; None if no file is other than it was. Reads files: for a thread."""
-        asked = batch.paths
+        asked = batch.paths | self._links.names(batch.paths)
         if batch.all_files:
             asked = asked | self.contents.known() | self._dependencies()
         folders = {path for path in asked if path.is_dir()}
         # With a folder come the files in it, of which nobody tells.
         asked = asked | set(files_in(folders))
         changed = self.contents.take(path for path in asked if path not in folders)
+        # Also a link that leads elsewhere now, to what says the same.
+        self._links.take(path for path in asked if self.contents.hash(path))
         if batch.all_files or folders or any(self.contents.hash(path) == ABSENT for path in changed):
             self._walked = _folders_of(self._snapshot.workspace)
         own = {path for path in changed if atomic.last_written(path) == self.contents.hash(path) != ABSENT}
@@ -113,7 +125,7 @@ class Watcher:
             return Saved(old, frozenset(changed), trouble=str(error), moment=self.contents.moment)
         new = self._snapshot = take_snapshot(workspace)
         if workspace is not old.workspace:
-            self.contents.take(self._dependencies() - self.contents.known())
+            self._learn()
         self._note_faults(changed)
         # What was broken for a while is compared with what it was before that.
         sound = tuple(self._sound.get(entry.relative, entry) for entry in old.workspace.evalsets)
@@ -207,8 +219,7 @@ class Watcher:
         return files
 
     def _folders(self) -> frozenset[Path]:
-        known = {path.parent for path in self.contents.known()}
-        return self._walked | known | set(self._snapshot.environments)
+        return self._known_folders | self._walked
 
 
 def _folders_of(workspace: Workspace) -> frozenset[Path]:
