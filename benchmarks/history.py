@@ -25,7 +25,7 @@ from workbench.engine.target_words import parse_words
 from workbench.events import Event, RunFinished
 from workbench.history.journal import FILE_NAME, Journal
 from workbench.history.summary import Summary
-from workbench.history.summary_files import index_entry, write_summary
+from workbench.history.summary_files import JournalSize, index_entry, write_summary
 
 RUNS, CASES, LARGE = 10_000, 100, 10_000
 BYTES = 24_000
@@ -110,7 +110,7 @@ def _two_runs(folder: Path) -> Path:
             for _ in range(LARGE):
                 journal.write(of_case)
                 crc = zlib.crc32(of_case, crc)
-        write_summary(runs / name, _summary(LARGE, said), LARGE * BYTES, crc)
+        write_summary(runs / name, _summary(LARGE, said), JournalSize(LARGE * BYTES, LARGE, crc))
     return folder
 
 

@@ -35,7 +35,7 @@ from workbench.history.journal_lines import JournalLines, event_line, header, re
 from workbench.history.objects import keep_objects
 from workbench.history.state_dir import JOURNAL_FILE, make_state_dir, runs_dir
 from workbench.history.summary import Gathering
-from workbench.history.summary_files import add_to_index, index_entry, write_summary
+from workbench.history.summary_files import JournalSize, add_to_index, index_entry, write_summary
 from workbench.trace.pieces import PieceWriter
 
 FILE_NAME = JOURNAL_FILE
@@ -207,7 +207,8 @@ class Journal:
             if self.path is not None and self._size == self._head:
                 _leave(self.path)
             elif self.path is not None and self._gathering.summary.run_id:
-                write_summary(self.path.parent, self._gathering.summary, self._size, self._crc)
+                size = JournalSize(self._size, (self._number or 1) - 1, self._crc)
+                write_summary(self.path.parent, self._gathering.summary, size)
 
 
 def read_journal(path: Path) -> Iterator[Event]:

@@ -6,14 +6,13 @@ one that was changed. Journals of the first schema have no numbers: of those, on
 
 import itertools
 import json
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from workbench.agents.worker.checked import HEAD, checked_line
 from workbench.history.checked import read_checked
-from workbench.history.summary_files import bytes_gone
+from workbench.history.summary_files import lines_then
 
 SCHEMA = "agent-workbench/journal/2"
 """2: lines are numbered. A version that knows only 1 must not go on with such a journal: its lines would have none."""
@@ -67,10 +66,13 @@ class JournalLines:
             return None, ""
         return self._in_place(data) if self.numbered else (data, "")
 
-    def end(self, size: int) -> str:
-        """What is to be said of the end of a journal that has `size` bytes: a run that had ended is not shorter."""
-        gone = bytes_gone(self._path.parent, size)
-        return f"{self._path}:{self._place + 1}: the end of the journal is gone, {gone:,} bytes" if gone else ""
+    def end(self) -> str:
+        """What is to be said of the end of the journal: its summary knows how many lines it had."""
+        gone = lines_then(self._path.parent, self._last + self._unread) - self._last - self._unread
+        if gone <= 0 or not self.numbered:
+            return ""
+        told = "a line is" if gone == 1 else f"{gone:,} lines are"
+        return f"{self._path}:{self._place + 1}: {told} gone at the end of the journal"
 
     def _is_head(self, data: dict[str, Any]) -> bool:
         schema = data.get("schema")
@@ -117,7 +119,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None, str]]:
             if data is not None or said:
                 yield place, data, said
         # Where the last line is cut off, it has been said.
-        if line.endswith(b"\n") and (said := lines.end(os.fstat(file.fileno()).st_size)):
+        if line.endswith(b"\n") and (said := lines.end()):
             yield place + 1, None, said
 
 

@@ -8,12 +8,25 @@ from typing import Any
 from workbench.agents.worker.checked import HEAD
 from workbench.engine.options import UsageFaultError
 from workbench.event_json import from_json
-from workbench.events import CaseFinished, CaseStarted, Event, Noticed, PlannedCase, RunFinished, RunStarted
+from workbench.events import (
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    Event,
+    Noticed,
+    PlannedCase,
+    RepeatsDropped,
+    RunFinished,
+    RunStarted,
+)
 from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
 from workbench.history.journal import FILE_NAME, read_journal
 from workbench.history.run_words import place_of
 from workbench.history.stored_report import case_events, read_report_data
+
+END_IS_LOST = "how this case ended cannot be read: the journal is damaged"
 
 
 def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
@@ -29,9 +42,29 @@ def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
             return list(adk_case_events(path.absolute()))
         with path.open("rb") as file:
             journal = path.name == FILE_NAME or file.read(len(HEAD)) == HEAD
-        return list(read_journal(path) if journal else _report_events(path))
+        return _journal_events(path) if journal else list(_report_events(path))
     except (OSError, ValueError) as error:
         raise UsageFaultError(str(error), kind="broken_file") from None
+
+
+def _journal_events(path: Path) -> list[Event]:
+    """Of a run that came to its end, a case without one has lost it."""
+    events = list(read_journal(path))
+    unended: dict[CaseRef, None] = {}
+    for event in events:
+        match event:
+            case RunStarted():
+                unended.update(dict.fromkeys(planned.case for planned in event.cases))
+            case CaseStarted():
+                unended[event.case] = None
+            case CaseFinished():
+                unended.pop(event.case, None)
+            case RepeatsDropped():
+                unended = {ref: None for ref in unended if ref not in event.cases}
+    if any(isinstance(event, RunFinished) and not event.interrupted for event in events):
+        why = CaseError("broken_file", END_IS_LOST)
+        events += [CaseFinished(ref, "error", why, 0.0) for ref in unended]
+    return events
 
 
 def _report_events(path: Path) -> Iterator[Event]:

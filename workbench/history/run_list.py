@@ -14,6 +14,7 @@ from workbench.history.summary import Gathering, Summary
 from workbench.history.summary_files import FILE_NAME as SUMMARY
 from workbench.history.summary_files import (
     IndexEntry,
+    JournalSize,
     add_to_index,
     index_entry,
     read_index,
@@ -78,12 +79,12 @@ def checked_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
     """The same for somebody who looks at this very run: its journal is read, to see whether it is still the one that
     the summary was made of. Raises as `load_summary`."""
     folder = runs_dir(state) / run_id
-    size, crc = _checksum(folder / FILE_NAME)
-    kept = read_summary(folder, size, crc)
+    found = _size(folder / FILE_NAME)
+    kept = read_summary(folder, found.bytes, found.crc)
     if kept is not None:
         return kept, []
     summary, trouble = _made_again(folder)
-    if trouble and read_summary(folder, size) is not None:
+    if trouble and read_summary(folder, found.bytes) is not None:
         # What only looks at the length believed it. From now on the list reads this journal, and says it, too.
         with contextlib.suppress(OSError):
             (folder / SUMMARY).unlink()
@@ -93,21 +94,22 @@ def checked_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
 
 def _made_again(folder: Path) -> tuple[Summary, list[str]]:
     """A summary of the journal as it is."""
-    size, crc = _checksum(folder / FILE_NAME)
+    size = _size(folder / FILE_NAME)
     summary, trouble = summarize(folder / FILE_NAME)
     # A run that goes on writes its own when it ends.
     if summary.seconds is not None and not trouble:
-        write_summary(folder, summary, size, crc)
+        write_summary(folder, summary, size)
     return summary, trouble
 
 
-def _checksum(journal: Path) -> tuple[int, int]:
-    """The size and the checksum of a journal. Raises OSError."""
-    size = crc = 0
+def _size(journal: Path) -> JournalSize:
+    """How much there is in a journal. Raises OSError."""
+    found = JournalSize(0, 0, 0)
     with journal.open("rb") as file:
         while piece := file.read(_PIECE):
-            size, crc = size + len(piece), zlib.crc32(piece, crc)
-    return size, crc
+            lines, crc = found.lines + piece.count(b"\n"), zlib.crc32(piece, found.crc)
+            found = JournalSize(found.bytes + len(piece), lines, crc)
+    return found
 
 
 def summarize(journal: Path) -> tuple[Summary, list[str]]:

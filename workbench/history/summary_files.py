@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.agents.worker.checked import checked_line
 from workbench.atomic import replace_content
@@ -18,7 +18,7 @@ INDEX = "index.jsonl"
 _END = 64 * 1024
 """Bytes at the end of the index in which the newest runs stand."""
 
-_MADE_OF = re.compile(rb'"data": {"journal_bytes": (\d{1,15})')
+_MADE_OF = re.compile(rb'"data": {"journal_lines": (\d{1,15})')
 _HEAD = 100
 """Bytes at the beginning of a summary in which that stands."""
 
@@ -29,10 +29,18 @@ IndexEntry = dict[str, Any]
 of."""
 
 
-def write_summary(folder: Path, summary: Summary, journal_bytes: int, journal_crc: int) -> None:
-    """Keeps the summary of the run in `folder` with the size and the checksum of the journal that it was made of, and
-    puts the run into the index. What cannot be written is made again when it is asked for."""
-    made_of = {"journal_bytes": journal_bytes, "journal_crc32": f"{journal_crc:08x}"}
+class JournalSize(NamedTuple):
+    """A journal as far as a summary knows it: `crc` the checksum of all that is in it."""
+
+    bytes: int
+    lines: int
+    crc: int
+
+
+def write_summary(folder: Path, summary: Summary, journal: JournalSize) -> None:
+    """Keeps the summary of the run in `folder` with what tells the journal that it was made of, and puts the run into
+    the index. What cannot be written is made again when it is asked for."""
+    made_of = {"journal_lines": journal.lines, "journal_bytes": journal.bytes, "journal_crc32": f"{journal.crc:08x}"}
     data = json.dumps({**made_of, "summary": summary.as_json()})
     draft = folder / f".{FILE_NAME}.{os.getpid()}.tmp"
     with contextlib.suppress(OSError, ValueError):
@@ -42,7 +50,7 @@ def write_summary(folder: Path, summary: Summary, journal_bytes: int, journal_cr
     with contextlib.suppress(OSError):
         draft.unlink(missing_ok=True)  # On a full disk.
     with contextlib.suppress(OSError, ValueError):
-        add_to_index(folder.parent, index_entry(folder.name, summary, journal_bytes))
+        add_to_index(folder.parent, index_entry(folder.name, summary, journal.bytes))
 
 
 def read_summary(folder: Path, journal_bytes: int, journal_crc: int | None = None) -> Summary | None:
@@ -59,17 +67,15 @@ def read_summary(folder: Path, journal_bytes: int, journal_crc: int | None = Non
         return None
 
 
-def bytes_gone(folder: Path, journal_bytes: int) -> int:
-    """By how many bytes the journal in `folder` is shorter than it was when its summary was made; 0 where it is not, or
-    nobody knows."""
+def lines_then(folder: Path, journal_lines: int) -> int:
+    """How many lines the journal in `folder` had when its summary was made, if those are more than it has now."""
     try:
         with (folder / FILE_NAME).open("rb") as file:
-            head = file.read(_HEAD)
-        found = _MADE_OF.search(head)
-        if found is None or int(found[1]) <= journal_bytes:
+            found = _MADE_OF.search(file.read(_HEAD))
+        if found is None or int(found[1]) <= journal_lines:
             return 0
         # The number itself may be damaged; the rest, which is long, is read only now.
-        return int(read_checked((folder / FILE_NAME).read_bytes())["journal_bytes"]) - journal_bytes
+        return int(read_checked((folder / FILE_NAME).read_bytes())["journal_lines"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return 0
 

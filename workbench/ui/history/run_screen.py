@@ -123,7 +123,9 @@ class RunScreen(TwoSides):
     async def _load(self, line: CaseLine) -> None:
         wanted = {ref for ref in line.refs if ref not in self._records}
         try:
-            self._records |= as_it_ended(await asyncio.to_thread(read_records, self._run.file, wanted))
+            found = await asyncio.to_thread(read_records, self._run.file, wanted)
+            damaged = bool(self._trouble) and self._summary.is_complete
+            self._records |= as_it_ended(found, damaged=damaged)
         except (OSError, ValueError) as error:
             self.right.show_page("this case", [("cannot be read", one_line(str(error)))])
             return
