@@ -5,8 +5,9 @@ same.
 """
 
 import dataclasses
+import operator
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from workbench.events import Event
@@ -34,21 +35,38 @@ def from_json(data: Mapping[str, Any]) -> Event:
 
 
 def _plain_fields(value: Any) -> dict[str, Any]:
-    # All of them have slots; this is done for each event of a run.
-    fields = [(name, getattr(value, name)) for name in value.__slots__]
-    return {name: item if type(item) in _PLAIN else _plain_value(item) for name, item in fields}
-
-
-_PLAIN = {str, int, float, bool, dict, type(None)}
-"""Types of values that are JSON data as they stand."""
+    # This is done for each event of a run: what a kind of value is made of is worked out once.
+    kind = type(value)
+    names, get, not_plain = _MADE_OF.get(kind) or _made_of(kind)
+    data = dict(zip(names, get(value), strict=True))
+    for name in not_plain:
+        data[name] = _plain_value(data[name])
+    return data
 
 
 def _plain_value(value: Any) -> Any:
-    if dataclasses.is_dataclass(value):
-        return _plain_fields(value)
     if isinstance(value, tuple):
         return [_plain_value(item) for item in value]
-    return value
+    return _plain_fields(value) if dataclasses.is_dataclass(value) else value
+
+
+_MADE_OF: dict[type[Any], tuple[tuple[str, ...], Callable[[Any], Iterable[Any]], tuple[str, ...]]] = {}
+"""Kind of value → the names of its fields, what gives their values, and those that are not JSON data as they stand."""
+
+
+def _made_of(kind: type[Any]) -> tuple[tuple[str, ...], Callable[[Any], Iterable[Any]], tuple[str, ...]]:
+    fields = dataclasses.fields(kind)
+    names = tuple(item.name for item in fields)
+    get = operator.attrgetter(*names) if len(names) > 1 else lambda value: (getattr(value, names[0]),)
+    _MADE_OF[kind] = names, get, tuple(item.name for item in fields if not _is_plain(item.type))
+    return _MADE_OF[kind]
+
+
+def _is_plain(hint: Any) -> bool:
+    """Whether a value of this type is JSON data as it stands."""
+    if isinstance(hint, types.UnionType):
+        return all(map(_is_plain, get_args(hint)))
+    return hint in (str, int, float, bool, types.NoneType) or get_origin(hint) in (dict, Literal)
 
 
 _HINTS: dict[type[Any], dict[str, Any]] = {}

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from workbench.agents.worker.collector import collect_rarely
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.names import COMMANDS
 from workbench.cli.streams import prepare_streams, write_line
@@ -51,6 +52,7 @@ def _open(words: list[str]) -> int:
 
 
 def _execute(words: list[str]) -> int:
+    collect_rarely()
     from workbench.cli.command_line import execute
 
     return execute(words)

@@ -35,7 +35,8 @@ def as_line(event: Event) -> Line:
     return Line(event, data, text)
 
 
-_encode = json.JSONEncoder().encode
+# Not looked at for circles: what is in an event came as JSON or was made here.
+_encode = json.JSONEncoder(check_circular=False).encode
 
 
 def _values(value: Any) -> dict[str, Any]:

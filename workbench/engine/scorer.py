@@ -23,6 +23,7 @@ import threading
 import time
 from typing import Any
 
+from workbench.agents.worker.collector import collect_rarely
 from workbench.agents.worker.frames import Channel
 from workbench.engine.scored_case import Case, reply, score_one
 from workbench.metrics.base import Scored
@@ -122,6 +123,7 @@ def main() -> None:
     parser.add_argument("--lifeline", type=int, required=True)
     arguments = parser.parse_args()
     threading.Thread(target=_end_with, args=(arguments.lifeline,), daemon=True).start()
+    collect_rarely()
     forgo_what_is_not_needed()
     serve(Channel(socket.socket(fileno=arguments.control)))
 

@@ -54,7 +54,7 @@ class Secrets:
 
     def touch(self, line: str) -> bool:
         """Whether `line`, an event as ASCII JSON, may hold a secret: a quick look that never misses one."""
-        return any(sign in line for sign in self.signs)
+        return any(map(line.__contains__, self.signs))
 
     def clean(self, event: EventT) -> EventT:
         """`event` with each secret replaced by `[secret NAME]`; who and what it is about stays."""

@@ -1,6 +1,5 @@
 """Where the pieces of spans go: cleaned of secrets, and to the run's file, each once."""
 
-import dataclasses
 import json
 from collections.abc import Mapping
 from typing import Protocol
@@ -15,6 +14,9 @@ class PieceKeeper(Protocol):
     def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, list[int]]] | None:
         """The run that keeps them, and where; None where nothing can be written. Raises OSError."""
         ...
+
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class SpanKeeping:
@@ -32,12 +34,11 @@ class SpanKeeping:
         kept = self._kept(fresh, keeper) if event.pieces else None
         if kept is None:
             pieces = {digest: fresh.get(digest, text) for digest, text in event.pieces.items()}
-            return dataclasses.replace(event, spans=spans, pieces=pieces)
+            return SpansRecorded(event.case, event.turn, spans, pieces)
         run_id, places = kept
         self._places.update(places)
         where = {digest: self._places[digest] for digest in event.pieces}
-        said = json.dumps(where, separators=(",", ":"))
-        return dataclasses.replace(event, spans=spans, pieces={}, kept=said, kept_in=run_id)
+        return SpansRecorded(event.case, event.turn, spans, {}, _encode(where), run_id)
 
     def _kept(self, fresh: Mapping[str, str], keeper: PieceKeeper | None) -> tuple[str, dict[str, list[int]]] | None:
         try:

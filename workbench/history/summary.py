@@ -192,8 +192,10 @@ def gather(events: Iterable[Mapping[str, Any]]) -> Summary:
 
 def digest(value: Any) -> str:
     """Says whether two JSON values are the same, whatever the order of their keys."""
-    written = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.blake2b(written.encode("ascii"), digest_size=8).hexdigest()
+    return hashlib.blake2b(_canonical(value).encode("ascii"), digest_size=8).hexdigest()
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":

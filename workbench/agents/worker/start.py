@@ -7,6 +7,7 @@ import os
 import socket
 from typing import List, Optional
 
+from .collector import collect_rarely
 from .frames import Channel
 
 
@@ -20,6 +21,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     parser.add_argument("--folder", help="functions: the agent's folder")
     parser.add_argument("--root", help="functions: the project's folder")
     options = parser.parse_args(arguments)
+    collect_rarely()
     os.set_inheritable(options.control, False)
     os.set_inheritable(options.lifeline, False)
     if options.mode == "functions":
