@@ -1,5 +1,6 @@
 """`export`: each form is read back by what reads it, and hostile text does nothing in any."""
 
+import codecs
 import csv
 import http.server
 import io
@@ -168,7 +169,7 @@ def test_markdown_of_many_failures_folds_most_of_them_and_fits_into_a_comment() 
 def test_a_spreadsheet_computes_nothing(sign: str) -> None:
     failed = MetricResult("response_match_score", "failed", 0.5, 0.8, f"{sign}cmd|' /C calc'!A0")
     store = feed([started([FAILED])], case_events(FAILED, "failed", [failed]), [RunFinished(1.0)])
-    (row,) = csv.DictReader(io.StringIO(build_csv(store).decode()))
+    (row,) = csv.DictReader(io.StringIO(build_csv(store).decode("utf-8-sig")))
     assert row["reason"] == f"'{sign}cmd|' /C calc'!A0"
     assert (row["score"], row["threshold"], row["case_status"]) == ("0.5", "0.8", "failed")
 
@@ -219,7 +220,31 @@ def test_each_form_from_the_shell(project: Project, here: Here) -> None:
     assert suites.get("tests") == "4"
     assert "4 cases" in here("export", "last", "--format", "md").stdout
     rows = list(csv.DictReader(io.StringIO(here("export", "last", "--format", "csv").stdout)))
+    assert "run_id" in rows[0]
+    here("export", "last", "--format", "csv", "-o", "for_excel.csv")
+    assert (project.root / "for_excel.csv").read_bytes().startswith(codecs.BOM_UTF8 + b"run_id,")
     assert {row["eval_id"] for row in rows} == {"good", "bad", "raises", "hostile"}
+
+
+def test_one_result_of_adk_gets_a_folder_too_where_its_name_is_what_adk_finds_it_by(here: Here, tmp_path: Path) -> None:
+    folder = tmp_path / "agent/.adk/eval_history"
+    for _ in range(2):
+        assert here("export", "last", "--format", "adk", "-o", str(folder)).returncode == 0
+    assert [file.name.partition("_")[0] for file in folder.iterdir()] == ["echo"]
+    (tmp_path / "plain").touch()
+    done = here("export", "last", "--format", "adk", "-o", str(tmp_path / "plain"))
+    assert (done.returncode, (tmp_path / "plain").read_bytes()[:1]) == (0, b"{")
+
+
+def test_results_of_adk_have_names_that_a_disk_takes_and_none_hides_another() -> None:
+    long, colon = "長い" * 200, "a/b"
+    refs = [replace(PASSED, eval_set_id=name, evalset_file=name) for name in (long, long + "2", colon, "a_b")]
+    events = [event for ref in refs for event in case_events(ref, "passed", [ANSWER_PASSED])]
+    files = build_adk(feed([started(refs)], events, [RunFinished(1.0)]))
+    assert len(files) == 4
+    assert max(len(name.encode()) for name in files) <= 255
+    for name, content in files.items():
+        assert json.loads(content)["eval_set_result_id"] == name.removesuffix(".evalset_result.json")
 
 
 def test_several_files_get_a_folder_of_their_own(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ NOT_EVALUATED for a criterion.
 """
 
 import json
+from collections.abc import Container
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from workbench.cli.adk_older import for_older, is_older
@@ -13,6 +15,8 @@ from workbench.cli.report import build_report
 from workbench.store import CaseRecord, Store
 
 ENDING = ".evalset_result.json"
+_NAME_BYTES = 200
+"""File systems take 255, with the time and the ending."""
 _PASSED, _FAILED, _NOT_EVALUATED, _INFORMATIONAL = 1, 2, 3, 4
 _OF_CASE = {"passed": _PASSED, "failed": _FAILED, "error": _FAILED, "not_evaluated": _NOT_EVALUATED}
 _OF_METRIC = {"passed": _PASSED, "failed": _FAILED, "informational": _INFORMATIONAL}
@@ -28,9 +32,9 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
         data = case.model_dump()
         results = sets.setdefault((case.agent or "agent", case.eval_set_id or case.evalset_file), [])
         results.append(_case(data, record, f"{store.run.run_id}-{number}"))
-    files = {}
+    files: dict[str, bytes] = {}
     for (agent, set_id), results in sets.items():
-        name = f"{agent}_{set_id}_{created}".replace("/", "_").replace("\\", "_").lstrip(".")
+        name = _name(agent, set_id, created, files)
         whole = {
             "eval_set_result_id": name,
             "eval_set_result_name": name,
@@ -43,6 +47,18 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
         text = for_older(whole) if older else json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
         files[f"{name}{ENDING}"] = text.encode("utf-8", "replace")
     return files
+
+
+def _name(agent: str, set_id: str, created: float, files: Container[str]) -> str:
+    """ADK's name of a result, short enough for a file, and another one than those of the `files` there are: ids may
+    differ only in what no file name holds."""
+    whole = f"{agent}_{set_id}".replace("/", "_").replace("\\", "_").lstrip(".")
+    short = whole.encode("utf-8", "replace")[:_NAME_BYTES].decode("utf-8", "ignore")
+    for number in count(1):
+        name = f"{short}_{created}" if number == 1 else f"{short}_{number}_{created}"
+        if f"{name}{ENDING}" not in files:
+            break
+    return name
 
 
 def _case(case: dict[str, Any], record: CaseRecord, session: str) -> dict[str, Any]:

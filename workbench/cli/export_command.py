@@ -128,9 +128,15 @@ def _besides(store: "Store", state_dir: Path | None) -> "Besides":
 
 def _write(files: dict[str, bytes], output: Path | None) -> None:
     from workbench.atomic import replace_content
+    from workbench.history.adk_results import ENDING
 
-    # Several files need a folder, so a name that looks like one is meant as one.
-    if output is not None and len(files) > 1 and not output.suffix and not output.exists():
+    # ADK finds its results by their names: what looks like a folder is meant as one.
+    if (
+        output is not None
+        and not output.suffix
+        and not output.exists()
+        and all(name.endswith(ENDING) for name in files)
+    ):
         output.mkdir(parents=True)
     if output is not None and output.is_dir():
         for name, content in files.items():
@@ -143,4 +149,5 @@ def _write(files: dict[str, bytes], output: Path | None) -> None:
     if output is not None:
         replace_content(output, content)
         return
-    write_line(sys.stdout, content.decode("utf-8", "replace").rstrip("\n"))
+    # The mark of its encoding is for a file that somebody opens.
+    write_line(sys.stdout, content.decode("utf-8-sig", "replace").rstrip("\n"))

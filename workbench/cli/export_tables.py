@@ -1,5 +1,6 @@
 """A run as Markdown for a pull request, and as CSV for a spreadsheet; foreign text does nothing in either."""
 
+import codecs
 import csv
 import io
 import re
@@ -37,13 +38,13 @@ def build_markdown(store: Store, besides: Besides | None = None) -> bytes:
 
 
 def build_csv(store: Store) -> bytes:
-    """A line for each criterion of each case, one for a case without any. UTF-8."""
+    """A line for each criterion of each case, one for a case without any. UTF-8 with the mark that Excel wants."""
     out = io.StringIO()
     table = csv.writer(out)
     table.writerow(_COLUMNS.split())
     for record in store.current_records():
         table.writerows(_rows(store, record))
-    return out.getvalue().encode("utf-8", "replace")
+    return codecs.BOM_UTF8 + out.getvalue().encode("utf-8", "replace")
 
 
 def code_span(text: str) -> str:
