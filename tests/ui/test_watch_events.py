@@ -23,18 +23,19 @@ class SavedNow(Board):
 
 def test_a_save_waits_until_it_is_known_what_the_run_just_started_consists_of() -> None:
     store = Store()
-    watcher = SimpleNamespace(contents=SimpleNamespace(moment={}), snapshot=None)
+    watcher = SimpleNamespace(contents=SimpleNamespace(moment={}), snapshot=None, ignored=set())
+    saved = cast(Any, SimpleNamespace(changed=frozenset(), impact=SimpleNamespace(idle=set())))
     watching = Watching(store, cast(Any, watcher), SavedNow(), RunOptions())
     assert watching.announced.is_set()
     watching.started(Job("run", (KEY,)))
     assert not watching.announced.is_set()
-    assert watching.take(cast(Any, None)) == [], "too early: nothing could be cancelled"
+    assert watching.take(saved) == [], "too early: nothing could be cancelled"
     watching.started(Job("run", (KEY,)))
     event = watching.admit(RunStarted("r", "/", "", (CASE,)))
     assert event is not None
     store.apply(event)
     assert watching.announced.is_set()
-    assert watching.take(cast(Any, None)) == [CASE.case]
+    assert watching.take(saved) == [CASE.case]
     assert watching.superseded
     ended = watching.admit(RunFinished(1.0, interrupted=True))
     assert isinstance(ended, RunFinished)

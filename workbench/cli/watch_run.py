@@ -177,6 +177,9 @@ class _Session:
             return
         self._restart = self._restart or saved.environments
         obsolete = self._watching.take(saved)
+        for name in self._watching.ignored:
+            said = f"{one_line(name)} changes whenever the agent runs: it is not watched any more"
+            self._say(notice_line(Noticed("warning", said)))
         if obsolete and self._current is not None:
             self._current.stop()
             for ref in obsolete:

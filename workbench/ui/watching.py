@@ -5,9 +5,9 @@ No widget and no thread: the screen and the plain lines call the same methods an
 
 import asyncio
 import math
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from workbench.engine.options import RunOptions
 from workbench.engine.watch.board import Board, Estimate, Job
 from workbench.engine.watch.contents import Moment
 from workbench.engine.watch.impact import Depth, relative
+from workbench.engine.watch.recurring import Recurring
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
 from workbench.events import CaseFinished, CaseRef, Event, RepeatsDropped, RunFinished, RunStarted
@@ -23,6 +24,7 @@ from workbench.prices import Prices
 from workbench.store import CaseRecord, Store
 from workbench.ui.transcripts import stored_case
 from workbench.ui.watch_cost import estimate
+from workbench.ui.written_since import end_of_second, newest
 
 if TYPE_CHECKING:
     from workbench.engine.children import Children
@@ -36,6 +38,9 @@ DEPTH_WORDS: dict[Depth, str] = {
     "score": "scoring what it said",
     "decide": "deciding on what is stored",
 }
+
+_JUST = 1.0
+"""Seconds within which a change may still be of what has ended."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,10 @@ class Watching:
         self._stopped = False
         self._moment: Moment = watcher.contents.moment
         self._left: dict[Key, int] = {}
+        self._recurring = Recurring()
+        self._ended = -math.inf
+        self.ignored: list[str] = []
+        """Files that are not watched any more since the last save, because they change whenever their agent runs."""
         self.announced = asyncio.Event()
         """Unset between the start of a run and the moment at which its executions are known: a save has to wait for
         that, or it could not tell which of them it makes obsolete."""
@@ -77,6 +86,7 @@ class Watching:
     def take(self, saved: Saved) -> list[CaseRef]:
         """Takes in a save; gives the executions that it made obsolete: they are to be cancelled, and no new ones of
         that run started."""
+        self._ignore_what_recurs(saved)
         obsolete = self.board.take(saved)
         active = [record.ref for record in self.store.current_records() if not record.finished]
         refs = [ref for ref in active if _key(ref) in obsolete]
@@ -84,6 +94,12 @@ class Watching:
         self._stopped = self._stopped or bool(refs)
         self._restore(refs)
         return refs
+
+    def _ignore_what_recurs(self, saved: Saved) -> None:
+        running = bool(self.board.under_way) or time.monotonic() - self._ended < _JUST
+        found = self._recurring.take(saved.changed - saved.impact.idle, running=running)
+        self.watcher.ignored |= found
+        self.ignored = sorted(relative(path, self.watcher.snapshot.workspace) for path in found)
 
     def next(self, busy: bool) -> Start | None:
         """What to start now; None if there is nothing to be started, or something is going on (`busy`)."""
@@ -177,6 +193,7 @@ class Watching:
                 depth: Depth = "score" if event.scored_from else "run"
                 self.board.fresh(dict.fromkeys(self._left, depth))
         elif isinstance(event, RunFinished):
+            self._ended = time.monotonic()
             if not self._stopped:
                 # Somebody ended it, or it failed.
                 self.board.hold()
@@ -234,11 +251,11 @@ class Watching:
         written since. Looks at files: for a thread."""
         self.watcher.learn()
         found: dict[CaseRef, Moment] = {}
-        newest: dict[str, float] = {}
+        written: dict[str, float] = {}
         for ref, record in list(self.store.records.items()):
-            if ref.evalset_file not in newest:
-                newest[ref.evalset_file] = max(map(_written, self.depends_on(ref)), default=math.inf)
-            if record.finished and newest[ref.evalset_file] < _second_after(record.run_id):
+            if ref.evalset_file not in written:
+                written[ref.evalset_file] = newest(self.depends_on(ref))
+            if record.finished and written[ref.evalset_file] < end_of_second(record.run_id):
                 found[ref] = self.watcher.contents.moment
         return found
 
@@ -261,21 +278,6 @@ class Watching:
 
     _index_of = -1
     _index: dict[Key, list[CaseRef]]
-
-
-def _written(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return math.inf
-
-
-def _second_after(run_id: str) -> float:
-    """The end of the second in which a run was planned, by its id; 0 for an id that tells none."""
-    try:
-        return datetime.strptime(run_id[:19] + "+0000", "%Y-%m-%dT%H-%M-%S%z").timestamp() + 1
-    except ValueError:
-        return 0.0
 
 
 def _key(ref: CaseRef) -> Key:

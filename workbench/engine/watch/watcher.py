@@ -63,6 +63,8 @@ class Watcher:
         self._screen_files = frozenset(screen_files)
         self._walked: frozenset[Path] = _folders_of(workspace)
         self._known_folders: frozenset[Path] = frozenset()
+        self.ignored: set[Path] = set()
+        """Files that count as not changed, whatever they hold."""
         self._broken: dict[Path, FileFault] = {}
         self._sound: dict[str, EvalsetEntry] = {}
         self._keep_sound()
@@ -110,7 +112,7 @@ class Watcher:
         folders = {path for path in asked if path.is_dir()}
         # With a folder come the files in it, of which nobody tells.
         asked = asked | set(files_in(folders))
-        changed = self.contents.take(path for path in asked if path not in folders)
+        changed = self.contents.take(path for path in asked if path not in folders) - self.ignored
         # Also a link that leads elsewhere now, to what says the same.
         self._links.take(path for path in asked if self.contents.hash(path))
         if batch.all_files or folders or any(self.contents.hash(path) == ABSENT for path in changed):

@@ -147,6 +147,9 @@ class WatchActions(RunActions):
             self.show_facts()
             return
         obsolete = watching.take(saved)
+        for name in watching.ignored:
+            said = f"{one_line(name)} changes whenever the agent runs: it is not watched any more"
+            self.notify(said, severity="warning", timeout=10, markup=False)
         if saved.snapshot.workspace is not self.session.workspace:
             self.load(saved.snapshot.workspace)
         if obsolete:
