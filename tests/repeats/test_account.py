@@ -67,6 +67,15 @@ def test_other_calls_are_the_agent() -> None:
     assert found.answers == 2
 
 
+def test_no_arguments_are_other_calls_than_empty_ones() -> None:
+    """As they are for the criterion, which asks no judge."""
+    records = [execution(1, name=CALLS, calls=("look",)), execution(2, "failed", name=CALLS, calls=("look",))]
+    for number, record in enumerate(records):
+        assert record.turns[0].actual is not None
+        record.turns[0].actual["intermediate_data"]["tool_uses"][0]["args"] = None if number else {}
+    assert kind_of(*records) == "agent"
+
+
 def test_the_same_answer_judged_both_ways_is_the_judge() -> None:
     assert kind_of(execution(1, votes=(1, 0)), execution(2, "failed", votes=(0, 1))) == "judge"
     assert kind_of(execution(1, votes=(5, 0)), execution(2, "failed", votes=(0, 5))) == "judge"

@@ -21,7 +21,8 @@ def evidence(record: CaseRecord, criterion: str) -> Evidence:
     """What `criterion` looks at: the calls of tools, the answers, or for all others the whole conversation with what
     tools returned. The user's words are in it, because a simulated user says others each time."""
     if criterion in _CALLS:
-        return _json([trajectory(turn) for turn in _actual(record)])
+        # As they were written: for this criterion no arguments are not the same as {}.
+        return _json([[(call.name, call.args) for call in tool_calls(turn)] for turn in _actual(record)])
     if criterion in _ANSWERS:
         return _json([[_said(turn), content_text(turn.get("final_response"))] for turn in _actual(record)])
     return _json([_whole(turn) for turn in _actual(record)])

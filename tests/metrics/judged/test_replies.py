@@ -131,6 +131,11 @@ def test_votes_on_rubrics(reply: Any, votes: dict[str, str] | None) -> None:
         assert _votes(json.dumps(reply)) == votes
 
 
+def test_votes_on_rubrics_in_lines_that_quote_json() -> None:
+    text = 'ID: r1\nRationale: it called find {"city": "Paris"}\nVerdict: yes\n\nID: r2\nRationale: []\nVerdict: no\n'
+    assert _votes(text) == {"r1": "yes", "r2": "no"}
+
+
 def test_votes_on_rubrics_in_lines() -> None:
     text = (
         "ID: r1\nProperty: It is short.\nRationale: Two words.\nVerdict: yes\n\n"

@@ -39,12 +39,14 @@ def read_votes(text: str, rubrics: Sequence[Rubric]) -> dict[str, RubricVote]:
     Raises:
         UnreadableError: the reply holds no entry at all.
     """
-    entries = json_objects(text, ("verdicts", "rubrics", "results"))
-    entries = entries or line_objects(text, (*_ID, *_TEXT, *_REASONS, *_VERDICT))
+    entries = _spread(json_objects(text, ("verdicts", "rubrics", "results")), rubrics)
+    if not any(first_of(entry, _VERDICT) is not None for entry in entries):
+        # JSON without any verdict may be what a reply in lines quotes.
+        entries = line_objects(text, (*_ID, *_TEXT, *_REASONS, *_VERDICT)) or entries
     if not entries:
         raise UnreadableError("the reply holds no verdicts")
     given: dict[str, list[RubricVote]] = {}
-    for entry in _spread(entries, rubrics):
+    for entry in entries:
         rubric, verdict = _which(entry, rubrics), first_of(entry, _VERDICT)
         if rubric is not None and verdict is not None:
             vote = RubricVote(_WORDS.get(first_word(verdict), "unclear"), as_text(first_of(entry, _REASONS)))
