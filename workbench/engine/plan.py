@@ -24,7 +24,6 @@ from workbench.model.faults import Fault
 
 _WARNINGS_SHOWN = 10
 _FAULTS_IN_MESSAGE = 20
-_ALL_FAULTS = "`agent-workbench run` with this file named lists all its faults"
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from tests.engine.watch.conftest import Shop, turn
-from workbench.engine.options import RunOptions
+from workbench.engine.options import RunOptions, UsageFaultError
 from workbench.engine.rescore_plan import RescorePlan
 from workbench.engine.transcripts import StoredCase
-from workbench.engine.watch.jobs import can_be_scored, run_plan, scoring_plan
+from workbench.engine.watch.jobs import run_plan, scoring_plan
 from workbench.engine.watch.snapshot import Key
 from workbench.events import CaseFinished, CaseRef, CaseStarted, MetricResult, PlannedCase, TurnFinished, TurnStarted
 from workbench.metrics.base import Scored
@@ -86,11 +86,6 @@ def test_another_reference_is_asked_about_anew(shop: Shop) -> None:
     assert entry.stored.started.expected[0]["final_response"]["parts"] == [{"text": "ok"}]
 
 
-def test_a_transcript_is_needed() -> None:
-    assert can_be_scored(stored({}))
-    assert not can_be_scored(StoredCase(PlannedCase(REF, None, "")))
-
-
 def test_nothing_of_it_left(shop: Shop) -> None:
-    with pytest.raises(Exception, match=r"no|nothing"):
+    with pytest.raises(UsageFaultError, match="there is no evalset"):
         run_plan(shop.look().workspace, [key("gone", "one")], RunOptions())

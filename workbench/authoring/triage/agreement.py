@@ -13,7 +13,6 @@ from workbench.rates import PassRate, pass_rate
 
 FEW = 20
 """Below so many items kappa moves by a tenth and more with each further one."""
-CASE_VERDICT = ""
 _VERDICTS = ("passed", "failed")
 
 

@@ -76,11 +76,6 @@ def scoring_plan(
     return replace(plan, entries=settled)
 
 
-def can_be_scored(case: StoredCase) -> bool:
-    """Whether there is a transcript."""
-    return case.why_incomplete() is None
-
-
 class _Cases:
     """The cases of an evalset by id."""
 

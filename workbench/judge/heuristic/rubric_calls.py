@@ -23,7 +23,6 @@ _USERS = re.compile(
     r"\b(?:user|customer|guest|caller)\b.*\b(?:named?|gave|given|mention\w*|said|asked|provided|states?)\b"
 )
 _LOOKUP = frozenset(content_words("find look search check get fetch retrieve query lookup read list verify track"))
-_NOISE = frozenset(content_words("tool call function agent use order first result"))
 _NUMBERS = {"once": 1, "one": 1, "a single": 1, "twice": 2, "two": 2, "three": 3, "four": 4, "five": 5}
 
 
