@@ -5,6 +5,7 @@ import csv
 import http.server
 import io
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -41,7 +42,7 @@ from workbench.cli.export_html import build_html
 from workbench.cli.export_style import STYLE
 from workbench.cli.export_tables import build_csv, build_markdown, code_span
 from workbench.cli.refusal import Refused
-from workbench.events import MetricResult, Noticed, RunFinished, SpansRecorded
+from workbench.events import MetricResult, Noticed, RunFinished, SpansRecorded, TurnFinished
 from workbench.history.pass_rates import RunRate
 
 ATTACK = '</pre><script>alert(1)</script><img src=x onerror=alert(1)> " onload="x" \x1b[31m \ud800 `|` @team =1+1'
@@ -194,6 +195,19 @@ def test_adk_reads_every_status() -> None:
     utils = pytest.importorskip("google.adk.evaluation._eval_set_results_manager_utils")
     for content in build_adk(all_statuses()).values():
         assert utils.parse_eval_set_result_json(content.decode()).eval_case_results
+
+
+@pytest.mark.parametrize("version", ["1.18.0", "2.13.0"])
+def test_numbers_that_json_lacks_cost_no_export(version: str) -> None:
+    utils = pytest.importorskip("google.adk.evaluation._eval_set_results_manager_utils")
+    begun, *events = case_events(FAILED, "failed")
+    call = {"name": "pay", "args": {"amount": math.nan, "most": math.inf}}
+    actual = {"user_content": {}, "intermediate_data": {"tool_uses": [call]}}
+    events = [replace(event, actual=actual) if isinstance(event, TurnFinished) else event for event in events]
+    (content,) = build_adk(feed([started([FAILED])], [begun, *events], [RunFinished(1.0)]), version).values()
+    (found,) = utils.parse_eval_set_result_json(content.decode()).eval_case_results
+    (turn,) = found.eval_metric_result_per_invocation
+    assert turn.actual_invocation.intermediate_data.tool_uses[0].args == {"amount": "nan", "most": "inf"}
 
 
 @pytest.mark.parametrize(("version", "older"), [("1.18.0", True), ("2.12.0", True), ("2.13.0", False), (None, False)])

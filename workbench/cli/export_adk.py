@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from workbench.cli.adk_older import for_older, is_older
-from workbench.cli.report import build_report
+from workbench.cli.report import build_report, plain
 from workbench.store import CaseRecord, Store
 
 ENDING = ".evalset_result.json"
@@ -29,7 +29,7 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
     criteria = {record.ref: record for record in store.current_records()}
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for number, (case, record) in enumerate(zip(build_report(store).cases, criteria.values(), strict=True), 1):
-        data = case.model_dump()
+        data = plain(case)
         results = sets.setdefault((case.agent or "agent", case.eval_set_id or case.evalset_file), [])
         results.append(_case(data, record, f"{store.run.run_id}-{number}"))
     files: dict[str, bytes] = {}

@@ -69,8 +69,13 @@ def to_bytes(report: Report) -> bytes:
     try:
         text = json.dumps(report, allow_nan=False, default=_fields)
     except (ValueError, RecursionError):
-        text = json.dumps(_clean(report, _DEPTH), allow_nan=False)
+        text = json.dumps(plain(report), allow_nan=False)
     return (text + "\n").encode("ascii")
+
+
+def plain(part: BaseModel) -> Any:
+    """A report, or a part of it, as data that JSON can hold, as `to_bytes` says."""
+    return _clean(part, _DEPTH)
 
 
 def json_schema() -> dict[str, Any]:
