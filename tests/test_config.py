@@ -102,3 +102,16 @@ def test_a_broken_file_is_left_alone(file: Path) -> None:
     with pytest.raises(ValueError, match="Invalid"):
         remember_theme("new", file)
     assert file.read_text(encoding="utf-8") == "theme = "
+
+
+def test_what_a_save_may_cost(file: Path) -> None:
+    settings = read_settings(write(file, "[watch]\ncalls = 50\nmoney = 0.5\n"))
+    assert (settings.watch_calls, settings.watch_money, settings.faults) == (50, 0.5, ())
+    for wrong in ("true", "-1", '"5"', "inf", "nan"):
+        settings = read_settings(write(file, f"[watch]\nmoney = {wrong}\n"))
+        assert (settings.watch_money, settings.faults) == (
+            None,
+            ("config.toml: watch.money must be a number from 0 up",),
+        )
+    settings = read_settings(write(file, "[watch]\ncall = 5\n"))
+    assert settings.faults == ("config.toml: unknown setting watch.call; there are calls, money",)

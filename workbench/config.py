@@ -6,6 +6,7 @@ all_votes = true       # judges are asked for all samples, as by --all-votes
 max_judge_calls = 500  # in one run of the screen, as by --max-judge-calls
 [watch]
 calls = 100            # a save that would cost more calls waits for a key
+money = 0.50           # or more money, by the prices below
 [history]              # the oldest runs beyond these go; 0: no limit
 runs = 1000
 megabytes = 1024
@@ -17,6 +18,7 @@ run = "R"              # see docs/keys.md
 """
 
 import difflib
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -30,6 +32,7 @@ from workbench.prices import Prices, read_prices
 from workbench.text import one_line
 
 _KNOWN = ("theme", "mouse", "all_votes", "max_judge_calls", "watch", "history", "keys", "prices")
+_WATCH = ("calls", "money")
 _THEME_LINE = re.compile(r"""^([ \t]*theme[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*'|[^#\s]*)""", re.MULTILINE)
 _FIRST_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
@@ -54,6 +57,7 @@ class Settings:
     all_votes: bool = False
     max_judge_calls: int | None = None
     watch_calls: int | None = None
+    watch_money: float | None = None
     history: Limits = field(default_factory=Limits)
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     prices: Prices = field(default_factory=Prices)
@@ -79,13 +83,16 @@ def read_settings(file: Path | None = None) -> Settings:
     for name in data.keys() - set(_KNOWN):
         near = difflib.get_close_matches(name, _KNOWN, n=1)
         faults.append(f"unknown setting {name}" + (f"; the nearest is {near[0]}" if near else ""))
+    watch = _typed(data, "watch", dict, {}, faults)
+    faults += [f"unknown setting watch.{name}; there are {', '.join(_WATCH)}" for name in watch if name not in _WATCH]
     return Settings(
         file,
         theme=_typed(data, "theme", str, None, faults),
         mouse=_typed(data, "mouse", bool, True, faults),
         all_votes=_typed(data, "all_votes", bool, False, faults),
         max_judge_calls=_count(data, "max_judge_calls", faults),
-        watch_calls=_watch(_typed(data, "watch", dict, {}, faults), faults),
+        watch_calls=_count(watch, "calls", faults, "watch."),
+        watch_money=_money(watch, "money", faults, "watch."),
         history=_limits(_typed(data, "history", dict, {}, faults), faults),
         keys=_keys(_typed(data, "keys", dict, {}, faults), faults),
         prices=read_prices(_typed(data, "prices", dict, {}, faults), faults),
@@ -135,9 +142,14 @@ def _count(data: Mapping[str, Any], name: str, faults: list[str], table: str = "
     return None
 
 
-def _watch(data: Mapping[str, Any], faults: list[str]) -> int | None:
-    faults += [f"unknown setting watch.{name}; there is watch.calls" for name in data if name != "calls"]
-    return _count(data, "calls", faults)
+def _money(data: Mapping[str, Any], name: str, faults: list[str], table: str) -> float | None:
+    value = data.get(name)
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
+        return float(value)
+    faults.append(f"{table}{name} must be a number from 0 up")
+    return None
 
 
 def _limits(data: Mapping[str, Any], faults: list[str]) -> Limits:

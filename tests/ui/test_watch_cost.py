@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from workbench.engine.watch.board import Limit
 from workbench.engine.watch.impact import Depth
 from workbench.events import CaseRef, MetricResult, PlannedCase, SpansRecorded, Usage
 from workbench.model.criteria import stored_config
 from workbench.prices import Price, Prices
 from workbench.store import CaseRecord, Turn
-from workbench.ui.watch_cost import estimate
+from workbench.ui.watch_cost import estimate, limit_words
 
 PRICES = Prices({"gemini-2.5-flash": Price(1.0, 10.0), "judge": Price(2.0, 0.0)})
 
@@ -85,3 +86,11 @@ def test_a_criterion_that_is_new_will_be_asked_about() -> None:
     value["judge_model_options"]["judge_model"] = "heuristic"  # type: ignore[index]
     free = stored_config({"rubric_based_final_response_quality_v1": value}, {}, None)
     assert estimate(4, [ran(FLASH)], "score", PRICES, criteria_of=lambda ref: free).calls == 0
+
+
+def test_the_amount_is_in_the_estimate_and_limits_have_words() -> None:
+    assert estimate(4, [ran(FLASH, FLASH)], "run", PRICES, 1).amount == pytest.approx(0.016)
+    assert estimate(4, [ran("mine")], "run", PRICES, 1).amount is None
+    assert limit_words(Limit(1200, 0.5), PRICES) == "1,200 calls, $0.50"
+    assert limit_words(Limit(1), PRICES) == "1 call"
+    assert limit_words(Limit(money=2), Prices({}, "EUR")) == "2.00 EUR"

@@ -24,7 +24,7 @@ from workbench.engine.options import UsageFaultError
 from workbench.engine.plan import Plan, make_plan
 from workbench.engine.run import Run
 from workbench.engine.target_words import Selection
-from workbench.engine.watch.board import Board, Estimate, Job
+from workbench.engine.watch.board import Board, Estimate, Job, Limit
 from workbench.engine.watch.impact import few
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
@@ -33,6 +33,7 @@ from workbench.history.journal import Journal
 from workbench.history.state_dir import judge_cache_dir, state_dir
 from workbench.store import CaseRecord, CaseState, Store
 from workbench.text import one_line
+from workbench.ui.watch_cost import limit_words
 from workbench.ui.watching import Watching
 
 _STATES: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated")
@@ -72,7 +73,7 @@ class _Session:
         changes.on_gone = lambda: self._say(self._where_it_is(gone=changes.gone))
         named = bool(selection.case_ids) or any(target.case_ids for target in selection.targets)
         armed = frozenset(Key(entry.ref.evalset_file, entry.ref.eval_id) for entry in plan.entries) if named else None
-        board = Board(armed, self._settings.watch_calls)
+        board = Board(armed, Limit(self._settings.watch_calls, self._settings.watch_money))
         self._watching = Watching(self._store, self._watcher, board, request.options, self._settings.prices)
         self._run: asyncio.Task[None] | None = None
         self._current: Followed | None = None
@@ -124,9 +125,9 @@ class _Session:
         elif waiting is not None:
             cases = len(self._watcher.snapshot.cases())
             way = "enter runs them" if sys.stdin.isatty() else "a terminal is needed to allow that"
-            limit = self._watching.board.limit
+            limit = limit_words(self._watching.board.limit, self._settings.prices)
             if waiting != self._asked:
-                self._say(f"{waiting.words(cases)}; the limit is {limit} (watch.calls in the settings): {way}")
+                self._say(f"{waiting.words(cases)}; the limit is {limit} ([watch] in the settings): {way}")
         self._asked = waiting
 
     def _begin(self, job: Job) -> None:

@@ -143,7 +143,7 @@ class Engine:
     def watch(self, session: "Session", marked: set[tuple[int, int]]) -> "Watching":
         """A watch over the workspace of a session, for the marked cases or (none) all. Reads files: for a thread."""
         from workbench.engine.options import RunOptions
-        from workbench.engine.watch.board import Board
+        from workbench.engine.watch.board import Board, Limit
         from workbench.engine.watch.snapshot import Key
         from workbench.engine.watch.watcher import Watcher
         from workbench.ui.watching import Watching
@@ -157,7 +157,8 @@ class Engine:
         )
         files = [self._settings.file] if self._settings is not None else []
         watcher = Watcher(workspace, session.read, self.footprints, results=self.results, screen_files=files)
-        limit = None if self._settings is None else self._settings.watch_calls
+        settings = self._settings
+        limit = Limit() if settings is None else Limit(settings.watch_calls, settings.watch_money)
         options = RunOptions(all_votes=self._all_votes, max_judge_calls=self._max_judge_calls)
         return Watching(session.store, watcher, Board(armed or None, limit), options, session.prices)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from workbench.engine.watch.board import Estimate
+from workbench.engine.watch.board import Estimate, Limit
 from workbench.engine.watch.impact import Depth
 from workbench.events import CaseRef
 from workbench.model.criteria import CriteriaConfig
@@ -47,8 +47,14 @@ def estimate(
         return Estimate(cases, calls)
     amount = total(cost.money for cost in costs)
     if amount is not None:
-        return Estimate(cases, calls, f"about {money(amount * share, prices.currency)}")
+        return Estimate(cases, calls, f"about {money(amount * share, prices.currency)}", amount * share)
     return Estimate(cases, calls, _unknown(frozenset().union(*(cost.unpriced for cost in costs))))
+
+
+def limit_words(limit: Limit, prices: Prices) -> str:
+    """`50 calls, $0.50`."""
+    said = [] if limit.calls is None else [f"{limit.calls:,} call{'' if limit.calls == 1 else 's'}"]
+    return ", ".join([*said, *([] if limit.money is None else [money(limit.money, prices.currency)])])
 
 
 def _unknown(models: Collection[str]) -> str:

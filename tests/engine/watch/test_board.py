@@ -2,7 +2,9 @@
 
 from collections.abc import Collection
 
-from workbench.engine.watch.board import Board, Estimate
+import pytest
+
+from workbench.engine.watch.board import Board, Estimate, Limit
 from workbench.engine.watch.impact import Depth, Impact
 from workbench.engine.watch.snapshot import Key, Snapshot
 from workbench.engine.watch.watcher import Saved
@@ -64,7 +66,7 @@ def test_a_cheaper_save_does_not_make_a_deeper_job_shallow() -> None:
 
 
 def test_above_the_limit_it_waits() -> None:
-    board = Board(limit=9)
+    board = Board(limit=Limit(9))
     board.take(saved({A: "run", B: "run"}))
     assert board.next_job(lambda key: False, cost) is None
     assert board.waiting is not None
@@ -76,7 +78,7 @@ def test_above_the_limit_it_waits() -> None:
 
 
 def test_deciding_costs_nothing_and_is_never_held_back() -> None:
-    board = Board(limit=0)
+    board = Board(limit=Limit(0, 0.0))
     board.take(saved({A: "decide"}))
     assert board.next_job(lambda key: False, cost) is not None
 
@@ -99,13 +101,34 @@ def test_only_armed_cases_run() -> None:
 
 
 def test_what_nobody_knows_the_cost_of_waits_too() -> None:
-    board = Board(limit=1000)
+    board = Board(limit=Limit(1000))
     board.take(saved({A: "run"}))
     assert board.next_job(lambda key: False, lambda keys, depth: Estimate(len(keys), None)) is None
     assert board.waiting is not None
     assert board.waiting.words(3) == "1 of 3 stale, cost not known before they have run"
-    board.limit = None
+    board.limit = Limit()
     assert board.next_job(lambda key: False, lambda keys, depth: Estimate(len(keys), None)) is not None
+
+
+@pytest.mark.parametrize(
+    ("estimate", "limit", "above"),
+    [
+        (Estimate(1, 9, amount=0.5), Limit(), False),
+        (Estimate(1, 9, amount=0.5), Limit(money=0.5), False),
+        (Estimate(1, 9, amount=0.51), Limit(money=0.5), True),
+        (Estimate(1, 9, amount=0.1), Limit(8, 0.5), True),
+        (Estimate(1, 9, amount=0.51), Limit(100, 0.5), True),
+        (Estimate(1, 9), Limit(8, 0.5), True),
+        (Estimate(1, 9), Limit(9, 0.5), False),
+        (Estimate(1, 9), Limit(money=0.5), True),
+        (Estimate(1, None), Limit(money=0.5), True),
+        (Estimate(1, 0), Limit(money=0.0), False),
+    ],
+)
+def test_a_limit_of_money_and_what_protects_where_the_price_is_not_known(
+    estimate: Estimate, limit: Limit, above: bool
+) -> None:
+    assert estimate.above(limit) is above
 
 
 def test_the_cost_in_words() -> None:

@@ -18,13 +18,22 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """What a save may cost unasked: calls, and money in the currency of the price table; None: no limit."""
+
+    calls: int | None = None
+    money: float | None = None
+
+
+@dataclass(frozen=True)
 class Estimate:
     """What doing `cases` stale cases costs: `calls` to models and judges, None where nobody knows yet; `money` says in
-    words what that is."""
+    words what that is, `amount` in figures, None where nobody knows."""
 
     cases: int
     calls: int | None
     money: str = ""
+    amount: float | None = None
 
     def words(self, total: int) -> str:
         """`7 of 40 stale, about 35 calls, about $0.06`."""
@@ -35,9 +44,15 @@ class Estimate:
             said += f", about {self.calls:,} call{'' if self.calls == 1 else 's'}"
         return f"{said}, {self.money}" if self.money else said
 
-    def above(self, limit: int | None) -> bool:
-        """Whether it is more than the user wants to spend unasked, or may be."""
-        return limit is not None and (self.calls is None or self.calls > limit)
+    def above(self, limit: Limit) -> bool:
+        """Whether it is more than the user wants to spend unasked, or may be. Money that nobody knows is limited by the
+        calls, and where these are not, it may be too much."""
+        if self.calls == 0:
+            return False
+        calls = limit.calls is not None and (self.calls is None or self.calls > limit.calls)
+        if limit.money is None or calls:
+            return calls
+        return limit.calls is None if self.amount is None else self.amount > limit.money
 
 
 Cost: TypeAlias = Callable[[Collection[Key], Depth], Estimate]
@@ -45,10 +60,10 @@ Cost: TypeAlias = Callable[[Collection[Key], Depth], Estimate]
 
 @dataclass
 class Board:
-    """`armed`: the cases that a save may run, None for all. `limit`: calls above which it waits for a key."""
+    """`armed`: the cases that a save may run, None for all. `limit`: the cost above which it waits for a key."""
 
     armed: frozenset[Key] | None = None
-    limit: int | None = None
+    limit: Limit = Limit()
     depths: dict[Key, Depth] = field(default_factory=dict)
     """The stale cases and what each needs."""
     reasons: dict[Key, str] = field(default_factory=dict)
@@ -106,7 +121,7 @@ class Board:
             keys = [key for key in keys if key not in self.blocked and key not in self.held]
             if not keys:
                 continue
-            if depth != "decide" and self.limit is not None and not self._allowed:
+            if depth != "decide" and self.limit != Limit() and not self._allowed:
                 estimate = cost(keys, depth)
                 if estimate.above(self.limit):
                     self.waiting = estimate
