@@ -52,6 +52,13 @@ async def test_the_next_message_comes_from_the_judge() -> None:
     assert step.question["replies"][0]["verdict"] == "said"
 
 
+async def test_what_it_thinks_is_no_message_and_ends_nothing() -> None:
+    reply = "<think>It is too early for </finished>.</think>\nThe red one"
+    step, _ = await play(lambda question: reply, [turn("A boat, please", "Which one?")])
+    assert isinstance(step, Said)
+    assert step.text == "The red one"
+
+
 @pytest.mark.parametrize("reply", ["</finished>", "Thanks! </Finished> Bye", "</FINISHED>\n"])
 async def test_the_signal_anywhere_ends(reply: str) -> None:
     step, _ = await play(lambda question: reply, [turn("A boat, please", "Sold")])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from workbench.judge.base import Judge, JudgeFault, Question, Reply, record, reply_record
+from workbench.judge.thoughts import spoken
 from workbench.model.template_names import TemplateFaultError
 from workbench.simulation.config import SimulatorConfig
 from workbench.simulation.history import Line, history
@@ -80,7 +81,7 @@ class SimulatedUser:
         return self._step(question, await self._judge.ask(question))
 
     def _step(self, question: Question, reply: Reply) -> Step:
-        text = (reply.text or "").strip()
+        text = spoken(reply.text or "").strip()
         ended = bool(text) and stops(text)
         unread = "" if text else _why_nothing(reply)
         verdict = "ended" if ended else "said" if text else None

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.judge.thoughts import spoken
 from workbench.metrics.judged.prompts.claims import LABELS, POSITIVE
 from workbench.metrics.judged.reply_text import (
     MAX_LENGTH,
@@ -15,7 +16,6 @@ from workbench.metrics.judged.reply_text import (
     json_objects,
     json_values,
     line_objects,
-    spoken,
 )
 
 UNLABELLED = "unlabelled"

@@ -9,6 +9,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from workbench.judge.thoughts import spoken
+
 MAX_LENGTH = 1_000_000
 """Characters of a reply that is read at all."""
 _MAX_STARTS = 2_000
@@ -16,9 +18,6 @@ _DECODER = json.JSONDecoder()
 _START = re.compile(r"[{\[]")
 _DECORATION = " \t\r\n*_`'\"“”‘’#>-–—•.,;:!()[]{}<>|"
 _LINE = re.compile(r"^[ \t>*#•\"'`{,(-]*([A-Za-z][A-Za-z _-]{0,40}?)[ \t*\"'`]*:[ \t*]*(.*)$")
-_THOUGHTS = re.compile(r"\s*<(think|thinking)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_THOUGHTS_END = re.compile(r"^[ \t]*</think(?:ing)?>|</think(?:ing)?>[ \t]*$", re.MULTILINE | re.IGNORECASE)
-"""At the edge of a line, where no string of JSON can hold it."""
 _FIRST_WORD = re.compile(r"\w+")
 _CHOICE = re.compile(r"""\W*\w+["'\s]*(?:/|\||,?\s*\bor\b|["']\s*,\s*["'])["'\s]*\w""")
 """`valid or invalid`, `yes/no`: what the question offers, copied instead of answered."""
@@ -62,13 +61,6 @@ def _decoded(text: str) -> Iterator[tuple[int, int, Any]]:
             position = start.end()
         else:
             yield start.start(), position, value
-
-
-def spoken(text: str) -> str:
-    """`text` without the thoughts that some models put before their answer: what they weighed there is no verdict.
-    Of thoughts that were cut there is no answer. Some servers send only the tag at their end."""
-    thoughts = _THOUGHTS.match(text) or _THOUGHTS_END.search(text)
-    return text[thoughts.end() :] if thoughts else text
 
 
 def json_objects(text: str, inside: Collection[str] = ()) -> list[dict[str, Any]]:

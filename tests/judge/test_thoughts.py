@@ -1,0 +1,23 @@
+"""Thoughts in the text of an answer, as models behind several servers send them."""
+
+import pytest
+
+from workbench.judge.thoughts import spoken
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("yes", "yes"),
+        ("<think>no?</think>yes", "yes"),
+        (" \n<THINKING>\nno?\n</Thinking>\n\nyes", "\n\nyes"),
+        ("no?\n</think>\n\nyes", "\n\nyes"),
+        ("no?</think>\nyes", "\nyes"),
+        ("<think>no? But then", ""),
+        ("<think>the tag is </thinking> there", ""),
+        ('{"reasoning": "it ends with </think>{}"}', '{"reasoning": "it ends with </think>{}"}'),
+        ("I say <think> is a tag", "I say <think> is a tag"),
+    ],
+)
+def test_what_is_spoken(text: str, said: str) -> None:
+    assert spoken(text) == said
