@@ -52,7 +52,7 @@ def test_tokens_and_money_are_those_of_all_in_it() -> None:
 def test_the_path_counts_and_marks() -> None:
     trace = told(SPANS)
     clerk = list(trace.root.walk())[5]
-    lines = [(line.branches, line.stop.name, line.stop.marked) for line in drawn(path_of(trace.root, clerk))]
+    lines = [(line.branches, line.stop.name, line.marked) for line in drawn(path_of(trace.root), clerk)]
     assert lines == [
         ("", "user", True),
         ("└─ ", "desk", True),
@@ -63,7 +63,7 @@ def test_the_path_counts_and_marks() -> None:
         ("   └─ ", "free", False),
     ]
     assert way(trace.root) == ["desk", "clerk"]
-    offered = [line.stop for line in drawn(path_of(trace.root, None, {"desk": ["clerk", "refund"]}))]
+    offered = [line.stop for line in drawn(path_of(trace.root, {"desk": ["clerk", "refund"]}))]
     assert [stop.name for stop in offered if stop.offered] == ["refund"]
 
 

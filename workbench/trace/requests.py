@@ -24,7 +24,8 @@ def content_digests(node: Node, models: Mapping[int, Node]) -> list[str]:
         here = models[base] if shares and isinstance(base, int) else None
     found: list[str] = []
     for same, more in reversed(chain):
-        found = [*found[:same], *more] if same is not None else list(more)
+        del found[same if same is not None else 0 :]
+        found += more
     return found
 
 

@@ -141,15 +141,15 @@ def _tree(turn: int, items: list[Any], events: int) -> TurnTrace:
 
 
 def _node(turn: int, item: dict[str, Any], events: int) -> Node | None:
-    kind, start, end = item.get("kind"), item.get("start"), item.get("end")
-    began = _time(start)
+    kind, began = item.get("kind"), _time(item.get("start"))
     if not isinstance(kind, str) or kind not in _KINDS or began is None:
         return None
+    number, name, end = _int(item.get("id")), _text(item.get("name")), _time(item.get("end"))
+    node = Node(number, turn, cast(Kind, kind), name, began, end, item)
     given = item.get("events")
-    found = tuple(n for n in given if type(n) is int and 0 <= n < events) if isinstance(given, list) else ()
-    return Node(
-        _int(item.get("id")), turn, cast(Kind, kind), _text(item.get("name")), began, _time(end), item, events=found
-    )
+    if given and isinstance(given, list):
+        node.events = tuple(n for n in given if type(n) is int and 0 <= n < events)
+    return node
 
 
 def _from_events(turn: int, events: list[Any]) -> Node:
@@ -206,7 +206,7 @@ def _parts(event: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _time(value: Any) -> float | None:
-    is_one = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LONGEST
+    is_one = (type(value) is float or type(value) is int) and -_LONGEST < value < _LONGEST
     return float(value) if is_one else None
 
 

@@ -1,13 +1,13 @@
 """What a part of a trace cost: tokens and money, of a node with all that is in it."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from workbench.prices import Prices, judge_cost
 from workbench.trace.spans import Node
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
+class Total(NamedTuple):
     """`calls` of models, tokens read and written, and what that cost: None where the price or the tokens of any call
     are not known."""
 
@@ -25,9 +25,7 @@ def totals(root: Node, prices: Prices | None) -> dict[int, Total]:
     found: dict[int, Total] = {}
     for node in reversed(list(root.walk())):  # What is inside comes first.
         own = _own(node, prices) if node.kind == "model" else _NOTHING
-        for child in node.children:
-            own = _sum(own, found[child.number])
-        found[node.number] = own
+        found[node.number] = _sum([own, *(found[child.number] for child in node.children)]) if node.children else own
     return found
 
 
@@ -40,8 +38,10 @@ def _own(node: Node, prices: Prices | None) -> Total:
     return Total(1, read, written, judge_cost(node.name, tally, prices) if tokens is not None else None)
 
 
-def _sum(one: Total, other: Total) -> Total:
-    if other is _NOTHING:
-        return one
-    cost = None if one.cost is None or other.cost is None else one.cost + other.cost
-    return Total(one.calls + other.calls, one.read + other.read, one.written + other.written, cost)
+def _sum(parts: Sequence[Total]) -> Total:
+    calls, read, written, cost = 0, 0, 0, _NOTHING.cost
+    for part in parts:
+        if part is not _NOTHING:
+            calls, read, written = calls + part.calls, read + part.read, written + part.written
+            cost = None if cost is None or part.cost is None else cost + part.cost
+    return Total(calls, read, written, cost)

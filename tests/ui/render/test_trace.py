@@ -3,19 +3,24 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.ui.transcripts import execute, turn
 from workbench.events import SpansRecorded
 from workbench.prices import Price, Prices
 from workbench.store import CaseRecord, Turn
+from workbench.trace.spans import read_turn
 from workbench.ui.render import diff
 from workbench.ui.render.document import Document, Subject
 from workbench.ui.render.lines import text_of, width_of
 from workbench.ui.render.rows import View
-from workbench.ui.render.trace.conversation import conversation_lines, own_events
+from workbench.ui.render.trace import reading, waterfall
+from workbench.ui.render.trace.conversation import conversation_lines, messages, own_events
+from workbench.ui.render.trace.data import BRIEF, data_lines
 from workbench.ui.render.trace.pane import build
 from workbench.ui.render.trace.plain import trace_lines
-from workbench.ui.render.trace.reading import read_trace
-from workbench.ui.render.trace.row import duration
+from workbench.ui.render.trace.reading import read_again, read_trace
+from workbench.ui.render.trace.row import duration, row_line
 
 PIECES = {
     "system": "Be kind.",
@@ -137,9 +142,9 @@ def test_a_row_opens_event_request_response_and_graph() -> None:
 def test_the_messages_that_a_row_belongs_to_are_lit() -> None:
     read = read_trace(record().turns, None, None)
     found = {}
-    for node in read.traces[0].root.walk():
-        lit = own_events(node, read.traces[0])
-        told = [text_of(line) for line in conversation_lines(read.turns[0], lit, 60)]
+    for node in read.turns[0].trace.root.walk():
+        lit = own_events(node, read.turns[0].trace)
+        told = [text_of(line) for line in conversation_lines(read.turns[0].messages, lit, 60)]
         found[node.number] = [place for place, line in enumerate(told) if line.startswith("▶")]
     # The user's message, the call, its result, the answer.
     assert found == {1: [0], 2: [1, 2, 3], 3: [1], 4: [2], 5: [2], 6: [3]}
@@ -149,8 +154,72 @@ def test_of_a_long_turn_what_is_lit_is_among_the_first_lines() -> None:
     event = {"author": "desk", "content": {"parts": [{"text": "yes"}]}}
     long = Turn({"parts": [{"text": "go"}]}, acted=[event] * 30)
     for number in range(30):
-        told = [text_of(line) for line in conversation_lines(long, frozenset({number}), 60)]
+        told = [text_of(line) for line in conversation_lines(messages(long), frozenset({number}), 60)]
         assert any(line.startswith("▶") for line in told[:4])
+
+
+def test_of_a_long_trace_only_what_is_in_sight_is_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def counted(*args: Any, **told: Any) -> Any:
+        made.append(args[0].number)
+        return row_line(*args, **told)
+
+    monkeypatch.setattr(waterfall, "row_line", counted)
+    case = record()
+    more = [{**SPANS[2], "id": number, "request": {"more": ["asked"] * number}} for number in range(7, 2000)]
+    case.turns[0].spans = SpansRecorded(
+        case.ref, 0, json.dumps([*SPANS, *more]), {"asked": json.dumps(PIECES["asked"])}
+    )
+    first = build(Subject(case), View(76))
+    again = build(Subject(case), View(76, opened=frozenset({"span/0/1999", "span/0/1999/request"})))
+    assert made == []
+    assert len(again.lines) == len(first.lines) + 4 + 1999
+    assert text_of(again.lines[-1002]).split() == ["▸", "1000", "user", "荷物はどこですか"]
+    assert made == []
+    assert text_of(again.lines[-2004]).startswith(" •└ ▾ m")
+    assert made == [1999]
+
+
+def test_turns_that_are_over_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = record()
+    read: list[int] = []
+
+    def counted(number: int, *told: Any) -> Any:
+        read.append(number)
+        return read_turn(number, *told)
+
+    monkeypatch.setattr(reading, "read_turn", counted)
+    turns = [case.turns[0], Turn({"parts": [{"text": "And now?"}]})]
+    for _ in range(2):
+        read_again(turns, None, None)
+    assert read == [0, 1, 1], "the one that goes on may have more to tell"
+    turns[1].spans = SpansRecorded(case.ref, 1, json.dumps(SPANS), {})
+    for _ in range(2):
+        read_again(turns, None, None)
+    turns[1].actual = {"final_response": {"parts": [{"text": "A cup."}]}}
+    assert read == [0, 1, 1, 1]
+    assert read_again(turns, None, None).turns[1].messages[-1].text == "And now?", "no event is known that says more"
+    assert read == [0, 1, 1, 1, 1]
+
+
+def test_of_a_huge_value_the_beginning_is_laid_out_and_all_of_it_copied() -> None:
+    value = [{"name": f"row {number}"} for number in range(100_000)]
+    told = [text_of(line) for line in data_lines(value, 4, View(76))]
+    assert len(told) == BRIEF + 1
+    assert told[-1] == "    … over 880 more lines: Y copies all of them"
+    assert told[:BRIEF] == [text_of(line) for line in data_lines(value[:200], 4, View(76))][:BRIEF]
+    assert text_of(list(data_lines(value[:200], 4, View(76)))[-1]) == "    … 482 more lines: Y copies all of them"
+    assert len(list(data_lines(value[:2000], 4, View(76, full=True)))) == 6002
+
+
+def test_very_deep_spans_are_no_trouble() -> None:
+    case = record()
+    deep = [{**SPANS[4], "id": number, "parent": number - 1} for number in range(2, 5000)]
+    case.turns[0].spans = SpansRecorded(case.ref, 0, json.dumps([SPANS[0], *deep]), {})
+    document = build(Subject(case), View(76))
+    assert all(width_of(line) <= 76 for line in document.lines[-50:])
+    assert document.items[-1].key == "span/0/4999"
 
 
 def test_the_row_and_the_call_in_the_diff_lead_to_each_other() -> None:

@@ -32,7 +32,8 @@ def conversation(talk: Talk, view: View) -> Document:
         document.turns.append(start)
         laid = _turn(number, item, view)
         document.add(laid.lines)
-        document.places |= {name: range(start + lines.start, start + lines.stop) for name, lines in laid.places.items()}
+        for name, lines in laid.places.items():
+            document.places[name] = range(start + lines.start, start + lines.stop)
     document.add(_ending(talk, view))
     return document
 

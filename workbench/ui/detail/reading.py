@@ -177,17 +177,20 @@ class Reading:
 
     def copied(self, item: Item | None, turn: int | None) -> tuple[str, str]:
         """What is copied, and its text in full: of the item, of the turn, or of a pane that has neither."""
-        pane = self.pane
-        document = pane.build(self.subject, View(_COPY_WIDTH, full=True, stacked=True))
-        name, lines = pane.title, document.lines
-        number = document.item_named(item.key) if item is not None else None
+        pane, key = self.pane, item.key if item is not None else ""
+        document = pane.build(self.subject, View(_COPY_WIDTH, full=True, stacked=True, within=key))
+        number = document.item_named(key) if key else None
         if number is not None:
             found = document.items[number]
-            lines = [*lines[found.start : found.end], *(found.aside(_COPY_WIDTH) if found.aside else ())]
+            # What is told beside a part of an item is told of the whole.
+            is_part = document.item_named(key.rpartition("/")[0]) is not None
+            lines = [*document.whole(number), *(found.aside(_COPY_WIDTH) if found.aside and not is_part else ())]
             name = f"one of {pane.title}"
         elif pane.by_turns and turn is not None and turn < len(document.turns):
             start, *rest = document.turns[turn:]
-            lines = lines[start if turn else 0 : rest[0] if rest else None]
+            lines = document.lines[start if turn else 0 : rest[0] if rest else None]
             name = f"turn {turn + 1}"
+        else:
+            name, lines = pane.title, document.lines[:]
         text = "\n".join(_RULE.sub("──", text_of(line)).rstrip() for line in lines)
         return name, text.strip("\n")

@@ -11,7 +11,7 @@ from workbench.ui.render.judge_words import criterion_head, nothing_yet
 from workbench.ui.render.judged import HALLUCINATIONS, mapping, number, objects, question_key, results, words
 from workbench.ui.render.lines import BLANK, Line, Segment, cut_line, flow, hang, pad, rule, wrap
 from workbench.ui.render.rows import View, part, under
-from workbench.ui.render.trace.reading import events_of
+from workbench.ui.render.trace.conversation import events_of
 from workbench.ui.render.triaged import overridden
 from workbench.ui.status import HOLDS, LABELS, Face
 

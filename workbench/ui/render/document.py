@@ -1,10 +1,10 @@
 """What a pane shows: lines, and where in them the turns begin."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry
 from workbench.model.evalset import EvalCase
@@ -13,6 +13,7 @@ from workbench.prices import Prices
 from workbench.repeats.account import CaseRepeats
 from workbench.store import CaseRecord
 from workbench.ui.changed import Change
+from workbench.ui.render.late import Late
 from workbench.ui.render.lines import Line
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ Aside: TypeAlias = Callable[[int], Iterable[Line]]
 class Item:
     """Lines `start` to `end` (exclusive) that the cursor takes as one. `key` names the item in every layout of the
     document; `opens`: there is more of it, shown where the view has its key among those opened; `targets`: where it
-    came from, the first that is there. The first cell of its lines is blank: the cursor's mark stands there."""
+    came from, the first that is there; `heads`: what stands below it up to the next one that is not in it is a part of
+    it. The first cell of its lines is blank: the cursor's mark stands there."""
 
     key: str
     start: int
@@ -113,20 +115,42 @@ class Item:
     opens: bool = False
     targets: tuple[Target, ...] = ()
     aside: Aside | None = None
+    heads: bool = False
 
 
-@dataclass(slots=True)
+class Rows(Protocol):
+    """Items of one line each, by number."""
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """Of the items."""
+
+    def line(self, number: int) -> Line:
+        """What the row looks like."""
+
+    def item(self, number: int, start: int) -> Item:
+        """The row as an item that stands at line `start`."""
+
+    def names(self, number: int) -> Iterable[str]:
+        """The places that the row is besides, of which the first one that is called so is meant."""
+
+
 class Document:
     """Lines laid out for one width. `turns` holds the line at which each turn begins, `opening` the index of the
     turn to open at (None: at the top). Where there are `items`, a cursor goes from one to the next, and
-    `opening_item` is where it begins. `places` are the lines that another pane can point at."""
+    `opening_item` is where it begins."""
 
-    lines: list[Line] = field(default_factory=list)
-    turns: list[int] = field(default_factory=list)
-    opening: int | None = None
-    items: list[Item] = field(default_factory=list)
-    opening_item: int = 0
-    places: dict[str, range] = field(default_factory=dict)
+    def __init__(self, lines: Iterable[Line] = ()) -> None:
+        self.lines: Late[Line] = Late(lines)
+        self.items: Late[Item] = Late()
+        self.turns: list[int] = []
+        self.opening: int | None = None
+        self.opening_item = 0
+        self._keys: list[str] = []
+        self._starts: list[int] = []
+        self._places: dict[str, range] = {}
+        self._named: list[tuple[Rows, range, int]] = []
+        """Rows whose places nobody has asked for yet: their numbers, and the line of the first."""
 
     def add(self, lines: Iterable[Line]) -> None:
         self.lines.extend(lines)
@@ -139,19 +163,42 @@ class Document:
         opens: bool = False,
         targets: tuple[Target, ...] = (),
         aside: Aside | None = None,
+        heads: bool = False,
     ) -> None:
         """Lines that the cursor takes as one; they are also a place that can be pointed at."""
         start = len(self.lines)
         self.lines.extend(lines)
-        self.items.append(Item(key, start, len(self.lines), opens, targets, aside))
-        self.places[key] = range(start, len(self.lines))
+        self.items.append(Item(key, start, len(self.lines), opens, targets, aside, heads))
+        self._keys.append(key)
+        self._starts.append(start)
+        self._places[key] = range(start, len(self.lines))
+
+    def add_rows(self, rows: Rows, numbers: range) -> None:
+        """Items of one line each that are made when they are looked at, so that ten thousand cost what is in sight."""
+        start = len(self.lines)
+        lines = range(start, start + len(numbers))
+        self.lines.promise(len(numbers), lambda place: rows.line(numbers[place]))
+        self.items.promise(len(numbers), lambda place: rows.item(numbers[place], lines[place]))
+        self._keys.extend(rows.keys[numbers.start : numbers.stop])
+        self._starts.extend(lines)
+        self._named.append((rows, numbers, start))
 
     def add_place(self, names: Iterable[str], lines: Iterable[Line]) -> None:
         """Lines that another pane can point at by any of these names."""
         start = len(self.lines)
         self.lines.extend(lines)
         for name in names:
-            self.places.setdefault(name, range(start, len(self.lines)))
+            self._places.setdefault(name, range(start, len(self.lines)))
+
+    @property
+    def places(self) -> dict[str, range]:
+        """The lines that another pane can point at, by name."""
+        while self._named:
+            rows, numbers, start = self._named.pop(0)
+            for place, number in enumerate(numbers, start):
+                for name in (rows.keys[number], *rows.names(number)):
+                    self._places.setdefault(name, range(place, place + 1))
+        return self._places
 
     def known_from(self, line: int, pane: str) -> Item | None:
         """The first place that holds `line` or stands below it, as something that leads to `pane`; None where other
@@ -165,11 +212,24 @@ class Document:
 
     def item_named(self, key: str) -> int | None:
         """The number of the item with this key."""
-        return next((number for number, item in enumerate(self.items) if item.key == key), None)
+        try:
+            return self._keys.index(key)
+        except ValueError:
+            return None
 
     def item_at(self, line: int) -> int:
         """The number of the item that holds `line`, else of the last one above it; 0 for what is above all."""
-        return max(bisect_right(self.items, line, key=lambda item: item.start) - 1, 0)
+        return max(bisect_right(self._starts, line) - 1, 0)
+
+    def whole(self, number: int) -> list[Line]:
+        """The lines of an item with those that it heads."""
+        item = self.items[number]
+        if not item.heads:
+            return self.lines[item.start : item.end]
+        others = range(number + 1, len(self._keys))
+        after = (self._starts[other] for other in others if not self._keys[other].startswith(f"{item.key}/"))
+        turns = (turn for turn in self.turns if turn > item.start)
+        return self.lines[item.start : min(next(after, len(self.lines)), next(turns, len(self.lines)))]
 
     def gap(self) -> None:
         """A blank line, unless there is one or nothing above."""

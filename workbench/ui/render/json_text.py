@@ -11,6 +11,7 @@ INDENT = 2
 MAX_DEPTH = 24
 """Below this depth a value is written on one line: a reader is lost there, and so is the stack further on."""
 LONG = 100_000
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 def compact(value: Any) -> str:
@@ -19,6 +20,21 @@ def compact(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (RecursionError, ValueError):
         return "(nested too deeply to be shown)"
+
+
+def beginning(value: Any, limit: int) -> str:
+    """`compact`, of which no more than what comes after `limit` characters is made up."""
+    found: list[str] = []
+    size = 0
+    try:
+        for piece in _ENCODER.iterencode(value):
+            found.append(piece)
+            size += len(piece)
+            if size > limit:
+                break
+    except (RecursionError, ValueError):
+        return "(nested too deeply to be shown)"
+    return "".join(found)
 
 
 def pretty(value: Any, path: str = "", marked: Set[str] = frozenset(), mark: str = "") -> Iterator[Segment]:

@@ -1,6 +1,6 @@
 """What judges said of a case, in plain text: claims with their evidence, rubrics, votes, the simulated user."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from workbench.ui.render import claims, judge_pane, rubrics, simulator
@@ -57,7 +57,7 @@ def _with_asides(document: Document, view: View) -> Document:
     return whole
 
 
-def _without_hints(lines: list[Line]) -> Iterator[Line]:
+def _without_hints(lines: Sequence[Line]) -> Iterator[Line]:
     """Lines without the keys that only a screen has, nor those in which nothing else stands."""
     for line in lines:
         rest = tuple(segment for segment in line if segment.style != "hint")

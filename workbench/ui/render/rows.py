@@ -20,18 +20,23 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-
 @dataclass(frozen=True, slots=True)
 class View:
     """How a document is to be laid out: its width in cells; `full` shows all of long texts, arguments and tracebacks;
-    `stacked` never puts two texts side by side; `opened` are the keys of the items that are shown in full;
-    `aside`: what items tell aside is seen beside the document."""
+    `stacked` never puts two texts side by side; `opened` are the keys of the items that are shown in full; `aside`:
+    what items tell aside is seen beside the document; `within`: only the item with this key, and those in it and around
+    it, are to be `full` ("": all)."""
 
     width: int
     full: bool = False
     stacked: bool = False
     opened: frozenset[str] = frozenset()
     aside: bool = False
+    within: str = ""
 
     def is_open(self, key: str) -> bool:
         """Whether the item is shown in full."""
-        return self.full or key in self.opened
+        if key in self.opened:
+            return True
+        inside, around = f"{key}/".startswith(f"{self.within}/"), self.within.startswith(f"{key}/")
+        return self.full and (not self.within or inside or around)
 
     @property
     def room(self) -> int:

@@ -21,9 +21,9 @@ def aside_lines(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
 
 
 def _told(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
-    turn, trace = read.turns[node.turn], read.traces[node.turn]
+    turn = read.turns[node.turn]
     yield (Segment(f"{_WORDS[node.kind]} ", "label"), Segment(name_of(node), "strong"))
-    yield from conversation_lines(turn, own_events(node, trace), width)
+    yield from conversation_lines(turn.messages, own_events(node, turn.trace), width)
     yield rule((), (), width)
     for name, body in _facts(read, node):
         yield from labelled(name, [body], width)
@@ -32,7 +32,7 @@ def _told(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
 
 
 def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Segment]]:
-    trace, total = read.traces[node.turn], read.totals[node.turn][node.number]
+    trace, total = read.turns[node.turn].trace, read.turns[node.turn].totals[node.number]
     if node.error:
         yield "error", Segment(plain(node.error), "status-error")
     if node.note:

@@ -1,40 +1,65 @@
 """The conversation beside the waterfall: the messages of the turn, with those lit that a row belongs to."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from workbench.store import Turn
 from workbench.text import one_line
 from workbench.trace.spans import Node, TurnTrace
 from workbench.ui.cells import cell_len, cut, fit
-from workbench.ui.render.json_text import compact
+from workbench.ui.render.json_text import beginning
 from workbench.ui.render.judged import mapping, said, words
 from workbench.ui.render.lines import Line, Segment, fold
-from workbench.ui.render.trace.reading import events_of
 
 _SEEN = 9
 """Messages that are shown around the lit one."""
 _LONGEST = 400
+_READ = 4 * _LONGEST
+"""Characters of which a line of `_LONGEST` is made."""
 
 
-class Message(NamedTuple):
-    """A message of the turn: `event` is its recorded event, -1 for the user's, and what it says on one line."""
+@dataclass(eq=False)
+class Message:
+    """A message of the turn: `event` is its recorded event, -1 for the user's; who said it, and the text or the part
+    of the event that it is: most are never in sight."""
 
     event: int
-    author: str
-    text: str
+    by: object
+    told: object
+
+    @cached_property
+    def author(self) -> str:
+        """Who said it."""
+        return one_line(words(self.by), limit=100)
+
+    @cached_property
+    def text(self) -> str:
+        """What it says, on one line."""
+        return one_line(self.told if isinstance(self.told, str) else _words(mapping(self.told)), limit=_LONGEST)
+
+
+def events_of(turn: Turn) -> list[Any]:
+    """The turn's recorded events."""
+    if turn.acted:
+        return list(turn.acted)
+    found = mapping(mapping(turn.actual).get("intermediate_data")).get("invocation_events")
+    return found if isinstance(found, list) else []
 
 
 def messages(turn: Turn) -> list[Message]:
     """Who said and did what in the turn, in order."""
-    found = [Message(-1, "user", one_line(said(turn.user), limit=_LONGEST))]
+    found = [Message(-1, "user", said(turn.user))]
     final = said(mapping(turn.actual).get("final_response"))
     for number, event in enumerate(events_of(turn)):
-        author = one_line(words(mapping(event).get("author")), limit=100)
-        told = list(_parts(mapping(event)))
+        event = mapping(event)
+        parts = mapping(event.get("content")).get("parts")
+        told = parts if isinstance(parts, list) else []
         if not told and final and not turn.acted:
             told, final = [final], ""  # The event of the answer is recorded without it.
-        found += [Message(number, author, one_line(text, limit=_LONGEST)) for text in told]
+        author = event.get("author")
+        found += [Message(number, author, part) for part in told]
     return found
 
 
@@ -50,38 +75,31 @@ def own_events(node: Node, trace: TurnTrace) -> frozenset[int]:
     return frozenset(above.events) if above is not None else frozenset({-1})
 
 
-def conversation_lines(turn: Turn, lit: frozenset[int], width: int) -> Iterator[Line]:
-    """The messages of the turn, a line each, those with `lit` events marked; of a long turn those around them."""
-    listed = messages(turn)
+def conversation_lines(listed: Sequence[Message], lit: frozenset[int], width: int) -> Iterator[Line]:
+    """The messages of a turn, a line each, those with `lit` events marked; of a long turn those around them."""
     first = next((place for place, message in enumerate(listed) if message.event in lit), 0)
     # Of a low aside only the first lines are in sight: what is lit must be among them.
     start = first - 2 if first > 3 else 0
     if start > 0:
         yield fold(f"… {start:,} before", width)
-    seen = listed[start : start + _SEEN]
-    authors = min(max((cell_len(message.author) for message in seen), default=0), 14, width // 3)
-    for message in seen:
-        on = message.event in lit
-        lead = f"{'▶' if on else ' '} {fit(message.author, authors)}  "
+    seen = [(message.event, message.author, message.text) for message in listed[start : start + _SEEN]]
+    authors = min(max((cell_len(author) for _, author, _ in seen), default=0), 14, width // 3)
+    for event, author, text in seen:
+        on = event in lit
+        lead = f"{'▶' if on else ' '} {fit(author, authors)}  "
         room = max(width - authors - 4, 6)
-        style = "user" if message.event < 0 else "strong" if on else "muted"
-        text = cut(message.text, room) if message.text else "(nothing)"
-        yield (Segment(lead, "name" if on else "muted"), Segment(text, style))
+        style = "user" if event < 0 else "strong" if on else "muted"
+        yield (Segment(lead, "name" if on else "muted"), Segment(cut(text, room) if text else "(nothing)", style))
     more = len(listed) - start - _SEEN
     if more > 0:
         yield fold(f"… {more:,} more", width)
 
 
-def _parts(event: dict[str, Any]) -> Iterator[str]:
-    parts = mapping(event.get("content")).get("parts")
-    for part in parts if isinstance(parts, list) else ():
-        part = mapping(part)
-        call, response = part.get("function_call"), part.get("function_response")
-        if isinstance(call, dict):
-            yield f"calls {words(call.get('name'))} {compact(call.get('args'))}"
-        elif isinstance(response, dict):
-            yield f"{words(response.get('name'))} gave {compact(response.get('response'))}"
-        elif isinstance(part.get("text"), str):
-            yield part["text"]
-        else:
-            yield compact(part)
+def _words(part: dict[str, Any]) -> str:
+    call, response = part.get("function_call"), part.get("function_response")
+    if isinstance(call, dict):
+        return f"calls {words(call.get('name'))} {beginning(call.get('args'), _READ)}"
+    if isinstance(response, dict):
+        return f"{words(response.get('name'))} gave {beginning(response.get('response'), _READ)}"
+    text = part.get("text")
+    return text if isinstance(text, str) else beginning(part, _READ)

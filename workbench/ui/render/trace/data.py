@@ -1,7 +1,7 @@
 """What was asked and answered, as lines: JSON with its keys told from its values, and long ones folded."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.text import plain
@@ -12,6 +12,8 @@ from workbench.ui.render.trace.reading import Lost
 
 BRIEF = 120
 """Lines of one value that are shown; copying gives all of it."""
+_COUNTED = 1_000
+"""Lines of a value that are laid out at all: of a long one it is enough to know that there are more."""
 _KEY = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: )(.*)$', re.DOTALL)
 
 
@@ -26,10 +28,21 @@ def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
         told = f"cut at {value['cut_at']:,} of {value['characters']:,} characters of JSON"
         lines = [(Segment(told, "status-not-evaluated"),), *wrap([Segment(plain(begins, limit=200_000))], width)]
     else:
-        lines = [_with_key(line) for line in wrap_indented(pretty(value), width)]
+        text = pretty(value) if view.full else _first_lines(pretty(value), _COUNTED)
+        lines = [_with_key(line) for line in wrap_indented(text, width)]
     if len(lines) > BRIEF and not view.full:
-        lines = [*lines[:BRIEF], fold(f"… {len(lines) - BRIEF:,} more lines: Y copies all of them", width)]
+        more = f"{len(lines) - BRIEF:,}" if len(lines) <= _COUNTED else f"over {_COUNTED - BRIEF:,}"
+        lines = [*lines[:BRIEF], fold(f"… {more} more lines: Y copies all of them", width)]
     yield from hang([], lines, indent)
+
+
+def _first_lines(text: Iterable[Segment], count: int) -> Iterator[Segment]:
+    """So much of a text as gives one line more than that."""
+    for segment in text:
+        count -= segment.text.count("\n")
+        if count < 0:
+            return
+        yield segment
 
 
 def _cut_off(value: Any) -> str | None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from workbench.store import CaseRecord
-from workbench.trace.path import way
 from workbench.ui.render.document import Document
 from workbench.ui.render.lines import Line, Segment, cut_line
 from workbench.ui.render.rows import View
@@ -25,9 +24,9 @@ def trace_lines(record: CaseRecord, width: int) -> Iterator[Line]:
     if len(document.lines) > MOST_ROWS:
         yield (Segment(f" … {len(document.lines) - MOST_ROWS:,} more rows: the screen shows them", "fold"),)
     read = read_again(record.turns, None, None)
-    for number, trace in enumerate(read.traces):
-        if way(trace.root):
+    for number, turn in enumerate(read.turns):
+        if turn.way:
             yield ()
             yield (Segment(f" path of turn {number + 1}", "label"),)
-            for line in graph_lines(read, trace.root, width - 1):
+            for line in graph_lines(read, turn.trace.root, width - 1):
                 yield cut_line((Segment(" "), *line), width)

@@ -1,18 +1,25 @@
 """A case's trace as it is laid out: its turns as trees, their totals, and the way to what was asked and answered."""
 
-from collections.abc import Sequence
+import contextlib
+import gc
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from workbench.events import SpansRecorded
 from workbench.prices import Prices
 from workbench.store import Turn
+from workbench.trace.path import TurnPath, path_of, way
 from workbench.trace.pieces import PieceLostError, Pieces
 from workbench.trace.requests import content_digests, request_of, tool_names
 from workbench.trace.spans import Node, TurnTrace, read_turn
 from workbench.trace.totals import Total, totals
-from workbench.ui.render.judged import mapping
+from workbench.ui.render.trace.conversation import Message, events_of, messages
+
+_LONGEST_BRANCHES = 400
+"""Cells: more than any row has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,23 +29,59 @@ class Lost:
     why: str
 
 
+@dataclass(eq=False)
+class TurnRead:
+    """A turn, and what does not change when it is laid out again: what its nodes cost, by their numbers, and the nodes
+    in order, with the branches that lead to each and the keys of their items."""
+
+    turn: Turn
+    trace: TurnTrace
+    totals: dict[int, Total]
+    nodes: list[Node]
+    branches: list[str]
+    keys: list[str]
+    source: tuple[object, object]
+    """The spans that were told and the invocation that the turn became, when it was read."""
+
+    def holds(self, turn: Turn) -> bool:
+        """Whether reading the turn would give the same."""
+        spans, actual = self.source
+        return spans is not None and turn.spans is spans and turn.actual is actual
+
+    @cached_property
+    def messages(self) -> list[Message]:
+        """Who said and did what."""
+        return messages(self.turn)
+
+    @cached_property
+    def way(self) -> list[str]:
+        """The names of agents and tools in the order in which they were entered."""
+        return way(self.trace.root)
+
+    @cached_property
+    def first_error(self) -> str:
+        """The key of the innermost node of the first error, "" where there is none."""
+        for node, key in zip(self.nodes, self.keys, strict=True):
+            if node.facts.get("error") and node.error and not any(child.error for child in node.children):
+                return key
+        return ""
+
+    @property
+    def events(self) -> list[Any]:
+        """The recorded events, as they were shown while the turn ran where that is known."""
+        return events_of(self.turn)
+
+
 @dataclass(slots=True)
 class TraceRead:
     """All turns of a conversation. `prices` are the user's, if any."""
 
-    turns: Sequence[Turn]
-    traces: list[TurnTrace]
-    totals: list[dict[int, Total]]
+    turns: list[TurnRead]
     pieces: Pieces
     prices: Prices | None
     models: dict[int, Node] = field(default_factory=dict)
     """The model calls of all turns, by number."""
-    told: list[SpansRecorded | None] = field(default_factory=list)
-    """What the turns were read from."""
-
-    def events(self, turn: int) -> list[Any]:
-        """The recorded events of a turn, as they were shown while it ran where that is known."""
-        return events_of(self.turns[turn])
+    _paths: dict[int, TurnPath] = field(default_factory=dict)
 
     def piece(self, digest: object) -> Any:
         """A piece as JSON data, or `Lost`."""
@@ -53,10 +96,16 @@ class TraceRead:
         """The digests of the contents that a model was asked with."""
         return content_digests(node, self.models)
 
-    def offered(self, turn: int) -> dict[str, list[str]]:
+    def path(self, turn: int) -> TurnPath:
+        """What a turn went through, and what it was offered besides."""
+        if turn not in self._paths:
+            self._paths[turn] = path_of(self.turns[turn].trace.root, self._offered(turn))
+        return self._paths[turn]
+
+    def _offered(self, turn: int) -> dict[str, list[str]]:
         """Agent → the tools that its models were offered in the turn, as far as that was kept."""
         found: dict[str, list[str]] = {}
-        for node in self.traces[turn].root.walk():
+        for node in self.turns[turn].nodes:
             agent = node.facts.get("agent")
             if node.kind == "model" and isinstance(agent, str) and agent not in found:
                 digest = request_of(node).get("tools")
@@ -69,30 +118,70 @@ _newest: list[TraceRead] = []
 
 
 def read_again(turns: Sequence[Turn], runs: Path | None, prices: Prices | None) -> TraceRead:
-    """`read_trace`, or what it gave the last time if nothing has changed since."""
+    """`read_trace`, or what it gave the last time if nothing has changed since: of a conversation that goes on, the
+    turns that are over."""
     for read in _newest:
-        same = len(turns) == len(read.told) and read.prices is prices and read.pieces.runs == runs
-        if same and all(turn.spans is one and one is not None for turn, one in zip(turns, read.told, strict=True)):
-            return read
-    _newest[:] = [read_trace(turns, runs, prices)]
+        if read.prices is prices and read.pieces.runs == runs:
+            kept = [old if old.holds(turn) else None for old, turn in zip(read.turns, turns, strict=False)]
+            if len(read.turns) == len(turns) and all(kept):
+                return read
+            break
+    else:
+        kept = []
+    _newest[:] = [read_trace(turns, runs, prices, kept)]
     return _newest[0]
 
 
-def read_trace(turns: Sequence[Turn], runs: Path | None, prices: Prices | None) -> TraceRead:
-    """Reads the spans of all turns; `runs` is the folder that holds the folders of runs."""
-    traces = [read_turn(number, turn.spans, events_of(turn)) for number, turn in enumerate(turns)]
+def read_trace(
+    turns: Sequence[Turn], runs: Path | None, prices: Prices | None, kept: Sequence[TurnRead | None] = ()
+) -> TraceRead:
+    """Reads the spans of all turns, but those that are `kept`; `runs` is the folder that holds the folders of runs."""
+    with _without_collector():
+        read = [
+            old or _read_turn(number, turn, prices)
+            for number, (turn, old) in enumerate(zip_longest(turns, kept[: len(turns)]))
+        ]
     told = {number: turn.spans for number, turn in enumerate(turns) if turn.spans is not None}
-    read = TraceRead(turns, traces, [totals(trace.root, prices) for trace in traces], Pieces(told, runs), prices)
-    read.told = [turn.spans for turn in turns]
-    for trace in traces:
-        if trace.timed:
-            read.models.update({node.number: node for node in trace.root.walk() if node.kind == "model"})
-    return read
+    found = TraceRead(read, Pieces(told, runs), prices)
+    for one in read:
+        if one.trace.timed:
+            found.models.update({node.number: node for node in one.nodes if node.kind == "model"})
+    return found
 
 
-def events_of(turn: Turn) -> list[Any]:
-    """The turn's recorded events."""
-    if turn.acted:
-        return list(turn.acted)
-    found = mapping(mapping(turn.actual).get("intermediate_data")).get("invocation_events")
-    return found if isinstance(found, list) else []
+def _read_turn(number: int, turn: Turn, prices: Prices | None) -> TurnRead:
+    trace = read_turn(number, turn.spans, events_of(turn))
+    nodes, branches = _in_order(trace.root)
+    keys = [f"span/{number}/{node.number}" for node in nodes]
+    return TurnRead(turn, trace, totals(trace.root, prices), nodes, branches, keys, (turn.spans, turn.actual))
+
+
+def _in_order(root: Node) -> tuple[list[Node], list[str]]:
+    """The nodes in a turn, and the branches that lead to each."""
+    nodes: list[Node] = []
+    branches: list[str] = []
+    waiting = [(child, "", "") for child in reversed(root.children)]
+    while waiting:
+        node, branch, rest = waiting.pop()
+        nodes.append(node)
+        branches.append(branch)
+        if node.children:
+            last, *others = reversed(node.children)
+            rest = rest[-_LONGEST_BRANCHES:]
+            waiting.append((last, f"{rest}└ ", f"{rest}  "))
+            here, inside = f"{rest}├ ", f"{rest}│ "
+            waiting += [(child, here, inside) for child in others]
+    return nodes, branches
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """A trace of thousands of spans is made in one go, and all of it is kept: looking for garbage in between doubles
+    the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()

@@ -4,21 +4,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.text import one_line, plain
-from workbench.trace.path import Drawn, drawn, path_of, way
+from workbench.trace.path import Drawn, drawn
 from workbench.trace.requests import request_of, tool_names
 from workbench.trace.spans import Node
 from workbench.ui.cells import cut
 from workbench.ui.render.document import Document
-from workbench.ui.render.json_text import compact
-from workbench.ui.render.judged import mapping, objects, said, words
+from workbench.ui.render.judged import mapping, said
 from workbench.ui.render.lines import Line, Segment, cut_line, hang, wrap
 from workbench.ui.render.rows import View
+from workbench.ui.render.trace.contents import INNER, add_contents, brief, content_words, part_line
 from workbench.ui.render.trace.data import data_lines
-from workbench.ui.render.trace.reading import Lost, TraceRead
+from workbench.ui.render.trace.reading import TraceRead
 from workbench.ui.render.trace.row import GLYPHS
 
 _INDENT = 4
-_INNER = 6
 
 
 def add_sections(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
@@ -36,9 +35,8 @@ def _add(document: Document, key: str, name: str, told: str, view: View, *, inde
     """The line of a part; whether it is unfolded. Beside it the same is told as beside its row, which is above it."""
     opened = view.is_open(key)
     aside = document.items[-1].aside if document.items else None
-    lead = f"{' ' * indent}{'▾' if opened else '▸'} "
-    line = (Segment(lead, "fold"), Segment(name, "label"), Segment(f"  {told}" if told else "", "muted"))
-    document.add_item(key, [cut_line(line, view.width)], opens=True, aside=aside)
+    line = part_line(name, told, view.width, indent=indent, opened=opened)
+    document.add_item(key, [line], opens=True, aside=aside, heads=True)
     return opened
 
 
@@ -63,12 +61,12 @@ def _add_events(document: Document, read: TraceRead, node: Node, key: str, view:
     if not numbers:
         _add_plain(document, "Event", _why_no_event(node), view)
         return
-    events = read.events(node.turn)
+    events = read.turns[node.turn].events
     found = [events[number] for number in numbers if number < len(events)]
     names = ", ".join(str(number + 1) for number in numbers[:8]) + (" …" if len(numbers) > 8 else "")
     if _add(document, key, "Event", f"{names} of {len(events)} in the conversation", view):
         for event in found:
-            document.add(data_lines(event, _INNER, view))
+            document.add(data_lines(event, INNER, view))
 
 
 def _why_no_event(node: Node) -> str:
@@ -84,12 +82,12 @@ def _why_no_event(node: Node) -> str:
 def _add_request(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
     if node.kind == "tool":
         args = node.facts["asked"] if "asked" in node.facts else read.piece(node.facts.get("args"))
-        if _add(document, key, "Request", _brief(args), view):
-            document.add(data_lines(args, _INNER, view))
+        if _add(document, key, "Request", brief(args), view):
+            document.add(data_lines(args, INNER, view))
     elif node.kind != "model":
         _add_plain(document, "Request", "it asked no model itself", view)
     elif not request_of(node):
-        why = "not known: this run was recorded without" if not read.traces[node.turn].timed else "not kept"
+        why = "not known: this run was recorded without" if not read.turns[node.turn].trace.timed else "not kept"
         _add_plain(document, "Request", why, view)
     else:
         _add_model_request(document, read, node, key, view)
@@ -109,46 +107,18 @@ def _add_model_request(document: Document, read: TraceRead, node: Node, key: str
     if "system" in request:
         system = read.piece(request["system"])
         text = system if isinstance(system, str) else said(system) or system
-        if _add(document, f"{key}/system", "instruction", _brief(text), view, indent=_INNER):
-            document.add(data_lines(text, _INNER + 2, view))
-    for number, digest in enumerate(digests):
-        content = read.piece(digest)
-        role = "?" if isinstance(content, Lost) else one_line(words(mapping(content).get("role")), limit=20) or "?"
-        if _add(document, f"{key}/{number}", f"{number + 1} {role}", _content_words(content), view, indent=_INNER):
-            document.add(data_lines(_simple(content), _INNER + 2, view))
+        if _add(document, f"{key}/system", "instruction", brief(text), view, indent=INNER):
+            document.add(data_lines(text, INNER + 2, view))
+    add_contents(document, read, key, digests, view)
     if "tools" in request:
         tools = read.piece(request["tools"])
         names = tool_names(tools)
-        if _add(document, f"{key}/tools", f"tools {len(names)}", ", ".join(map(_one, names)), view, indent=_INNER):
-            document.add(data_lines(tools, _INNER + 2, view))
+        if _add(document, f"{key}/tools", f"tools {len(names)}", ", ".join(map(_one, names)), view, indent=INNER):
+            document.add(data_lines(tools, INNER + 2, view))
     if "config" in request:
         config = read.piece(request["config"])
-        if _add(document, f"{key}/config", "options", _brief(config), view, indent=_INNER):
-            document.add(data_lines(config, _INNER + 2, view))
-
-
-def _content_words(content: Any) -> str:
-    if isinstance(content, Lost):
-        return content.why
-    return "; ".join(_part_words(part) for part in objects(mapping(content).get("parts"))) or _brief(content)
-
-
-def _part_words(part: dict[str, Any]) -> str:
-    call, response = mapping(part.get("function_call")), mapping(part.get("function_response"))
-    if call:
-        return one_line(f"calls {words(call.get('name'))} {compact(call.get('args'))}")
-    if response:
-        return one_line(f"{words(response.get('name'))} gave {compact(response.get('response'))}")
-    text = part.get("text")
-    return one_line(text if isinstance(text, str) else compact(part))
-
-
-def _simple(content: Any) -> Any:
-    """A content that is only text, as text."""
-    parts = objects(mapping(content).get("parts"))
-    if len(parts) == 1 and parts[0].keys() == {"text"} and isinstance(parts[0]["text"], str):
-        return parts[0]["text"]
-    return content
+        if _add(document, f"{key}/config", "options", brief(config), view, indent=INNER):
+            document.add(data_lines(config, INNER + 2, view))
 
 
 # The response
@@ -159,9 +129,9 @@ def _add_response(document: Document, read: TraceRead, node: Node, key: str, vie
         _add_words(document, "Error", Segment(plain(node.error), "status-error"), view)
     if "answer" in node.facts or "response" in node.facts:
         answer = node.facts["answer"] if "answer" in node.facts else read.piece(node.facts["response"])
-        told = _content_words(mapping(answer).get("content")) if _is_model_answer(answer) else _brief(answer)
+        told = content_words(mapping(answer).get("content")) if _is_model_answer(answer) else brief(answer)
         if _add(document, key, "Response", told, view):
-            document.add(data_lines(answer, _INNER, view))
+            document.add(data_lines(answer, INNER, view))
     elif node.kind in ("agent", "turn"):
         _add_plain(document, "Response", "it asked no model itself", view)
     elif not node.error:
@@ -176,24 +146,22 @@ def _is_model_answer(answer: Any) -> bool:
 
 
 def _add_graph(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
-    root = read.traces[node.turn].root
-    told = " → ".join(["user", *map(_one, way(root)[:12])])
+    told = " → ".join(["user", *map(_one, read.turns[node.turn].way[:12])])
     if _add(document, key, "Graph", told, view):
-        document.add(hang([], graph_lines(read, node, view.width - _INNER), _INNER))
+        document.add(hang([], graph_lines(read, node, view.width - INNER), INNER))
 
 
 def graph_lines(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
     """The path of the node's turn, with the way to the node marked."""
     looked_at = None if node.kind == "turn" else node
-    start = path_of(read.traces[node.turn].root, looked_at, read.offered(node.turn))
-    for line in drawn(start):
+    for line in drawn(read.path(node.turn), looked_at):
         yield cut_line(_stop_line(line, width), width)
 
 
 def _stop_line(line: Drawn, width: int) -> Line:
     stop = line.stop
     glyph = "○" if stop.offered else GLYPHS[stop.kind]
-    style = "muted" if stop.offered else "hint" if stop.marked else "strong" if stop.kind == "agent" else ""
+    style = "muted" if stop.offered else "hint" if line.marked else "strong" if stop.kind == "agent" else ""
     name = cut(_one(stop.name) or "model", max(width - len(line.branches) - 20, 8))
     parts = [Segment(line.branches, "rule"), Segment(f"{glyph} {name}", style)]
     if stop.count > 1:
@@ -205,17 +173,10 @@ def _stop_line(line: Drawn, width: int) -> Line:
         parts.append(Segment(f"  ! {stop.errors} failed", "status-error"))
     if stop.offered:
         parts.append(Segment("  not called", "muted"))
-    if stop.marked:
+    if line.marked:
         parts.append(Segment("  ◀", "hint"))
     return tuple(parts)
 
 
 def _one(name: str) -> str:
     return one_line(name, limit=100)
-
-
-def _brief(value: Any) -> str:
-    """A value on one line."""
-    if isinstance(value, Lost):
-        return one_line(value.why)
-    return one_line(value if isinstance(value, str) else compact(value), limit=200)

@@ -1,0 +1,55 @@
+"""What is copied of the trace: what the cursor stands on with all that it unfolds, and nothing else is laid out."""
+
+import json
+
+import pytest
+
+from tests.ui.render.test_trace import SPANS, record
+from workbench.events import SpansRecorded
+from workbench.ui.detail.aside import Layout
+from workbench.ui.detail.reading import Reading
+from workbench.ui.render.document import Item, Subject
+
+LONG = [{"number": number} for number in range(500)]
+
+
+@pytest.fixture
+def reading() -> Reading:
+    case = record()
+    pieces = {"said": json.dumps({"rows": LONG}), "args": '{"id": "A-7"}'}
+    case.turns[0].spans = SpansRecorded(case.ref, 0, json.dumps(SPANS), pieces)
+    found = Reading()
+    found.take(Subject(case))
+    found.choose(found.titles.index("Trace") + 1)
+    return found
+
+
+def copied(reading: Reading, *keys: str) -> list[str]:
+    """Of the last of these items, each of which unfolds the next one."""
+    item = Item("", 0, 0)
+    for key in keys:
+        document = reading.document(lambda _: Layout(76, 30))
+        number = document.item_named(key)
+        assert number is not None
+        item = document.items[number]
+        reading.unfold(item)
+    return reading.copied(item, 0)[1].splitlines()
+
+
+def test_a_part_is_copied_whole_without_what_is_told_beside_its_row(reading: Reading) -> None:
+    lines = copied(reading, "span/0/3", "span/0/3/response")
+    assert lines[0].strip().startswith("▾ Response")
+    assert lines[-1].strip() == "}"
+    assert sum('"number"' in line for line in lines[1:]) == len(LONG), "on the screen there are 120 lines of it"
+    assert not any("model call" in line for line in lines)
+
+
+def test_a_row_is_copied_with_its_parts_and_what_is_told_beside_it(reading: Reading) -> None:
+    lines = copied(reading, "span/0/4")
+    assert "ƒ" in lines[0] or "▾ find_order" in lines[0]
+    text = "\n".join(lines)
+    assert all(
+        part in text for part in ("Event", "Request", "Response", "Graph", '"id": "A-7"', "tool call find_order")
+    )
+    assert "▾ inner" not in text
+    assert sum("◇ m" in line for line in lines) <= 2, "of the other rows only what the path says"
