@@ -40,6 +40,7 @@ class Writer:
         self.pieces: dict[str, str] = {}
         self.threads: set[int] = set()
         self.error: OSError | None = None
+        self.summed_up: list[int] = []
         self.closed = False
 
     def write(self, lines: Iterable[Line], *, sync: bool) -> None:
@@ -57,12 +58,26 @@ class Writer:
         self.pieces.update(pieces)
         return "run-1", {digest: [len(digest), len(text), 0] for digest, text in pieces.items()}
 
+    def sum_up(self) -> None:
+        self.summed_up.append(threading.get_ident())
+
     def close(self) -> None:
         self.closed = True
 
 
 def recorder(writer: Writer, shown: list[Event], failures: list[OSError]) -> Recorder:
     return Recorder(shown.append, writer, Secrets([{"THE_KEY": "abcdefgh"}]), failures.append)
+
+
+async def test_what_is_made_of_all_that_was_written_does_not_hold_up_the_event_loop() -> None:
+    writer = Writer()
+    recording = recorder(writer, [], [])
+    recording.put(CaseFinished(REF, "passed", None, 0.1))
+    recording.put(RunFinished(1.0))
+    await recording.close()
+    assert len(writer.summed_up) == 1
+    assert threading.get_ident() not in writer.summed_up
+    assert writer.closed
 
 
 async def test_events_are_written_before_they_are_shown_and_in_order() -> None:

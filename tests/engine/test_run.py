@@ -331,6 +331,8 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Projec
 
         def keep_pieces(self, pieces: Any) -> None: ...
 
+        def sum_up(self) -> None: ...
+
         def close(self) -> None:
             self.lines.append("closed")
 

@@ -63,13 +63,14 @@ def determined(plan: Plan, options: RunOptions, kept: Kept, salt: str) -> dict[s
         if entry.ref.repeat == 1:
             cases.setdefault(file, {})[entry.ref.eval_id] = _digest(_case(entry))
     agents = plan.agents
-    packages = {name: _packages(setting.interpreter.path) for name, setting in agents.items()}
+    interpreters = {"": Path(sys.executable), **{name: setting.interpreter.path for name, setting in agents.items()}}
+    installed = {interpreter: _packages(interpreter) for interpreter in interpreters.values()}  # Mostly one for all.
     return {
         "salt": salt,
         "options": {name: getattr(options, name) for name in OPTIONS},
         "cases": cases,
         "criteria": criteria,
-        "packages": {"": _packages(Path(sys.executable)), **packages},
+        "packages": {name: installed[interpreter] for name, interpreter in interpreters.items()},
         "environment": {name: _environment(setting, kept, name, salt) for name, setting in agents.items()},
     }
 

@@ -33,6 +33,7 @@ class Evidence:
         self._resumed = known is not None
         self._kept = Kept(known or {}, {}, {})
         self._determined: dict[str, Any] = {}
+        self._versions: dict[str, Any] = {}
         self.further: Sources = {}
         """Files that agents were seen to read since the run began."""
         self._count = 0
@@ -44,6 +45,7 @@ class Evidence:
         self._clean = clean
         if self._writer is None or self._resumed:
             return
+        self._versions = versions(self._plan.agents.values())
         self._kept = self._keep(known=None)
         self._count = self._files_read()
         with contextlib.suppress(Exception):  # Then the run cannot be resumed.
@@ -51,10 +53,9 @@ class Evidence:
 
     def announced(self) -> dict[str, Any]:
         """The fields of `RunStarted` that tell it."""
-        found = {} if self._writer is None else versions(self._plan.agents.values())
         kept = self._kept
         return {
-            "versions": found,
+            "versions": self._versions,
             "models": dict(kept.models),
             "sources": kept.sources,
             "determined": self._determined,

@@ -6,6 +6,7 @@ that two runs can be compared line by line.
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import importlib.metadata
 import os
@@ -41,6 +42,7 @@ _MODEL = re.compile(
 )
 _GIT_SECONDS = 2.0
 _WAIT_FOR_GIT = 0.2
+_COMMIT = "# branch.oid "
 
 Clean = Callable[[str], str]
 """Takes secrets out of a text."""
@@ -90,15 +92,21 @@ def read_sources(
 
 def versions(settings: Iterable[AgentSetting]) -> dict[str, Any]:
     """Of the workbench and its Python, and of google-adk in each agent's interpreter as far as its folder tells."""
-    found = {"python": platform.python_version()}
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-        found["agent-workbench"] = importlib.metadata.version("agent-workbench")
+    found = {"python": platform.python_version(), **_own_version()}
     for setting in settings:
         version = _adk_version(setting.interpreter.path)
         if version is not None:
             found["google-adk"] = version
             break
     return found
+
+
+@functools.cache
+def _own_version() -> Mapping[str, str]:
+    """That of the workbench that runs. Looked up once: it means a walk through all that is installed."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        return {"agent-workbench": importlib.metadata.version("agent-workbench")}
+    return {}
 
 
 class Commit:
@@ -150,14 +158,15 @@ def _adk_version(interpreter: Path) -> str | None:
 
 
 def _git_state(root: Path) -> dict[str, Any]:
-    def git(*words: str) -> str:
-        # Without locks: somebody may be committing at this moment.
-        command = ["git", "--no-optional-locks", "-C", str(root), *words]
-        done = subprocess.run(command, capture_output=True, check=True, timeout=_GIT_SECONDS, stdin=subprocess.DEVNULL)
-        return done.stdout.decode("utf-8", "replace").strip()
-
+    # Without locks: somebody may be committing at this moment.
+    command = ["git", "--no-optional-locks", "-C", str(root), "status", "--porcelain=v2", "--branch"]
+    command.append("--untracked-files=no")
     try:
-        commit = git("rev-parse", "HEAD")
-        return {"commit": commit, "dirty": bool(git("status", "--porcelain", "--untracked-files=no"))}
+        done = subprocess.run(command, capture_output=True, check=True, timeout=_GIT_SECONDS, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError):
         return {}
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    told = [line.removeprefix(_COMMIT) for line in lines if line.startswith(_COMMIT)]
+    if not told or told[0].startswith("("):
+        return {}  # None yet.
+    return {"commit": told[0], "dirty": any(not line.startswith("#") for line in lines)}

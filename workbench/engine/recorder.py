@@ -46,6 +46,10 @@ class EventWriter(PieceKeeper, Protocol):
         """Keeps the contents of files by their digests; what cannot be kept is left out. From any thread."""
         ...
 
+    def sum_up(self) -> None:
+        """Does what is to be done once all has been written; from any thread, beside the last wait for the disk."""
+        ...
+
     def close(self) -> None:
         """No more will come."""
         ...
@@ -129,12 +133,19 @@ class Recorder:
             await self.flush()
             self._closing.set()
             if self._syncing is not None:
+                # Two things to wait for: the disk, and what is made of all that was written.
+                summed_up = asyncio.get_running_loop().run_in_executor(self._thread, self._sum_up)
                 await self._syncing
+                await summed_up
         finally:
             if self._kept_by is not None:
                 self._kept_by.close()
             self._thread.shutdown(wait=False)
             self._disk.shutdown(wait=False)
+
+    def _sum_up(self) -> None:
+        if self._kept_by is not None:
+            self._kept_by.sum_up()
 
     def _sync_soon(self) -> None:
         """The disk is waited for beside everything else: for all cases that end meanwhile once more."""

@@ -58,6 +58,7 @@ class Journal:
         """Bytes of the line that was written when the journal was made."""
         self._gathering = Gathering()
         self._name_synced = False
+        self._summed_up = False
         self._pieces = PieceWriter(path.parent) if path is not None else None
 
     @classmethod
@@ -151,6 +152,7 @@ class Journal:
             self._gathering.take(line.data)
         if sync:
             _sync(self._descriptor)
+            self._sync_name()
 
     def _append(self, data: bytes) -> None:
         assert self._descriptor is not None
@@ -158,7 +160,6 @@ class Journal:
         try:
             while view:
                 view = view[os.write(self._descriptor, view) :]
-                self._sync_name()
         except OSError as error:
             # Already failing: a cut line is found by its checksum anyway.
             with contextlib.suppress(OSError):
@@ -195,9 +196,18 @@ class Journal:
         """Where what models answer is kept until the run has come to its end; None where nothing can be written."""
         return None if self.path is None else self.path.parent / ANSWERS_FILE
 
+    def sum_up(self) -> None:
+        """Writes the summary of what came; nothing comes after that."""
+        if self._descriptor is not None and self.path is not None and not self._summed_up:
+            self._summed_up = True
+            if self._gathering.summary.run_id:
+                size = JournalSize(self._size, (self._number or 1) - 1, self._crc)
+                write_summary(self.path.parent, self._gathering.summary, size)
+
     def close(self) -> None:
-        """No more will come: the summary of what came is written."""
+        """No more will come."""
         if self._descriptor is not None:
+            self.sum_up()
             os.close(self._descriptor)
             self._descriptor = None
             if self._pieces is not None:
@@ -206,9 +216,6 @@ class Journal:
                 forget_answers(self.path.parent)
             if self.path is not None and self._size == self._head:
                 _leave(self.path)
-            elif self.path is not None and self._gathering.summary.run_id:
-                size = JournalSize(self._size, (self._number or 1) - 1, self._crc)
-                write_summary(self.path.parent, self._gathering.summary, size)
 
 
 def read_journal(path: Path) -> Iterator[Event]:
