@@ -40,6 +40,15 @@ def test_before_the_first_run_the_sources_tell_who_imports_a_module(shop: Shop) 
     assert set(found.depths) == shop.keys(["desk", "router"])
 
 
+@pytest.mark.parametrize("name", ["desk/agent.py", "desk/prompt.txt"])
+def test_before_the_first_run_another_agents_file_runs_only_who_names_that_agent(shop: Shop, name: str) -> None:
+    shop.write("greeter/agent.py", f"# the agent reads prompt.txt\n{ALONE}")
+    shop.write("router/agent.py", "from desk.agent import root_agent\n")
+    shop.write(name, "old\n")
+    found = shop.changes(lambda: shop.write(name, "new\n"), name, footprints=False)
+    assert set(found.depths) == shop.keys(["desk", "router"])
+
+
 def test_a_module_of_its_own_folder_is_the_agents_alone(shop: Shop) -> None:
     found = shop.changes(lambda: shop.write("desk/agent.py", ALONE), "desk/agent.py")
     assert found.of("run") == set(found.depths) == shop.keys(["desk"])

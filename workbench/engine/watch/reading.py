@@ -31,7 +31,7 @@ def may_read(
         elif path.is_relative_to(folder):
             if not _is_anothers(path, folder, others) and _own(path, folder, footprint):
                 found.add(path)
-        elif footprint is None and _named_in_sources(path, folder):
+        elif footprint is None and _named_in_sources(_names(path, others), folder):
             found.add(path)
     return found
 
@@ -67,13 +67,19 @@ def _own(path: Path, folder: Path, footprint: Collection[Path] | None) -> bool:
     return path.parent != folder and not path.name.startswith(".") and any(True for _ in siblings)
 
 
-def _named_in_sources(path: Path, folder: Path) -> bool:
-    """Whether a source of the agent names the file, or the module or package that it is: what can be known of an agent
-    that never ran."""
-    names = {path.stem if path.suffix in _MODULES else path.name}
-    if path.suffix in _MODULES:
-        names.add(path.parent.name)
-    names.discard("__init__")
+def _names(path: Path, others: Iterable[Path]) -> set[str]:
+    """One of what a source must name to read the file: the module or package that it is, or its name. Of another
+    agent's file, the folder of that agent: `agent` and `prompt.txt` stand everywhere."""
+    owners = [other for other in others if path.is_relative_to(other)]
+    if owners:
+        return {owner.name for owner in owners}
+    if path.suffix not in _MODULES:
+        return {path.name}
+    return {path.stem, path.parent.name} - {"__init__"}
+
+
+def _named_in_sources(names: Iterable[str], folder: Path) -> bool:
+    """Whether a source of the agent holds one of these: what can be known of an agent that never ran."""
     word = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in names))
     for number, source in enumerate(folder.rglob("*.py")):
         if number >= _SOURCES_READ:
