@@ -44,8 +44,7 @@ def test_before_the_first_run_the_sources_tell_who_imports_a_module(shop: Shop) 
 def test_before_the_first_run_another_agents_file_runs_only_who_names_that_agent(shop: Shop, name: str) -> None:
     shop.write("greeter/agent.py", f"# the agent reads prompt.txt\n{ALONE}")
     shop.write("router/agent.py", "from desk.agent import root_agent\n")
-    shop.write(name, "old\n")
-    found = shop.changes(lambda: shop.write(name, "new\n"), name, footprints=False)
+    found = shop.changes(lambda: shop.write(name, ALONE), name, footprints=False)
     assert set(found.depths) == shop.keys(["desk", "router"])
 
 
