@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.projects import BAD, GOOD, Project
+from workbench.history.holding import take_hold
 
 
 @pytest.fixture
@@ -32,6 +33,17 @@ def test_runs_are_listed_pinned_and_deleted(project: Project) -> None:
     empty = project.run("history")
     assert (empty.returncode, empty.stdout) == (0, "")
     assert "No run is kept" in empty.stderr
+
+
+def test_a_run_that_is_being_written_stays_and_that_is_no_success(project: Project) -> None:
+    (journal,) = (project.root / ".workbench/runs").glob("*/events.jsonl")
+    with journal.open("rb") as file:
+        assert take_hold(file.fileno())
+        done = project.run("history", "delete", "last")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"{journal.parent.name} stays: it is being written, or cannot be deleted\n"
+        kept = project.run("history", "--keep", "0")
+        assert (kept.returncode, kept.stdout, kept.stderr) == (0, "", "nothing was deleted\n")
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_what_cannot_be_read_stands_at_its_place(tmp_path: Path) -> None:
 
 def test_the_newest_runs_need_only_the_end_of_the_index(tmp_path: Path) -> None:
     for day in range(10, 30):
-        keep_run(tmp_path, f"2026-11-{day}T10-00-00-aaaa")
+        keep_run(tmp_path, f"2026-10-{day}T10-00-00-aaaa")
     runs, _ = kept_runs(tmp_path, tmp_path, [])
     assert newest_runs(tmp_path) == runs
     index = tmp_path / "runs/index.jsonl"

@@ -16,11 +16,12 @@ from workbench.events import Event, PlannedCase, RunFinished, RunStarted
 from workbench.history import run_list
 from workbench.history.holding import take_hold
 from workbench.history.journal import Journal
-from workbench.history.kept_runs import newest_runs
+from workbench.history.kept_runs import kept_runs, newest_runs
+from workbench.history.latest import latest_runs
 from workbench.history.objects import drop_objects, keep_objects, read_object
 from workbench.history.retention import delete_runs, pin, superfluous, tidy, unpin
 from workbench.history.run_list import list_runs, load_summary, summarize
-from workbench.history.run_words import baseline
+from workbench.history.run_words import baseline, run_id_of
 from workbench.history.summary import digest
 
 
@@ -51,6 +52,19 @@ def test_newest_first_with_counts(tmp_path: Path) -> None:
     assert found.runs[0]["counts"] == {"passed": 1, "failed": 1, "error": 0, "not_evaluated": 0}
     assert found.runs[0]["agents"] == ["desk"]
     assert not found.trouble
+
+
+def test_a_run_of_a_clock_that_was_wrong_is_not_the_newest_until_its_day_comes(tmp_path: Path) -> None:
+    wrong, right = "9026-11-20T10-00-00-aaaa", "2026-11-20T10-00-00-bbbb"
+    for run_id in (wrong, right):
+        keep_run(tmp_path, run_id)
+    assert [run["run_id"] for run in list_runs(tmp_path).runs] == [right, wrong]
+    assert [run.run_id for run in newest_runs(tmp_path)] == [right, wrong]
+    assert [run.run_id for run in kept_runs(tmp_path, tmp_path, ())[0]] == [right, wrong]
+    assert run_id_of("last", tmp_path) == right
+    (latest,) = latest_runs(tmp_path, [PASSED.evalset_file])
+    assert latest.summary.run_id == right
+    assert superfluous(tmp_path, 1) == [wrong]
 
 
 def test_no_journal_is_opened_for_what_the_index_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +180,7 @@ def test_any_byte_flipped_or_cut_is_named_and_the_rest_is_read(tmp_path: Path, d
 
 
 def test_deleting_keeping_and_the_baseline(tmp_path: Path) -> None:
-    ids = [f"2026-11-2{day}T10-00-00-aaaa" for day in range(5)]
+    ids = [f"2026-11-1{day}T10-00-00-aaaa" for day in range(5)]
     for run_id in ids:
         keep_run(tmp_path, run_id)
     pin(tmp_path, ids[0])

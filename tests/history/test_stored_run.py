@@ -67,7 +67,7 @@ def test_last_is_the_newest_in_which_agents_ran(state: Path, tmp_path: Path) -> 
     assert path.parent.name == "2026-11-21T10-30-00-bbbb"
     run = open_run("last", state, tmp_path)
     assert (run.run_id, run.root, run.file) == ("2026-11-21T10-30-00-bbbb", "/root", path)
-    begun = Journal.open(state, "2026-11-23T09-00-00-eeee")
+    begun = Journal.open(state, "2026-11-22T09-30-00-eeee")
     assert last_run(state) == path, "one that has not announced itself yet has no cases"
     begun.release()
     only = tmp_path / "only"

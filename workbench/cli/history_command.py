@@ -54,15 +54,18 @@ def history_command(
         if words and words[0] in _ACTIONS:
             if keep is not None:
                 raise Refused(f"--keep goes with the list, not with {words[0]}")
-            _act(words[0], words[1:], state_dir)
+            done = _act(words[0], words[1:], state_dir)
+        elif keep is not None:
+            done = _keep(words, keep, state_dir)
         else:
-            _list(words, as_json, limit, keep, state_dir)
+            done = _list(words, as_json, limit, state_dir)
     except OSError as error:
         raise Refused(f"{error.filename}: {error.strerror or error}") from None
-    return 2 if has_failed(sys.stdout) else 0
+    return 2 if has_failed(sys.stdout) or not done else 0
 
 
-def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> None:
+def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
+    """Whether it was done."""
     from workbench.agents.targets import find_root
     from workbench.history import state_dir as places
     from workbench.history.run_words import run_id_of
@@ -76,7 +79,7 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> None:
     state = places.state_dir(find_root(Path.cwd()), state_dir)
     # All of them are looked up before the first is deleted.
     ids = list(dict.fromkeys(run_id_of(word, state) for word in words))
-    from workbench.history.retention import delete_runs, pin, unpin
+    from workbench.history.retention import pin, unpin
 
     if action == "pin":
         pin(state, ids[0])
@@ -85,51 +88,68 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> None:
         unpin(state)
         write_line(sys.stdout, "no run is the baseline")
     else:
-        gone = delete_runs(state, ids)
-        for run_id in ids:
-            if run_id not in gone:
-                write_line(sys.stderr, f"{one_line(run_id)} stays: it is being written, or cannot be deleted")
-        _told_deleted(gone)
+        return _delete(state, ids)
+    return True
 
 
-def _told_deleted(gone: list[str]) -> None:
-    for run_id in gone:
-        write_line(sys.stdout, f"deleted {one_line(run_id)}")
-    if not gone:
+def _delete(state: Path, ids: list[str]) -> bool:
+    """Whether all of them are gone."""
+    from workbench.history.retention import delete_runs
+
+    gone = delete_runs(state, ids)
+    for run_id in ids:
+        told = "deleted {}" if run_id in gone else "{} stays: it is being written, or cannot be deleted"
+        write_line(sys.stdout if run_id in gone else sys.stderr, told.format(one_line(run_id)))
+    if not ids:
         write_line(sys.stderr, "nothing was deleted")
+    return len(gone) == len(ids)
 
 
-def _list(words: tuple[str, ...], as_json: bool, limit: int | None, keep: int | None, state_dir: Path | None) -> None:
+def _root(words: tuple[str, ...]) -> Path:
+    from workbench.agents.targets import find_root
+
     if len(words) > 1:
         raise Refused(f"one path at a time, not also {words[1]!r}", try_help="agent-workbench history")
     path = Path(words[0]) if words else Path()
     if not path.exists():
         raise Refused(f"{path} is not there", try_help="agent-workbench history")
-    from workbench.agents.targets import find_root
+    return find_root(path)
+
+
+def _keep(words: tuple[str, ...], keep: int, state_dir: Path | None) -> bool:
+    """Deletes all but the newest; whether that was done."""
     from workbench.history import state_dir as places
-    from workbench.history.retention import delete_runs, superfluous
+    from workbench.history.retention import superfluous
+
+    state = places.state_dir(_root(words), state_dir)
+    return _delete(state, superfluous(state, keep))
+
+
+def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: Path | None) -> bool:
+    from workbench.history import state_dir as places
+    from workbench.history.ages import ages
     from workbench.history.run_list import list_runs
     from workbench.history.run_words import baseline
 
-    root = find_root(path)
+    root = _root(words)
     state = places.state_dir(root, state_dir)
-    if keep is not None:
-        _told_deleted(delete_runs(state, superfluous(state, keep)))
-        return
     found = list_runs(state)
     entries, trouble = _of_adk(root)
-    runs = sorted([*found.runs, *entries], key=lambda run: str(run["started"]), reverse=True)[:limit]
+    age = ages()
+    runs = [*found.runs, *entries]
+    runs = sorted(runs, key=lambda run: age(run["run_id"], str(run["started"])), reverse=True)[:limit]
     pinned = baseline(state)
     for line in (*found.trouble, *trouble):
         write_line(sys.stderr, f"warning: {one_line(line, limit=1000)}")
     if as_json:
         told = [{**run, "baseline": run["run_id"] == pinned, "adk": run.get("adk", False)} for run in runs]
         write_line(sys.stdout, json.dumps({"schema": SCHEMA, "root": str(root), "runs": told}))
-        return
+        return True
     for run in runs:
         write_line(sys.stdout, _line(run, pinned))
     if not runs:
         write_line(sys.stderr, f"No run is kept in {one_line(str(state))}; `agent-workbench run` keeps one")
+    return True
 
 
 def _of_adk(root: Path) -> "tuple[list[IndexEntry], list[str]]":
@@ -145,6 +165,7 @@ def _line(run: dict[str, Any], pinned: str | None) -> str:
     without = min(run.get("no_verdict") or 0, run["counts"]["error"])
     counts = {**run["counts"], "error": run["counts"]["error"] - without, "without a verdict": without}
     parts = [f"{counts[status]} {status.replace('_', ' ')}" for status in counts if counts[status]]
+    parts = [part.replace(" error", " errors") if part != "1 error" else part for part in parts]
     marks = ["baseline"] if run["run_id"] == pinned else []
     if run.get("adk"):
         marks.append(f"adk {run['file']}")

@@ -2,12 +2,13 @@
 nothing can be read."""
 
 from bisect import insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from workbench.history.adk_results import adk_entries
+from workbench.history.ages import Age, ages
 from workbench.history.journal import FILE_NAME
 from workbench.history.run_list import is_as_listed, list_runs
 from workbench.history.state_dir import runs_dir
@@ -59,7 +60,8 @@ def newest_runs(state: Path) -> list[KeptRun]:
     however many runs there are. Runs that the index lacks are missing."""
     folder = runs_dir(state)
     runs = [run for run in read_newest(folder) if is_as_listed(folder, run)]
-    return _kept([(run, _journal(folder, run)) for run in sorted(runs, key=_age, reverse=True)])
+    age = _age()
+    return _kept([(run, _journal(folder, run)) for run in sorted(runs, key=age, reverse=True)])
 
 
 def kept_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list[KeptRun], list[str]]:
@@ -71,7 +73,8 @@ def kept_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list[Kep
     listed = [(run, _journal(folder, run)) for run in found.runs]
     listed += [(entry, str(root / entry["file"])) for entry in entries]
     if entries:
-        listed.sort(key=lambda item: _age(item[0]), reverse=True)
+        age = _age()
+        listed.sort(key=lambda item: age(item[0]), reverse=True)
     runs = _kept(listed)
     for run_id, why in found.unreadable.items():
         broken = KeptRun(run_id, str(folder / run_id / FILE_NAME), _begun(run_id), trouble=why)
@@ -85,8 +88,9 @@ def _journal(folder: Path, run: IndexEntry) -> str:
     return f"{folder}/{run['run_id']}/{FILE_NAME}"
 
 
-def _age(run: IndexEntry) -> tuple[str, str]:
-    return str(run.get("started")) or run["run_id"], run["run_id"]
+def _age() -> Callable[[IndexEntry], Age]:
+    age = ages()
+    return lambda run: age(run["run_id"], str(run.get("started")))
 
 
 def _begun(run_id: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.events import CaseRef
+from workbench.history.ages import ages
 from workbench.history.journal import FILE_NAME
 from workbench.history.run_list import checked_summary
 from workbench.history.state_dir import runs_dir
@@ -69,9 +70,11 @@ def _newest(runs: Path, wanted: set[str]) -> list[str]:
     Ids begin with the time: not even the index has to be read as a whole."""
     try:
         with os.scandir(runs) as items:
-            ids = sorted((item.name for item in items if item.is_dir(follow_symlinks=False)), reverse=True)
+            ids = [item.name for item in items if item.is_dir(follow_symlinks=False)]
     except OSError:
         return []
+    age = ages()
+    ids.sort(key=lambda run_id: age(run_id, ""), reverse=True)
     others = {run["run_id"] for run in read_newest(runs) if not wanted.intersection(run.get("files") or ())}
     return [run_id for run_id in ids if run_id not in others] if wanted else []
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbench.history.ages import ages
 from workbench.history.journal_lines import read_lines
 from workbench.history.state_dir import JOURNAL_FILE as FILE_NAME
 from workbench.history.state_dir import runs_dir
@@ -58,7 +59,8 @@ def list_runs(state: Path) -> RunList:
     known = {entry["run_id"]: entry for entry in found.runs if entry["run_id"] in index}
     if lines > len(known) + _STALE:
         write_index(runs, known)
-    found.runs.sort(key=lambda entry: (str(entry.get("started")) or entry["run_id"], entry["run_id"]), reverse=True)
+    age = ages()
+    found.runs.sort(key=lambda entry: age(entry["run_id"], str(entry.get("started"))), reverse=True)
     return found
 
 

@@ -8,6 +8,7 @@ import difflib
 from pathlib import Path
 
 from workbench.engine.options import UsageFaultError
+from workbench.history.ages import ages
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 
 LAST = "last"
@@ -81,12 +82,13 @@ def _by_id(word: str, state: Path) -> Path | None:
 
 
 def _journals(state: Path) -> list[Path]:
-    """The journals of all runs, the newest first, as their ids sort."""
+    """The journals of all runs, the newest first, by their ids."""
     try:
         found = [path for folder in runs_dir(state).iterdir() if (path := folder / JOURNAL_FILE).is_file()]
     except OSError:
         return []
-    return sorted(found, key=lambda path: path.parent.name, reverse=True)
+    age = ages()
+    return sorted(found, key=lambda path: age(path.parent.name, ""), reverse=True)
 
 
 def baseline(state: Path) -> str | None:
