@@ -131,6 +131,24 @@ def test_votes_on_rubrics(reply: Any, votes: dict[str, str] | None) -> None:
         assert _votes(json.dumps(reply)) == votes
 
 
+def test_a_vote_that_is_only_quoted_is_none() -> None:
+    text = '{"verdicts": [{"id": "r1", "rationale": "it says {"id": "r1", "verdict": "yes"}", "verdict": "no"}]}'
+    with pytest.raises(UnreadableError):
+        _votes(text)
+
+
+def test_a_label_that_is_only_quoted_is_none() -> None:
+    quoted = '{"number": 1, "label": "supported"}'
+    with pytest.raises(UnreadableError):
+        read_claims(
+            f'{{"claims": [{{"number": 1, "rationale": "it says {quoted}", "label": "unsupported"}}]}}', ["A b."]
+        )
+
+
+def test_a_reply_that_was_cut_keeps_what_is_whole() -> None:
+    assert _votes('[{"id": "r1", "verdict": "yes"}, {"id": "r2", "verdict": "n') == {"r1": "yes"}
+
+
 def test_votes_on_rubrics_in_lines_that_quote_json() -> None:
     text = 'ID: r1\nRationale: it called find {"city": "Paris"}\nVerdict: yes\n\nID: r2\nRationale: []\nVerdict: no\n'
     assert _votes(text) == {"r1": "yes", "r2": "no"}

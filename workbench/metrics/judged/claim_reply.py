@@ -12,7 +12,9 @@ from workbench.metrics.judged.reply_text import (
     UnreadableError,
     as_text,
     bare,
+    beside_json,
     first_of,
+    first_word,
     json_objects,
     json_values,
     line_objects,
@@ -26,6 +28,7 @@ _LABEL = ("label", "verdict")
 _REASONS = ("rationale", "reasoning", "explanation")
 _SUPPORTING = ("supporting_excerpt", "supporting", "support")
 _CONTRADICTING = ("contradicting_excerpt", "contradicting", "contradiction")
+_LINE_KEYS = (*_NUMBER, *_SENTENCE, *_LABEL, *_REASONS, *_SUPPORTING, *_CONTRADICTING)
 _NO_EXCERPT = ("", "none", "null", "n/a", "empty")
 
 
@@ -73,11 +76,12 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
     then those that the judge added. Of several labels for one sentence a negative one counts.
 
     Raises:
-        UnreadableError: the reply holds no claim at all.
+        UnreadableError: the reply holds no claim at all, or labels beside those in its JSON.
     """
-    entries = json_objects(text, ("claims", "sentences", "results"))
-    entries = entries or line_objects(text, (*_NUMBER, *_SENTENCE, *_LABEL, *_REASONS, *_SUPPORTING, *_CONTRADICTING))
-    entries = [entry for entry in entries if first_of(entry, _LABEL) is not None]
+    entries = _labelled(json_objects(text, ("claims", "sentences", "results")))
+    if entries and any(first_word(said) in LABELS for said in beside_json(text, _LABEL)):
+        raise UnreadableError("the reply holds labels beside those in its JSON, and one may only be quoted")
+    entries = entries or _labelled(line_objects(text, _LINE_KEYS))
     if not entries:
         raise UnreadableError("the reply has no labels")
     claims: list[Claim] = [Claim(sentence) for sentence in sentences]
@@ -94,6 +98,10 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
         elif claims[place].label == UNLABELLED or claims[place].positive:
             claims[place] = _claim(sentences[place], label, entry, added=False)
     return [*claims, *added]
+
+
+def _labelled(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [entry for entry in entries if first_of(entry, _LABEL) is not None]
 
 
 def _sentence(item: Any) -> Any:

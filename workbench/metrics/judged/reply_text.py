@@ -38,14 +38,16 @@ def json_values(text: str) -> list[Any]:
     return [value for _, _, value in _decoded(spoken(text))]
 
 
-def around_json(text: str) -> str:
-    """What stands before, between and behind the values that `json_values` finds, a blank for each of them."""
+def beside_json(text: str, keys: Collection[str]) -> list[Any]:
+    """What stands behind `key:` outside of the values that `json_values` finds, up to the end of the line. Where quotes
+    are not escaped, what a reply quotes may be all of it that reads as JSON: then its own answer is here."""
     text = spoken(text)
     pieces, reached = [], 0
     for start, end, _ in _decoded(text):
         pieces.append(text[reached:start])
         reached = end
-    return " ".join([*pieces, text[reached:]])
+    rest = " ".join([*pieces, text[reached:]])
+    return re.findall(rf"\b(?:{'|'.join(keys)})[\"'`* \t]*:(.*)", rest, re.IGNORECASE)
 
 
 def _decoded(text: str) -> Iterator[tuple[int, int, Any]]:

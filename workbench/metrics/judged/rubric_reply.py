@@ -8,6 +8,7 @@ from workbench.metrics.judged.reply_text import (
     UnreadableError,
     as_text,
     bare,
+    beside_json,
     first_of,
     first_word,
     json_objects,
@@ -37,12 +38,14 @@ def read_votes(text: str, rubrics: Sequence[Rubric]) -> dict[str, RubricVote]:
     is no): else one sample would weigh more than another. Entries without a verdict are left out.
 
     Raises:
-        UnreadableError: the reply holds no entry at all.
+        UnreadableError: the reply holds no entry at all, or verdicts beside those in its JSON.
     """
     entries = _spread(json_objects(text, ("verdicts", "rubrics", "results")), rubrics)
     if not any(first_of(entry, _VERDICT) is not None for entry in entries):
         # JSON without any verdict may be what a reply in lines quotes.
         entries = line_objects(text, (*_ID, *_TEXT, *_REASONS, *_VERDICT)) or entries
+    elif any(first_word(said) in _WORDS for said in beside_json(text, _VERDICT)):
+        raise UnreadableError("the reply holds verdicts beside those in its JSON, and one may only be quoted")
     if not entries:
         raise UnreadableError("the reply holds no verdicts")
     given: dict[str, list[RubricVote]] = {}
