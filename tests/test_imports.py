@@ -98,7 +98,8 @@ def test_no_usage_error_waits_for_what_a_run_needs(repository: Path) -> None:
 @pytest.mark.parametrize("words", [[], ["."]], ids=["alone", "with a folder"])
 def test_a_folder_is_opened_without_reading_options(words: list[str], repository: Path) -> None:
     code = (
-        "import contextlib, sys\nfrom workbench.cli.main import main\nfrom workbench.ui import app\n"
+        "import contextlib, os, sys\nfrom workbench.cli.main import main\nfrom workbench.ui import app\n"
+        "os.environ['TERM'] = 'xterm'\n"
         "app.open_screen = lambda path: print('opened') or 0\n"
         "sys.stdin.isatty = sys.stdout.isatty = lambda: True\n"
         f"with contextlib.suppress(SystemExit): main({words!r})"

@@ -65,8 +65,11 @@ class Settings:
 
 
 def folder() -> Path:
-    """Where the settings live; need not exist."""
-    return Path(platformdirs.user_config_dir("agent-workbench", appauthor=False))
+    """Where the settings live; need not exist. A user without a home has those of the machine."""
+    try:
+        return Path(platformdirs.user_config_dir("agent-workbench", appauthor=False))
+    except RuntimeError:
+        return Path(platformdirs.site_config_dir("agent-workbench", appauthor=False))
 
 
 def read_settings(file: Path | None = None) -> Settings:

@@ -123,6 +123,17 @@ def test_what_is_wrong_is_refused_with_the_way_out(
     assert asked == []
 
 
+def test_a_terminal_that_is_no_more_than_a_typewriter_is_not_drawn_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("workbench.cli.streams.on_terminal", lambda: True)
+    monkeypatch.setattr("workbench.cli.command_line.on_terminal", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    for words in ([str(tmp_path)], [str(tmp_path), "--no-mouse"]):
+        assert exit_of(*words) == 2
+        assert "a terminal that can be drawn on" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", [["--json", "-", "--bad"], ["--json=-", ".", "--runs", "0"], ["--json", "-"]])
 def test_with_json_on_stdout_a_refusal_is_json_too(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_of("run", *words) == 2

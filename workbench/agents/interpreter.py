@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.home import expanded
+
 
 class InterpreterError(ValueError):
     """The interpreter that was asked for is none."""
@@ -66,7 +68,7 @@ def installed(interpreter: Path) -> tuple[int, ...]:
 
 
 def _runnable(explicit: Path, environ: Mapping[str, str]) -> Path:
-    path = explicit.expanduser()
+    path = expanded(explicit)
     if path.is_dir():
         python = _python_of(path)
         if python is None:

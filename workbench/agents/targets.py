@@ -6,6 +6,7 @@ from pathlib import Path
 
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Discovery, agent_at, discover
 from workbench.agents.walk import is_repository
+from workbench.home import home
 
 STATE_FOLDER = ".workbench"
 
@@ -84,7 +85,7 @@ def _base(root: Path) -> Path:
     project = next((step for step in steps if (step / "pyproject.toml").is_file()), None)
     here = Path.cwd()
     # Home and the root of the file system hold everything, so they say nothing.
-    near = here if here in steps and here not in (Path.home(), Path(here.anchor)) else root
+    near = here if here in steps and here not in (home(), Path(here.anchor)) else root
     return project or near
 
 

@@ -15,7 +15,7 @@ import click
 from workbench.cli.exit_codes import INTERRUPTED, USAGE
 from workbench.cli.names import COMMANDS, PROGRAM
 from workbench.cli.refusal import Refused, check_state_dir, wants_json_on_stdout, write_refusal
-from workbench.cli.streams import write_line
+from workbench.cli.streams import can_draw, on_terminal, write_line
 from workbench.engine.options import UsageFaultError
 from workbench.text import one_line
 
@@ -63,7 +63,9 @@ class _WorkbenchCommand(click.Command):
         from workbench.config import folder
 
         formatter.write_paragraph()
-        formatter.write_text(f"Settings (theme, mouse, keys, prices): {folder() / 'config.toml'}")
+        # Not wrapped: a path that is cut in two cannot be copied.
+        formatter.write_text("Settings (theme, mouse, keys, prices):")
+        formatter.write(f"  {folder() / 'config.toml'}\n")
 
 
 def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
@@ -99,9 +101,10 @@ def workbench_command(
     """Opens the screen."""
     path = _path_to_open(words)
     check_state_dir(state_dir)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not can_draw():
+        kind = " that can be drawn on" if on_terminal() else ""
         raise Refused(
-            "the workbench needs a terminal",
+            f"the workbench needs a terminal{kind}",
             hint=f"Without one, `{PROGRAM} run {one_line(str(path))}` runs the evalsets and prints their results",
         )
     from workbench.ui.app import open_screen

@@ -13,7 +13,7 @@ from typing import NoReturn
 from workbench.agents.worker.collector import collect_rarely
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.names import COMMANDS
-from workbench.cli.streams import prepare_streams, write_line
+from workbench.cli.streams import can_draw, prepare_streams, write_line
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -42,7 +42,7 @@ def _only_opens(words: list[str]) -> bool:
         is_there = os.path.exists(named)  # noqa: PTH110 - raises nothing, whatever the word
         if len(words) > 1 or named.startswith("-") or named in COMMANDS or not is_there:
             return False
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return can_draw()
 
 
 def _open(words: list[str]) -> int:

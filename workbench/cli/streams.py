@@ -38,6 +38,16 @@ def prepare_streams() -> None:
             reconfigure(errors="backslashreplace")
 
 
+def on_terminal() -> bool:
+    """Whether a person types and reads here."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def can_draw() -> bool:
+    """Whether the screen can be opened here: a terminal that is no more than a typewriter cannot show it."""
+    return on_terminal() and os.environ.get("TERM") != "dumb"
+
+
 def write_line(stream: TextIO, text: str = "") -> bool:
     """Writes one line (safe text) and flushes it. False if the stream cannot take it, from when on it is silent:
     nobody reads it any more, or (which standard error is told) the disk is full."""

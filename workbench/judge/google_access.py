@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbench.home import expanded
 from workbench.judge.addresses import checked, is_loopback
 from workbench.judge.base import NotAvailableError
 
@@ -92,7 +93,7 @@ def find_credentials(who: str, address: str, values: Mapping[str, str]) -> Crede
         )
     if address and is_loopback(address):
         return Credentials(placeholder=True)
-    folder = values.get("CLOUDSDK_CONFIG") or str(Path(values.get("HOME") or "~").expanduser() / ".config" / "gcloud")
+    folder = values.get("CLOUDSDK_CONFIG") or str(expanded(values.get("HOME") or "~") / ".config" / "gcloud")
     known = Path(folder) / "application_default_credentials.json"
     if known.is_file():
         return Credentials(str(known))

@@ -8,6 +8,7 @@ from typing import Any
 
 from textual.app import App
 
+from workbench.home import expanded
 from workbench.ui.editing.name import NameScreen
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.tree.labels import label
@@ -62,7 +63,7 @@ def _shown(file: Path, base: Path) -> str:
 
 
 def _path(base: Path, name: str) -> Path:
-    return base / Path(name).expanduser()
+    return base / expanded(name)
 
 
 def _fault(base: Path, name: str) -> str:

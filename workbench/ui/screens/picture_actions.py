@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.home import expanded
 from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 from workbench.ui.render.lines import Line
@@ -70,7 +71,7 @@ class PictureActions(Shell):
         )
         if name is None:
             return
-        file = here / Path(name).expanduser()
+        file = here / expanded(name)
         try:
             await asyncio.to_thread(replace_content, file, drawn)
         except OSError as error:
@@ -96,7 +97,7 @@ def _costs(records: Sequence[CaseRecord], prices: "Prices | None") -> "Costs | N
 def _fault(name: str) -> str:
     if not name:
         return "a file needs a name"
-    file = Path(name).expanduser()
+    file = expanded(name)
     if file.is_dir():
         return f"{name} is a folder"
     return "" if file.suffix == ".svg" else "its name must end in .svg"
