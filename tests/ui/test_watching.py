@@ -1,6 +1,8 @@
 """The watch on the screen, with the real engine and real files."""
 
 import asyncio
+import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -208,3 +210,16 @@ async def test_w_once_more_is_off(watched: Watched) -> None:
         await watched.press("w")
         await watched.until(watched.pilot, lambda: "watch off" in watched.bar)
         assert watched.session.watching is None
+
+
+async def test_what_was_saved_while_nobody_watched_is_stale_and_runs_nothing(watched: Watched) -> None:
+    async with watched.opened():
+        await watched.press("r")
+        await watched.ran()
+        run, session = watched.session.store.run, watched.session
+        agent_file = watched.project.write("echo/agent.py", agent("I say "))
+        os.utime(agent_file, (time.time() + 5, time.time() + 5))  # The second of the run is over.
+        await watched.arm()
+        await watched.until(watched.pilot, lambda: session.verdicts.stale == {(0, 0), (0, 1)}, 30)
+        assert "2 stale" in watched.bar
+        assert session.store.run is run

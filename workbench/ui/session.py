@@ -63,7 +63,10 @@ class Session:
         self.recalled = ""
         """The id of the run of an earlier session that is shown as the newest one."""
         self.overtaken: set[tuple[str, str]] = set()
-        """Cases (evalset relative to the root, id) whose verdict of an earlier session was made with other files."""
+        """Cases (evalset relative to the root, id) whose verdict was made with other files, while nobody watched: in an
+        earlier session, or before the watch was armed."""
+        self.own_runs: set[str] = set()
+        """The ids of the runs of this session."""
         self._state_dir = state_dir
         self._clock = clock
         self._began = 0.0
@@ -194,6 +197,7 @@ class Session:
     def _keep_time(self, event: object) -> None:
         if isinstance(event, RunStarted):
             self._began = self._clock()
+            self.own_runs.add(event.run_id)
             self.asked_to_cancel.clear()
             self.asked_to_quit = False
             self.draft.clear()

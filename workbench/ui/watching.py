@@ -259,6 +259,15 @@ class Watching:
                 found[ref] = self.watcher.contents.moment
         return found
 
+    def overtaken(self, current: Collection[CaseRef], runs: Collection[str]) -> set[tuple[str, str]]:
+        """The cases (evalset, id) whose verdict one of these runs made, and of which files were written since: those
+        that are not `current`, as `earlier_moments` found."""
+        return {
+            (ref.evalset_file, ref.eval_id)
+            for ref, record in list(self.store.records.items())
+            if record.finished and record.run_id in runs and ref not in current
+        }
+
     def _skip_what_was_never_run(self) -> None:
         """A transcript that is not there cannot be scored again: such a case has no verdict that could be stale."""
         scored = [key for key, depth in self.board.depths.items() if depth != "run"]

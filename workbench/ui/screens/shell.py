@@ -158,6 +158,7 @@ class Shell(Screen[None]):
                 waiting=session.waiting(),
                 watching=session.watching is not None,
                 watch=self._watch_words(),
+                asking=session.watching is not None and session.watching.board.waiting is not None,
             )
         )
 
@@ -178,8 +179,10 @@ class Shell(Screen[None]):
         stale = len(watching.board.depths)
         if watching.board.waiting is not None and self.session.workspace is not None:
             total = sum(len(entry.document.cases) for entry in self.session.workspace.evalsets)
-            calls = watching.board.waiting.calls
-            short = f"{stale:,} stale{f', {calls:,} calls' if calls else ''}: w runs"
+            calls, money = watching.board.waiting.calls, watching.board.waiting.money.removeprefix("about ")
+            costs = f", {calls:,} calls" if calls else ""
+            costs += f", {money}" if money and watching.board.waiting.amount is not None else ""
+            short = f"{stale:,} stale{costs}: w runs"
             return f"{watching.board.waiting.words(total)}: w runs them", short
         words = ["watch on"]
         if watching.board.armed is not None:
@@ -188,6 +191,7 @@ class Shell(Screen[None]):
             words.append("polling")
         if self.session.last_watch:
             words.append(self.session.last_watch)
+        stale = len({*watching.stale(), *self.session.overtaken})
         if stale:
             words.append(f"{stale:,} stale")
         faults = watching.watcher.broken if watching.board.blocked else ()

@@ -109,7 +109,11 @@ class WatchActions(RunActions):
         watching.watcher.changes.on_polling = lambda: self._says_polling(watching)
         watching.watcher.changes.on_gone = lambda: self._says_gone(gone=watching.watcher.changes.gone)
         self.show_facts()
-        self.session.changed.moment_of |= await asyncio.to_thread(watching.earlier_moments)
+        current = await asyncio.to_thread(watching.earlier_moments)
+        self.session.changed.moment_of |= current
+        self.session.overtaken |= watching.overtaken(current, self.session.own_runs)
+        self.show_flags()
+        self.show_facts()
         try:
             async for saved in watching.watcher.saves():
                 await watching.announced.wait()

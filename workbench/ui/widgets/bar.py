@@ -42,6 +42,8 @@ class Facts:
     watching: bool = False
     watch: tuple[str, str] = ("watch off", "watch off")
     """What is to be said of the watch, in full and in short."""
+    asking: bool = False
+    """Whether the watch waits for a key: what that costs is told before anything of the run is."""
 
 
 def clock(seconds: float) -> str:
@@ -58,7 +60,8 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     full: list[Part] = [*urgent, (f"{facts.watch[0]} ", color)]
     right: list[Part] = [*urgent, (f"{facts.watch[1]} ", color)]
     middle: list[Part] = []
-    for words, meter, judges, tail in _forms(full, right, urgent, armed=facts.watching):
+    forms = _forms(full, right, urgent, armed=facts.watching)
+    for words, meter, judges, tail in (*(_asking(full, right) if facts.asking else ()), *forms):
         middle = [(f"   {facts.resting}", "status-muted")]
         if facts.total:
             middle = [*_run(facts, words=words, meter=meter), *_judges(facts, judges)]
@@ -78,6 +81,11 @@ def _forms(full: list[Part], short: list[Part], urgent: list[Part], *, armed: bo
     if armed:
         yield False, 0, 1, [*urgent, ("watch on ", short[-1][1])]
     yield from ((False, 0, 2, urgent), (False, 0, 1, urgent), (False, 0, 0, urgent))
+
+
+def _asking(full: list[Part], short: list[Part]) -> Iterator[Form]:
+    yield from ((True, 20, 2, full), (True, 0, 1, full), (False, 0, 1, full), (False, 0, 0, full))
+    yield from ((False, 0, 1, short), (False, 0, 0, short), (False, 0, 0, [("w runs them ", short[-1][1])]))
 
 
 def _run(facts: Facts, *, words: bool, meter: int) -> list[Part]:
