@@ -34,6 +34,8 @@ def test_calls_of_a_run_are_added_up() -> None:
     judged = config(criteria(final_response_match_v2={}, hallucinations_v1={}))
     assert texts(looked(judged), looked(judged, eval_id="b"), runs=3)[-1].startswith("about 60 to 84 judge calls")
     assert texts(looked(judged), all_votes=True, use_cache=False) == ["about 14 judge calls are to come"]
+    once = criteria(final_response_match_v2={"judge_model_options": {"num_samples": 1}})
+    assert texts(looked(config(once), turns=1), use_cache=False) == ["about 1 judge call is to come"]
     assert texts(looked(judged), scale=2.5, use_cache=False) == ["about 25 to 35 judge calls are to come"]
 
 

@@ -18,8 +18,9 @@ def calls_to_come(sight: Sight, scale: float, options: RunOptions) -> Iterator[N
     if high == 0:
         return
     count = f"{low}" if low == high else f"{low} to {high}"
+    calls = "judge call is" if low == high == 1 else "judge calls are"
     kept = ", fewer where answers are kept" if options.use_cache else ""
-    message = f"about {count} judge calls are to come{kept}"
+    message = f"about {count} {calls} to come{kept}"
     most = options.max_judge_calls
     if most is not None and low > most:
         message = f"{message}; --max-judge-calls {most} will cut them short"
