@@ -97,6 +97,20 @@ def test_a_flaky_case_has_not_changed_at_each_save() -> None:
     assert runs.changed.rates(runs.store.records[A]) == ("3/3 passed", "0/3 passed")
 
 
+def test_a_case_that_is_known_to_be_flaky_is_said_to_be_and_comes_last() -> None:
+    runs = Runs()
+    runs.repeat("passed", "failed", "passed")
+    runs.run(b="failed", a="passed")
+    assert runs.changed.flaky(runs.store.records[A]) == "2/3 passed"
+    runs.run(b="passed", a="failed")
+    assert runs.changed.refs() == [B, A], "the only regression tells less than what is sure"
+    assert runs.changed.flaky(runs.store.records[A]) == "2/3 passed"
+    assert runs.changed.flaky(runs.store.records[B]) == ""
+    runs.repeat("failed", "failed")
+    runs.run(a="passed")
+    assert runs.changed.flaky(runs.store.records[A]) == "", "it was repeated since, and came out alike"
+
+
 def test_repeats_that_ended_otherwise_only_together_are_shown_with_one_that_did() -> None:
     runs = Runs()
     failed: tuple[CaseStatus, ...] = ("failed",) * 9

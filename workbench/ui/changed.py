@@ -27,11 +27,13 @@ class FileChange:
 @dataclass(frozen=True)
 class Change:
     """What a case was before its newest verdict. `files` are those that differ between the two; None: nobody was
-    watching them. `rates` is how its executions came out then and now, "" where each time it was one."""
+    watching them. `rates` is how its executions came out then and now, "" where each time it was one. `flaky`: how they
+    came out when it was repeated last, if not alike; else ""."""
 
     before: CaseRecord
     files: tuple[FileChange, ...] | None = None
     rates: tuple[str, str] = ("", "")
+    flaky: str = ""
 
 
 class ChangedVerdicts:
@@ -42,6 +44,8 @@ class ChangedVerdicts:
         self._store = store
         self._before: dict[CaseRef, list[CaseRecord]] = {}
         """By the first execution of each case."""
+        self._flaky: dict[CaseRef, str] = {}
+        """The cases that are known to be flaky, and how they came out when they were repeated last."""
         self._moments: dict[CaseRef, Moment | None] = {}
         self.moment_of: dict[CaseRef, Moment] = {}
         """The files with which a case's newest verdict was made, where somebody watched them."""
@@ -56,7 +60,20 @@ class ChangedVerdicts:
         for case in dict.fromkeys(_first(planned.case) for planned in event.cases):
             if earlier := self._finished(case):
                 self._before[case] = earlier
+                self._learn_of_repeats(case, earlier)
                 self._moments |= {record.ref: self.moment_of.get(record.ref) for record in earlier}
+
+    def _learn_of_repeats(self, case: CaseRef, records: list[CaseRecord]) -> None:
+        came = outcome(records)
+        if came.rate.flaky:
+            self._flaky[case] = came.words()
+        elif came.rate.total > 1:
+            self._flaky.pop(case, None)
+
+    def flaky(self, record: CaseRecord) -> str:
+        """`3/5 passed`, of a case that came out both ways when it was repeated before: one verdict more or less says
+        little of it. "" for all others."""
+        return self._flaky.get(_first(record.ref), "")
 
     def before(self, record: CaseRecord) -> CaseRecord | None:
         """What the case was before this: the same repeat, or one that ended otherwise where only together they did.
@@ -81,9 +98,9 @@ class ChangedVerdicts:
 
     def refs(self) -> list[CaseRef]:
         """The cases that came out otherwise now, each by its first execution: regressions first, then in the order in
-        which they ran."""
+        which they ran; those that are known to be flaky behind the others."""
         found = [case for case in self._before if self._differs(case)]
-        return sorted(found, key=lambda ref: not self.is_regression(ref))
+        return sorted(found, key=lambda ref: (ref in self._flaky, not self.is_regression(ref)))
 
     def is_regression(self, ref: CaseRef) -> bool:
         """Whether the case came out worse than before: it passes less often, else by its worst execution."""

@@ -89,3 +89,13 @@ def test_a_record_of_another_shape_is_told(texts: Texts) -> None:
     after = record("failed", "no")
     after = replace(after, turns=[replace(after.turns[0], actual={"intermediate_data": 5, "final_response": 7})])
     assert texts(build(subject(record("passed", "yes"), after), View(78)).lines)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_case_that_is_known_to_be_flaky_is_said_to_be(texts: Texts, width: int) -> None:
+    changed = subject(record("passed", "yes"), record("failed", "no"))
+    assert changed.change is not None
+    known = replace(changed, change=replace(changed.change, flaky="2/3 passed"))
+    lines = texts(build(known, View(width)).lines)
+    assert " ".join(" ".join(lines).split()).startswith("Known to be flaky: 2/3 passed when it was repeated.")
+    assert "flaky" not in " ".join(texts(build(changed, View(width)).lines))

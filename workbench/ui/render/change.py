@@ -30,6 +30,10 @@ def build(subject: Subject, view: View) -> Document:
     change, record = subject.change, subject.record
     if change is None or record is None:
         return document
+    if change.flaky:
+        known = f"Known to be flaky: {change.flaky} when it was repeated. One verdict more says little; X repeats it"
+        document.add(remark(known, view, "status-flaky"))
+        document.gap()
     then, now = change.rates
     if then:
         differs = then != now

@@ -230,12 +230,12 @@ class WatchActions(RunActions):
         if record is None or before is None or not record.finished:
             return None
         watching = session.watching
-        rates = session.changed.rates(record)
+        rates, flaky = session.changed.rates(record), session.changed.flaky(record)
         if watching is None:
-            return Change(before, rates=rates)
+            return Change(before, rates=rates, flaky=flaky)
         then, now = session.changed.moments(record.ref)
         names = watching.depends_on(record.ref)
-        return Change(before, file_changes(then, now, names, watching.watcher.contents.text), rates)
+        return Change(before, file_changes(then, now, names, watching.watcher.contents.text), rates, flaky)
 
     def _to_changed(self, step: int) -> None:
         verdicts = self.session.verdicts
