@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.engine.watch.filesystem import remote_kind
+from workbench.engine.watch.git import git_works
 from workbench.engine.watch.half_written import looks_unfinished
 from workbench.engine.watch.notified import NoNoticeError, notified
 from workbench.engine.watch.polling import forced, look, poll
@@ -97,10 +98,10 @@ class Changes:
         if any(map(looks_unfinished, batch.paths)):
             batch = await self._more(batch, _UNFINISHED)
         until = time.monotonic() + _LOCKED
-        while len(batch.paths) > _MANY or self._git_works():
+        while len(batch.paths) > _MANY or git_works(self._root, _LOCKED):
             size = len(batch.paths)
             batch = await self._more(batch, _QUIET)
-            if (len(batch.paths) == size and not self._git_works()) or time.monotonic() > until:
+            if (len(batch.paths) == size and not git_works(self._root, _LOCKED)) or time.monotonic() > until:
                 break
         return batch
 
@@ -111,14 +112,6 @@ class Changes:
                 found = await asyncio.wait_for(self._queue.get(), seconds)
                 batch = Batch(batch.paths | found.paths, batch.all_files or found.all_files)
         return batch
-
-    def _git_works(self) -> bool:
-        try:
-            locked = (self._root / ".git" / "index.lock").stat().st_mtime
-        except OSError:
-            return False
-        # An old one was left by a git that died.
-        return abs(time.time() - locked) < _LOCKED
 
     def _existing(self) -> frozenset[Path]:
         return frozenset(folder for folder in self._folders() if folder.is_dir() and os.access(folder, os.R_OK))
