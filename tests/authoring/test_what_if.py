@@ -57,6 +57,14 @@ def test_a_moving_threshold_names_the_cases_that_flip() -> None:
     assert under(records, {MATCH: 0.8}).flips == ()
 
 
+def test_a_custom_metric_decides_by_itself() -> None:
+    one = record("brief", MetricResult("brief", "failed", 0.9, 0.5))
+    one.custom_metrics = {"brief": {"code_config": {"name": "desk.metrics.brief"}}}
+    assert under([one], {"brief": 0.5}).flips == ()
+    moved = under([one], {"brief": 0.1})
+    assert (moved.flips, moved.unknown, moved.criteria["brief"].scored) == ((), 1, 0)
+
+
 def test_a_criterion_that_flips_need_not_flip_the_case() -> None:
     records = [record("both", match(0.5), MetricResult("safety_v1", "failed", 0.1, 0.8))]
     outlook = under(records, {MATCH: 0.4, "safety_v1": 0.8})

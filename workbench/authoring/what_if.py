@@ -1,8 +1,8 @@
 """What the last verdicts would be under other criteria, from scores that are there: nobody is asked and no agent runs.
 
 A threshold is compared with the stored score. Whether tool calls match in another way is worked out again from the
-transcript, for that needs no judge. For the others a changed option means that the score would have to be made again:
-said, not guessed.
+transcript, for that needs no judge. For the others a changed option means that the score would have to be made again,
+as any change does for a custom metric, which decides by itself: said, not guessed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -121,10 +121,13 @@ class WhatIf:
         return status if status in ("failed", "error") or len(found) == len(results) else "unknown"
 
     def _result(self, record: CaseRecord, criterion: Criterion) -> MetricResult | None:
-        """The verdict that the case would have; None where it was not scored by this criterion."""
+        """The verdict that the case would have; None where that would have to be asked."""
         was = record.metrics.get(criterion.name)
         if was is None or was.score is None or was.status not in ("passed", "failed"):
             return was
+        if criterion.name in record.custom_metrics:
+            # It is given its threshold and decides by itself.
+            return was if was.threshold == criterion.threshold else None
         rule = _rule(criterion)
         value = was.score if rule is None else self._trajectory(record, rule)
         if value is None:

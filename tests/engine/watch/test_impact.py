@@ -156,6 +156,16 @@ def test_a_config_never_runs_the_agent(
     assert found.depths == ({} if depth is None else dict.fromkeys(shop.keys(["desk"]), depth))
 
 
+def test_a_custom_metric_is_asked_about_its_threshold(shop: Shop) -> None:
+    def config(threshold: float) -> None:
+        custom = {"brief": {"code_config": {"name": "desk.metrics.brief"}}}
+        shop.write("desk/test_config.json", {"criteria": {"brief": threshold}, "custom_metrics": custom})
+
+    config(0.5)
+    found = shop.changes(lambda: config(0.6), "desk/test_config.json")
+    assert found.depths == dict.fromkeys(shop.keys(["desk"]), "score")
+
+
 def test_a_config_above_concerns_those_without_one_of_their_own(shop: Shop) -> None:
     shop.criteria("desk", response_match_score=0.8)
     found = shop.changes(

@@ -1,6 +1,7 @@
 """What a job of the board becomes: which cases, in which order, and which verdicts hold."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -74,6 +75,21 @@ def test_what_a_judge_said_is_decided_by_the_threshold_of_now(shop: Shop) -> Non
     (kept,) = entry.kept
     assert (kept.result.status, kept.result.score, kept.result.threshold) == ("failed", 0.7, 0.9)
     assert [one.status for one in kept.turns] == ["failed"]
+
+
+@pytest.mark.parametrize(("threshold", "holds"), [(0.5, True), (0.1, False)])
+def test_a_custom_metric_decides_by_itself(shop: Shop, threshold: float, holds: bool) -> None:
+    """It may be one of those where less is better: no threshold is compared with what it says."""
+    custom = {"brief": {"code_config": {"name": "desk.metrics.brief"}}}
+    judged = "final_response_match_v2"
+    config = {"criteria": {"brief": threshold, judged: 0.9}, "custom_metrics": custom}
+    shop.write("desk/test_config.json", config)
+    case = stored({"brief": 0.5, judged: 0.5})
+    assert case.started is not None
+    case.started = replace(case.started, custom_metrics=custom)
+    failed = Scored(MetricResult("brief", "failed", 0.8, 0.5, "the function says FAILED"))
+    (entry,) = scored_again(shop, case, failed, verdict(judged, 0.7, 0.5)).entries
+    assert [one for one in entry.kept if one.result.name == "brief"] == ([failed] if holds else [])
 
 
 def test_another_reference_is_asked_about_anew(shop: Shop) -> None:

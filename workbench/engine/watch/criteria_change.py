@@ -24,7 +24,13 @@ def changed_criteria(old: CriteriaConfig, new: CriteriaConfig) -> CriteriaChange
     before = {criterion.name: criterion for criterion in old.criteria}
     now = {criterion.name: criterion for criterion in new.criteria}
     differ = [name for name in {**before, **now} if _differs(before.get(name), now.get(name))]
-    custom = [name for name in now if old.custom_metrics.get(name) != new.custom_metrics.get(name)]
+    # A custom metric is given its threshold, and decides by itself.
+    custom = [
+        name
+        for name in now
+        if old.custom_metrics.get(name) != new.custom_metrics.get(name)
+        or (name in new.custom_metrics and name in differ)
+    ]
     names = tuple(dict.fromkeys([*differ, *custom]))
     simulator = old.user_simulator_config != new.user_simulator_config
     if not names:

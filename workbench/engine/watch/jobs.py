@@ -50,7 +50,8 @@ def scoring_plan(
     options: RunOptions,
 ) -> RescorePlan:
     """These transcripts, scored by the files of now: criteria, references and rubrics. Of the `verdicts` that they
-    have, those hold whose criterion differs in nothing but its threshold; that is decided anew.
+    have, those hold whose criterion differs in nothing but its threshold; that is decided anew. A custom metric decides
+    by itself, so its verdict holds only under the same threshold.
 
     Raises:
         UsageFaultError: as `make_rescore_plan`.
@@ -97,23 +98,25 @@ def _with_reference_of_now(case: StoredCase, cases: _Cases | None) -> StoredCase
 
 
 def _kept(entry: RescoreEntry, verdicts: Sequence[Scored]) -> tuple[Scored, ...]:
-    started, config = entry.stored.started, entry.criteria.config
+    started = entry.stored.started
     if started is None:
         return ()
     before = stored_config(started.criteria, started.custom_metrics, started.simulator)
-    then = {criterion.name: criterion.options for criterion in before.criteria}
-    thresholds = {
-        criterion.name: criterion.threshold
-        for criterion in config.criteria
-        if then.get(criterion.name) == criterion.options
-        and _asks(config, criterion.name)
-        and before.custom_metrics.get(criterion.name) == config.custom_metrics.get(criterion.name)
-    }
-    return tuple(_decided(one, thresholds[one.result.name]) for one in verdicts if one.result.name in thresholds)
+    held = (_held(one, before, entry.criteria.config) for one in verdicts)
+    return tuple(one for one in held if one is not None)
 
 
-def _asks(config: CriteriaConfig, name: str) -> bool:
-    return asks(name, custom=name in config.custom_metrics)
+def _held(scored: Scored, before: CriteriaConfig, config: CriteriaConfig) -> Scored | None:
+    """The verdict as it is under `config`; None where it has to be made again, or need not be kept because nobody is
+    asked for it."""
+    name = scored.result.name
+    then, now = (next((item for item in one.criteria if item.name == name), None) for one in (before, config))
+    if then is None or now is None or then.options != now.options:
+        return None
+    if name in before.custom_metrics or name in config.custom_metrics:
+        same = before.custom_metrics.get(name) == config.custom_metrics.get(name)
+        return scored if same and then.threshold == now.threshold else None
+    return _decided(scored, now.threshold) if asks(name) else None
 
 
 def _decided(scored: Scored, threshold: float) -> Scored:
