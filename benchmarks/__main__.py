@@ -41,6 +41,7 @@ OTHERS: tuple[Part, ...] = (
     ("edit_large",),
     ("edit_typing",),
     ("history",),
+    ("journal",),
     ("trace",),
 )
 

@@ -156,7 +156,7 @@ def _packages(interpreter: Path) -> str:
     names = [str(interpreter)]
     for folder in sorted(interpreter.parent.parent.glob("lib/python*/*-packages")):
         try:
-            names += sorted(item.name for item in folder.iterdir() if item.name.endswith(_INSTALLED))
+            names += sorted(name for name in os.listdir(folder) if name.endswith(_INSTALLED))  # noqa: PTH208
         except OSError:
             names.append(f"? {folder}")
     return _digest(name.encode("utf-8", "surrogateescape") for name in names)

@@ -160,7 +160,7 @@ def _adk_version(interpreter: Path) -> str | None:
 def _git_state(root: Path) -> dict[str, Any]:
     # Without locks: somebody may be committing at this moment.
     command = ["git", "--no-optional-locks", "-C", str(root), "status", "--porcelain=v2", "--branch"]
-    command.append("--untracked-files=no")
+    command += ["--no-ahead-behind", "--untracked-files=no"]
     try:
         done = subprocess.run(command, capture_output=True, check=True, timeout=_GIT_SECONDS, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError):

@@ -18,8 +18,8 @@ Publish: TypeAlias = Callable[[Event], None]
 _PAUSE = 0.02
 """Seconds between two batches: what comes close together is written together, for each batch costs two changes of
 thread. An event after a quiet moment, and the first verdict, are written at once."""
-_BETWEEN_SYNCS = 0.1
-"""Seconds between two waits for the disk."""
+_BETWEEN_SYNCS = 0.25
+"""Seconds between two waits for the disk: what a machine may lose that stops in the middle of many quick cases."""
 _PUBLISHED_AT_ONCE = 200
 """Events handed to the front end before the event loop may do something else."""
 
