@@ -20,9 +20,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from benchmarks import figures
+from benchmarks.bare_runner import bare, case_of, in_cases
 
 AGENT = '''
 import asyncio, os
@@ -55,26 +57,6 @@ def find_order(id: str) -> dict:
 
 root_agent = LlmAgent(name="desk", model=Scripted(model="scripted"), instruction="Help.", tools=[find_order])
 '''
-BARE = """
-import asyncio, sys
-sys.path.insert(0, sys.argv[1])
-from google.adk.runners import Runner
-from google.adk.sessions import InMemorySessionService
-from google.genai import types
-from desk.agent import root_agent
-
-async def main(cases):
-    for number in range(cases):
-        sessions = InMemorySessionService()
-        session = await sessions.create_session(app_name="desk", user_id="u")
-        runner = Runner(app_name="desk", agent=root_agent, session_service=sessions)
-        message = types.Content(role="user", parts=[types.Part(text="Where is my parcel?")])
-        async for event in runner.run_async(user_id="u", session_id=session.id, new_message=message):
-            pass
-        await runner.close()
-
-asyncio.run(main(int(sys.argv[2])))
-"""
 
 
 @dataclass(frozen=True)
@@ -216,8 +198,10 @@ def many_cases(root: Path, rounds: int, cases: int) -> None:
             "adk eval": lambda: measure(adk(evalset), root),
             "workbench, shared": lambda: measure(ours(evalset, "--isolation", "run"), root),
             "workbench, a fork each": lambda: measure(ours(evalset), root),
+            **_bare(root, cases),
         },
     )
+    runner = case_of(lambda count: rows.pop(f"bare, {count}").cpu, cases)
     peer, shared, forked = rows.values()
     figures.record("G4", "shared: times less CPU", peer.cpu / shared.cpu, "x", goal=2.5, more_is_better=True)
     figures.record("G4", "shared: times less wall", peer.wall / shared.wall, "x", goal=3, more_is_better=True)
@@ -226,27 +210,39 @@ def many_cases(root: Path, rounds: int, cases: int) -> None:
     show(
         f"G4  {cases} cases: shared CPU ≥ 2.5 ×, wall ≥ 3 ×; forks ≤ 20 ms CPU a case, not slower in wall", rows, cases
     )
+    each = {"adk eval": peer, "sharing a process": shared, "a fork each": forked}
+    goals = {"a fork each": 20.0}
+    in_cases("G4", runner, {name: (1000 * cost.cpu / cases, goals.get(name)) for name, cost in each.items()})
+
+
+def runner_case(root: Path, rounds: int, cases: int = 400) -> float:
+    """Milliseconds of CPU that a bare Runner takes here and now for a case of the agent in `root`."""
+    rows = in_turn(rounds, _bare(root, cases))
+    return case_of(lambda count: rows[f"bare, {count}"].cpu, cases)
+
+
+def _bare(root: Path, cases: int) -> dict[str, Callable[[], Cost]]:
+    """A bare Runner with a tenth of the cases, and with all."""
+    return {f"bare, {count}": partial(measure, bare(root, count), root) for count in (cases // 10, cases)}
 
 
 def own_cost(root: Path, rounds: int, cases: int) -> None:
     """G5: what a case costs beyond the Runner itself: the slope between a tenth of the cases and all of them."""
     few, many = write_project(root, cases // 10), write_project(root, cases)
-    bare = [sys.executable, "-c", BARE, str(root)]
     rows = in_turn(
         rounds,
         {
-            "bare, few": lambda: measure([*bare, str(cases // 10)], root),
-            "bare, many": lambda: measure([*bare, str(cases)], root),
-            "shared, few": lambda: measure(ours(few, "--isolation", "run"), root),
-            "shared, many": lambda: measure(ours(many, "--isolation", "run"), root),
+            **_bare(root, cases),
+            f"shared, {cases // 10}": lambda: measure(ours(few, "--isolation", "run"), root),
+            f"shared, {cases}": lambda: measure(ours(many, "--isolation", "run"), root),
         },
     )
-    steps = cases - cases // 10
-    runner = 1000 * (rows["bare, many"].cpu - rows["bare, few"].cpu) / steps
-    total = 1000 * (rows["shared, many"].cpu - rows["shared, few"].cpu) / steps
+    runner = case_of(lambda count: rows[f"bare, {count}"].cpu, cases)
+    total = case_of(lambda count: rows[f"shared, {count}"].cpu, cases)
     figures.record("G5", "own cost on top of a bare Runner", total - runner, "ms", goal=0.3)
     print("\nG5  own cost on top of a bare Runner: ≤ 0.3 ms CPU a case")
     print(f"bare Runner {runner:.2f} ms a case, workbench {total:.2f} ms a case, own cost {total - runner:.2f} ms")
+    in_cases("G5", runner, {"own cost": (total - runner, 0.3)})
 
 
 def waiting_models(root: Path, rounds: int, cases: int) -> None:

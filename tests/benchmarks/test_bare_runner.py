@@ -1,0 +1,24 @@
+"""Costs in cases of a bare Runner."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import figures
+from benchmarks.bare_runner import case_of, in_cases
+
+
+def test_a_case_is_the_slope_so_that_the_start_does_not_count() -> None:
+    assert case_of(lambda cases: 2.0 + 0.005 * cases, 1000) == pytest.approx(5.0)
+
+
+def test_the_goal_is_told_in_the_unit_of_the_machine_it_was_set_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(figures.VARIABLE, str(tmp_path / "figures"))
+    in_cases("G5", 6.0, {"own cost": (3.0, 0.355), "adk eval": (12.0, None)})
+    said = capsys.readouterr().out
+    assert "6.00 ms each here: own cost 0.50 (the goal is 0.10 where it was set), adk eval 2.00\n" in said
+    kept = [json.loads(line) for line in (tmp_path / "figures").read_text().splitlines()]
+    assert [(one["value"], one["goal"]) for one in kept] == [(0.5, None), (2.0, None)]
