@@ -265,6 +265,8 @@ def _put(metrics: MetricNames, result: MetricResult, criteria: Mapping[str, Any]
     """Adds a verdict. They stand in the order of the criteria, whichever judge is quicker, then what is measured
     besides."""
     metrics[result.name] = result
+    if result.name not in criteria:
+        return
     places = {name: place for place, name in enumerate(criteria)}
     order = [places.get(name, len(places)) for name in metrics]
     if order != sorted(order):

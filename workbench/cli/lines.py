@@ -4,6 +4,7 @@ Everything here is safe for a terminal: foreign text has gone through `workbench
 """
 
 from workbench.events import CaseError, CaseRef, JudgeWaits, MetricResult, Noticed
+from workbench.metrics.registry import asks, known
 from workbench.store import CaseRecord, CaseState
 from workbench.text import one_line
 from workbench.ui.render.judged import all_asked, case_is_split, is_cached, is_heuristic
@@ -45,7 +46,7 @@ def _metric_word(record: CaseRecord, result: MetricResult) -> str:
 def marks(record: CaseRecord, result: MetricResult) -> list[str]:
     """What must be said beside a judged verdict wherever it stands: that rules judged and no model, that votes
     disagree, that nobody was asked this time."""
-    if not result.details:
+    if not result.details or _is_computed(record, result.name):
         return []
     found = {
         "heuristic": is_heuristic(result),
@@ -53,6 +54,10 @@ def marks(record: CaseRecord, result: MetricResult) -> list[str]:
         "cached": is_cached(asked.question for asked in all_asked(record, result.name)),
     }
     return [word for word, holds in found.items() if holds]
+
+
+def _is_computed(record: CaseRecord, criterion: str) -> bool:
+    return criterion in known() and not asks(criterion, custom=criterion in record.custom_metrics)
 
 
 def _cause(record: CaseRecord) -> str:

@@ -145,6 +145,10 @@ class AgentProcess:
         else:
             self._link.channel.send({"op": "kill", "id": number, "signal": signal_number})
 
+    def forget_case(self, number: int) -> None:
+        """The case has said itself that it has ended: nothing more is told of it."""
+        self._exits.pop(number, None)
+
     def kill(self) -> None:
         """Ends this process and all its cases at once."""
         self._link.signal_group(signal.SIGKILL)

@@ -61,8 +61,12 @@ class CaseProcess:
             self._closing = True
             self._later(_TEARDOWN_GRACE, self._kill_rest)
 
-    def note_said_all(self) -> None:
+    def note_said_all(self) -> bool:
+        """The case has told all. Whether that was its end: a case that shares a process leaves nothing behind."""
         _done(self.said_all)
+        if self.share:
+            self.agent.forget_case(self._number)
+        return self.share
 
     def note_exited(self) -> None:
         _done(self.said_all)

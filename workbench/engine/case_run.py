@@ -219,7 +219,9 @@ class CaseRun:
                 # Of the agent's own closing; it decides nothing, so it stands beside what the agent printed.
                 for warning in frame.get("warnings") or ():
                     self._show("stderr", f"{warning}\n")
-                self._process.note_said_all()
+                if self._process.note_said_all():
+                    self._channel.close()
+                    self._judge("ended with exit code 0")
 
     def _turn_finished(self, turn: int, actual: dict[str, Any], note: str) -> None:
         if self._settled.done() or turn != len(self._transcript.turns):

@@ -124,12 +124,16 @@ class CaseScoring:
 
 def judge_usage(scored: Sequence[Scored]) -> Usage:
     """What judges and services cost for these verdicts, by the tally in the details of each."""
-    tallies = [one.result.details.get("tally") or {} for one in scored]
+    tallies = [tally for one in scored if (tally := one.result.details.get("tally"))]
+    if not tallies:
+        return Usage()
     return Usage(**{name: sum(tally.get(key) or 0 for tally in tallies) for key, name in _TALLY.items()})
 
 
 def with_judges(usage: Usage, judges: Usage) -> Usage:
     """`usage` with what judges cost added to it."""
+    if judges == Usage():
+        return usage
     return replace(usage, **{name: getattr(usage, name) + getattr(judges, name) for name in _TALLY.values()})
 
 

@@ -127,7 +127,7 @@ class Agent:
             os.close(writing)
         for answer in answers or ():
             send(ours, {**answer, "op": "answered"})
-        case = Case(self, number, Channel(ours), [reading for reading, _ in pipes], file)
+        case = Case(self, number, Channel(ours), [reading for reading, _ in pipes], file, share=share)
         self._cases.append(case)
         return case
 
@@ -148,6 +148,10 @@ class Agent:
             elif message["op"] == "started":
                 self.pids[message["id"]] = message["pid"]
 
+    def note_end(self, number: int) -> None:
+        """A case that shares the process says itself that it has ended."""
+        self._exits[number] = 0
+
     def status_of(self, number: int) -> int | None:
         return self._exits.get(number)
 
@@ -167,8 +171,11 @@ class Agent:
 class Case:
     """A case that is running."""
 
-    def __init__(self, agent: Agent, number: int, channel: Channel, pipes: Sequence[int], answers: Path) -> None:
+    def __init__(
+        self, agent: Agent, number: int, channel: Channel, pipes: Sequence[int], answers: Path, *, share: bool = False
+    ) -> None:
         self.agent = agent
+        self._share = share
         self.number = number
         self.channel = channel
         self.pipes = dict(zip(pipes, ("stdout", "stderr"), strict=False))
@@ -244,6 +251,8 @@ class Case:
                     setattr(self.outcome, event["stream"], printed)
                     continue
                 self.outcome.events.append(event)
+                if event["event"] == "Ended" and self._share:
+                    self.agent.note_end(self.number)
                 if event["event"] in ("TurnFinished", "TurnFailed"):
                     on_turn()
         if reports is not None and reports in ready:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple
 
-from google.adk.plugins.base_plugin import BasePlugin  # type: ignore[import-not-found,unused-ignore]
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
+from .adk_trace import Tracer
+from .spans import Trace
 from .usage import Usage, usage_of
 
 # What ADK's evaluation adds to model calls that say nothing of retries themselves. Made once: it costs as much as the
@@ -21,11 +22,12 @@ _RETRIES = types.HttpRetryOptions(
 _RETRYING = types.HttpOptions(retry_options=_RETRIES)
 
 
-class Recorder(BasePlugin):  # type: ignore[misc]
-    """Comes after the app's own plugins, so it sees the requests that are really sent."""
+class Recorder(Tracer):
+    """Comes after the app's own plugins, so it sees the requests that are really sent. A tracer besides: ADK waits for
+    each hook of each plugin, so there is one of ours."""
 
-    def __init__(self) -> None:
-        super().__init__(name="agent_workbench_recorder")
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace)
         self.usage = Usage()
         """All model calls so far, those of agents used as tools included."""
         self._open: Dict[Tuple[str, str], Any] = {}
@@ -37,20 +39,24 @@ class Recorder(BasePlugin):  # type: ignore[misc]
         """Remembers the request, and has it retried as ADK's evaluation has."""
         self._open[callback_context.invocation_id, callback_context.agent_name] = llm_request
         _retry(llm_request)
+        await super().before_model_callback(callback_context=callback_context, llm_request=llm_request)
         return None
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> Optional[Any]:
         """Counts the answer, but not the pieces that come before it where it is streamed. A request that is never
         answered tells nothing about the agent, as in ADK."""
-        if getattr(llm_response, "partial", None):
-            return None
+        if not getattr(llm_response, "partial", None):
+            self._count(callback_context, llm_response)
+        await super().after_model_callback(callback_context=callback_context, llm_response=llm_response)
+        return None
+
+    def _count(self, callback_context: Any, llm_response: Any) -> None:
         invocation, agent = callback_context.invocation_id, callback_context.agent_name
         request = self._open.pop((invocation, agent), None)
         if request is not None:
             self._answered.setdefault(invocation, {}).setdefault(agent, request)
             self.usage = self.usage.plus(Usage(1))
         self.usage = self.usage.plus(usage_of(llm_response.usage_metadata))
-        return None
 
     def app_details(self, invocation_id: str, authors: List[str]) -> Dict[str, Any]:
         """ADK's AppDetails of a turn: instructions and tools of each of `authors` that asked a model, in that order."""

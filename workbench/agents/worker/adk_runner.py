@@ -24,7 +24,6 @@ from .adk_answers import Answers
 from .adk_plugin import Recorder
 from .adk_record import Turn
 from .adk_stream import Stream, streaming_agents
-from .adk_trace import Tracer
 from .conversation import Conversation, FinishedTurn, Json, Keep, NotGivenWholeError, Shown, Streamed
 from .loading import Loaded
 from .spans import Trace
@@ -46,12 +45,11 @@ _ONLY_PIECES = (
 class AdkConversation(Conversation):
     """Made by `open`, in the event loop it is used in."""
 
-    def __init__(self, loaded: Loaded, runner: Any, session: Any, recorder: Recorder, tracer: Tracer) -> None:
+    def __init__(self, loaded: Loaded, runner: Any, session: Any, recorder: Recorder) -> None:
         self._loaded = loaded
         self._runner = runner
         self._session = session
         self._recorder = recorder
-        self._tracer = tracer
         self._answers: Optional[Answers] = None
         self._seen = Usage()
         """What the recorded events add up to."""
@@ -70,21 +68,21 @@ class AdkConversation(Conversation):
             state=given.get("state") or {},
             session_id=given.get("session_id") or f"adk-eval-session-{uuid.uuid4()}",
         )
-        recorder, tracer = Recorder(), Tracer(Trace())
+        recorder = Recorder(Trace())
         services = {
             "artifact_service": loaded.artifacts or InMemoryArtifactService(),
             "session_service": sessions,
             "memory_service": InMemoryMemoryService(),
         }
-        runner = _runner(loaded, session.app_name, [recorder, tracer], services)
-        return cls(loaded, runner, session, recorder, tracer)
+        runner = _runner(loaded, session.app_name, [recorder], services)
+        return cls(loaded, runner, session, recorder)
 
     async def turn(self, content: Json, show: Shown, stream: Optional[Streamed] = None) -> Optional[FinishedTurn]:
         """Sends one message; `show` is called with each step as it is taken."""
         message = types.Content.model_validate(content)
         turn = Turn(content, time.time())
         started = time.monotonic()
-        with _busy_intervals() as busy, self._tracer.turn(), self._pieces(stream) as pieces:
+        with _busy_intervals() as busy, self._recorder.turn(), self._pieces(stream) as pieces:
             events = self._runner.run_async(
                 user_id=self._session.user_id, session_id=self._session.id, new_message=message, **pieces.options
             )
@@ -94,7 +92,7 @@ class AdkConversation(Conversation):
                     if pieces.takes(event):
                         continue
                     shown = turn.add(event)
-                    self._tracer.link(event, None if shown is None else turn.recorded - 1)
+                    self._recorder.link(event, None if shown is None else turn.recorded - 1)
                     if shown is not None:
                         show(shown)
         if self._answers is not None:
@@ -135,14 +133,14 @@ class AdkConversation(Conversation):
         return dict((await self._runner.session_service.get_session(**names)).state)
 
     def keep_answers(self, keep: Keep) -> None:
-        self._answers = Answers(self._tracer, keep)
+        self._answers = Answers(self._recorder, keep)
 
     def recall(self, answer: Json) -> None:
         if self._answers is not None:
             self._answers.recall(answer)
 
     def spans(self) -> Optional[Json]:
-        return self._tracer.trace.take()
+        return self._recorder.trace.take()
 
     @property
     def usage(self) -> Usage:

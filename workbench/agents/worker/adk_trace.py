@@ -37,7 +37,7 @@ class Tracer(BasePlugin):  # type: ignore[misc]
     """Stands behind all other plugins, so it sees the requests that are really sent."""
 
     def __init__(self, trace: Trace) -> None:
-        super().__init__(name="agent_workbench_tracer")
+        super().__init__(name="agent_workbench")
         self.trace = trace
         self.troubles: set[str] = set()
         self.about_to_ask: Optional[Callable[[Any, Any], None]] = None

@@ -44,6 +44,8 @@ class Case:
         self._held = b""
         """Frames that wait for the next one."""
         self._stopped = False
+        self.told_end = False
+        """Whether the workbench knows that nothing will come any more."""
         self._pid = os.getpid()
 
     async def run(self) -> None:
@@ -61,6 +63,7 @@ class Case:
             warnings = await self._tear_down()
             if ended:
                 self._send({"event": "Ended", "warnings": warnings})
+                self.told_end = True
         except WorkbenchGoneError:
             return
         finally:

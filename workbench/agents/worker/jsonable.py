@@ -91,4 +91,5 @@ def shown(value: Any) -> str:
         return f"<{type(value).__name__}; its repr raises {type(error).__name__}>"
 
 
-_ENCODER = json.JSONEncoder(default=_replacement, separators=(",", ":"))
+# Circles end in a RecursionError, and are found then: nearly nothing has one.
+_ENCODER = json.JSONEncoder(default=_replacement, separators=(",", ":"), check_circular=False)

@@ -89,7 +89,7 @@ class SharedCases:
         task.add_done_callback(lambda _: self._ended(number))
 
     async def _run(self, number: int, case: Case) -> None:
-        """A case with its own output. Its end is told in one go: each word wakes the workbench."""
+        """A case with its own output."""
         use_output(case.printed)
         try:
             await case.run()
@@ -108,10 +108,11 @@ class SharedCases:
 
     def _ended(self, number: int) -> None:
         task = self._running.pop(number, None)
-        self._cases.pop(number, None)
-        if task is not None:
+        case = self._cases.pop(number, None)
+        if task is not None and case is not None:
             self._stopping.discard(task)
-            self._tell_exited(number)
+            if not case.told_end:
+                self._tell_exited(number)
 
     def _tell_exited(self, number: int) -> None:
         self._channel.send({"op": "exited", "id": number, "status": 0})

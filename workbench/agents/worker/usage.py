@@ -37,12 +37,12 @@ def usage_of(metadata: Any) -> Usage:
     prompts are input, thoughts are output."""
     if metadata is None:
         return Usage()
-
-    def tokens(*names: str) -> int:
-        return sum(getattr(metadata, name, None) or 0 for name in names)
-
     return Usage(
         0,
-        tokens("prompt_token_count", "tool_use_prompt_token_count"),
-        tokens("candidates_token_count", "thoughts_token_count"),
+        _count(metadata, "prompt_token_count") + _count(metadata, "tool_use_prompt_token_count"),
+        _count(metadata, "candidates_token_count") + _count(metadata, "thoughts_token_count"),
     )
+
+
+def _count(metadata: Any, name: str) -> int:
+    return getattr(metadata, name, None) or 0
