@@ -1,5 +1,6 @@
 """The history on the screen: from H to a run, to a case in it, to what changed between two, and back."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,26 @@ async def test_what_changed_between_the_last_run_and_another(open_screen: OpenSc
         await _shows(screen, pilot, "code", "before and after", "On its way.", "No idea.")
         await pilot.press("C")
         await _shows(screen, pilot, "1 fix")
+        # Another workbench tidies up.
+        older = min(path for path in (kept.root / ".workbench/runs").iterdir() if path.is_dir())
+        shutil.rmtree(older)
+        await pilot.press("n")
+        await _shows(screen, pilot, "Deleted meanwhile: the run of")
+        assert "reading what" not in screen.text
+        await pilot.press("C")
+        await _shows(screen, pilot, "a run cannot be read", "Deleted meanwhile: the run of")
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: screen.app.screen is screen.main)
+
+
+async def test_a_case_that_changed_as_it_is_now(open_screen: OpenScreen, kept: Workspace) -> None:
+    screen = open_screen(kept)
+    async with screen.open(size=(120, 40)) as pilot:
+        await _shows(screen, pilot, "■ 2/2")
+        await pilot.press("C")
+        await _shows(screen, pilot, "compare order_desk · refunds with")
+        await pilot.press("enter")
+        await _shows(screen, pilot, "1 regression")
         await pilot.press("n", "o")
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
         assert screen.row.startswith("late_parcel")

@@ -67,7 +67,7 @@ class CompareScreen(TwoSides):
         self._before, self._after, self._state, self._go = before, after, state, go
         self._found: Comparison | None = None
         self._trouble = ""
-        self._pairs: dict[CaseRef, Pair] = {}
+        self._pairs: dict[CaseRef, Pair | str] = {}
         self._due: Timer | None = None
         self._shown: ChangedCase | None = None
 
@@ -91,7 +91,7 @@ class CompareScreen(TwoSides):
         try:
             found, trouble = await asyncio.to_thread(self._work_out)
         except UsageFaultError as error:
-            self._trouble = str(error)
+            self._trouble = self._what_is_gone() or str(error)
             self.changes.say_instead("a run cannot be read")
             self._draw()
             return
@@ -105,6 +105,12 @@ class CompareScreen(TwoSides):
         before, trouble = open_summary(self._before.word, self._state, self._state)
         after, more = open_summary(self._after.word, self._state, self._state)
         return compare(before, after, self._state), [*trouble, *more]
+
+    def _what_is_gone(self) -> str:
+        """Which of the runs somebody has deleted meanwhile, as a sentence; "" if both are there."""
+        runs = zip((self._before, self._after), self._names(), strict=True)
+        gone = [name for run, name in runs if not run.file.exists()]
+        return f"Deleted meanwhile: the run of {' and that of '.join(gone)}." if gone else ""
 
     # What is shown
 
@@ -131,8 +137,7 @@ class CompareScreen(TwoSides):
         try:
             self._pairs[_ref(case)] = await asyncio.to_thread(self._records, case)
         except (OSError, ValueError, KeyError) as error:
-            self.say(f"what the agent did cannot be read: {error}", warning=True)
-            return
+            self._pairs[_ref(case)] = self._what_is_gone() or f"What the agent did cannot be read: {error}"
         if self.changes.line.case is case:
             self._draw()
 

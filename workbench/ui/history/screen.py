@@ -107,6 +107,8 @@ class HistoryScreen(Screen[None]):
             more = f" (and {len(trouble) - 1} more)" if len(trouble) > 1 else ""
             self.notify(one_line(trouble[0], limit=400) + more, severity="warning", timeout=10, markup=False)
         self._all, self._read_once = runs, True
+        kept = {run.path for run in runs}
+        self.list.marked = [run for run in self.list.marked if run.path in kept]
         self._show_state()
         self.set_class(not runs, "-nothing")
         self._show_filtered()

@@ -10,6 +10,7 @@ from workbench.history.causes import ChangedFile
 from workbench.history.compare import ChangedCase, Comparison
 from workbench.history.summary import Row, Summary
 from workbench.store import CaseRecord
+from workbench.text import one_line
 from workbench.ui.render.change import add_before_and_after, both
 from workbench.ui.render.document import Document
 from workbench.ui.render.lines import Line, Segment, flow, hang, rule, safe, wrap
@@ -61,9 +62,10 @@ def _listed(rows: Sequence[Row]) -> str:
 
 
 def one_case(
-    case: ChangedCase, files: Sequence[ChangedFile], records: tuple[CaseRecord, CaseRecord] | None, view: View
+    case: ChangedCase, files: Sequence[ChangedFile], records: tuple[CaseRecord, CaseRecord] | str | None, view: View
 ) -> Document:
-    """A case: why it changed, with the changed lines; then before and after. `records` None: they are being read."""
+    """A case: why it changed, with the changed lines; then before and after. `records` None: they are being read; a
+    text: why they cannot be."""
     document = Document()
     word, style = CHANGES[case.change]
     document.add([(Segment(f" {word}", style), *_label(case))])
@@ -78,9 +80,9 @@ def one_case(
     if kinds & set(_OF_FILES):
         agent = case.ref[0]
         document.add(_files([file for file in files if file.agent == agent and file.kind in kinds], view))
-    if records is None:
+    if records is None or isinstance(records, str):
         document.gap()
-        document.add(remark("reading what the agent did …", view))
+        document.add(remark("reading what the agent did …" if records is None else one_line(records), view))
         return document
     if "expected" in kinds:
         document.add(_texts("expected", [record.expected for record in records], view))
