@@ -66,6 +66,17 @@ def test_each_change_is_named(project: Project, monkeypatch: pytest.MonkeyPatch)
     ]
 
 
+@pytest.mark.parametrize("name", ["python:desk.judges:kind", "python:judges:kind"])
+def test_a_function_that_judges_is_part_of_the_criteria(project: Project, name: str) -> None:
+    options = {"threshold": 0.5, "judge_model_options": {"judge_model": name}}
+    project.write("desk/test_config.json", {"criteria": {"final_response_match_v2": options}})
+    project.write("desk/judges.py", "def kind(question): return 'valid'\n")
+    before, _ = told(project)
+    project.write("desk/judges.py", "def kind(question): return 'invalid'\n")
+    now, _ = told(project)
+    assert list(differences(before, now)) == ["the criteria of desk/all.evalset.json changed"]
+
+
 @pytest.mark.parametrize("then", [{}, {"options": 3, "cases": [], "environment": {"desk": "x"}}])
 def test_what_cannot_be_read_is_not_the_same(project: Project, then: dict[str, object]) -> None:
     now, _ = told(project)

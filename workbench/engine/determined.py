@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.function_source import function_file
+from workbench.engine.judging_functions import function_files
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import AgentSetting, Plan, PlanEntry
 from workbench.engine.provenance import Kept
@@ -43,7 +43,6 @@ _FAMILIES = re.compile(
 """Variables that models, clients and interpreters read, whether or not the agent's sources name them."""
 _OF_THE_TERMINAL = frozenset({"PWD", "OLDPWD", "SHLVL", "TERM", "COLUMNS", "LINES", "WINDOWID", "DISPLAY"})
 _NAMED = re.compile(rb"[A-Z][A-Z0-9_]{2,}")
-_FUNCTION = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
 
 
@@ -134,21 +133,11 @@ def _criteria(entry: PlanEntry, root: Path) -> Iterator[bytes]:
     settings = [{item.name: item.value for item in config.criteria}, config.custom_metrics]
     yield json.dumps([*settings, config.user_simulator_config], sort_keys=True).encode("ascii")
     folder = entry.entry.agent.folder if entry.entry.agent is not None else root
-    for name in sorted({text for text in _texts(settings) if _FUNCTION.fullmatch(text)}):
-        file = function_file(name, root, folder)
-        if file is not None:
-            try:
-                yield file.read_bytes()
-            except OSError:
-                yield b"?"
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
+    for file in function_files(config, root, folder):
+        try:
+            yield file.read_bytes()
+        except OSError:
+            yield b"?"
 
 
 def _packages(interpreter: Path) -> str:

@@ -128,6 +128,10 @@ def test_a_broken_evalset_runs_nothing(shop: Shop) -> None:
     assert found.depths == {}
 
 
+def judged_by(model: str) -> dict[str, object]:
+    return {"threshold": 0.5, "judge_model_options": {"judge_model": model}}
+
+
 @pytest.mark.parametrize(
     ("before", "after", "depth"),
     [
@@ -164,6 +168,22 @@ def test_a_custom_metric_is_asked_about_its_threshold(shop: Shop) -> None:
     config(0.5)
     found = shop.changes(lambda: config(0.6), "desk/test_config.json")
     assert found.depths == dict.fromkeys(shop.keys(["desk"]), "score")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"criteria": {"final_response_match_v2": judged_by("python:shared.judges:strict")}},
+        {"criteria": {"brief": 0.5}, "custom_metrics": {"brief": {"code_config": {"name": "shared.judges.brief"}}}},
+        {"criteria": {}, "user_simulator_config": {"model": "python:shared.judges:user"}},
+    ],
+)
+def test_a_function_that_judges_runs_what_it_judges(shop: Shop, config: dict[str, object]) -> None:
+    shop.write("desk/test_config.json", config)
+    shop.write("shared/judges.py", "def strict(question): ...\n")
+    found = shop.changes(lambda: shop.write("shared/judges.py", "def strict(question): pass\n"), "shared/judges.py")
+    assert found.depths == dict.fromkeys(shop.keys(["desk"]), "run")
+    assert not found.idle
 
 
 def test_a_config_above_concerns_those_without_one_of_their_own(shop: Shop) -> None:

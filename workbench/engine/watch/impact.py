@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.engine.judging_functions import function_files
 from workbench.engine.watch.criteria_change import changed_criteria
 from workbench.engine.watch.evalset_change import changed_cases
 from workbench.engine.watch.reading import may_read
@@ -137,6 +138,7 @@ def _of_agents(
     for entry in new.workspace.evalsets:
         if entry.agent is not None:
             entries.setdefault(entry.agent.folder, []).append(entry)
+    used |= _of_functions(found, new.workspace, changed)
     for folder, mine in entries.items():
         reads = may_read(folder, changed.difference(results.get(folder, ())), footprints.get(folder), new.workspace)
         why = [relative(path, new.workspace) for path in sorted(reads)]
@@ -149,6 +151,25 @@ def _of_agents(
             for case in entry.document.cases:
                 found.add(Key(entry.relative, case.eval_id), "run", few(why))
     return used
+
+
+def _of_functions(found: Impact, workspace: Workspace, changed: set[Path]) -> set[Path]:
+    """What follows from Python functions that judge, wherever they stand: what follows for those beside the agent."""
+    used: set[Path] = set()
+    if not any(path.suffix == ".py" for path in changed):
+        return used
+    for entry in workspace.evalsets:
+        mine = changed.intersection(files_that_judge(entry, workspace))
+        used |= mine
+        for case in entry.document.cases if mine else ():
+            found.add(Key(entry.relative, case.eval_id), "run", few(relative(path, workspace) for path in sorted(mine)))
+    return used
+
+
+def files_that_judge(entry: EvalsetEntry, workspace: Workspace) -> list[Path]:
+    """The files of Python functions that judge the cases of an evalset, or play their user."""
+    folder = workspace.root if entry.agent is None else entry.agent.folder
+    return function_files(entry.criteria.config, workspace.root, folder)
 
 
 def relative(path: Path, workspace: Workspace) -> str:

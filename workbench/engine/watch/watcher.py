@@ -14,7 +14,7 @@ from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.watch.changes import Batch, Changes, files_in
 from workbench.engine.watch.contents import ABSENT, Contents, Moment
 from workbench.engine.watch.half_written import FileFault, syntax_fault
-from workbench.engine.watch.impact import Impact, impact
+from workbench.engine.watch.impact import Impact, files_that_judge, impact
 from workbench.engine.watch.links import Links, without_twins
 from workbench.engine.watch.rereading import reread
 from workbench.engine.watch.snapshot import Key, Snapshot, take_snapshot
@@ -122,7 +122,7 @@ class Watcher:
             return None
         old = self._snapshot
         try:
-            workspace = reread(old.workspace, [*changed, *folders], self._reopen)
+            workspace = reread(old.workspace, [*changed - self._screen_files, *folders], self._reopen)
         except (OSError, ValueError) as error:
             return Saved(old, frozenset(changed), trouble=str(error), moment=self.contents.moment)
         new = self._snapshot = take_snapshot(workspace)
@@ -155,10 +155,12 @@ class Watcher:
         for entry in self._snapshot.workspace.evalsets:
             name = entry.agent.name if entry.agent is not None else "(belongs to no agent)"
             mine = listed.setdefault(name, [])
+            begun = bool(mine)
             mine.append((entry.file, "its evalset"))
             if entry.criteria.config.path is not None:
                 mine.append((entry.criteria.config.path, "criteria"))
-            if entry.agent is None or len(mine) > 2:
+            mine += [(path, "it judges") for path in files_that_judge(entry, self._snapshot.workspace)]
+            if entry.agent is None or begun:
                 continue
             environment = self._snapshot.environments.get(entry.agent.folder)
             if environment is not None and environment.file is not None:
@@ -170,7 +172,7 @@ class Watcher:
 
     def files_of(self, entry: EvalsetEntry) -> list[Path]:
         """The files that the verdicts of an evalset depend on, as far as that is known."""
-        files = {entry.file, entry.criteria.config.path}
+        files = {entry.file, entry.criteria.config.path, *files_that_judge(entry, self._snapshot.workspace)}
         if entry.agent is not None:
             environment = self._snapshot.environments.get(entry.agent.folder)
             files.add(environment.file if environment is not None else None)
@@ -208,6 +210,7 @@ class Watcher:
         workspace = self._snapshot.workspace
         files = {entry.file for entry in workspace.evalsets}
         files |= {entry.criteria.config.path for entry in workspace.evalsets if entry.criteria.config.path}
+        files |= {file for entry in workspace.evalsets for file in files_that_judge(entry, workspace)}
         files |= {item.file for item in self._snapshot.environments.values() if item.file is not None}
         files |= {path for footprint in list(self._footprints().values()) for path in list(footprint)}
         files |= self._screen_files
