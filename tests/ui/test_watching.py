@@ -26,14 +26,22 @@ def agent(answer: str) -> str:
 class Watched(Screen):
     """The app on a project of two cases, one of which passes."""
 
-    def __init__(self, root: Path, *, watch: bool = False, calls: int | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        watch: bool = False,
+        calls: int | None = None,
+        themes: Themes | None = None,
+        settings: Path | None = None,
+    ) -> None:
         self.project = Project(root)
         self.project.write("echo/agent.py", agent("You said "))
         self.project.evalset(GOOD, BAD)
-        themes = Themes([resources.themes()])
-        settings = config.Settings(root / "none.toml", watch_calls=calls)
+        themes = themes or Themes([resources.themes()])
+        said = config.Settings(settings or root / "none.toml", watch_calls=calls)
         self.session = Session(root)
-        self.app = WorkbenchApp(self.session, settings, themes, themes.read("night"), watch=watch)
+        self.app = WorkbenchApp(self.session, said, themes, themes.read("night"), watch=watch)
         self.main = self.app.main
         self.pilot: Pilot[int]
 
@@ -223,3 +231,27 @@ async def test_what_was_saved_while_nobody_watched_is_stale_and_runs_nothing(wat
         await watched.until(watched.pilot, lambda: session.verdicts.stale == {(0, 0), (0, 1)}, 30)
         assert "2 stale" in watched.bar
         assert session.store.run is run
+
+
+async def test_a_theme_and_keys_that_are_saved_change_the_screen_and_run_nothing(tmp_path: Path) -> None:
+    settings, folder = tmp_path / "settings.toml", tmp_path / "themes"
+    folder.mkdir()
+    (tmp_path / "project").mkdir()
+    mine = folder / "mine.toml"
+    mine.write_text('[colors]\nprimary = "#111111"\n')
+    settings.write_text("")
+    watched = Watched(tmp_path / "project", themes=Themes([resources.themes(), folder]), settings=settings)
+    async with watched.opened():
+        await watched.arm()
+        app, said = watched.app, watched.pilot
+        settings.write_text('theme = "mine"\n[keys]\nrun = "R"\n')
+        await watched.until(said, lambda: app.theme == "mine", 30)
+        assert watched.main.keys["run"] == ("R",)
+        mine.write_text('[colors]\nprimary = "#222222"\n')
+        await watched.until(said, lambda: app.current_theme.primary == "#222222", 30)
+        assert app.get_css_variables()["primary"].lower() == "#222222"
+        settings.write_text("theme = [")
+        mine.write_text('[colors]\nprimary = "no colour"\n')
+        await watched.until(said, lambda: len(app._notifications) == 2, 30)
+        assert (app.theme, app.current_theme.primary, watched.main.keys["run"]) == ("mine", "#222222", ("R",))
+        assert watched.session.store.run.run_id == ""

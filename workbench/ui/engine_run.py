@@ -38,6 +38,8 @@ class Engine:
         self._settings = settings
         self._children: Children | None = None
         self._renew = False
+        self.screen_files: Callable[[], list[Path]] = lambda: [settings.file] if settings is not None else []
+        """The files that change the screen only."""
 
     def build(
         self, workspace: "Workspace", targets: Iterable[tuple[int, int]], times: Times, draft: Draft, state_dir: Path
@@ -155,8 +157,9 @@ class Engine:
             for evalset, case in marked
             for entry in [workspace.evalsets[evalset]]
         )
-        files = [self._settings.file] if self._settings is not None else []
-        watcher = Watcher(workspace, session.read, self.footprints, results=self.results, screen_files=files)
+        watcher = Watcher(
+            workspace, session.read, self.footprints, results=self.results, screen_files=self.screen_files()
+        )
         settings = self._settings
         limit = Limit() if settings is None else Limit(settings.watch_calls, settings.watch_money)
         options = RunOptions(all_votes=self._all_votes, max_judge_calls=self._max_judge_calls)

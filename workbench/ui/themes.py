@@ -63,7 +63,17 @@ class Themes:
     asked for."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
-        self._files = {file.stem: file for folder in folders for file in sorted(folder.glob("*.toml"))}
+        self._folders = tuple(folders)
+        self.find()
+
+    def find(self) -> None:
+        """Looks for the files, also once more."""
+        self._files = {file.stem: file for folder in self._folders for file in sorted(folder.glob("*.toml"))}
+
+    @property
+    def files(self) -> list[Path]:
+        """The files."""
+        return list(self._files.values())
 
     @property
     def names(self) -> list[str]:

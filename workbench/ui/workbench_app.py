@@ -3,6 +3,7 @@
 import gc
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -56,13 +57,14 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self.animation_level = "none"
         self._settings, self._themes, self._faults = settings, themes, faults
         self._engine = Engine(all_votes=settings.all_votes, max_judge_calls=settings.max_judge_calls, settings=settings)
+        self._engine.screen_files = lambda: [self._settings.file, *themes.files]
         self._keys = keymap(settings.keys)
         self._kept = theme.name
         self._watch = watch
         self._end_signals: Callable[[], None] = lambda: None
         self._begin_with(theme)
         self._read = {theme.name}
-        host = Host(themes.names, self.preview_theme, self.keep_theme, self._write, self._keys.faults)
+        host = Host(themes.names, self.preview_theme, self.keep_theme, self._write, self.look_again, self._keys.faults)
         self.main = MainScreen(
             session, self._keys.keys, build or self._build, host, self._run_thread, self._rescore, self._engine
         )
@@ -162,11 +164,40 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         if self.theme != name:
             return
         self._kept = name
+        self._settings = replace(self._settings, theme=name)
         try:
             config.remember_theme(name, self._settings.file)
         except (OSError, ValueError) as error:
             text = one_line(f"{name} holds until you leave; it could not be kept: {error}")
             self.notify(text, severity="warning", timeout=8, markup=False)
+
+    def look_again(self) -> None:
+        """Shows theme and keys as their files have them now; where one cannot be used, says so and keeps what was."""
+        before, now = self._settings, config.read_settings(self._settings.file)
+        faults = [*now.faults]
+        if not faults or now != config.Settings(now.file, faults=now.faults):  # That is one that cannot be read.
+            self._settings = now
+        if self._settings.keys != before.keys:
+            self._keys = keymap(self._settings.keys)
+            faults += self._keys.faults
+            self.set_keymap(textual_keymap(self._keys))
+            self.main.use_keys(self._keys.keys)
+        named = self._settings.theme
+        wanted = named if named is not None and named != before.theme else self._kept
+        self._themes.find()
+        try:
+            theme = self._themes.read(wanted)
+        except ThemeError as error:
+            faults.append(str(error))
+        else:
+            self._kept, self._read = wanted, {wanted}
+            if wanted != self.theme or theme != self.current_theme:
+                self.register_theme(theme)
+                # Else the same name would be no change.
+                self.set_reactive(App.theme, "")
+                self.theme = wanted
+        for fault in faults:
+            self.notify(fault, title="settings", severity="warning", timeout=8, markup=False)
 
     def _write(self, text: str) -> None:
         if self._driver is not None:

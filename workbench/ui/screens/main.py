@@ -86,6 +86,9 @@ class MainScreen(
         assert self._engine is not None
         return self._engine.watch(self.session, marked)
 
+    def look_again(self) -> None:
+        self.host.look_again()
+
     def build_resumption(self) -> Build:
         assert self._engine is not None
         assert self.session.workspace is not None

@@ -44,6 +44,11 @@ class Shell(Screen[None]):
         self.key_line = KeyLine(footer(), keys)
         self._shown_record: CaseRecord | None = None
 
+    def use_keys(self, keys: "Mapping[str, tuple[str, ...]]") -> None:
+        """Shows other keys from now on."""
+        self.keys = keys
+        self.key_line.show_keys(footer(), keys)
+
     def compose(self) -> ComposeResult:
         yield self.bar
         with Horizontal(id="body"):

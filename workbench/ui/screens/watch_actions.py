@@ -36,6 +36,9 @@ class WatchActions(RunActions):
         """How a job of the watch is done: the engine's part."""
         raise NotImplementedError
 
+    def look_again(self) -> None:
+        """Takes in what the files of themes and keys say now."""
+
     def warm_up(self) -> None:
         """Has the engine's children started, so that the first save does not wait for them."""
 
@@ -146,6 +149,8 @@ class WatchActions(RunActions):
         for fault in saved.faults:
             place = self._below_root(str(fault.path)) + (f":{fault.line}" if fault.line else "")
             self.notify(f"{one_line(f'{place}: {fault.message}')}\n{stay}", severity="error", timeout=10, markup=False)
+        if saved.impact.screen_only:
+            self.look_again()
         if saved.trouble:
             self.session.trouble = saved.trouble
             self.show_facts()

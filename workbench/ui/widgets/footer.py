@@ -16,12 +16,18 @@ class KeyLine(Widget):
 
     def __init__(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
         super().__init__()
-        self._shown = [
-            (action.id, key_label(keys[action.id][0]), action.label) for action in actions if keys[action.id]
-        ]
+        self._shown: list[tuple[str, str, str]] = []
+        self.show_keys(actions, keys)
         self._places: list[tuple[int, str]] = []
         self._message: tuple[str, str] | None = None
         self._silence: Timer | None = None
+
+    def show_keys(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
+        """Shows these from now on."""
+        self._shown = [
+            (action.id, key_label(keys[action.id][0]), action.label) for action in actions if keys[action.id]
+        ]
+        self.refresh()
 
     def say(self, text: str, variable: str = "label-strong", seconds: float = 3.0) -> None:
         """Shows a safe text in place of the keys for a while."""
