@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from workbench.agents.answering_child import AnsweringChild, AnswerOverdueError, CallRefusedError, ChildLostError
-from workbench.agents.child_process import Command
+from workbench.agents.child_process import ChildProcess, Command
 
 SOURCE = """
 import argparse, asyncio, os
@@ -104,11 +104,15 @@ async def test_one_that_never_starts(make: Make) -> None:
         assert not caught.value.began
 
 
-async def test_one_that_takes_too_long_to_start(make: Make) -> None:
+async def test_one_that_takes_too_long_to_start(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not listen yet, so nobody waits for it to end when it is asked to."""
+    monkeypatch.setitem(ChildProcess.close.__kwdefaults__, "grace", 3600.0)
     child = make("import time; time.sleep(1e6)", ready_within=0.3)
     with pytest.raises(ChildLostError, match=r"was not ready after 0\.3 s") as caught:
         await child.call({"do": "pid"})
     assert not caught.value.began
+    async with asyncio.timeout(30):
+        await child.close()
 
 
 async def test_a_call_has_its_time(make: Make, pipe: Path) -> None:

@@ -166,35 +166,45 @@ async def test_what_it_raises_is_told_with_its_own_lines(make: Make, capfd: pyte
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
-    ("body", "kind", "message"),
-    [
-        ("import sys; sys.exit(4)", "raised", "it called sys.exit(4)"),
-        ("raise KeyboardInterrupt", "raised", "KeyboardInterrupt"),
-        ("raise StopIteration", "raised", "StopIteration"),
-        ("import asyncio; raise asyncio.CancelledError", "raised", "it cancelled itself"),
-        ("return None", "wrong_result", "desk.own.judge returned None, no answer"),
-        ("return 'x' * 17_000_000", "too_large", "the answer is too large"),
-        ("import os; os._exit(3)", "crashed", "the process that ran desk.own.judge ended with exit code 3"),
-        ("import os; os.kill(os.getpid(), 9)", "crashed", "was killed by SIGKILL"),
-        # A fork that lives on has all that was open, the socket of the answers too.
-        ("import os, signal; os.fork() or signal.pause(); os._exit(5)", "crashed", "ended with exit code 5"),
-    ],
-)
+WAYS_TO_FAIL = [
+    ("import sys; sys.exit(4)", "raised", "it called sys.exit(4)"),
+    ("raise KeyboardInterrupt", "raised", "KeyboardInterrupt"),
+    ("raise StopIteration", "raised", "StopIteration"),
+    ("import asyncio; raise asyncio.CancelledError", "raised", "it cancelled itself"),
+    ("return None", "wrong_result", "desk.own.judge_4 returned None, no answer"),
+    ("return 'x' * 17_000_000", "too_large", "the answer is too large"),
+    ("import os; os._exit(3)", "crashed", "the process that ran desk.own.judge_6 ended with exit code 3"),
+    ("import os; os.kill(os.getpid(), 9)", "crashed", "was killed by SIGKILL"),
+    # A fork that lives on has all that was open, the socket of the answers too.
+    ("import os, signal; os.fork() or signal.pause(); os._exit(5)", "crashed", "ended with exit code 5"),
+]
+
+
 @pytest.mark.parametrize("kind_of_function", ["def", "async def"])
-async def test_each_way_to_fail_is_one_calls_own(
-    make: Make, body: str, kind: str, message: str, kind_of_function: str
-) -> None:
-    functions = make(f"{kind_of_function} judge(question):\n    {body}\ndef fine(question): return 'fine'")
-    error = await failure(functions.call("judge", "desk.own.judge", QUESTION))
-    assert error.kind == kind
-    assert message in error.message
-    assert await functions.call("judge", "desk.own.fine", QUESTION) == "fine"
+async def test_each_way_to_fail_is_one_calls_own(make: Make, kind_of_function: str) -> None:
+    """One after the other, so that what one of them leaves behind is met by the next."""
+    judges = [
+        f"{kind_of_function} judge_{number}(question):\n    {body}" for number, (body, *_) in enumerate(WAYS_TO_FAIL)
+    ]
+    functions = make("\n".join(["def fine(question): return 'fine'", *judges]))
+    for number, (body, kind, message) in enumerate(WAYS_TO_FAIL):
+        error = await failure(functions.call("judge", f"desk.own.judge_{number}", QUESTION))
+        assert (error.kind, body) == (kind, body)
+        assert message in error.message
+        assert await functions.call("judge", "desk.own.fine", QUESTION) == "fine", body
 
 
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
+async def test_what_cannot_be_imported(make: Make) -> None:
+    functions = make(
+        "number = 1",
+        files={
+            "desk/broken.py": "def judge(:",
+            "desk/needy.py": "import package_that_is_not_there",
+            "desk/leaver.py": "import sys; sys.exit(0)",
+            "desk/raiser.py": "raise ValueError('not today')",
+        },
+    )
+    for path, message in (
         ("desk.own.nothing", "module desk.own has no function nothing"),
         ("desk.nothing.judge", "there is no module desk.nothing"),
         ("nothing.judge", "there is no module nothing"),
@@ -205,21 +215,10 @@ async def test_each_way_to_fail_is_one_calls_own(
         ("desk.needy.judge", "No module named 'package_that_is_not_there'"),
         ("desk.leaver.judge", "desk.leaver.judge: its module called sys.exit"),
         ("desk.raiser.judge", "desk.raiser.judge cannot be imported: ValueError: not today"),
-    ],
-)
-async def test_what_cannot_be_imported(make: Make, path: str, message: str) -> None:
-    functions = make(
-        "number = 1",
-        files={
-            "desk/broken.py": "def judge(:",
-            "desk/needy.py": "import package_that_is_not_there",
-            "desk/leaver.py": "import sys; sys.exit(0)",
-            "desk/raiser.py": "raise ValueError('not today')",
-        },
-    )
-    error = await failure(functions.call("judge", path, QUESTION))
-    assert error.kind == "import_failed"
-    assert message in error.message
+    ):
+        error = await failure(functions.call("judge", path, QUESTION))
+        assert (error.kind, path) == ("import_failed", path)
+        assert message in error.message
 
 
 async def test_a_crash_is_told_of_the_call_that_crashed_and_of_no_other(make: Make, tmp_path: Path) -> None:
@@ -264,10 +263,12 @@ async def test_one_that_hangs_is_given_up_and_left_behind(
     monkeypatch.setattr("workbench.agents.answering_child._STOPPED_WITHIN", 0.05)
     functions = make(
         f"{kind_of_function} hang(question):\n    {body}\ndef fine(question): return 'fine'",
-        within=2,
+        within=0.5,
     )
     error = await failure(functions.call("judge", "desk.own.hang", QUESTION))
-    assert (error.kind, error.message) == ("timeout", "desk.own.hang took longer than 2 s")
+    assert (error.kind, error.message) == ("timeout", "desk.own.hang took longer than 0.5 s")
+    # What does not hang has its time: on a busy machine the next process may not answer at once.
+    monkeypatch.setattr(functions, "_within", 60.0)
     assert await functions.call("judge", "desk.own.fine", QUESTION) == "fine"
 
 
@@ -298,7 +299,7 @@ async def test_a_call_that_is_cancelled_is_stopped_in_the_child(make: Make, tmp_
 
 async def test_a_payload_larger_than_a_frame_arrives(make: Make) -> None:
     functions = make("def judge(question): return len(question['prompt'])")
-    assert await functions.call("judge", "desk.own.judge", {"prompt": '"' * 20_000_000}) == 20_000_000
+    assert await functions.call("judge", "desk.own.judge", {"prompt": '"' * 9_000_000}) == 9_000_000
 
 
 async def test_a_module_that_was_changed_is_imported_again(make: Make, tmp_path: Path) -> None:
@@ -381,6 +382,7 @@ def number(*given):
 
 @needs_adk
 async def test_a_metric_is_called_as_adk_calls_it(make: Make) -> None:
+    """All in one process: google-adk takes a second to import."""
     functions = make(SCORE)
     verdict = {"rubric_id": "short", "score": 1.0, "rationale": "it is"}
     for name, changes in (("brief", {}), ("brief", {"expected": None, "scenario": None})):
@@ -395,26 +397,15 @@ async def test_a_metric_is_called_as_adk_calls_it(make: Make) -> None:
     # Its own assertion: an asynchronous one is called too, with its own path.
     assert error.message == "AssertionError"
     assert "custom_function_path" in error.traceback
-
-
-@needs_adk
-async def test_what_another_version_of_adk_records_is_left_out(make: Make) -> None:
+    # What another version of ADK recorded besides is left out.
     events = [{"author": "desk", "content": {"parts": [{"text": "hm"}]}, "recorded_since_version_9": 1}]
     turn = {**TURN, "intermediate_data": {"invocation_events": events}, "also_since_version_9": {}}
-    result = await make(SCORE).call("metric", "desk.own.brief", {**METRIC, "actual": [turn]})
+    result = await functions.call("metric", "desk.own.brief", {**METRIC, "actual": [turn]})
     assert result["score"] == 0.7
-
-
-@needs_adk
-async def test_a_metric_that_returns_something_else(make: Make) -> None:
-    error = await failure(make(SCORE).call("metric", "desk.own.number", METRIC))
+    error = await failure(functions.call("metric", "desk.own.number", METRIC))
     assert error.kind == "wrong_result"
     assert error.message == "desk.own.number returned float 0.5, no EvaluationResult"
-
-
-@needs_adk
-async def test_what_adk_cannot_read(make: Make) -> None:
-    error = await failure(make(SCORE).call("metric", "desk.own.brief", {**METRIC, "actual": [{"user": "hi"}]}))
+    error = await failure(functions.call("metric", "desk.own.brief", {**METRIC, "actual": [{"user": "hi"}]}))
     assert error.kind == "wrong_input"
 
 

@@ -59,8 +59,9 @@ class _Running:
             self.lifeline = -1
 
     async def end(self) -> None:
+        """One that still starts does not listen yet: it is not asked to end and waited for."""
         self.let_go()
-        await self.process.close()
+        await (self.process.close() if self.ready.is_set() else self.process.close(grace=0.0))
 
 
 class AnsweringChild:
