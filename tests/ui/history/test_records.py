@@ -1,11 +1,16 @@
 """Cases of kept runs as records: whole, without an end, or not at all."""
 
+import json
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, case_events
 from tests.history.test_run_list import keep_run
 from tests.ui.conftest import MakeWorkspace
+from workbench.agents.workspace import open_workspace
 from workbench.ui.history.recall import recall
 from workbench.ui.history.records import as_it_ended, read_records
 
@@ -49,6 +54,41 @@ def test_what_is_recalled_is_the_newest_verdict_and_what_overtook_it(
     changed = recall(state, workspace)
     assert changed is not None
     assert {name[1] for name in changed.stale} == {"on_time", "late_parcel"}
+
+
+def test_a_function_that_judges_overtakes_as_well(make_workspace: MakeWorkspace) -> None:
+    from tests.ui.history.test_history_screen import keep
+
+    root = make_workspace().root
+    judges = root / "judges.py"
+    judges.write_text("def strict(question): ...\n", encoding="utf-8")
+    options = {"threshold": 0.5, "judge_model_options": {"judge_model": "python:judges:strict"}}
+    config = {"criteria": {"final_response_match_v2": options}}
+    (root / "order_desk/test_config.json").write_text(json.dumps(config), encoding="utf-8")
+    opened = open_workspace(root)
+    workspace = replace(opened, evalsets=tuple(one for one in opened.evalsets if one.eval_set_id == "refunds"))
+    digest = blake2b((root / "order_desk/agent.py").read_bytes(), digest_size=16).hexdigest()
+    keep(workspace, "2026-01-01T10-00-00-aaaa", {"on_time": "passed", "late_parcel": "passed"}, digest)
+    run_at = datetime(2026, 1, 1, 10, tzinfo=UTC).timestamp()
+    for written, stale in ((run_at - 5, set()), (run_at + 5, {"on_time", "late_parcel"})):
+        os.utime(judges, (written, written))
+        found = recall(root / ".workbench", workspace)
+        assert found is not None
+        assert {name[1] for name in found.stale} == stale
+
+
+def test_another_custom_metric_overtakes(make_workspace: MakeWorkspace) -> None:
+    from tests.ui.history.test_history_screen import keep
+
+    workspace = make_workspace()
+    digest = blake2b((workspace.root / "order_desk/agent.py").read_bytes(), digest_size=16).hexdigest()
+    keep(workspace, "2026-01-01T10-00-00-aaaa", {"on_time": "passed"}, digest)
+    (entry, *others) = workspace.evalsets
+    custom = replace(entry.criteria.config, custom_metrics={"brief": {"code_config": {"name": "x.y.brief"}}})
+    entry = replace(entry, criteria=replace(entry.criteria, config=custom))
+    found = recall(workspace.root / ".workbench", replace(workspace, evalsets=(entry, *others)))
+    assert found is not None
+    assert {name[1] for name in found.stale} == {"on_time"}
 
 
 def test_a_case_that_was_renamed_since_counts_no_more(tmp_path: Path, make_workspace: MakeWorkspace) -> None:

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 
 from workbench.agents.environment import agent_environment
 from workbench.engine.secrets import Secrets
+from workbench.engine.watch.impact import files_that_judge
 from workbench.events import CaseRef
 from workbench.history.latest import agents_changed, latest_runs
 from workbench.model.evalset import case_or_none
+from workbench.simulation.scenario import full_scenario
 from workbench.store import CaseRecord, RunSummary
 from workbench.ui.history.records import read_records
+from workbench.ui.written_since import end_of_second, newest
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry, Workspace
@@ -52,6 +55,7 @@ def recall(state: Path, workspace: "Workspace") -> Recalled | None:
         found = {ref: record for ref, record in found.items() if record.finished and _is_there(ref, ids)}
         changed = agents_changed(run.summary.sources, workspace.root, clean)
         stale |= _stale(found, changed, entries)
+        stale |= _judged_by_older(found, entries, workspace)
         records |= found
     newest = runs[0].summary
     told = RunSummary(
@@ -76,7 +80,7 @@ def _clean(workspace: "Workspace") -> Callable[[str], str]:
 
 
 def _stale(found: dict[CaseRef, CaseRecord], agents: set[str], entries: "dict[str, EvalsetEntry]") -> set[Name]:
-    """The cases whose agent, reference or criteria are not what they were."""
+    """The cases whose agent, reference, scenario or criteria are not what they were."""
     numbers = {
         file: {case.eval_id: case.index for case in entries[file].document.cases}
         for file in {ref.evalset_file for ref in found}
@@ -92,14 +96,34 @@ def _stale(found: dict[CaseRef, CaseRecord], agents: set[str], entries: "dict[st
     return stale
 
 
+def _judged_by_older(
+    found: dict[CaseRef, CaseRecord], entries: "dict[str, EvalsetEntry]", workspace: "Workspace"
+) -> set[Name]:
+    """The cases that a Python function judges whose file was written since. What it was then is not kept."""
+    written = {
+        file: newest(files)
+        for file in {ref.evalset_file for ref in found}
+        if (files := files_that_judge(entries[file], workspace))
+    }
+    return {
+        (ref.evalset_file, ref.eval_id)
+        for ref, record in found.items()
+        if written.get(ref.evalset_file, 0.0) >= end_of_second(record.run_id)
+    }
+
+
 def _differs(entry: "EvalsetEntry", number: int, record: CaseRecord) -> bool:
     config = entry.criteria.config
     if record.started_at is None:
         return False
     if record.criteria != {item.name: item.value for item in config.criteria}:
         return True
+    if record.custom_metrics != config.custom_metrics:
+        return True
     case = case_or_none(entry.document, number)
     if case is None:
+        return True
+    if record.scenario != (None if case.scenario is None else full_scenario(case.scenario)):
         return True
     expected = None if record.expected is None else list(record.expected)
     return expected != (None if case.turns is None else list(case.turns)) or list(record.rubrics) != list(case.rubrics)
