@@ -9,8 +9,9 @@ import pytest
 from tests.engine.project import Project, evalset, turn
 from workbench.engine import plan as planning
 from workbench.engine.options import RunOptions, UsageFaultError
-from workbench.engine.plan import new_run_id
-from workbench.engine.target_words import Target
+from workbench.engine.plan import make_plan, new_run_id
+from workbench.engine.selection import open_selection
+from workbench.engine.target_words import Selection, Target
 
 AGENT = "def root_agent(message, session): return 'ok'\n"
 
@@ -25,6 +26,28 @@ def desk(project: Project) -> Project:
 
 def named(project: Project, relative: str) -> Target:
     return Target(relative, project.root / relative)
+
+
+@pytest.mark.parametrize(
+    ("file", "agent", "warned"),
+    [
+        ("desk/a.evalset.json", "other", True),
+        ("desk/a.evalset.json", "desk", False),
+        ("shared/b.evalset.json", "other", False),
+        ("desk/parts/c.evalset.json", "desk", False),
+        ("desk/a.evalset.json", "desk/parts", False),
+    ],
+)
+def test_an_evalset_in_another_agents_folder_is_pointed_out(desk: Project, file: str, agent: str, warned: bool) -> None:
+    for folder in ("other", "desk/parts"):
+        desk.write(f"{folder}/agent.py", AGENT)
+    for relative in ("shared/b.evalset.json", "desk/parts/c.evalset.json"):
+        desk.write(relative, evalset("more", {"one": [turn("hi")]}))
+    selection = Selection((named(desk, file),), desk.root / agent)
+    plan = make_plan(open_selection(selection, folder=desk.root), selection, RunOptions())
+    told = [notice.message for notice in plan.notices]
+    assert (f"{file} lies in the folder of desk and runs with {agent}" in told) == warned
+    assert any("lies in the folder" in message for message in told) == warned
 
 
 def test_test_files_come_first_and_repeats_stand_together(desk: Project) -> None:

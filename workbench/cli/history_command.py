@@ -129,7 +129,7 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
     from workbench.history import state_dir as places
     from workbench.history.ages import ages
     from workbench.history.run_list import list_runs
-    from workbench.history.run_words import baseline
+    from workbench.history.run_words import baseline, no_run_kept
 
     root = _root(words)
     state = places.state_dir(root, state_dir)
@@ -148,7 +148,7 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
     for run in runs:
         write_line(sys.stdout, _line(run, pinned))
     if not runs:
-        write_line(sys.stderr, f"No run is kept in {one_line(str(state))}; `agent-workbench run` keeps one")
+        write_line(sys.stderr, one_line(no_run_kept(state), limit=1000))
     return True
 
 

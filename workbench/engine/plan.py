@@ -13,6 +13,7 @@ from workbench.agents.environment import AgentEnvironment, agent_environment
 from workbench.agents.interpreter import Interpreter, InterpreterError, choose_interpreter
 from workbench.agents.ownership import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.engine.borrowed import borrowed_notices
 from workbench.engine.options import RunOptions, UsageFaultError, UsageKind
 from workbench.engine.selection import Chosen, choose
 from workbench.engine.target_words import Selection
@@ -110,7 +111,12 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
     for item in chosen:
         faults = item.entry.document.faults
         warnings += [fault for fault in faults if fault.severity == "warning" and not item.entry.document.broken]
-    notices = (*fault_notices(warnings, workspace.root), *agent_notices(agents.values()), *_repeat_notices(options))
+    notices = (
+        *fault_notices(warnings, workspace.root),
+        *agent_notices(agents.values()),
+        *(borrowed_notices((item.entry for item in chosen), workspace.root) if selection.agent else ()),
+        *_repeat_notices(options),
+    )
     return Plan(new_run_id(), workspace.root, entries, agents, notices)
 
 

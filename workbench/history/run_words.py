@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workbench.engine.options import UsageFaultError
 from workbench.history.ages import ages
-from workbench.history.state_dir import JOURNAL_FILE, runs_dir
+from workbench.history.state_dir import FOLDER, JOURNAL_FILE, runs_dir
 
 LAST = "last"
 BASELINE = "baseline"
@@ -134,10 +134,25 @@ def _names_beside(path: Path) -> list[str]:
 def _where_runs_are(state: Path) -> str:
     """How to see which runs there are."""
     ids = run_ids(state)
-    folder = runs_dir(state)
     if not ids:
-        return f"No run is kept in {folder}; `agent-workbench run` keeps one, --state-dir names another folder"
+        return no_run_kept(state)
     return f"`agent-workbench history` lists the runs that are kept, the newest: {_few(ids)}"
+
+
+def no_run_kept(state: Path) -> str:
+    """That `state` holds no run, and where there are some."""
+    below = _states_below(state.parent)
+    where = (
+        f"--state-dir names a folder with some: {_few(below)}"
+        if below
+        else ("`agent-workbench run` keeps one, --state-dir names another folder")
+    )
+    return f"No run is kept in {runs_dir(state)}; {where}"
+
+
+def _states_below(root: Path) -> list[str]:
+    """Folders of runs one step down: outside of git each folder that was run has its own."""
+    return sorted(str(state) for state in root.glob(f"*/{FOLDER}") if run_ids(state))
 
 
 def _few(names: list[str]) -> str:

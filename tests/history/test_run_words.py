@@ -1,0 +1,30 @@
+"""Which run a word means: where there is none, where there are some."""
+
+from pathlib import Path
+
+import pytest
+
+from workbench.engine.options import UsageFaultError
+from workbench.history.run_words import place_of
+from workbench.history.state_dir import FOLDER, JOURNAL_FILE, runs_dir
+
+
+def kept(state: Path, run_id: str) -> Path:
+    journal = runs_dir(state) / run_id / JOURNAL_FILE
+    journal.parent.mkdir(parents=True)
+    journal.write_text("")
+    return journal
+
+
+@pytest.mark.parametrize("word", ["last", "2026"])
+def test_runs_of_the_folders_below_are_pointed_out(word: str, tmp_path: Path) -> None:
+    state = tmp_path / FOLDER
+    with pytest.raises(UsageFaultError) as refused:
+        place_of(word, state, tmp_path)
+    assert "`agent-workbench run` keeps one" in refused.value.hint
+    kept(tmp_path / "desk" / FOLDER, "2026-11-21T10-30-00-3f2a")
+    with pytest.raises(UsageFaultError) as refused:
+        place_of(word, state, tmp_path)
+    assert f"--state-dir names a folder with some: {tmp_path / 'desk' / FOLDER}" in refused.value.hint
+    journal = kept(state, "2026-11-22T10-30-00-3f2a")
+    assert place_of("2026", state, tmp_path) == journal
