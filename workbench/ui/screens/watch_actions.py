@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from workbench.ui.run_thread import Build
     from workbench.ui.watching import Watching
 
-_DEPTHS = {"run": "ran the agent", "score": "scored again", "decide": "decided again"}
+_DEPTHS = {"run": "running the agent", "score": "scoring again", "decide": "deciding again"}
+_DONE = {"running the agent": "ran the agent", "scoring again": "scored again", "deciding again": "decided again"}
 _CHANGE_PANE = "Change"
 
 
@@ -206,6 +207,7 @@ class WatchActions(RunActions):
                 self.session.verdicts.look_again(ref)
             watching.restored.clear()
             if ended:
+                self.session.last_watch = _DONE.get(self.session.last_watch, self.session.last_watch)
                 self.run_worker(asyncio.to_thread(watching.watcher.learn), group="learn")
                 self.go_on()
         if ended:
