@@ -37,13 +37,15 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """Seconds of one run. `begin`: until the first verdict; `end`: from the last one until all is done; `cpu`: of our
-    process and what it waited for, where the journal is; `cases`: of the processes that run the agent."""
+    """Seconds of one run. `begin`: until the first verdict; `end`: from the last one until all is done. CPU time is
+    that of our own process (`cpu`), of what it waited for (`git`), and of the processes that run the agent (`cases`);
+    the first two are where the journal is."""
 
     wall: float
     begin: float
     end: float
     cpu: float
+    git: float
     cases: float
 
 
@@ -90,20 +92,20 @@ async def _run(root: Path, children: Children, *, journal: bool) -> Took:
     options = RunOptions()
     selection = parse_words((str(root),), folder=root, agent=None, case_ids=())
     plan = make_plan(open_selection(selection, folder=root), selection, options)
-    cpu, cases, began = _cpu(), _cpu_of_children(), time.perf_counter()
+    before, cases, began = _cpu(), _cpu_of_children(), time.perf_counter()
     writer = Journal.open(root / ".workbench", plan.run_id) if journal else None
     await Run(plan, options, publish, children, writer).execute()
     over = time.perf_counter()
     assert isinstance(ended[-1], RunFinished)
     assert len(verdicts) == CASES
-    own, forked = _cpu() - cpu, _cpu_of_children() - cases
-    return Took(over - began, verdicts[0] - began, over - verdicts[-1], own, forked)
+    own, git = (after - then for after, then in zip(_cpu(), before, strict=True))
+    return Took(over - began, verdicts[0] - began, over - verdicts[-1], own, git, _cpu_of_children() - cases)
 
 
-def _cpu() -> float:
-    """CPU seconds of this process, and of children that have ended, such as git's."""
-    usages = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+def _cpu() -> tuple[float, float]:
+    """CPU seconds of this process, and of its children that have ended."""
+    own, ended = (resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime, ended.ru_utime + ended.ru_stime
 
 
 def _cpu_of_children() -> float:
@@ -128,7 +130,7 @@ def _show(pairs: Sequence[tuple[Took, Took]]) -> None:
     print(f"{len(pairs)} pairs of runs of {CASES} cases, milliseconds; what the journal adds, and its quartiles")
     print(f"{'':8} {'without':>9} {'with':>9} {'adds':>9} {'±':>8}   {'quartiles':>19}")
     sums = [(_sums(plain), _sums(kept)) for plain, kept in pairs]
-    names = [*(field.name for field in fields(Took)), "all cpu"]
+    names = [*(field.name for field in fields(Took)), "own cpu", "all cpu"]
     for place, name in enumerate(names):
         plain, kept = [pair[0][place] for pair in sums], [pair[1][place] for pair in sums]
         adds = [after - before for before, after in zip(plain, kept, strict=True)]
@@ -136,16 +138,18 @@ def _show(pairs: Sequence[tuple[Took, Took]]) -> None:
         notch = 1.57 * (high - low) / len(adds) ** 0.5
         row = [1000 * value for value in (statistics.median(plain), statistics.median(kept), middle, notch, low, high)]
         print(f"{name:8} {row[0]:9.1f} {row[1]:9.1f} {row[2]:9.1f} {row[3]:8.1f}   {row[4]:9.1f} {row[5]:9.1f}")
-        if name in ("wall", "cpu"):
-            whole = statistics.median(pair[0][place if name == "wall" else -1] for pair in sums)
+        if name in ("wall", "own cpu"):
+            of, what = (place, "wall") if name == "wall" else (-1, "CPU")
+            whole = statistics.median(pair[0][of] for pair in sums)
             share, spread = middle / whole, notch / whole
-            print(f"{'':8} {share:9.1%} of the run's {'wall' if name == 'wall' else 'CPU'} time, ± {spread:.1%}")
-            figures.record("history", f"journal, share of a run's {name} time", 100 * share, "%", goal=100 * GOAL)
+            print(f"{'':8} {share:9.1%} of the run's {what} time, ± {spread:.1%}")
+            figures.record("history", f"journal, share of a run's {what} time", 100 * share, "%", goal=100 * GOAL)
             figures.record("history", f"the same, how sure: ± (half a notch of {len(adds)} pairs)", 100 * spread, "%")
 
 
 def _sums(took: Took) -> tuple[float, ...]:
-    return (*astuple(took), took.cpu + took.cases)
+    """What was measured, then the CPU time of our side, then all of it."""
+    return (*astuple(took), took.cpu + took.git, took.cpu + took.git + took.cases)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from tests.cli.journals import renumbered
 from tests.cli.projects import BAD, GOOD, RAISES, Project, PutBack, case, lines_with, statuses
 from tests.hostile import leaks
 from workbench.cli.report import json_schema
+from workbench.history.journal import OTHERS
 
 LENIENT = {"criteria": {"response_match_score": 0.0}}
 STRICT = {"criteria": {"response_match_score": 1.0, "tool_trajectory_avg_score": 1.0}}
@@ -158,6 +159,16 @@ def test_a_case_of_which_the_end_is_gone_is_not_scored_as_if_it_had_been_killed(
     assert lines_with(done.stdout, ["ERROR echo/talk/good"]) == [
         "ERROR echo/talk/good broken_file: how this case went on cannot be read: the journal is damaged"
     ]
+
+
+def test_where_nobody_knows_which_cases_there_were_not_all_of_them_passed(ran: Project) -> None:
+    (journal,) = journals(ran)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(line for line in lines if b'"RunStarted"' not in line and b'"good"' in line))
+    ran.write("echo/test_config.json", LENIENT)
+    code, report = score(ran, "last")
+    assert code == 3
+    assert statuses(report) == {"good": "passed", OTHERS.eval_id: "error"}
 
 
 def test_a_run_that_was_killed_has_the_transcripts_that_were_complete(ran: Project) -> None:

@@ -29,6 +29,8 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
     criteria = {record.ref: record for record in store.current_records()}
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for number, (case, record) in enumerate(zip(build_report(store).cases, criteria.values(), strict=True), 1):
+        if not case.evalset_file and not case.eval_set_id:
+            continue  # Stands for cases of which nothing is known.
         data = plain(case)
         results = sets.setdefault((case.agent or "agent", case.eval_set_id or case.evalset_file), [])
         results.append(_case(data, record, f"{store.run.run_id}-{number}"))

@@ -168,7 +168,7 @@ def _settings(
 
 def _about_files(now: Mapping[str, CriteriaChoice | None]) -> Iterator[Noticed]:
     for file, choice in sorted(now.items()):
-        if choice is None:
+        if choice is None and file:
             yield Noticed(
                 "warning",
                 f"{file} is not there any more: its cases are scored by the criteria of the stored run",

@@ -39,6 +39,8 @@ from workbench.history.summary_files import JournalSize, add_to_index, index_ent
 from workbench.trace.pieces import PieceWriter
 
 FILE_NAME = JOURNAL_FILE
+OTHERS = CaseRef("", "", "", "other cases, which cannot be read")
+"""Stands for them in a run of which the announcement is lost. It has no verdict."""
 
 
 class Journal:
@@ -274,7 +276,8 @@ def _announcement(path: Path) -> RunStarted:
     for event in _events(path):
         if (ref := getattr(event, "case", None)) is not None:
             refs[ref] = None
-    cases = tuple(PlannedCase(ref, None, "not known: the journal is damaged") for ref in refs)
+    # Nobody knows which others there were: that all of these passed says nothing of the run.
+    cases = tuple(PlannedCase(ref, None, "not known: the journal is damaged") for ref in (*refs, OTHERS))
     return RunStarted(path.parent.name, "", "", cases)
 
 

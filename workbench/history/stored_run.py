@@ -5,8 +5,8 @@ from pathlib import Path
 
 from workbench.engine.options import UsageFaultError
 from workbench.engine.transcripts import StoredRun, collect
-from workbench.events import Event, Noticed
-from workbench.history.journal import FILE_NAME, read_journal
+from workbench.events import CaseError, CaseFinished, Event, Noticed
+from workbench.history.journal import FILE_NAME, OTHERS, read_journal
 from workbench.history.run_words import place_of
 from workbench.history.stored_report import read_report
 
@@ -41,6 +41,9 @@ def _read_journal(path: Path) -> StoredRun:
     except (OSError, ValueError) as error:
         raise UsageFaultError(str(error), kind="broken_file") from None
     run.trouble, run.file = trouble, path
+    if OTHERS in run.cases:
+        why = CaseError("broken_file", "which cases the run had cannot be read: the journal is damaged")
+        run.cases[OTHERS].take(CaseFinished(OTHERS, "error", why, 0.0))
     run.run_id = run.run_id or path.parent.name
     return run
 
