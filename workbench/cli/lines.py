@@ -4,7 +4,6 @@ Everything here is safe for a terminal: foreign text has gone through `workbench
 """
 
 from workbench.events import CaseError, CaseRef, JudgeWaits, MetricResult, Noticed
-from workbench.metrics.registry import asks, known
 from workbench.store import CaseRecord, CaseState
 from workbench.text import one_line
 from workbench.ui.render.judged import all_asked, case_is_split, is_cached, is_heuristic
@@ -57,6 +56,9 @@ def marks(record: CaseRecord, result: MetricResult) -> list[str]:
 
 
 def _is_computed(record: CaseRecord, criterion: str) -> bool:
+    # A usage error that loads this module does not wait for the criteria.
+    from workbench.metrics.registry import asks, known
+
     return criterion in known() and not asks(criterion, custom=criterion in record.custom_metrics)
 
 
