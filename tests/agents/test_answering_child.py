@@ -106,7 +106,7 @@ async def test_one_that_never_starts(make: Make) -> None:
 
 async def test_one_that_takes_too_long_to_start(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not listen yet, so nobody waits for it to end when it is asked to."""
-    monkeypatch.setitem(ChildProcess.close.__kwdefaults__, "grace", 3600.0)
+    monkeypatch.setattr(ChildProcess.close, "__kwdefaults__", {"grace": 3600.0})
     child = make("import time; time.sleep(1e6)", ready_within=0.3)
     with pytest.raises(ChildLostError, match=r"was not ready after 0\.3 s") as caught:
         await child.call({"do": "pid"})
