@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -93,6 +94,21 @@ async def test_opening_and_arming_run_nothing(tmp_path: Path) -> None:
         await watched.armed()
         await watched.until(watched.pilot, lambda: "watch on" in watched.bar)
         assert watched.session.store.run.run_id == ""
+
+
+async def test_a_watch_asked_for_while_the_folder_is_read_begins_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched, wait = Watched(tmp_path), threading.Event()
+    read = watched.session.read
+    monkeypatch.setattr(watched.session, "read", lambda: (wait.wait(20), read())[1])
+    async with watched.app.run_test(size=(80, 24)) as watched.pilot:
+        await watched.press("w")
+        assert watched.session.watching is None
+        wait.set()
+        await watched.armed()
+        await watched.press("w")
+        await asyncio.to_thread(watched.app.runs.close, 10.0)
 
 
 async def test_a_save_runs_and_what_changed_is_walked(watched: Watched) -> None:

@@ -5,10 +5,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from rich.console import RenderableType
 from textual.app import App
 from textual.binding import BindingType
+from textual.screen import Screen
 from textual.theme import Theme
 
 from workbench import config
@@ -20,6 +22,7 @@ from workbench.ui.keys import textual_keymap
 from workbench.ui.run_thread import Build, RunThread
 from workbench.ui.screens.main import MainScreen
 from workbench.ui.screens.run_actions import Targets
+from workbench.ui.sent import Sent
 from workbench.ui.session import Session
 from workbench.ui.terminal import on_signals
 from workbench.ui.themes import ThemeError, Themes, variable_defaults
@@ -59,6 +62,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self._engine = Engine(all_votes=settings.all_votes, max_judge_calls=settings.max_judge_calls, settings=settings)
         self._engine.screen_files = lambda: [self._settings.file, *themes.files]
         self._keys = keymap(settings.keys)
+        self._sent = Sent()
         self._kept = theme.name
         self._watch = watch
         self._end_signals: Callable[[], None] = lambda: None
@@ -85,7 +89,16 @@ class WorkbenchApp(App[int], inherit_bindings=False):
     def get_default_screen(self) -> MainScreen:
         return self.main
 
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        super()._display(screen, self._sent.only_new(renderable, self.size))  # type: ignore[arg-type]
+
+    def _draw_anew(self, _app: App[Any]) -> None:
+        """Another program had the terminal."""
+        self._sent.forget()
+        self.refresh(layout=True)
+
     def on_mount(self) -> None:
+        self.app_resume_signal.subscribe(self, self._draw_anew, immediate=True)
         self.set_keymap(textual_keymap(self._keys))
         if not self.is_headless:
             self._end_signals = on_signals(self._told_to_end)
@@ -115,7 +128,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
     async def _read_first(self) -> None:
         if await self.main.read_again():
             self.main.recall()
-            if self._watch:
+            if self._watch or self.main.arm_when_read:
                 self.main.arm()
             await self.main.offer_interrupted()
             await self.main.offer_resuming()

@@ -26,6 +26,8 @@ _CHANGE_PANE = "Change"
 class WatchActions(RunActions):
     """One watch at a time, over all cases or those that were marked when it was armed."""
 
+    arm_when_read = False
+    """Whether the watch was asked for before there was a folder to watch."""
     _goes_on = False
     """Whether what is started belongs to the same save as what ran last."""
 
@@ -90,7 +92,8 @@ class WatchActions(RunActions):
     def arm(self) -> None:
         """Watches the marked cases, or all."""
         if self.session.workspace is None:
-            self.say("still reading")
+            self.arm_when_read = True
+            self.say("the watch begins when the folder is read")
             return
         marked = set(self.tree_view.model.marks)
         self.run_worker(self._watch(marked), group="watch", exclusive=True)
