@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import EvalsetEntry, Workspace
 
+_NAMED = 5
 _KINDS = {"python": "Python", "yaml": "YAML"}
 
 
@@ -66,17 +67,27 @@ def about_nothing(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]")
     leave = key_label(keys["quit"][0]) if keys["quit"] else "ctrl+c"
     folder = one_line(str(workspace.target))
     lines: list[Line] = []
-    if workspace.agents:
-        names = ", ".join(label(agent.name) for agent in workspace.agents[:5])
+    # The project may have others, which are none of this folder's business.
+    agents = [
+        agent
+        for agent in workspace.agents
+        if agent.folder.is_relative_to(workspace.target) or workspace.target.is_relative_to(agent.folder)
+    ]
+    if agents:
+        names = ", ".join(label(agent.name) for agent in agents[:_NAMED])
+        more = f" and {len(agents) - _NAMED} more" if len(agents) > _NAMED else ""
         lines += [
             (f"No evalsets in {folder}", ""),
             ("", ""),
-            ("", f"There are agents ({names}), but nothing to ask them yet."),
+            ("", f"There are agents ({names}{more}), but nothing to ask them yet."),
             (
                 "",
                 "Evalsets are files called *.evalset.json or *.test.json, beside the agent or elsewhere below.",
             ),
         ]
+        if keys["talk"]:
+            talk = key_label(keys["talk"][0])
+            lines += [("", ""), ("", f"{talk} talks to an agent, and keeps what was said as the first case.")]
     else:
         lines += [
             (f"No agents and no evalsets in {folder}", ""),

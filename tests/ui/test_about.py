@@ -1,0 +1,28 @@
+"""The page where there is nothing to run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from workbench.actions import keymap
+from workbench.agents.workspace import open_targets
+from workbench.ui.about import about_nothing
+
+KEYS = keymap().keys
+
+
+def words(folder: Path, keys: Mapping[str, tuple[str, ...]]) -> str:
+    return "\n".join(f"{name} {text}" for name, text in about_nothing(open_targets((folder,)), keys))
+
+
+def test_where_there_are_agents_it_says_how_to_make_the_first_case(tmp_path: Path) -> None:
+    assert "An agent is a folder with root_agent" in words(tmp_path, KEYS)
+    for number in range(7):
+        agent = tmp_path / f"agent_{number}/agent.py"
+        agent.parent.mkdir()
+        agent.write_text("def root_agent(message, session): ...\n")
+    said = words(tmp_path, KEYS)
+    assert "agent_4 and 2 more)" in said
+    assert "T talks to an agent, and keeps what was said as the first case." in said
+    (tmp_path / ".git").mkdir()
+    assert "There are agents (agent_3), but" in words(tmp_path / "agent_3", KEYS)
+    assert "talks" not in words(tmp_path, {**KEYS, "talk": ()})
