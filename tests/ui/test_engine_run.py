@@ -61,6 +61,23 @@ async def test_one_key_runs_everything_and_the_next_leads_to_what_failed(project
         await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
 
 
+async def test_where_nothing_can_be_kept_that_is_said_once(project: Path) -> None:
+    (project / ".workbench").mkdir()
+    (project / ".workbench/runs").touch()
+    themes = Themes([resources.themes()])
+    session = Session(project)
+    app = WorkbenchApp(session, config.Settings(project / "none.toml"), themes, themes.read("night"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = Screen.around(app)
+        await screen.until(pilot, lambda: session.workspace is not None)
+        await pilot.press("r")
+        await screen.until(
+            pilot, lambda: "■ 3/3" in screen.text and not (session.running or session.starting), seconds=10
+        )
+        assert [notice.message for notice in session.store.notices].count(session.store.notices[0].message) == 1
+        assert "is kept in memory only" in session.store.notices[0].message
+
+
 COUNTING = """
 import pathlib
 
@@ -154,7 +171,9 @@ async def test_s_finds_the_transcripts_of_the_last_run_that_is_kept(project: Pat
         screen = Screen.around(app)
         await screen.until(pilot, lambda: session.workspace is not None)
         await pilot.press("S")
-        await screen.until(pilot, lambda: bool(session.store.current) and not session.running, seconds=10)
+        await screen.until(
+            pilot, lambda: bool(session.store.current) and not (session.running or session.starting), seconds=10
+        )
         assert session.store.counts() == {"passed": 1, "failed": 1, "error": 1}
         assert "no such order" in str(session.store.records[session.store.current[2]].error)
         await pilot.press("q")

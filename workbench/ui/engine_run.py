@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.events import Event, Noticed, RunStarted
 from workbench.ui.draft import Draft
 from workbench.ui.run_thread import Build, Publish, Runnable
 from workbench.ui.times import Times
@@ -67,7 +66,7 @@ class Engine:
                 self._children = Children()
             journal = Journal.open(state_dir, plan.run_id)
             cache = None if journal.path is None else judge_cache_dir(state_dir)
-            run = Run(plan, options, _after_start(publish, journal.notice), self._children, journal, cache)
+            run = Run(plan, options, publish, self._children, journal, cache)
             return _Journaled(run, journal, self._settings)
 
         return build
@@ -287,14 +286,3 @@ def _with_draft(workspace: "Workspace", draft: Draft) -> "Workspace":
         return workspace
     entries = tuple(replace(entry, criteria=draft.apply(entry.criteria)) for entry in workspace.evalsets)
     return replace(workspace, evalsets=entries)
-
-
-def _after_start(publish: Publish, notice: Noticed | None) -> Callable[[Event], None]:
-    """Publishes the notice once the run has announced itself: what came before is forgotten then."""
-
-    def both(event: Event) -> None:
-        publish(event)
-        if notice is not None and isinstance(event, RunStarted):
-            publish(notice)
-
-    return both

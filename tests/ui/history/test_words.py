@@ -91,3 +91,9 @@ def test_hostile_names_stay_in_their_row(width: int) -> None:
             left, right = rows.row_pieces(position, width)
             assert not leaks("".join(piece for piece, _ in (*left, *right)))
             assert sum(cell_len(piece) for piece, _ in right) < max(width - 20, 40)
+
+
+def test_where_nothing_can_be_kept_no_run_is_promised(tmp_path: Path) -> None:
+    assert words.nothing_kept(tmp_path / "not/there/yet").startswith("No run is kept yet.")
+    (tmp_path / "file").touch()
+    assert words.nothing_kept(tmp_path / "file/below").startswith("Nothing can be kept in ")

@@ -30,11 +30,6 @@ from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.plain_input import PlainInput
 from workbench.ui.widgets.sides import FilterInput
 
-_EMPTY = (
-    "No run is kept yet. Every run is, from now on: esc, then r runs what is under the cursor. "
-    "Results of adk eval and adk web stand here too."
-)
-
 _A_FRAME = 0.05
 
 
@@ -136,7 +131,8 @@ class HistoryScreen(Screen[None]):
     def _show_about(self) -> None:
         run = self.list.run
         if run is None:
-            told = "no run matches; esc takes the filter back" if self._all else _EMPTY if self._read_once else ""
+            empty = words.nothing_kept(self._state) if self._read_once else ""
+            told = "no run matches; esc takes the filter back" if self._all else empty
             self._about.update(Content(told))
             return
         if run.trouble:

@@ -1,8 +1,9 @@
 """A kept run in words: when it was, whose, how it came out, and what is special about it. All texts are safe."""
 
+import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from workbench.history.kept_runs import KeptRun
 from workbench.text import one_line
@@ -40,6 +41,20 @@ def when(started: str, now: datetime) -> str:
     if time.year == now.year:
         return f"{time.day} {time:%b %H:%M}"
     return f"{time:%Y-%m-%d}"
+
+
+def nothing_kept(state: Path) -> str:
+    """What is said of a state folder without a run."""
+    place = next(path for path in (state, *state.parents) if os.access(path, os.F_OK))
+    if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
+        return (
+            "No run is kept yet. Every run is, from now on: esc, then r runs what is under the cursor. "
+            "Results of adk eval and adk web stand here too."
+        )
+    return (
+        f"Nothing can be kept in {one_line(str(state))}: it cannot be written to, and each run is forgotten with the "
+        "next one. --state-dir names another folder. Results of adk eval and adk web stand here."
+    )
 
 
 def moment(started: str, now: datetime) -> str:
