@@ -128,6 +128,7 @@ def test_what_is_saved_while_evalset_or_config_is_wrong_waits_for_it(
     assert wrong is not None
     assert wrong.impact.depths == {}
     assert wrong.blocked == shop.keys(["desk"])
+    assert [fault.path for fault in watch.watcher.broken] == [shop.root / name]
     assert [fault.path for fault in wrong.faults] == [shop.root / name]
     shop.write("shared/words.py", "def reply(message):\n    return ''\n")
     meanwhile = watch.look("shared/words.py")

@@ -66,6 +66,7 @@ class Watcher:
         self.ignored: set[Path] = set()
         """Files that count as not changed, whatever they hold."""
         self._broken: dict[Path, FileFault] = {}
+        self._faults: tuple[FileFault, ...] = ()
         self._sound: dict[str, EvalsetEntry] = {}
         self._keep_sound()
         self.changes = Changes(workspace.root, self._folders)
@@ -77,8 +78,8 @@ class Watcher:
 
     @property
     def broken(self) -> tuple[FileFault, ...]:
-        """The sources that do not compile, as they were when they were saved last."""
-        return tuple(self._broken.values())
+        """The sources that do not compile, the evalsets and the configs that are wrong, at the last save."""
+        return self._faults
 
     def close(self) -> None:
         """Ends `saves`."""
@@ -137,7 +138,7 @@ class Watcher:
         found = impact(before, new, changed - own, footprints, results=self._results(), screen_files=self._screen_files)
         broken = impact(new, new, set(self._broken), footprints) if self._broken else Impact()
         blocked = frozenset(broken.of("run") | waiting_cases(new.workspace.evalsets, self._sound))
-        faults = (*self._broken.values(), *faults_of(new.workspace.evalsets))
+        faults = self._faults = (*self._broken.values(), *faults_of(new.workspace.evalsets))
         return Saved(
             new,
             frozenset(changed),

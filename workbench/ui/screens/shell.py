@@ -202,7 +202,8 @@ class Shell(Screen[None]):
         faults = watching.watcher.broken if watching.board.blocked else ()
         if faults:
             # What they wait for: the message that told of it is gone after a while.
-            place = one_line(f"{faults[0].path.name}:{faults[0].line}", limit=30)
+            line = f":{faults[0].line}" if faults[0].line else ""
+            place = one_line(f"{faults[0].path.name}{line}", limit=30)
             return ", ".join([*words, f"{place} is broken"]), f"watch on, {place} is broken"
         return ", ".join(words), f"watch on{f', {stale:,} stale' if stale else ''}"
 
