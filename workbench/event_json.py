@@ -47,7 +47,8 @@ def _plain_fields(value: Any) -> dict[str, Any]:
 def _plain_value(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain_value(item) for item in value]
-    return _plain_fields(value) if dataclasses.is_dataclass(value) else value
+    known = type(value) in _MADE_OF or dataclasses.is_dataclass(value)
+    return _plain_fields(value) if known else value
 
 
 _MADE_OF: dict[type[Any], tuple[tuple[str, ...], Callable[[Any], Iterable[Any]], tuple[str, ...]]] = {}
