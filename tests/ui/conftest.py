@@ -13,6 +13,7 @@ from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
+from tests.ui.quiet import quick_pilots
 from workbench import config, resources
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
@@ -58,6 +59,12 @@ def _style_sheets_are_parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", remembered)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _pilots_are_quick() -> Iterator[None]:
+    with quick_pilots():
         yield
 
 
@@ -201,6 +208,13 @@ class FakeRun:
         self._loop.call_soon_threadsafe(self._over.set)
 
 
+class _AtOnce(Pace):
+    """Every frame is painted: what a slow line is spared is tested with `Pace` itself."""
+
+    def wait(self, now: float, *, decided: bool = False) -> float:
+        return 0.0
+
+
 class Screen:
     """The app with a workspace made by hand and runs that do what the test says."""
 
@@ -217,7 +231,7 @@ class Screen:
         settings = config.Settings(config_file, keys=overrides or {})
         self.app = WorkbenchApp(self.session, settings, themes, themes.read(theme), build=self._build)
         self.main = self.app.main
-        self.main.pace = Pace(0.0)
+        self.main.pace = _AtOnce()
         self.sent: list[str] = []
         self.main.host = dataclasses.replace(self.main.host, write=self.sent.append)
 

@@ -101,6 +101,7 @@ def test_what_building_raises_is_a_refusal_with_its_way_out() -> None:
 
 
 def test_closing_ends_the_run_the_children_and_the_thread() -> None:
+    before = set(threading.enumerate())
     ended: list[str] = []
 
     async def at_end() -> None:
@@ -114,7 +115,7 @@ def test_closing_ends_the_run_the_children_and_the_thread() -> None:
     thread.close()
     assert ended == ["children"]
     assert (None, True) in runs[0].calls
-    assert "workbench-run" not in [other.name for other in threading.enumerate()]
+    assert "workbench-run" not in [other.name for other in set(threading.enumerate()) - before]
     thread.close()
     assert ended == ["children"], "closing again does nothing"
 
