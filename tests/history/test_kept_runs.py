@@ -165,6 +165,17 @@ def test_the_newest_verdict_of_each_case(tmp_path: Path) -> None:
     assert not latest_runs(tmp_path, ["other.evalset.json"])
 
 
+def test_an_earlier_verdict_does_not_stand_in_for_one_that_may_be_lost(tmp_path: Path) -> None:
+    keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", ALL_PASS)
+    journal = keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    verdict = next(line for line in lines if b'"CaseFinished"' in line and b'"failed"' in line)
+    (announcement,) = (line for line in lines if b'"RunStarted"' in line)
+    for lost in ([verdict], [verdict, announcement]):
+        journal.write_bytes(b"".join(line for line in lines if line not in lost))
+        assert [run.refs for run in latest_runs(tmp_path, [FILE])] == [(PASSED,)]
+
+
 def test_agents_whose_files_are_not_what_they_were(tmp_path: Path) -> None:
     from hashlib import blake2b
 
