@@ -271,3 +271,15 @@ async def test_a_theme_and_keys_that_are_saved_change_the_screen_and_run_nothing
         await watched.until(said, lambda: len(app._notifications) == 2, 30)
         assert (app.theme, app.current_theme.primary, watched.main.keys["run"]) == ("mine", "#222222", ("R",))
         assert watched.session.store.run.run_id == ""
+
+
+def test_a_folder_that_was_opened_as_here_and_is_moved_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    Project(root)
+    monkeypatch.chdir(root)
+    session = Session(Path())
+    assert session.read().root == root
+    root.rename(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="not there"):
+        session.read()

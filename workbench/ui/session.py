@@ -40,7 +40,8 @@ class Session:
         prices: Prices | None = None,
         checks: bool = False,
     ) -> None:
-        self.path = path
+        # A folder that is moved is gone: `.` would follow it to its new name.
+        self.path = path.absolute()
         self.store = Store()
         self.verdicts = Verdicts(self.store)
         self.judges = JudgeCount(prices)
