@@ -32,6 +32,16 @@ def test_cases_see_each_others_modules(make_agent: MakeAgent) -> None:
 
 
 @needs_fork
+def test_the_end_of_a_case_is_told_once(make_agent: MakeAgent) -> None:
+    agent = make_agent("def root_agent(m, s):\n    return {'fine': 'yes'}[m]")
+    assert agent.run("fine", share=True).of("Ended")
+    failing = agent.start(share=True)
+    failing.say(iter(["boom"]))
+    # The first one said so itself; of one without an `Ended` its process says it.
+    assert agent.receive() == {"op": "exited", "id": failing.number, "status": 0}
+
+
+@needs_fork
 @pytest.mark.parametrize("wait", ["await asyncio.sleep(0.01)", "time.sleep(0.01)"])
 def test_cases_run_at_the_same_time_and_print_apart(make_agent: MakeAgent, wait: str) -> None:
     word = "async " if "await" in wait else ""
