@@ -18,9 +18,10 @@ _TURN = {
         "intermediate_responses": [],
     },
 }
+_CASES = [{"eval_id": f"c{number}", "conversation": [_TURN, _TURN]} for number in range(2)]
 _CONTENT = {
     "eval_set_id": "s",
-    "eval_cases": [{"eval_id": f"c{number}", "conversation": [_TURN, _TURN]} for number in range(2)],
+    "eval_cases": _CASES,
     "creation_timestamp": 1.5,
 }
 _TEXT = json.dumps(_CONTENT, indent=2)
@@ -89,7 +90,9 @@ def test_a_comment_on_every_line() -> None:
 
 
 def test_a_file_that_was_cut_off_anywhere() -> None:
-    for end in range(1, len(_TEXT) - 1):
-        flaws = _errors(_TEXT[:end])
+    """One case of two turns: each place is read anew from the beginning."""
+    text = json.dumps({**_CONTENT, "eval_cases": _CASES[:1]}, indent=2)
+    for end in range(1, len(text) - 1):
+        flaws = _errors(text[:end])
         assert 1 <= len(flaws) <= 2
         assert "never closed" in flaws[-1].message

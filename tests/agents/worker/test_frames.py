@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from workbench.agents.worker import frames
 
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters())
-_VALUES = st.recursive(_SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters()), inner))
+_VALUES = st.recursive(
+    _SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters()), inner), max_leaves=8
+)
 
 
 @given(st.lists(_VALUES, max_size=5), st.integers(1, 40))
