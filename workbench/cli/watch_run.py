@@ -174,7 +174,8 @@ class _Session:
 
     def _take(self, saved: Saved) -> None:
         if saved.trouble:
-            self._say(notice_line(Noticed("error", f"cannot be read: {saved.trouble}", "The last verdicts stay")))
+            if not self._watcher.changes.gone:  # That is said already.
+                self._say(notice_line(Noticed("error", f"cannot be read: {saved.trouble}", "The last verdicts stay")))
             return
         self._restart = self._restart or saved.environments
         obsolete = self._watching.take(saved)

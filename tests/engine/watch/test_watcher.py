@@ -186,6 +186,15 @@ def test_a_deleted_project_is_trouble_and_comes_back(shop: Shop, watch: Watch, t
     assert back is not None
     assert back.trouble == ""
     assert not back.impact.gone
+    assert back.impact.depths == {}, "nothing in it is other than it was"
+    shop.root.rename(away)
+    assert watch.look(all_files=True) is not None
+    assert watch.look(all_files=True) is None, "it is said once"
+    (away / "greeter/agent.py").write_text(SHARING)
+    away.rename(shop.root)
+    changed = watch.look("desk/agent.py")
+    assert changed is not None
+    assert set(changed.impact.depths) == shop.keys(["greeter"]), "nobody told of it"
 
 
 def test_after_a_sleep_every_known_file_is_looked_at(shop: Shop, watch: Watch) -> None:

@@ -66,6 +66,7 @@ class Watcher:
         self.ignored: set[Path] = set()
         """Files that count as not changed, whatever they hold."""
         self._broken: dict[Path, FileFault] = {}
+        self._gone = False
         self._faults: tuple[FileFault, ...] = ()
         self._sound: dict[str, EvalsetEntry] = {}
         self._keep_sound()
@@ -108,7 +109,12 @@ class Watcher:
     def look(self, batch: Batch) -> Saved | None:
         """What a batch of changes means; None if no file is other than it was. Reads files: for a thread."""
         asked = batch.paths | self._links.names(batch.paths)
-        if batch.all_files:
+        root, was_gone = self._snapshot.workspace.root, self._gone
+        self._gone = not root.is_dir()
+        if self._gone:
+            # What its files hold stays known: when it is back, most of them are what they were.
+            return None if was_gone else Saved(self._snapshot, frozenset(), trouble=f"{root} is not there")
+        if batch.all_files or was_gone:
             asked = asked | self.contents.known() | self._dependencies()
         folders = {path for path in asked if path.is_dir()}
         # With a folder come the files in it, of which nobody tells.
@@ -119,7 +125,7 @@ class Watcher:
         if batch.all_files or folders or any(self.contents.hash(path) == ABSENT for path in changed):
             self._walked = _folders_of(self._snapshot.workspace)
         own = {path for path in changed if atomic.last_written(path) == self.contents.hash(path) != ABSENT}
-        if not (changed or folders):
+        if not (changed or folders or was_gone):
             return None
         old = self._snapshot
         try:

@@ -159,6 +159,7 @@ class WatchActions(RunActions):
             self.session.trouble = saved.trouble
             self.show_facts()
             return
+        self.session.trouble = ""
         obsolete = watching.take(saved)
         for name in watching.ignored:
             said = f"{one_line(name)} changes whenever the agent runs: it is not watched any more"
