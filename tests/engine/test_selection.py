@@ -104,7 +104,11 @@ def test_a_word_that_is_a_path_as_a_whole_is_that_path(shop: Project) -> None:
     [
         (["desk/refund.evalset.json"], "desk/refund.evalset.json does not exist", "refunds.evalset.json"),
         (["nowhere/refunds.evalset.json"], "does not exist", "no folder"),
-        (["refund"], "refund is neither a file, nor a folder, nor the id of an evalset", "There is the evalset refunds"),
+        (
+            ["refund"],
+            "refund is neither a file, nor a folder, nor the id of an evalset",
+            "There is the evalset refunds",
+        ),
         (["xyz"], "xyz is neither a file", "There are the evalsets"),
         ([f"{REFUNDS}:A"], "has no case A", "There is the case a"),
         ([f"{REFUNDS}:xyz"], "has no case xyz", "There are the cases a, b, c:1,d"),
