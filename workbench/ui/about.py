@@ -49,7 +49,9 @@ def about_everything(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]
     lines += [("broken", f"{one_line(entry.relative)}: {_first_fault(entry)}") for entry in broken]
     lines += [("no agent", f"{one_line(entry.relative)}: {one_line(entry.agent_reason)}") for entry in loose]
     if workspace.ignored:
-        lines.append(("passed over", f"{len(workspace.ignored):,} files and folders; the palette lists them"))
+        count = len(workspace.ignored)
+        what = "1 file or folder" if count == 1 else f"{count:,} files and folders"
+        lines.append(("passed over", f"{what}; the palette lists them"))
     palette = key_label(keys["palette"][0]) if keys["palette"] else "the palette"
     lines.append(("pictures", f"{palette} then '{BY_ID['pictures'].label}': {BY_ID['pictures'].help}"))
     lines += [("", ""), ("first keys", "")]

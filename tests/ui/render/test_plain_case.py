@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.ui.judged import HEURISTIC, judged_case, played, scenario_events
 from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
-from workbench.events import MetricResult
+from workbench.events import MetricResult, Usage
 from workbench.ui.render.plain_case import plain_case
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -26,6 +26,13 @@ def test_an_error_reads_like_this() -> None:
     record = execute([turn("hi", (), "Hello")], [recorded("hi")], error=RAISED, unfinished=True)
     found = "\n".join(plain_case(record, 60)) + "\n"
     assert found == (GOLDEN / "raised_60.txt").read_text(encoding="utf-8")
+
+
+def test_one_call_is_no_calls() -> None:
+    record = late_parcel()
+    record.usage = Usage(model_calls=1, judge_calls=1, judge_calls_cached=1)
+    found = "\n".join(plain_case(record, 80))
+    assert "s · 1 model call · 1 judge call, 1 from the cache" in found
 
 
 def test_it_needs_no_textual(repository: Path) -> None:

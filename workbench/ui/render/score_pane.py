@@ -213,11 +213,12 @@ def _cost(record: CaseRecord) -> str:
     usage = record.usage
     told = [f"{record.duration_seconds:.1f} s"]
     if usage.model_calls:
-        told.append(f"{usage.model_calls:,} model calls")
+        told.append(f"{usage.model_calls:,} model call{'s' * (usage.model_calls != 1)}")
     if usage.input_tokens or usage.output_tokens:
         told.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
     if usage.judge_calls:
-        told.append(f"{usage.judge_calls:,} judge calls, {usage.judge_calls_cached:,} from the cache")
+        asked = f"{usage.judge_calls:,} judge call{'s' * (usage.judge_calls != 1)}"
+        told.append(f"{asked}, {usage.judge_calls_cached:,} from the cache")
     return " · ".join(told)
 
 
