@@ -73,14 +73,20 @@ async def test_a_save_by_renaming_is_one_of_the_file(tmp_path: Path) -> None:
         assert (await seen.until(path))[-1].paths == {path}
 
 
-async def test_half_a_file_is_waited_for(tmp_path: Path) -> None:
+async def test_half_a_file_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow editor writes the other half a moment after it was seen that it lacks."""
     path = tmp_path / "agent.py"
+    halves = ["def root_agent(message,", " session):\n    return message\n"]
+
+    def look(file: Path) -> bool:
+        unfinished = looks_unfinished(file)
+        if unfinished:
+            asyncio.get_running_loop().call_later(0.05, lambda: path.write_text("".join(halves)))
+        return unfinished
+
+    monkeypatch.setattr("workbench.engine.watch.changes.looks_unfinished", look)
     async with watching(tmp_path) as seen:
-        with path.open("w") as file:
-            file.write("def root_agent(message,")
-            file.flush()
-            await asyncio.sleep(0.05)  # What a slow editor does between two writes.
-            file.write(" session):\n    return message\n")
+        path.write_text(halves[0])
         assert (await seen.next()).paths == {path}
         assert not looks_unfinished(path)
         assert seen.batches.empty()
