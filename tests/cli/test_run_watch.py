@@ -274,9 +274,10 @@ def _weight(lines: Lines) -> tuple[int, int]:
     for descriptor in folder.iterdir():
         with suppress(FileNotFoundError):
             opened.append(str(descriptor.readlink()))
-    # The journal of the run that has just been told of may be on its way to be closed; no other one is open.
+    # The journal of the run that has just been told of may be on its way to be closed, while its line goes into the
+    # index; no second one of either is open.
     kept = [name for name in opened if "/.workbench/" in name]
-    assert len(kept) <= 1, kept
+    assert len({Path(name).name for name in kept}) == len(kept), kept
     descriptors = len(opened) - len(kept)
     status = Path(f"/proc/{lines.process.pid}/status").read_text()
     memory = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
