@@ -52,7 +52,7 @@ class Program:
     def wait_for(self, text: bytes, seconds: float = 30.0) -> None:
         end = time.monotonic() + seconds
         while text not in self.seen and time.monotonic() < end:
-            self._read(0.1)
+            self.read(0.1)
         assert text in self.seen, self.seen[-2000:]
 
     def press(self, keys: bytes) -> None:
@@ -62,8 +62,8 @@ class Program:
         """The exit code, once the program is gone and all it said is read."""
         end = time.monotonic() + 30
         while self.process.poll() is None and time.monotonic() < end:
-            self._read(0.05)
-        while self._read(0.05):
+            self.read(0.05)
+        while self.read(0.05):
             pass
         return self.process.wait(timeout=1)
 
@@ -77,7 +77,7 @@ class Program:
         os.close(self.master)
         os.close(self.slave)
 
-    def _read(self, seconds: float) -> bool:
+    def read(self, seconds: float) -> bool:
         if not select.select([self.master], [], [], seconds)[0]:
             return False
         self.seen += os.read(self.master, 65536)
@@ -104,9 +104,14 @@ def workbench(folder: Path) -> list[str]:
     return [sys.executable, "-m", "workbench", str(folder)]
 
 
-def test_leaving_with_q(folder: Path) -> None:
+def test_a_terminal_that_is_attached_to_again_is_drawn_anew_and_leaving_with_q(folder: Path) -> None:
     program = started(workbench(folder))
     try:
+        while program.read(1.0):
+            pass
+        program.seen = b""
+        program.process.send_signal(signal.SIGWINCH)
+        program.wait_for(b"late_parcel")
         program.press(b"q")
         assert program.end() == 0
         assert all(sequence in program.seen for sequence in LEFT)

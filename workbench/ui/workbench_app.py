@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from rich.console import RenderableType
 from textual.app import App
 from textual.binding import BindingType
+from textual.events import Resize
 from textual.screen import Screen
 from textual.theme import Theme
 
@@ -96,6 +97,12 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         """Another program had the terminal."""
         self._sent.forget()
         self.refresh(layout=True)
+
+    def on_resize(self, event: Resize) -> None:
+        """A terminal that somebody attaches to again may say so with the size that it had: Textual does nothing then,
+        and what it shows is not known."""
+        if event.size == self.size:
+            self._draw_anew(self)
 
     def on_mount(self) -> None:
         self.app_resume_signal.subscribe(self, self._draw_anew, immediate=True)
