@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _figure(name: str, value: float, limit: float) -> None:
-    figures.record("history", name, value, "s", goal=limit)
+    figures.record("runs", name, value, "s", goal=limit)
     print(f"{name:45} {value:8.4f} s (≤ {limit} s){'  MISSED' if value > limit else ''}", flush=True)
 
 

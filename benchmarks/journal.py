@@ -143,8 +143,8 @@ def _show(pairs: Sequence[tuple[Took, Took]]) -> None:
             whole = statistics.median(pair[0][of] for pair in sums)
             share, spread = middle / whole, notch / whole
             print(f"{'':8} {share:9.1%} of the run's {what} time, ± {spread:.1%}")
-            figures.record("history", f"journal, share of a run's {what} time", 100 * share, "%", goal=100 * GOAL)
-            figures.record("history", f"the same, how sure: ± (half a notch of {len(adds)} pairs)", 100 * spread, "%")
+            figures.record("runs", f"journal, share of a run's {what} time", 100 * share, "%", goal=100 * GOAL)
+            figures.record("runs", f"the same, how sure: ± (half a notch of {len(adds)} pairs)", 100 * spread, "%")
 
 
 def _sums(took: Took) -> tuple[float, ...]:
