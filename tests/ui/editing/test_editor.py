@@ -125,11 +125,14 @@ async def test_parts_are_added_doubled_moved_and_deleted(open_screen: OpenScreen
         await pilot.press(*"refund", "enter")
         await screen.until(pilot, lambda: calls() == ["find", "refund"] and "saved" in screen.text)
         await pilot.press("<")
-        await screen.until(pilot, lambda: calls() == ["refund", "find"] and "saved" in screen.text)
+        await screen.until(pilot, lambda: calls() == ["refund", "find"] and "saved: on_time: move call" in screen.text)
         await pilot.press("d")
-        await screen.until(pilot, lambda: calls() == ["refund", "refund", "find"] and "duplicate" in screen.text)
+        await screen.until(pilot, lambda: len(calls()) == 3 and "saved: on_time: duplicate call" in screen.text)
+        assert calls() == ["refund", "refund", "find"]
         await pilot.press("D")
-        await screen.until(pilot, lambda: calls() == ["refund", "find"] and "delete" in screen.text)
+        await screen.until(
+            pilot, lambda: calls() == ["refund", "find"] and "saved: on_time: delete call" in screen.text
+        )
         for label in ("delete call", "duplicate call", "move call"):
             await pilot.press("u")
             await screen.until(pilot, lambda label=label: f"undone: on_time: {label}" in screen.text)  # type: ignore[misc]
