@@ -192,3 +192,16 @@ def test_a_framework_that_is_too_old_is_named(monkeypatch: pytest.MonkeyPatch) -
     assert fault["kind"] == "no_framework"
     assert fault["message"] == "google-adk 1.2.0 in /opt/python is too old: 1.18 is the oldest that is supported"
     assert fault["hint"].startswith('/opt/python -m pip install -U "google-adk>=1.18"')
+
+
+@pytest.mark.parametrize(
+    ("missing", "hint"),
+    [
+        ("json.nope", f"json is there ({json.__file__}) but has no such module"),
+        ("nope", "/opt/python -m pip install …"),
+        ("nope.nope", "/opt/python -m pip install …"),
+    ],
+)
+def test_a_module_that_is_missing_in_a_package_that_is_there_is_not_to_be_installed(missing: str, hint: str) -> None:
+    error = ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+    assert faults.of_import(error, "/opt/python")["hint"].startswith(hint)

@@ -51,10 +51,7 @@ def of_import(error: BaseException, python: str) -> Fault:
         missing = cause.name or ""
         if installed_adk() is None and (missing == "google" or missing.startswith(("google.adk", "google.genai"))):
             return no_framework(python, explained(error))
-        hint = (
-            f"{python} -m pip install …, if the agent needs that package, or name the agent's interpreter with --python"
-        )
-        return fault("import_failed", f"{sentence(cause)} (by {python})", hint, explained(error))
+        return fault("import_failed", f"{sentence(cause)} (by {python})", _way_to(missing, python), explained(error))
     if isinstance(cause, SyntaxError):
         place = f"{cause.filename}, line {cause.lineno}" if cause.filename else f"line {cause.lineno}"
         return fault("import_failed", f"{type(cause).__name__}: {cause.msg} ({place})", "", explained(error))
@@ -64,6 +61,15 @@ def of_import(error: BaseException, python: str) -> Fault:
     if remedied is not None:
         return fault("import_failed", remedied.message, remedied.hint, explained(error))
     return fault("import_failed", sentence(cause), "", explained(error))
+
+
+def _way_to(missing: str, python: str) -> str:
+    """What helps where there is no module of that name."""
+    package = missing.rpartition(".")[0]
+    if package in sys.modules:
+        place = getattr(sys.modules[package], "__file__", None) or "without an __init__.py"
+        return f"{package} is there ({place}) but has no such module: misspelt, not saved, or of another version"
+    return f"{python} -m pip install …, if the agent needs that package, or name the agent's interpreter with --python"
 
 
 def no_framework(python: str, trace: str = "") -> Fault:
