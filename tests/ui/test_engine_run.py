@@ -153,8 +153,13 @@ async def test_judges_are_asked_afresh_by_a_key_and_as_much_as_the_settings_say(
             before = session.store.run.run_id
             await pilot.press(key)
             await screen.until(pilot, lambda: session.store.run.run_id != before, seconds=60)  # noqa: B023
-            await screen.until(pilot, lambda: not session.running and not session.starting, seconds=60)
-            assert session.store.counts() == {"passed": 2, "error": 1}
+            await screen.until(
+                pilot,
+                lambda: (
+                    not (session.running or session.starting) and session.store.counts() == {"passed": 2, "error": 1}
+                ),
+                seconds=60,
+            )
             assert len(asked.read_text()) == calls
         await pilot.press("q")
         await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
