@@ -64,7 +64,7 @@ def test_news_come_in_order_and_the_end_last() -> None:
     assert [item.message for item in news if isinstance(item, Noticed)] == ["0", "1", "2"]
     listener.thread.cancel([REF])
     listener.thread.cancel(None, kill=True)
-    assert listener.wait_for(1) == [Ended()]
+    assert listener.wait_for(1) == [Ended(1)]
     assert runs[0].calls == [(REF, False), "stop", (None, True)]
     listener.thread.close()
 
@@ -96,7 +96,7 @@ def test_what_building_raises_is_a_refusal_with_its_way_out() -> None:
 
     listener = Listener()
     listener.thread.start(build)
-    assert listener.wait_for(2) == [Refused("nothing is selected", "the way out"), Ended()]
+    assert listener.wait_for(2) == [Refused("nothing is selected", "the way out"), Ended(1)]
     listener.thread.close()
 
 
@@ -144,3 +144,24 @@ def test_a_thread_that_was_closed_can_run_again() -> None:
         assert isinstance(listener.wait_for(1)[0], Noticed)
         listener.thread.close()
         listener.wait_for(1)
+
+
+def test_a_run_that_is_asked_for_before_the_one_before_has_ended_waits_for_its_end() -> None:
+    listener = Listener()
+    runs: list[Run] = []
+
+    def build(publish: Publish) -> Run:
+        runs.append(Run(publish, 1))
+        return runs[-1]
+
+    listener.thread.start(build)
+    assert len(listener.wait_for(1)) == 1
+    listener.thread.start(build)
+    listener.thread.cancel(None)
+    news = listener.wait_for(2)
+    assert [type(item) for item in news] == [Ended, Noticed]
+    assert news[0] == Ended(1) != Ended(listener.thread.started)
+    assert [run.calls for run in runs] == [["stop", (None, False)], []]
+    listener.thread.cancel(None)
+    assert listener.wait_for(1) == [Ended(2)]
+    listener.thread.close()

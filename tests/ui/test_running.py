@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
-from workbench.events import Noticed
+from workbench.events import Noticed, RunFinished
 from workbench.ui.screens.pick import PickScreen
 from workbench.ui.times import Times
 from workbench.ui.tree.outline import Row
@@ -62,6 +62,23 @@ async def test_a_second_run_has_to_wait(open_screen: OpenScreen) -> None:
         await screen.until(pilot, lambda: not screen.session.running and not screen.session.starting)
         await pilot.press("r")
         await started(screen, pilot, 2)
+
+
+async def test_a_run_can_be_asked_for_while_the_one_before_waits_for_the_disk(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("r")
+        await started(screen, pilot)
+        screen.runs[0].publish(RunFinished(1.0, False))
+        await screen.until(pilot, lambda: not screen.session.running)
+        await pilot.press("r")
+        await screen.until(pilot, lambda: len(screen.started) == 2)
+        assert len(screen.runs) == 1, "its thread is not free"
+        assert screen.session.starting
+        screen.runs[0].end()
+        await started(screen, pilot, 2)
+        await pilot.pause()
+        assert screen.session.running, "the end of the first one is not that of the second"
 
 
 async def test_f_runs_what_failed_again(open_screen: OpenScreen) -> None:

@@ -39,15 +39,17 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The run is over and its thread free for the next one."""
+    """The run of that number is over, and its thread free for the next one."""
+
+    number: int
 
 
 News: TypeAlias = Event | Refused | Ended
 
 
 class RunThread:
-    """One run at a time. News come through `take`; `wake` is called from the other thread when there are some after
-    there were none, and once more for the first verdict among them."""
+    """One run after the other. News come through `take`; `wake` is called from the other thread when there are some
+    after there were none, and once more for the first verdict among them."""
 
     def __init__(self, wake: Callable[[], None], at_end: Callable[[], Awaitable[None]] | None = None) -> None:
         """`at_end` is awaited in the thread when it closes."""
@@ -58,6 +60,8 @@ class RunThread:
         """Whether a case's verdict is among the news that were not taken yet."""
         self._asleep = threading.Event()
         self._asleep.set()
+        self.started = 0
+        """How many runs were asked for: the number of the newest one."""
         self._thread: threading.Thread | None = None
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop
@@ -67,8 +71,11 @@ class RunThread:
         self._others: set[asyncio.Task[None]] = set()
 
     def start(self, build: Build) -> None:
-        """Builds a run and executes it, both in the thread. What `build` raises becomes `Refused`."""
-        self._call(lambda: self._begin(build))
+        """Builds a run and executes it, both in the thread, and not before the one that was asked for last is over:
+        between its last word and its end it waits for the disk. What `build` raises becomes `Refused`."""
+        self.started += 1
+        number = self.started
+        self._call(lambda: self._begin(build, number))
 
     def also(self, work: Callable[[], Awaitable[None]]) -> None:
         """Has something done in the thread, beside what runs; if it fails, the next run will say why."""
@@ -133,7 +140,7 @@ class RunThread:
 
     async def _live(self) -> None:
         """The thread's whole life. What is left of its tasks at the end is cancelled by `asyncio.run`."""
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._task = asyncio.get_running_loop(), None
         self._closing = self._loop.create_future()
         self._ready.set()
         timeout = await self._closing
@@ -161,10 +168,14 @@ class RunThread:
         if not self._closing.done():
             self._closing.set_result(timeout)
 
-    def _begin(self, build: Build) -> None:
-        self._task = self._loop.create_task(self._execute(build))
+    def _begin(self, build: Build, number: int) -> None:
+        self._task = self._loop.create_task(self._execute(build, number, self._task))
 
-    async def _execute(self, build: Build) -> None:
+    async def _execute(self, build: Build, number: int, before: asyncio.Task[None] | None) -> None:
+        if before is not None and not before.done():
+            await asyncio.wait([before])
+            if self._closing.done():
+                return
         try:
             self._run = build(self._publish)
             await self._run.execute()
@@ -173,7 +184,7 @@ class RunThread:
             self._publish(Refused(str(error) or type(error).__name__, getattr(error, "hint", "") or _place(error)))
         finally:
             self._run = None
-            self._publish(Ended())
+            self._publish(Ended(number))
 
     def _publish(self, news: News) -> None:
         self._news.append(news)

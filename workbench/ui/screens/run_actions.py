@@ -24,6 +24,8 @@ class RunActions(FolderActions):
 
     pace: Pace
     runs: RunThread
+    _preparing = False
+    """A run was asked for, and what it needs is being read."""
     _due: Timer | None = None
     _ticker: Timer
 
@@ -106,7 +108,7 @@ class RunActions(FolderActions):
         """Runs these cases so often, or does with them what `how` builds; reads the folder again if a file
         has changed, and asks for an agent where one is missing."""
         if self._can_start(targets):
-            self.session.starting = True
+            self.session.starting = self._preparing = True
             self.show_facts()
             self.run_worker(self._start(targets, how or (lambda found: self.build(found, times))), group="start")
 
@@ -117,6 +119,7 @@ class RunActions(FolderActions):
         if ready:
             await self.give_agents(model.found_again(names, targets))
             targets = model.found_again(names, targets)
+        self._preparing = False
         if ready and targets:
             self.runs.start(how(targets))
         else:
@@ -189,9 +192,9 @@ class RunActions(FolderActions):
         match item:
             case Refused():
                 notices.append(Noticed("error", item.message, item.hint))
-                session.starting = False
             case Ended():
-                session.starting = False
+                # The next one may have been asked for before this one's thread was free.
+                session.starting = self._preparing or item.number != self.runs.started
                 if session.running:
                     finished = RunFinished(session.elapsed(), interrupted=True)
                     session.store.apply(self.admit(finished) or finished)
