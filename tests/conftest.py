@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ settings.load_profile("steady")
 
 # Tests make much that lives until they end, and little garbage: looking for it less often saves a sixth of the time.
 gc.set_threshold(100_000, 20, 50)
+
+# Under `nohup` each program that a test starts would ignore that its terminal is gone.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
 
