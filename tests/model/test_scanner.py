@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from pydantic_core import from_json
 
 from tests.model.documents import broken_texts, texts
@@ -43,6 +43,8 @@ def test_sound_text_has_json_s_value_and_right_offsets(made: tuple[Any, str]) ->
 
 
 @given(broken_texts())
+@example("'\\")
+@example("['a\\\nb'")
 @settings(deadline=None, max_examples=400)
 def test_text_has_an_error_exactly_if_adk_s_reader_refuses_it(text: str) -> None:
     flaws = scan(text).flaws

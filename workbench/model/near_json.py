@@ -13,7 +13,7 @@ from workbench.model.tokens import Complain, Token, skip_space
 _STRING_STOP = re.compile(r'["\\\x00-\x1f]')
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _COMMENT = re.compile(r"//[^\n\r]*|#[^\n\r]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-_SINGLE_QUOTED = re.compile(r"'((?:[^'\\\n\r]|\\.|'(?!\s*(?:[,:}\]]|$)))*)(?:'|(?=[\n\r]|\Z))", re.MULTILINE)
+_SINGLE_QUOTED = re.compile(r"'((?:[^'\\\n\r]|\\.|'(?!\s*(?:[,:}\]]|$)))*)(?:'|\\?(?=[\n\r]|\Z))", re.MULTILINE)
 _BACKQUOTED = re.compile(r"`([^`\n\r]*)`?")
 _CURLY_QUOTED = re.compile('[“”„«»]([^“”„«»"\n\r]*)[“”«»"]?')
 _TRIPLE_QUOTED = re.compile(r'"""(.*?)(?:"""|\Z)', re.DOTALL)
