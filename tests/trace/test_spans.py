@@ -35,8 +35,8 @@ def test_the_tree_is_as_it_was_told() -> None:
     ]
     assert trace.timed
     assert [node.number for node in list(trace.root.walk())[5].path] == [1, 2, 4, 5, 6]
-    assert {event: node.number for event, node in trace.by_event().items()} == {0: 3, 1: 4, 2: 7}
-    assert trace.by_call()["c1"].number == 4
+    assert {node.number: node.events for node in trace.root.walk() if node.events} == {3: (0,), 4: (1,), 7: (2,)}
+    assert [node.number for node in trace.root.walk() if node.facts.get("call") == "c1"] == [4]
     assert [node.seconds for node in trace.root.walk()][-1] is None
 
 

@@ -6,9 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from tests.ui.conftest import MakeWorkspace, Screen, case_json
 from workbench import config, resources
@@ -40,13 +44,19 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_one_key_runs_everything_and_the_next_leads_to_what_failed(project: Path) -> None:
-    themes = Themes([resources.themes()])
-    session = Session(project)
-    app = WorkbenchApp(session, config.Settings(project / "none.toml"), themes, themes.read("night"))
-    async with app.run_test(size=(100, 30)) as pilot:
+@asynccontextmanager
+async def opened(project: Path, **settings: Any) -> AsyncIterator[tuple[WorkbenchApp, Session, Screen, Pilot[int]]]:
+    """The workbench on a project that is read, with the engine of every day."""
+    themes, session = Themes([resources.themes()]), Session(project)
+    app = WorkbenchApp(session, config.Settings(project / "none.toml", **settings), themes, themes.read("night"))
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
         screen = Screen.around(app)
         await screen.until(pilot, lambda: session.workspace is not None)
+        yield app, session, screen, pilot
+
+
+async def test_one_key_runs_everything_and_the_next_leads_to_what_failed(project: Path) -> None:
+    async with opened(project) as (app, session, screen, pilot):
         await pilot.press("r")
         await screen.until(pilot, lambda: session.running, seconds=10)
         await screen.until(pilot, lambda: not session.running, seconds=10)
@@ -64,12 +74,7 @@ async def test_one_key_runs_everything_and_the_next_leads_to_what_failed(project
 async def test_where_nothing_can_be_kept_that_is_said_once(project: Path) -> None:
     (project / ".workbench").mkdir()
     (project / ".workbench/runs").touch()
-    themes = Themes([resources.themes()])
-    session = Session(project)
-    app = WorkbenchApp(session, config.Settings(project / "none.toml"), themes, themes.read("night"))
-    async with app.run_test(size=(100, 30)) as pilot:
-        screen = Screen.around(app)
-        await screen.until(pilot, lambda: session.workspace is not None)
+    async with opened(project) as (_, session, screen, pilot):
         await pilot.press("r")
         await screen.until(
             pilot, lambda: "■ 3/3" in screen.text and not (session.running or session.starting), seconds=10
@@ -92,11 +97,7 @@ async def test_s_scores_again_without_the_agent(project: Path) -> None:
     (project / "desk" / "agent.py").write_text(COUNTING, encoding="utf-8")
     config_file = project / "desk" / "test_config.json"
     config_file.write_text('{"criteria": {"response_match_score": 0.8}}', encoding="utf-8")
-    themes = Themes([resources.themes()])
-    session = Session(project)
-    app = WorkbenchApp(session, config.Settings(project / "none.toml"), themes, themes.read("night"))
-    async with app.run_test(size=(100, 30), notifications=True) as pilot:
-        screen = Screen.around(app)
+    async with opened(project) as (app, session, screen, pilot):
 
         async def done(runs: int, *keys: str) -> None:
             await pilot.press(*keys)
@@ -104,7 +105,6 @@ async def test_s_scores_again_without_the_agent(project: Path) -> None:
             await screen.until(pilot, lambda: len(list(kept.glob("*/events.jsonl"))) == runs, seconds=10)
             await screen.until(pilot, lambda: not session.running and not session.starting, seconds=10)
 
-        await screen.until(pilot, lambda: session.workspace is not None)
         await pilot.press("S")
         await screen.until(pilot, lambda: "there is no transcript" in screen.text)
         await screen.until(pilot, lambda: not session.starting)
@@ -140,13 +140,7 @@ async def test_judges_are_asked_afresh_by_a_key_and_as_much_as_the_settings_say(
     options = {"judge_model": "python:desk.judge:valid"}
     criteria = {"final_response_match_v2": {"threshold": 0.5, "judge_model_options": options}}
     (project / "desk" / "test_config.json").write_text(json.dumps({"criteria": criteria}), encoding="utf-8")
-    themes = Themes([resources.themes()])
-    session = Session(project)
-    settings = config.Settings(project / "none.toml", all_votes=True)
-    app = WorkbenchApp(session, settings, themes, themes.read("night"))
-    async with app.run_test(size=(120, 30)) as pilot:
-        screen = Screen.around(app)
-        await screen.until(pilot, lambda: session.workspace is not None)
+    async with opened(project, all_votes=True) as (app, session, screen, pilot):
         asked, before = project / "desk" / "asked", ""
         # Two of three cases have a transcript; five samples each.
         for key, calls in (("r", 10), ("S", 10), ("ctrl+r", 20)):
@@ -169,12 +163,7 @@ async def test_s_finds_the_transcripts_of_the_last_run_that_is_kept(project: Pat
     command = [sys.executable, "-m", "workbench", "run", "."]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     await asyncio.to_thread(subprocess.run, command, cwd=project, env=environment, capture_output=True, check=False)
-    themes = Themes([resources.themes()])
-    session = Session(project)
-    app = WorkbenchApp(session, config.Settings(project / "none.toml"), themes, themes.read("night"))
-    async with app.run_test(size=(100, 30)) as pilot:
-        screen = Screen.around(app)
-        await screen.until(pilot, lambda: session.workspace is not None)
+    async with opened(project) as (app, session, screen, pilot):
         await pilot.press("S")
         await screen.until(
             pilot, lambda: bool(session.store.current) and not (session.running or session.starting), seconds=10

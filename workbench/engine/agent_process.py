@@ -85,8 +85,9 @@ class AgentProcess:
         self.printed: list[tuple[Stream, str]] = []
         """What was printed outside of cases, from the import on, as far as it is kept."""
         self.touched: set[Path] = set()
-        self.written: set[Path] = set()
         """The project's files that were read, by the import and by cases, as far as that is known."""
+        self.written: set[Path] = set()
+        """Those that were written: results, whoever reads them."""
         self._room = _PRINT_KEPT
         self._ids = itertools.count(1)
         self._exits: dict[int, Callable[[str | None], None]] = {}

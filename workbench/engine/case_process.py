@@ -61,12 +61,13 @@ class CaseProcess:
             self._closing = True
             self._later(_TEARDOWN_GRACE, self._kill_rest)
 
-    def note_said_all(self) -> bool:
-        """The case has told all. Whether that was its end: a case that shares a process leaves nothing behind."""
+    def note_said_all(self) -> None:
+        """Nothing that counts will come any more."""
         _done(self.said_all)
-        if self.share:
-            self.agent.forget_case(self._number)
-        return self.share
+
+    def forget(self) -> None:
+        """The case has ended with its last word: one that shares a process leaves nothing behind."""
+        self.agent.forget_case(self._number)
 
     def note_exited(self) -> None:
         _done(self.said_all)

@@ -219,7 +219,9 @@ class CaseRun:
                 # Of the agent's own closing; it decides nothing, so it stands beside what the agent printed.
                 for warning in frame.get("warnings") or ():
                     self._show("stderr", f"{warning}\n")
-                if self._process.note_said_all():
+                self._process.note_said_all()
+                if self._process.share:
+                    self._process.forget()
                     self._channel.close()
                     self._judge("ended with exit code 0")
 

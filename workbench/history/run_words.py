@@ -142,12 +142,10 @@ def _where_runs_are(state: Path) -> str:
 def no_run_kept(state: Path) -> str:
     """That `state` holds no run, and where there are some."""
     below = _states_below(state.parent)
-    where = (
-        f"--state-dir names a folder with some: {_few(below)}"
-        if below
-        else ("`agent-workbench run` keeps one, --state-dir names another folder")
-    )
-    return f"No run is kept in {runs_dir(state)}; {where}"
+    way = "`agent-workbench run` keeps one, --state-dir names another folder"
+    if below:
+        way = f"--state-dir names a folder with some: {_few(below)}"
+    return f"No run is kept in {runs_dir(state)}; {way}"
 
 
 def _states_below(root: Path) -> list[str]:

@@ -89,18 +89,6 @@ class TurnTrace:
     lost: int = 0
     trouble: str = ""
 
-    def by_event(self) -> dict[int, Node]:
-        """Recorded event → the span that gave it: of several, the first."""
-        found: dict[int, Node] = {}
-        for node in self.root.walk():
-            for event in node.events:
-                found.setdefault(event, node)
-        return found
-
-    def by_call(self) -> dict[str, Node]:
-        """Id of a tool call → its span."""
-        return {_text(node.facts["call"]): node for node in self.root.walk() if "call" in node.facts}
-
 
 def read_turn(turn: int, told: SpansRecorded | None, events: list[Any]) -> TurnTrace:
     """The tree of a turn. `events` are its recorded invocation events, for where nothing (readable) was told."""

@@ -24,7 +24,7 @@ from workbench.prices import Prices
 from workbench.store import CaseRecord, Store
 from workbench.ui.transcripts import stored_case
 from workbench.ui.watch_cost import estimate
-from workbench.ui.written_since import end_of_second, newest
+from workbench.ui.written_since import end_of_second, last_written
 
 if TYPE_CHECKING:
     from workbench.engine.children import Children
@@ -254,7 +254,7 @@ class Watching:
         written: dict[str, float] = {}
         for ref, record in list(self.store.records.items()):
             if ref.evalset_file not in written:
-                written[ref.evalset_file] = newest(self.depends_on(ref))
+                written[ref.evalset_file] = last_written(self.depends_on(ref))
             if record.finished and written[ref.evalset_file] < end_of_second(record.run_id):
                 found[ref] = self.watcher.contents.moment
         return found

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 
-def newest(paths: Iterable[Path]) -> float:
+def last_written(paths: Iterable[Path]) -> float:
     """When the last of them was written, in seconds of the epoch; infinite where one is not there, or there is none."""
     return max(map(_written, paths), default=math.inf)
 

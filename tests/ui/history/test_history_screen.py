@@ -84,6 +84,14 @@ async def _shows(screen: Screen, pilot: Any, *texts: str) -> None:
     await screen.until(pilot, lambda: all(text in screen.text for text in texts))
 
 
+async def _compares(screen: Screen, pilot: Any) -> None:
+    """The last run with the one that is offered first."""
+    await _shows(screen, pilot, "■ 2/2")
+    await pilot.press("C")
+    await _shows(screen, pilot, "compare order_desk · refunds with")
+    await pilot.press("enter")
+
+
 async def test_opening_shows_the_last_verdicts_as_what_they_are(open_screen: OpenScreen, kept: Workspace) -> None:
     screen = open_screen(kept)
     async with screen.open(size=(120, 30)) as pilot:
@@ -156,10 +164,7 @@ async def test_repeats_of_a_kept_run_stand_together_and_d_deletes_it(
 async def test_what_changed_between_the_last_run_and_another(open_screen: OpenScreen, kept: Workspace) -> None:
     screen = open_screen(kept)
     async with screen.open(size=(120, 40)) as pilot:
-        await _shows(screen, pilot, "■ 2/2")
-        await pilot.press("C")
-        await _shows(screen, pilot, "compare order_desk · refunds with")
-        await pilot.press("enter")
+        await _compares(screen, pilot)
         await _shows(screen, pilot, "1 regression", "✓→✗ late_parcel", "1 unchanged", "order_desk/agent.py")
         await pilot.press("n")
         await _shows(screen, pilot, "code", "before and after", "On its way.", "No idea.")
@@ -180,10 +185,7 @@ async def test_what_changed_between_the_last_run_and_another(open_screen: OpenSc
 async def test_a_case_that_changed_as_it_is_now(open_screen: OpenScreen, kept: Workspace) -> None:
     screen = open_screen(kept)
     async with screen.open(size=(120, 40)) as pilot:
-        await _shows(screen, pilot, "■ 2/2")
-        await pilot.press("C")
-        await _shows(screen, pilot, "compare order_desk · refunds with")
-        await pilot.press("enter")
+        await _compares(screen, pilot)
         await _shows(screen, pilot, "1 regression")
         await pilot.press("n", "o")
         await screen.until(pilot, lambda: screen.app.screen is screen.main)

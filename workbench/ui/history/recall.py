@@ -16,7 +16,7 @@ from workbench.model.evalset import case_or_none
 from workbench.simulation.scenario import full_scenario
 from workbench.store import CaseRecord, RunSummary
 from workbench.ui.history.records import read_records
-from workbench.ui.written_since import end_of_second, newest
+from workbench.ui.written_since import end_of_second, last_written
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry, Workspace
@@ -101,7 +101,7 @@ def _judged_by_older(
 ) -> set[Name]:
     """The cases that a Python function judges whose file was written since. What it was then is not kept."""
     written = {
-        file: newest(files)
+        file: last_written(files)
         for file in {ref.evalset_file for ref in found}
         if (files := files_that_judge(entries[file], workspace))
     }

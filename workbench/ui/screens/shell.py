@@ -181,8 +181,8 @@ class Shell(Screen[None]):
         watching = self.session.watching
         if watching is None:
             return "watch off", "watch off"
-        stale = len(watching.board.depths)
         if watching.board.waiting is not None and self.session.workspace is not None:
+            stale = len(watching.board.depths)
             total = sum(len(entry.document.cases) for entry in self.session.workspace.evalsets)
             calls, money = watching.board.waiting.calls, watching.board.waiting.money.removeprefix("about ")
             costs = f", {calls:,} calls" if calls else ""

@@ -210,8 +210,10 @@ class WatchActions(RunActions):
             for ref in watching.restored:
                 self.session.verdicts.look_again(ref)
             watching.restored.clear()
-            if ended:
+            if not (self.session.running or self.session.starting):
                 self.session.last_watch = _DONE.get(self.session.last_watch, self.session.last_watch)
+                self.show_facts()
+            if ended:
                 self.run_worker(asyncio.to_thread(watching.watcher.learn), group="learn")
                 self.go_on()
         if ended:
