@@ -45,10 +45,10 @@ def run_part(part: Sequence[str], longest: float = LONGEST) -> Done:
         except subprocess.TimeoutExpired:
             faults.append(f"{name}: took longer than {longest:g} s and was ended")
         finally:
-            _end([child.pid] if child.poll() is None else [])
+            end([child.pid] if child.poll() is None else [])
             child.wait()
             left = _left(str(collected))
-            _end(left)
+            end(left)
         if left:
             faults.append(f"{name}: left {len(left)} processes behind")
         return Done(figures.read(collected), faults, time.monotonic() - began)
@@ -57,13 +57,14 @@ def run_part(part: Sequence[str], longest: float = LONGEST) -> Done:
 def _left(mark: str) -> list[int]:
     """The processes that have the part's environment, after those that are about to end have ended."""
     deadline = time.monotonic() + _SETTLE
-    while (found := _marked(mark)) and time.monotonic() < deadline:
+    while (found := marked(figures.VARIABLE, mark)) and time.monotonic() < deadline:
         time.sleep(0.1)
     return found
 
 
-def _marked(mark: str) -> list[int]:
-    wanted = f"{figures.VARIABLE}={mark}".encode()
+def marked(variable: str, mark: str) -> list[int]:
+    """The processes that were started with this value of an environment variable, as far as they are ours."""
+    wanted = f"{variable}={mark}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*/environ"):
         try:
@@ -74,7 +75,8 @@ def _marked(mark: str) -> list[int]:
     return found
 
 
-def _end(pids: Sequence[int]) -> None:
+def end(pids: Sequence[int]) -> None:
+    """Kills processes that may have ended already."""
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)

@@ -148,6 +148,68 @@ def test_a_terminal_that_goes_without_a_word(folder: Path) -> None:
         program.process.wait()
 
 
+STUCK = """
+import os, sys, time
+from pathlib import Path
+{stuck}
+from workbench.ui.app import open_screen
+sys.exit(open_screen(Path(sys.argv[1])))
+"""
+STUCK_WRITER = """
+from textual.drivers._writer_thread import WriterThread
+WriterThread.stop = lambda self: [self._queue.put("x") for _ in iter(int, 1)]
+WriterThread.run = lambda self: [os.write(1, b"stuck"), time.sleep(1000)]
+"""
+STUCK_BEFORE_THE_SCREEN = """
+from workbench import config
+config.read_settings = lambda: [print("stuck", flush=True), time.sleep(1000)]
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a look at the terminal is taken once a second")
+@pytest.mark.parametrize("number", [None, signal.SIGTERM])
+def test_a_program_that_cannot_write_ends_with_its_terminal_and_when_told(
+    folder: Path, number: signal.Signals | None
+) -> None:
+    """The main thread waits for a queue that nobody empties."""
+    program = Program([sys.executable, "-c", STUCK.format(stuck=STUCK_WRITER), str(folder)])
+    program.wait_for(b"stuck")
+    os.close(program.slave)
+    if number is not None:
+        program.process.send_signal(number)
+    else:
+        os.close(program.master)
+    try:
+        assert program.process.wait(timeout=20) == 128 + (number or signal.SIGHUP)
+    finally:
+        program.process.kill()
+        program.process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_program_told_to_end_before_its_screen_is_there_ends_at_once(folder: Path, number: signal.Signals) -> None:
+    program = Program([sys.executable, "-c", STUCK.format(stuck=STUCK_BEFORE_THE_SCREEN), str(folder)])
+    try:
+        program.wait_for(b"stuck")
+        program.process.send_signal(number)
+        assert program.process.wait(timeout=20) == 128 + number
+        assert b"Traceback" not in program.seen
+    finally:
+        program.close()
+
+
+def test_a_terminal_that_nobody_reads_keeps_its_settings_when_the_program_is_told_to_end(folder: Path) -> None:
+    program = started(workbench(folder))
+    try:
+        termios.tcflow(program.slave, termios.TCOOFF)
+        program.press(b"q")
+        program.process.send_signal(signal.SIGTERM)
+        assert program.process.wait(timeout=20) in (0, 128 + signal.SIGTERM)
+        assert program.settings() == program.before
+    finally:
+        program.close()
+
+
 @pytest.mark.parametrize("what", ["RuntimeError('broken')", "SystemExit(7)", "KeyboardInterrupt()"])
 def test_a_crash(folder: Path, what: str) -> None:
     program = started([sys.executable, "-c", BREAK.format(what=what), str(folder)])

@@ -7,6 +7,7 @@ from pathlib import Path
 from workbench import config, resources
 from workbench.text import one_line, plain
 from workbench.ui import terminal
+from workbench.ui.watchdog import Watchdog
 
 _REFUSED = 2
 
@@ -25,6 +26,9 @@ def open_screen(
     `theme` None: the one of the settings, else the default. `mouse` False, here or in the settings, leaves the mouse
     to the terminal. `watch` arms the watch. `state_dir` None: `.workbench` in the root.
     """
+    before = terminal.Before()
+    watchdog = Watchdog(lambda: before.put_back(wait=False))
+    watchdog.start()
     terminal.prepare()
     gc.disable()  # Until the first frame: importing makes much that stays and little to collect.
     sys.setswitchinterval(0.0005)  # Until then, too: a thread of Textual's writes it, while this one goes on.
@@ -51,8 +55,10 @@ def open_screen(
         chosen,
         faults=faults,
         watch=watch,
+        watchdog=watchdog,
     )
-    with terminal.restored():
+    watchdog.last_act = lambda: app.runs.close(timeout=0.5)
+    with terminal.restored(before):
         try:
             code = app.run(mouse=mouse and settings.mouse)
         finally:

@@ -25,9 +25,9 @@ from workbench.ui.screens.main import MainScreen
 from workbench.ui.screens.run_actions import Targets
 from workbench.ui.sent import Sent
 from workbench.ui.session import Session
-from workbench.ui.terminal import on_signals
 from workbench.ui.themes import ThemeError, Themes, variable_defaults
 from workbench.ui.times import Times
+from workbench.ui.watchdog import Watchdog
 
 _SWITCH_SECONDS = 0.005
 """Python's own: `open_screen` lets threads take turns more often until the first frame."""
@@ -36,7 +36,7 @@ MakeBuild = Callable[[Targets, Times], Build]
 
 class WorkbenchApp(App[int], inherit_bindings=False):
     """`theme` is the one to start with; `faults` are sentences to show once. `build` replaces the engine in
-    tests. `watch`: the watch is armed once the folder is read."""
+    tests. `watch`: the watch is armed once the folder is read. `watchdog` tells when the program is to end."""
 
     CSS_PATH = "workbench.tcss"
     TITLE = "agent-workbench"
@@ -55,6 +55,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         faults: Sequence[str] = (),
         build: MakeBuild | None = None,
         watch: bool = False,
+        watchdog: Watchdog | None = None,
     ) -> None:
         super().__init__()
         self.session = session
@@ -66,7 +67,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self._sent = Sent()
         self._kept = theme.name
         self._watch = watch
-        self._end_signals: Callable[[], None] = lambda: None
+        self._watchdog = watchdog
         self._begin_with(theme)
         self._read = {theme.name}
         host = Host(themes.names, self.preview_theme, self.keep_theme, self._write, self.look_again, self._keys.faults)
@@ -93,8 +94,17 @@ class WorkbenchApp(App[int], inherit_bindings=False):
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         super()._display(screen, self._sent.only_new(renderable, self.size))  # type: ignore[arg-type]
 
-    def _draw_anew(self, _app: App[Any]) -> None:
+    def _lend_terminal(self, _app: App[Any]) -> None:
+        if self._watchdog is not None:
+            self._watchdog.lend()
+
+    def _take_terminal_back(self, _app: App[Any]) -> None:
         """Another program had the terminal."""
+        if self._watchdog is not None:
+            self._watchdog.take_back()
+        self._draw_anew()
+
+    def _draw_anew(self) -> None:
         self._sent.forget()
         self.refresh(layout=True)
 
@@ -102,17 +112,19 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         """A terminal that somebody attaches to again may say so with the size that it had: Textual does nothing then,
         and what it shows is not known."""
         if event.size == self.size:
-            self._draw_anew(self)
+            self._draw_anew()
 
     def on_mount(self) -> None:
-        self.app_resume_signal.subscribe(self, self._draw_anew, immediate=True)
+        self.app_suspend_signal.subscribe(self, self._lend_terminal, immediate=True)
+        self.app_resume_signal.subscribe(self, self._take_terminal_back, immediate=True)
         self.set_keymap(textual_keymap(self._keys))
-        if not self.is_headless:
-            self._end_signals = on_signals(self._told_to_end)
+        if self._watchdog is not None:
+            self._watchdog.attach(self._told_to_end)
         self.call_after_refresh(self._open)
 
     def on_unmount(self) -> None:
-        self._end_signals()
+        if self._watchdog is not None:
+            self._watchdog.detach()
 
     def _open(self) -> None:
         # `open_screen` put the collector off until here: what was imported stays, and need never be looked at again.

@@ -1,0 +1,118 @@
+"""A project whose verdicts are known, and what a run that was ended by force has left behind.
+
+For the drivers that hang up on the workbench or kill its processes: each process is recognised by a mark in its
+environment, whoever started it and whatever session it made for itself.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from benchmarks.parts import marked
+from workbench.events import CaseFinished, Noticed
+from workbench.history.journal import read_journal
+
+VARIABLE = "AGENT_WORKBENCH_FORCE_MARK"
+AGENT = """
+import asyncio, subprocess, sys
+
+async def root_agent(message, session):
+    if "starts" in message:
+        # In a session of its own, with a child that is in another one again.
+        nested = "import subprocess, time; subprocess.Popen(['sleep', '600'], start_new_session=True); time.sleep(600)"
+        subprocess.Popen([sys.executable, "-c", nested], start_new_session=True)
+    await asyncio.sleep(0.2)
+    yield "the parcel has left" if message.startswith("good") else "no idea"
+"""
+_CRITERIA = {
+    "response_match_score": 0.8,
+    "final_response_match_v2": {
+        "threshold": 0.5,
+        "judge_model_options": {"judge_model": "heuristic", "num_samples": 3},
+    },
+}
+_HARMLESS = ("cancelled", "crashed")
+
+
+def write_project(root: Path, cases: int) -> Path:
+    """A plain agent with so many cases. Those named `good…` pass, those named `bad…` fail, and every fifth starts
+    processes in sessions of their own."""
+    agent = root / "desk"
+    agent.mkdir(parents=True)
+    (root / ".workbench").mkdir()
+    (agent / "agent.py").write_text(AGENT, encoding="utf-8")
+    names = [f"{'bad' if number % 3 == 2 else 'good'}_{number:03}" for number in range(cases)]
+    evalset = {
+        "eval_set_id": "parcels",
+        "eval_cases": [_case(name, starts=index % 5 == 4) for index, name in enumerate(names)],
+    }
+    (agent / "parcels.evalset.json").write_text(json.dumps(evalset, indent=1), encoding="utf-8")
+    (agent / "test_config.json").write_text(json.dumps({"criteria": _CRITERIA}), encoding="utf-8")
+    return root
+
+
+def _case(name: str, *, starts: bool) -> dict[str, object]:
+    text = f"{name} starts" if starts else name
+    turn = {
+        "user_content": {"role": "user", "parts": [{"text": text}]},
+        "final_response": {"role": "model", "parts": [{"text": "the parcel has left"}]},
+    }
+    return {"eval_id": name, "conversation": [turn]}
+
+
+def environment(mark: str) -> dict[str, str]:
+    """This process's environment with the mark, and without what makes terminals differ."""
+    values = {**os.environ, VARIABLE: mark, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT", "NO_COLOR", "PYTHONDONTWRITEBYTECODE", "TMUX"):
+        values.pop(name, None)
+    return values
+
+
+def until_gone(mark: str, seconds: float) -> tuple[float, list[str]]:
+    """How long it took until no marked process was left, and those that were still there when the time was over."""
+    began = time.monotonic()
+    while (left := marked(VARIABLE, mark)) and time.monotonic() - began < seconds:
+        time.sleep(0.05)
+    return time.monotonic() - began, [_described(pid) for pid in left]
+
+
+def faults_of_journals(state: Path) -> Iterator[str]:
+    """What is wrong with the journals of a project: damaged lines, and verdicts that are not those of the case."""
+    for journal in sorted((state / "runs").glob("*/events.jsonl")):
+        cut = not journal.read_bytes().endswith(b"\n")
+        try:
+            events = list(read_journal(journal))
+        except (OSError, ValueError) as error:
+            yield f"{journal.parent.name}: {error}"
+            continue
+        damage = [event.message for event in events if isinstance(event, Noticed) and "journal" in event.message]
+        yield from damage[: len(damage) - cut]
+        for event in events:
+            if isinstance(event, CaseFinished) and (wrong := _wrong(event)):
+                yield wrong
+
+
+def statuses(state: Path) -> Mapping[str, str]:
+    """The statuses of all finished cases of the newest run, by case."""
+    journals = sorted((state / "runs").glob("*/events.jsonl"))
+    events = read_journal(journals[-1]) if journals else ()
+    return {event.case.eval_id: str(event.status) for event in events if isinstance(event, CaseFinished)}
+
+
+def _wrong(event: CaseFinished) -> str:
+    due = "passed" if event.case.eval_id.startswith("good") else "failed"
+    if event.status == due or (event.error is not None and event.error.kind in _HARMLESS):
+        return ""
+    return f"{event.case.eval_id}: {event.status} instead of {due} ({event.error})"
+
+
+def _described(pid: int) -> str:
+    words = []
+    for name in ("cmdline", "wchan", "stat"):
+        try:
+            words.append(Path(f"/proc/{pid}/{name}").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")[:160])
+        except OSError:
+            words.append("?")
+    return f"{pid}: {words[0]} [{words[1]}] {words[2].rpartition(')')[2].split()[:3]}"
