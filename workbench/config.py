@@ -29,8 +29,11 @@ from typing import Any
 import platformdirs
 
 from workbench.prices import Prices, read_prices
+from workbench.regular_file import read_regular_text
 from workbench.text import one_line
 
+LARGEST_SETTINGS = 1 << 20
+"""Bytes of the largest settings or theme file that is read."""
 _KNOWN = ("theme", "mouse", "all_votes", "max_judge_calls", "watch", "history", "keys", "prices")
 _WATCH = ("calls", "money")
 _THEME_LINE = re.compile(r"""^([ \t]*theme[ \t]*=[ \t]*)("[^"\r\n]*"|'[^'\r\n]*'|[^#\s]*)""", re.MULTILINE)
@@ -77,10 +80,10 @@ def read_settings(file: Path | None = None) -> Settings:
     that cannot be read is a fault."""
     file = file or folder() / "config.toml"
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
+        data = tomllib.loads(read_regular_text(file, LARGEST_SETTINGS))
     except FileNotFoundError:
         return Settings(file)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         return Settings(file, faults=(one_line(f"{file}: cannot be read, settings ignored: {error}"),))
     faults: list[str] = []
     for name in data.keys() - set(_KNOWN):
@@ -114,7 +117,7 @@ def remember_theme(name: str, file: Path | None = None) -> None:
 
     file = file or folder() / "config.toml"
     try:
-        text = file.read_bytes().decode("utf-8")
+        text = read_regular_text(file, LARGEST_SETTINGS)
     except FileNotFoundError:
         text = ""
     tomllib.loads(text)

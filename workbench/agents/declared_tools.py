@@ -7,18 +7,17 @@ elsewhere, there may be more tools than are known.
 """
 
 import ast
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.agents.discovery import AgentFolder
+from workbench.agents.python_source import read_source
 
 _AGENTS = frozenset({"Agent", "LlmAgent"})
 _GROUPS = frozenset({"SequentialAgent", "ParallelAgent", "LoopAgent"})
 _TRANSFER = "transfer_to_agent"
 _MODULES_READ = 20
-_LARGEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,10 @@ def declared_tools(agent: AgentFolder) -> DeclaredTools:
     module = reading.module(agent.definition)
     if module is None:
         return DeclaredTools({}, complete=False)
-    reading.agents_of(module)
+    try:
+        reading.agents_of(module)
+    except RecursionError:  # of a chain of modules, or an annotation that is nested too deeply
+        return DeclaredTools({}, complete=False)
     complete = reading.complete and reading.agents > 0
     return DeclaredTools(reading.tools, complete, frozenset(reading.models))
 
@@ -169,12 +171,8 @@ class _Reading:
 
 def _read_module(file: Path, folder: Path) -> _Module | None:
     try:
-        if file.stat().st_size > _LARGEST:
-            return None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = read_source(file)
+    except (OSError, SyntaxError, ValueError):
         return None  # Running the agent says it better.
     module = _Module(file)
     for statement in tree.body:

@@ -8,10 +8,12 @@ only where it can be ADK's.
 
 import ast
 import re
-import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from workbench.agents.python_source import parse_source, read_source
+from workbench.regular_file import read_regular
 
 PYTHON_FILES = ("agent.py", "__init__.py")
 YAML_FILE = "root_agent.yaml"
@@ -57,15 +59,15 @@ def find_definition(folder: Path, files: Collection[str]) -> tuple[Definition | 
 
 def _attribute(file: Path, unreadable: list[Unreadable]) -> str:
     try:
-        source = file.read_bytes()
+        source = read_regular(file)
     except OSError as error:
         unreadable.append(Unreadable(file, f"cannot be read: {error.strerror or error}"))
         return ""
     if file.name != "agent.py" and not _MENTIONED.search(source):
         return ""
     try:
-        names = _names(_parse(source), file)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        names = _names(parse_source(source), file)
+    except (SyntaxError, ValueError, RecursionError) as error:
         guess = _guess(source)
         taken = f"; taken as an agent because a line of it defines {guess}" if guess else ""
         unreadable.append(Unreadable(file, f"not valid Python{_place(error)}{taken}"))
@@ -73,17 +75,10 @@ def _attribute(file: Path, unreadable: list[Unreadable]) -> str:
     return next((name for name in _ATTRIBUTES if name in names), "")
 
 
-def _parse(source: bytes) -> ast.Module:
-    with warnings.catch_warnings():
-        # An invalid escape sequence in somebody's file is theirs to hear about when the agent runs.
-        warnings.simplefilter("ignore")
-        return ast.parse(source)
-
-
 def _place(error: Exception) -> str:
     if isinstance(error, SyntaxError) and error.lineno:
         return f" (line {error.lineno}: {error.msg})"
-    return f" ({error})" if str(error) else f" ({type(error).__name__})"
+    return f" ({error})"
 
 
 def _guess(source: bytes) -> str:
@@ -174,10 +169,8 @@ def _imports_app(origin: str, file: Path) -> bool:
     if name != "app" or not module.isidentifier():
         return False
     source = file.parent / f"{module}.py"
-    if not source.is_file():
-        return False
     try:
-        return "app" in _names(_parse(source.read_bytes()), source)
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return "app" in _names(read_source(source), source)
+    except (OSError, SyntaxError, ValueError, RecursionError):
         # The file is not the one that was asked about; importing it will say what is wrong with it.
         return False

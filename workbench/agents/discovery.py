@@ -9,6 +9,7 @@ from typing import Literal
 
 from workbench.agents.definitions import PYTHON_FILES, YAML_FILE, find_definition
 from workbench.agents.walk import Folder, Walk
+from workbench.regular_file import open_regular
 
 EVALSET_SUFFIXES = (".evalset.json", ".test.json")
 DEFINITION_FILES = frozenset({*PYTHON_FILES, YAML_FILE})
@@ -163,10 +164,8 @@ _OTHER_NAME = (
 
 
 def _looks_like_evalset(path: Path) -> bool:
-    if not path.is_file():
-        return False
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return _CASES.search(file.read(_HEAD_BYTES)) is not None
     except OSError:
         # Nobody asked for this file; one that cannot be read is no evalset of ours.

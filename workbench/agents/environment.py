@@ -7,6 +7,7 @@ process had before. `ADK_DISABLE_LOAD_DOTENV` switches it off; `PYTHON_DOTENV_DI
 
 import hashlib
 import json
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import StringIO
@@ -15,6 +16,13 @@ from pathlib import Path
 from dotenv.parser import parse_stream
 from dotenv.variables import parse_variables
 
+from workbench.regular_file import read_regular_text
+
+_LARGEST = 1 << 16
+_MOST_REFERENCES = 100
+"""In one value: each that is not closed costs a look at the rest of the value."""
+_LONGEST = 128 * 1024 - 1
+"""Bytes of the longest variable that Linux hands to a new process, with its name."""
 _ADK_TRUE = frozenset({"1", "true", "yes", "on"})
 _DOTENV_TRUE = frozenset({"1", "true", "t", "yes", "y"})
 
@@ -58,21 +66,36 @@ def _nearest(folder: Path) -> Path | None:
 
 def _load(file: Path, base: Mapping[str, str], warnings: list[str]) -> dict[str, str]:
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_regular_text(file, _LARGEST)
     except (OSError, UnicodeDecodeError) as error:
         warnings.append(f"{file} is not used: {error.strerror if isinstance(error, OSError) else error}")
         return {}
     values: dict[str, str | None] = {}
+    known: Mapping[str, str | None] = ChainMap(values, dict(base))
     for name, value, line in _bindings(text, file, warnings):
         if value is None:
             values[name] = None  # a name without "=" sets nothing, and unsets what a line above it set
             continue
-        resolved = "".join(atom.resolve({**base, **values}) for atom in parse_variables(value))
-        if not name or "=" in name or "\0" in name + resolved:
+        resolved = _resolved(value, known) if value.count("${") <= _MOST_REFERENCES else None
+        if resolved is None:
+            warnings.append(f"{file}, line {line}: more than {_MOST_REFERENCES} `${{` in one value")
+        elif len(name) + len(resolved) > _LONGEST:
+            warnings.append(f"{file}, line {line}: too long for an environment variable")
+        elif not name or "=" in name or "\0" in name + resolved:
             warnings.append(f"{file}, line {line}: cannot be set as an environment variable")
         else:
             values[name] = resolved
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _resolved(value: str, known: Mapping[str, str | None]) -> str:
+    """Return the value with its `${…}` filled in, cut once it is too long: each line may double the one before."""
+    resolved = ""
+    for atom in parse_variables(value):
+        resolved += atom.resolve(known)
+        if len(resolved) > _LONGEST:
+            break
+    return resolved
 
 
 def _bindings(text: str, file: Path, warnings: list[str]) -> Iterator[tuple[str, str | None, int]]:

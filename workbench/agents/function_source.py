@@ -5,12 +5,10 @@ looked for, and nothing is said of it.
 """
 
 import ast
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-_LARGEST = 2_000_000
-"""Bytes of a source file that are still parsed."""
+from workbench.agents.python_source import read_source
 
 
 def function_file(path: str, root: Path, folder: Path) -> Path | None:
@@ -63,14 +61,9 @@ def _module_file(place: Path) -> Path | None:
 def _names(file: Path) -> set[str] | None:
     """What the module binds at its top level; None if that cannot be known without running it."""
     try:
-        if file.stat().st_size > _LARGEST:
-            return None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            module = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        names = set(_bound(read_source(file)))
+    except (OSError, SyntaxError, ValueError, RecursionError):
         return None  # Calling it will say why.
-    names = set(_bound(module))
     return None if names & {"*", "__getattr__", "globals", "vars", "setattr", "exec"} else names
 
 

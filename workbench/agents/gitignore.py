@@ -11,6 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.regular_file import read_regular
+
+_LARGEST = 1 << 20
+_LONGEST = 4096
+"""Characters of the longest rule that is used: as many as a path may have."""
+_STAR = "[^/]*"
+_FOLDERS = "(?:.*/)?"
 _POSIX_CLASSES = {
     "alnum": "a-zA-Z0-9",
     "alpha": "a-zA-Z",
@@ -62,7 +69,7 @@ def read_ignore_file(source: Path, folder: Path) -> IgnoreFile:
     Raises:
         OSError: the file cannot be read. Bytes that are not UTF-8 are kept as they are, as file names are.
     """
-    text = source.read_bytes().decode("utf-8-sig", errors="surrogateescape")
+    text = read_regular(source, _LARGEST).decode("utf-8-sig", errors="surrogateescape")
     rules = (_rule(line, number) for number, line in enumerate(text.split("\n"), start=1))
     prefix = str(folder)
     return IgnoreFile(source, prefix if prefix.endswith("/") else prefix + "/", tuple(rule for rule in rules if rule))
@@ -91,7 +98,7 @@ def _rule(line: str, number: int) -> IgnoreRule | None:
         body = body[:-1]
     anchored = "/" in body
     body = body.removeprefix("/")
-    pattern = _translate(body) if body else None
+    pattern = _translate(body) if 0 < len(body) <= _LONGEST else None
     return IgnoreRule(pattern, negated, folders_only, anchored, number, text) if pattern else None
 
 
@@ -113,7 +120,37 @@ def _translate(pattern: str) -> re.Pattern[str] | None:
         if piece is None:
             return None
         out.append(piece)
-    return re.compile("".join(out), re.DOTALL)
+    return re.compile(_without_backtracking(out), re.DOTALL)
+
+
+def _without_backtracking(pieces: list[str]) -> str:
+    """Join pieces so that matching does not try every way to divide a name among the stars.
+
+    What stands between two stars is best found as early as possible, so each is an atomic group. Only the last star of
+    a kind has to reach the end.
+    """
+    runs = [_early_stars(run) for run in _split(pieces, _FOLDERS)]
+    if len(runs) == 1:
+        return runs[0]
+    middle = "".join(f"(?>(?:|.*?/){run})" for run in runs[1:-1])
+    return f"{runs[0]}{middle}{_FOLDERS}{runs[-1]}"
+
+
+def _early_stars(pieces: list[str]) -> str:
+    first, *rest = ["".join(part) for part in _split(pieces, _STAR)]
+    if not rest:
+        return first
+    return first + "".join(f"(?>[^/]*?{part})" for part in rest[:-1]) + _STAR + rest[-1]
+
+
+def _split(pieces: list[str], separator: str) -> list[list[str]]:
+    parts: list[list[str]] = [[]]
+    for piece in pieces:
+        if piece == separator:
+            parts.append([])
+        else:
+            parts[-1].append(piece)
+    return parts
 
 
 def _next_piece(pattern: str, at: int) -> tuple[str | None, int]:
@@ -137,8 +174,8 @@ def _stars(pattern: str, at: int) -> tuple[str, int]:
     if end - at >= 2 and whole_name and end == len(pattern) and at > 0:
         return ".+", end
     if end - at >= 2 and whole_name and pattern[end : end + 1] == "/":
-        return "(?:.*/)?", end + 1
-    return "[^/]*", end
+        return _FOLDERS, end + 1
+    return _STAR, end
 
 
 def _bracket(pattern: str, at: int) -> tuple[str | None, int]:

@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from workbench.regular_file import read_regular_text
+
 _SCHEMA = "agent-workbench/owners/1"
 _FILE = "owners.json"
 
@@ -27,7 +29,7 @@ def read_owners(state_dir: Path) -> dict[str, str]:
     """
     file = state_dir / _FILE
     try:
-        data: Any = json.loads(file.read_text(encoding="utf-8"))
+        data: Any = json.loads(read_regular_text(file))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:

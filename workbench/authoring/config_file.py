@@ -11,6 +11,7 @@ from workbench.metrics.registry import check_criteria
 from workbench.model.criteria import DEFAULTS, parse_config
 from workbench.model.faults import Fault
 from workbench.model.json_edit import EditError, revised
+from workbench.regular_file import read_regular
 
 NEW_CONFIG = "test_config.json"
 """What ADK looks for beside an evalset."""
@@ -54,7 +55,7 @@ def open_config(file: Path) -> ConfigDraft:
     Raises:
         OSError, EditError: it cannot be read, or is no JSON object.
     """
-    return draft_of(file, file.read_bytes())
+    return draft_of(file, read_regular(file))
 
 
 def draft_of(file: Path, before: bytes) -> ConfigDraft:

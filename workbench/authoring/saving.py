@@ -8,6 +8,7 @@ from typing import TypeAlias
 from workbench.atomic import replace_content
 from workbench.authoring.edit import Edit, change_of, digest
 from workbench.authoring.undo import UndoJournal
+from workbench.regular_file import read_regular
 
 Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]
 """File → what it holds and what it is to hold; None is no file."""
@@ -176,6 +177,6 @@ def _put(file: Path, content: bytes | None, known_hash: str = "") -> None:
 
 def _content(file: Path) -> bytes | None:
     try:
-        return file.read_bytes()
+        return read_regular(file)
     except FileNotFoundError:
         return None

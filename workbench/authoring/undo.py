@@ -14,6 +14,7 @@ from typing import Any
 from workbench.atomic import replace_content
 from workbench.authoring.edit import Edit, FileChange
 from workbench.history.state_dir import make_state_dir
+from workbench.regular_file import read_regular
 
 FILE_NAME = "undo.jsonl"
 _KEPT = 200
@@ -80,7 +81,7 @@ class UndoJournal:
 
     def _replay(self) -> None:
         try:
-            lines = self._path.read_bytes().splitlines()
+            lines = read_regular(self._path).splitlines()
         except OSError:
             return
         for line in lines:

@@ -10,6 +10,7 @@ from workbench.atomic import replace_content
 from workbench.cli.refusal import Refused
 from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
+from workbench.regular_file import read_regular
 from workbench.text import plain
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _write(content: bytes, old: Path, new: Path | None, kept: Path) -> None:
     if new is not None:
         replace_content(new, content)
         return
-    replace_content(kept, old.read_bytes())
+    replace_content(kept, read_regular(old))
     replace_content(old, content)
 
 

@@ -13,6 +13,7 @@ from workbench.agents.interpreter import installed
 from workbench.agents.worker import WORKER_DIR
 from workbench.engine.scoring import Scorer
 from workbench.engine.zygote import Ready, Zygote
+from workbench.regular_file import read_regular
 
 _READY_WITHIN = 120.0
 """Seconds that importing the framework may take: cold, on a slow disk."""
@@ -153,6 +154,6 @@ def _is_lost(task: "asyncio.Task[tuple[Zygote, Ready]]") -> bool:
 
 def _names_adk(source: Path) -> bool:
     try:
-        return b"google.adk" in source.read_bytes()
+        return b"google.adk" in read_regular(source)
     except OSError:
         return False  # The agent's own import will say it better.

@@ -23,6 +23,7 @@ from workbench.engine.options import RunOptions
 from workbench.engine.plan import AgentSetting, Plan, PlanEntry
 from workbench.engine.provenance import Kept
 from workbench.model.evalset import BrokenCaseError
+from workbench.regular_file import read_regular
 
 OPTIONS = {
     "runs": "--runs",
@@ -135,7 +136,7 @@ def _criteria(entry: PlanEntry, root: Path) -> Iterator[bytes]:
     folder = entry.entry.agent.folder if entry.entry.agent is not None else root
     for file in function_files(config, root, folder):
         try:
-            yield file.read_bytes()
+            yield read_regular(file)
         except OSError:
             yield b"?"
 

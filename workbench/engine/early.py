@@ -14,6 +14,7 @@ from workbench.agents.discovery import agent_at
 from workbench.agents.ownership import relative_to
 from workbench.agents.targets import absolute, at_its_place, discover_for, find_root
 from workbench.engine.target_words import Selection, Target, evalsets_called, refuse_unknown_cases, searched
+from workbench.regular_file import read_regular
 
 MOST_BYTES = 1 << 22
 """More, of all files together, is left to the index of cases, which is quicker than Python's reader."""
@@ -52,7 +53,7 @@ def refuse_unknown(selection: Selection, folder: Path) -> None:
 def glance(file: Path) -> Glance | None:
     """What the file says by a plain reading; None where that is not the whole truth."""
     try:
-        content = json.loads(file.read_bytes())
+        content = json.loads(read_regular(file))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(content, dict) or not isinstance(content.get("eval_cases"), list):

@@ -20,6 +20,7 @@ from typing import Any
 
 from workbench.engine.plan import AgentSetting
 from workbench.events import Sources
+from workbench.regular_file import read_regular
 
 _SUFFIXES = frozenset(
     {".py", ".yaml", ".yml", ".toml", ".txt", ".md", ".json", ".j2", ".jinja", ".jinja2", ".prompt", ".tmpl"}
@@ -142,9 +143,7 @@ def _is_source(name: str) -> bool:
 
 def _content(path: Path, most: int) -> bytes | None:
     try:
-        if not path.is_file() or path.stat().st_size > min(most, _LARGEST):
-            return None
-        return path.read_bytes()[:_LARGEST]
+        return read_regular(path, min(most, _LARGEST))
     except OSError:
         return None
 

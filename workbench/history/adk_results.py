@@ -13,6 +13,7 @@ from typing import Any
 from workbench.events import MetricStatus
 from workbench.history.summary import STATUSES, Summary, digest, number, split_judges, step_digests, texts
 from workbench.history.summary_files import IndexEntry, index_entry
+from workbench.regular_file import read_regular
 
 ENDING = ".evalset_result.json"
 HISTORY = Path(".adk", "eval_history")
@@ -34,7 +35,7 @@ def read_adk_result(path: Path) -> dict[str, Any]:
         ValueError: it is none of ADK's result files.
     """
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_regular(path))
         if isinstance(data, str):
             data = json.loads(data)
     except (ValueError, RecursionError) as error:

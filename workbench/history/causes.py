@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias
 
+from workbench.agents.python_source import parse_source
 from workbench.history.objects import read_object
 from workbench.history.summary import Row, Summary
 
@@ -179,7 +180,7 @@ def _kind(path: str, before: str | None, after: str | None, models: tuple[set[st
         return "code"
     try:
         return "prompt" if _without_texts(before) == _without_texts(after) else "code"
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError):
         return "code"
 
 
@@ -190,7 +191,7 @@ def _without(text: str, names: set[str]) -> str:
 
 
 def _without_texts(source: str) -> str:
-    tree = ast.parse(source)
+    tree = parse_source(source.encode("utf-8", "surrogatepass"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             node.value = ""

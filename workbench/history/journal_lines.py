@@ -13,6 +13,7 @@ from typing import Any
 from workbench.agents.worker.checked import HEAD, checked_line
 from workbench.history.checked import read_checked
 from workbench.history.summary_files import lines_then
+from workbench.regular_file import open_regular
 
 SCHEMA = "agent-workbench/journal/2"
 """2: lines are numbered. A version that knows only 1 must not go on with such a journal: its lines would have none."""
@@ -110,7 +111,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None, str]]:
         ValueError: it is no journal, or one of a later version.
     """
     lines = JournalLines(path)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         begin = [line for line in (file.readline(), file.readline()) if line]
         _refuse_others(path, begin)
         place, line = 0, b""

@@ -14,6 +14,7 @@ from workbench.history.run_list import checked_summary
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Row, Summary
 from workbench.history.summary_files import read_newest
+from workbench.regular_file import read_regular
 
 _LOOKED_AT = 20
 """Runs, the newest first, in which verdicts are looked for."""
@@ -88,7 +89,7 @@ def agents_changed(sources: Mapping[str, Any], root: Path, clean: Callable[[str]
 def _differs(files: Mapping[str, Any], root: Path, clean: Callable[[str], str]) -> bool:
     for path, digest in files.items():
         try:
-            content = (root / path).read_bytes()
+            content = read_regular(root / path)
         except (OSError, ValueError):
             return True
         cleaned = clean(content.decode("utf-8", "replace")).encode("utf-8", "replace")

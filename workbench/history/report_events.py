@@ -25,6 +25,7 @@ from workbench.history.adk_results import ENDING
 from workbench.history.journal import FILE_NAME, read_journal
 from workbench.history.run_words import place_of
 from workbench.history.stored_report import case_events, read_report_data
+from workbench.regular_file import open_regular
 
 END_IS_LOST = "how this case ended cannot be read: the journal is damaged"
 
@@ -40,7 +41,7 @@ def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
         path = place_of(word, state, folder)
         if path.name.endswith(ENDING):
             return list(adk_case_events(path.absolute()))
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             journal = path.name == FILE_NAME or file.read(len(HEAD)) == HEAD
         return _journal_events(path) if journal else list(_report_events(path))
     except (OSError, ValueError) as error:

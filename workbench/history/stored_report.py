@@ -20,6 +20,7 @@ from workbench.events import (
     TurnFinished,
     TurnStarted,
 )
+from workbench.regular_file import read_regular
 
 SCHEMA = "agent-workbench/report/1"
 _BROKEN_OFF = {"user_content", "intermediate_data"}
@@ -68,7 +69,7 @@ def read_report(path: Path) -> StoredRun:
 def read_report_data(path: Path) -> dict[str, Any]:
     """The JSON of a report; its `cases` are a list of anything. Raises as `read_report`."""
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_regular(path))
     except (ValueError, RecursionError) as error:
         raise UsageFaultError(f"{path} is no JSON report: {error}", kind="broken_file") from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:

@@ -9,6 +9,7 @@ from workbench.events import CaseError, CaseFinished, Event, Noticed
 from workbench.history.journal import FILE_NAME, OTHERS, read_journal
 from workbench.history.run_words import place_of
 from workbench.history.stored_report import read_report
+from workbench.regular_file import open_regular
 
 _JOURNAL_HEAD = b'{"crc32": "'
 
@@ -50,7 +51,7 @@ def _read_journal(path: Path) -> StoredRun:
 
 def _read_file(path: Path) -> StoredRun:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(len(_JOURNAL_HEAD))
         return _read_journal(path) if head == _JOURNAL_HEAD else read_report(path)
     except OSError as error:

@@ -11,6 +11,7 @@ from workbench.judge.base import JudgeIdentity, JudgeOptions, Question
 from workbench.judge.cache import key_of
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.google_access import GoogleAccess
+from workbench.regular_file import read_regular
 
 
 def question_key(
@@ -67,6 +68,6 @@ def _source_of(path: str, environment: JudgeEnvironment) -> bytes | None:
     """The file that holds the function at `package.module:function`. What it imports is not looked at."""
     file = function_file(path, Path(environment.root), Path(environment.folder))
     try:
-        return file.read_bytes() if file is not None else None
+        return read_regular(file) if file is not None else None
     except OSError:
         return None

@@ -1,8 +1,6 @@
 """The bytes of a JSON file: what they are as text, and where a byte stands."""
 
-import errno
 import re
-import stat
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Literal
 
 from workbench.model.faults import Fault
 from workbench.model.places import Places
+from workbench.regular_file import read_regular
 
 _BREAK = re.compile(rb"\r\n?|\n")
 _BOM = b"\xef\xbb\xbf"
@@ -32,15 +31,12 @@ class TextFile:
 
     @classmethod
     def read(cls, path: Path) -> "TextFile":
-        """The file at `path`.
+        """Return the file at `path`.
 
         Raises:
-            OSError: it cannot be read, or is no ordinary file (reading a pipe could wait for ever).
+            OSError: it cannot be read, is no regular file, or is too large.
         """
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise OSError(errno.EINVAL, "it is not an ordinary file")
-        return cls(path.read_bytes())
+        return cls(read_regular(path))
 
     @cached_property
     def encoding(self) -> Encoding:

@@ -11,6 +11,7 @@ from workbench.agents.targets import find_root
 from workbench.engine.options import UsageFaultError
 from workbench.engine.plan import check_configs
 from workbench.model.evalset import EvalsetDocument, open_evalset
+from workbench.regular_file import read_regular
 from workbench.text import one_line, plain
 
 _NAME_LIMIT = 200
@@ -67,7 +68,7 @@ def _names(ids: Sequence[str]) -> list[str]:
 
 def _lines(document: EvalsetDocument) -> Iterator[int]:
     try:
-        content = document.path.read_bytes()
+        content = read_regular(document.path)
     except OSError:
         content = b""
     index = document.index_of(content)

@@ -17,6 +17,8 @@ from typing import Any
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
+from workbench.config import LARGEST_SETTINGS
+from workbench.regular_file import read_regular_text
 from workbench.text import one_line
 
 DEFAULT = "night"
@@ -49,8 +51,8 @@ def read_theme(file: Path) -> Theme:
         ThemeError: it cannot be read, lacks `colors.primary`, or holds something that is no colour.
     """
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        data = tomllib.loads(read_regular_text(file, LARGEST_SETTINGS))
+    except (OSError, ValueError, RecursionError) as error:
         raise ThemeError(one_line(f"theme {file}: {error}")) from error
     try:
         return _theme(file.stem, data)

@@ -11,6 +11,7 @@ from workbench.judge.base import NotAvailableError
 from workbench.judge.google_access import gemini_access
 from workbench.model.breaches import nearest
 from workbench.model.faults import Fault
+from workbench.regular_file import read_regular
 
 _KNOWN = re.compile(r"(gemini|gemma|claude|model-optimizer)-|projects/")
 """Names of models that ADK's registry has a class for; those with a `/` or `:` name their provider."""
@@ -66,7 +67,6 @@ def _sources(agent: AgentFolder) -> Iterator[tuple[Path, str]]:
     every = [agent.definition, *sorted(agent.folder.rglob("*.py"))]
     for file in dict.fromkeys(every):
         try:
-            if file.stat().st_size <= _LARGEST:
-                yield file, file.read_text("utf-8", errors="replace")
+            yield file, read_regular(file, _LARGEST).decode("utf-8", "replace")
         except OSError:
             continue

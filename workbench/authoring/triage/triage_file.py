@@ -15,6 +15,7 @@ from workbench.authoring.triage.entry import Entry, entry_json, entry_of
 from workbench.model.json_edit import EditError, apply_splices, rearrange, revised
 from workbench.model.json_layout import indent_of, layout_of, line_indent
 from workbench.model.scanner import scan
+from workbench.regular_file import read_regular
 
 SCHEMA = "agent-workbench/triage/1"
 SUFFIX = ".triage.json"
@@ -165,7 +166,7 @@ def _read(file: Path) -> bytes | None:
             raise BrokenTriageError(f"{file} is no file")
         if file.stat().st_size > _LARGEST:
             raise BrokenTriageError(f"{file} is larger than {_LARGEST >> 20} MiB: it is no file of triage")
-        return file.read_bytes()
+        return read_regular(file, _LARGEST)
     except FileNotFoundError:
         return None
 

@@ -12,6 +12,7 @@ from workbench.events import Noticed
 from workbench.judge.base import DEFAULT_MODEL, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.google_access import gemini_access
+from workbench.regular_file import read_regular
 
 _SOURCES = ("*.py", "*/*.py")
 
@@ -47,6 +48,6 @@ def _models_without_key(agent: AgentFolder, values: Mapping[str, str]) -> list[s
 def _names_gemini(folder: Path) -> bool:
     """Whether a look at the sources is worth it: parsing them takes ten times as long as reading."""
     try:
-        return any(b"gemini-" in file.read_bytes() for pattern in _SOURCES for file in folder.glob(pattern))
+        return any(b"gemini-" in read_regular(file) for pattern in _SOURCES for file in folder.glob(pattern))
     except OSError:
         return False  # The agent's own import will say it better.

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from workbench.regular_file import read_regular
+
 _KEPT_FILE = 1 << 20
 _KEPT_ALL = 64 << 20
 ABSENT = ""
@@ -64,7 +66,7 @@ class Contents:
     def _read(self, path: Path) -> str | None:
         """None for what is no file."""
         try:
-            content = path.read_bytes()
+            content = read_regular(path)
         except (FileNotFoundError, NotADirectoryError):
             return ABSENT
         except OSError:

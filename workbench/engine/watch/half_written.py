@@ -1,9 +1,11 @@
 """Whether a file looks as if somebody were still writing it."""
 
-import ast
 import json
 from dataclasses import dataclass
 from pathlib import Path
+
+from workbench.agents.python_source import parse_source
+from workbench.regular_file import read_regular
 
 _PARSED_UP_TO = 1 << 20
 _OPENERS = {ord("{"): ord("}"), ord("["): ord("]")}
@@ -22,7 +24,7 @@ class FileFault:
 def looks_unfinished(path: Path) -> bool:
     """Whether what stands there now may be half of what is to come: nothing at all, or what does not parse."""
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except FileNotFoundError:
         return True  # Deleted, or just about to be renamed into its place.
     except OSError:
@@ -39,11 +41,11 @@ def looks_unfinished(path: Path) -> bool:
 def syntax_fault(path: Path, content: bytes) -> FileFault | None:
     """What is wrong with a Python source; None if it compiles."""
     try:
-        ast.parse(content, str(path))
+        parse_source(content, str(path))
     except SyntaxError as error:
         return FileFault(path, error.lineno or 0, error.msg)
-    except (ValueError, RecursionError, MemoryError) as error:
-        return FileFault(path, 0, str(error) or type(error).__name__)
+    except ValueError as error:
+        return FileFault(path, 0, str(error))
     return None
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from workbench.agents.criteria_choice import CONFIG_NAMES
 from workbench.agents.discovery import DEFINITION_FILES, EVALSET_SUFFIXES
+from workbench.agents.python_source import LARGEST_SOURCE
 from workbench.agents.workspace import Workspace
+from workbench.regular_file import read_regular
 
 _MODULES = (".py", ".pyi", ".so")
 _PAPERS = re.compile(r"(readme|changelog|changes|license|licence|contributing|authors|notice|todo)\b", re.IGNORECASE)
@@ -85,7 +87,7 @@ def _named_in_sources(names: Iterable[str], folder: Path) -> bool:
         if number >= _SOURCES_READ:
             return True
         try:
-            if word.search(source.read_text(encoding="utf-8", errors="replace")):
+            if word.search(read_regular(source, LARGEST_SOURCE).decode("utf-8", "replace")):
                 return True
         except OSError:
             continue  # The agent's own import will say it better.

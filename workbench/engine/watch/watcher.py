@@ -19,6 +19,7 @@ from workbench.engine.watch.links import Links, without_twins
 from workbench.engine.watch.rereading import reread
 from workbench.engine.watch.snapshot import Key, Snapshot, take_snapshot
 from workbench.engine.watch.unusable import faults_of, is_refused, waiting_cases
+from workbench.regular_file import read_regular
 
 Footprints = Callable[[], Mapping[Path, Collection[Path]]]
 _DEEPEST_KEPT = 20_000
@@ -206,7 +207,7 @@ class Watcher:
             self._broken.pop(path, None)
             if path.suffix == ".py" and self.contents.hash(path) != ABSENT:
                 try:
-                    fault = syntax_fault(path, path.read_bytes())
+                    fault = syntax_fault(path, read_regular(path))
                 except OSError:
                     continue
                 if fault is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from textual.app import App
 
 from workbench.home import expanded
+from workbench.regular_file import read_regular
 from workbench.ui.editing.name import NameScreen
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.tree.labels import label
@@ -42,9 +43,7 @@ def read_session(file: Path) -> Any:
     Raises:
         OSError, ValueError, RecursionError: it cannot be read.
     """
-    if file.stat().st_size > _LARGEST:
-        raise ValueError(f"it is larger than {_LARGEST // 2**20} MiB")
-    return json.loads(file.read_bytes())
+    return json.loads(read_regular(file, _LARGEST))
 
 
 def _sessions(folders: Iterable[Path]) -> list[Path]:

@@ -13,6 +13,7 @@ from workbench.authoring.evalset_file import EvalsetFile, id_of
 from workbench.authoring.saving import Saver
 from workbench.authoring.whole_cases import Chosen
 from workbench.model.evalset import EvalsetDocument
+from workbench.regular_file import read_regular
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def open_case(chosen: Chosen, document: EvalsetDocument | None = None) -> CaseDr
         OSError, EditError: it cannot be read, or changed safely.
         GoneError: the case is not there any more.
     """
-    content = chosen.file.read_bytes()
+    content = read_regular(chosen.file)
     evalset = EvalsetFile(content, document.index_of(content) if document is not None else None)
     (number,) = chosen.places({chosen.file: evalset})
     return CaseDraft(chosen.file, evalset, number, evalset.case(number))
@@ -108,7 +109,7 @@ def open_frame(file: Path) -> FrameDraft:
     Raises:
         OSError, EditError: as `open_case`.
     """
-    evalset = EvalsetFile(file.read_bytes())
+    evalset = EvalsetFile(read_regular(file))
     return FrameDraft(file, evalset, evalset.frame())
 
 

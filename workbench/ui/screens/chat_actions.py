@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.regular_file import read_regular
 from workbench.text import one_line
 from workbench.ui.run_thread import RunThread
 from workbench.ui.screens.file_actions import FileActions
@@ -245,7 +246,7 @@ def _write(saver: "Saver", case: dict[str, Any], into: "Destination") -> str:
     from workbench.ui.editing.wording import in_words
 
     try:
-        before = into.file.read_bytes() if into.there else None
+        before = read_regular(into.file) if into.there else None
         name = into.file.name.removesuffix(".evalset.json").removesuffix(".test.json")
         evalset = EvalsetFile(new_evalset(name) if before is None else before)
         content = evalset.added(len(evalset.ids), [case])

@@ -1,0 +1,38 @@
+"""Parse Python sources that somebody else wrote, within limits of size and depth."""
+
+import ast
+import warnings
+from pathlib import Path
+
+from workbench.regular_file import LARGEST, read_regular, size_words
+
+LARGEST_SOURCE = 1 << 19
+"""Bytes of the largest source that is parsed: about a second and a half at most."""
+
+
+def parse_source(source: bytes, name: str = "<unknown>") -> ast.Module:
+    """Return the syntax tree of a source.
+
+    Raises:
+        SyntaxError: it is not Python.
+        ValueError: it is too large or nested too deeply.
+    """
+    if len(source) > LARGEST_SOURCE:
+        raise ValueError(f"it has {size_words(len(source))}, and at most {size_words(LARGEST_SOURCE)} are parsed")
+    try:
+        with warnings.catch_warnings():
+            # An invalid escape sequence in somebody's file is theirs to hear about when the agent runs.
+            warnings.simplefilter("ignore")
+            return ast.parse(source, name)
+    except (RecursionError, MemoryError):  # Python's parser raises both for expressions that are nested too deeply.
+        raise ValueError("an expression in it is nested too deeply") from None
+
+
+def read_source(file: Path) -> ast.Module:
+    """Return the syntax tree of a file.
+
+    Raises:
+        OSError: it cannot be read.
+        SyntaxError, ValueError: as in `parse_source`.
+    """
+    return parse_source(read_regular(file, LARGEST), str(file))

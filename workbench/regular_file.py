@@ -1,0 +1,77 @@
+"""Read a file that somebody else made: never a pipe or a device, and never more than a limit.
+
+Reading a pipe can wait forever, opening a device can do something, and a file can be larger than the memory. So every
+file of the user's project is read here.
+"""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+LARGEST = 256 * 1024 * 1024
+"""Bytes of the largest file that is read as a whole."""
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def read_regular(path: Path, limit: int = LARGEST) -> bytes:
+    """Return the content of the regular file at `path`, or at the end of the links there.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or has more than `limit` bytes. `strerror` says which.
+    """
+    with open_regular(path, limit) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise _too_large(path, len(content), limit)
+    return content
+
+
+def read_regular_text(path: Path, limit: int = LARGEST) -> str:
+    """Return the content as UTF-8 text.
+
+    Raises:
+        OSError: as in `read_regular`.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    return read_regular(path, limit).decode("utf-8")
+
+
+def open_regular(path: Path, limit: int | None = None) -> BinaryIO:
+    """Open the regular file at `path` for reading in pieces. Without a limit it may have any size.
+
+    Raises:
+        OSError: as in `read_regular`.
+    """
+    _check(path, path.stat(), limit)
+    # Somebody may put a pipe there between the two checks: with O_NONBLOCK, opening it does not wait.
+    file = os.fdopen(os.open(path, _FLAGS), "rb")
+    try:
+        _check(path, os.fstat(file.fileno()), limit)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def size_words(size: int) -> str:
+    """Return a size in the largest unit that fits: "256 MB", "64 kB", "12 bytes"."""
+    for unit, name in ((1024 * 1024, "MB"), (1024, "kB")):
+        if size >= unit:
+            return f"{size // unit:,} {name}"
+    return f"{size} bytes"
+
+
+def _check(path: Path, status: os.stat_result, limit: int | None) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    if limit is not None and status.st_size > limit:
+        raise _too_large(path, status.st_size, limit)
+
+
+def _too_large(path: Path, size: int, limit: int) -> OSError:
+    message = f"it has {size_words(size)}, and at most {size_words(limit)} are read"
+    return OSError(errno.EFBIG, message, str(path))
