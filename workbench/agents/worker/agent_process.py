@@ -110,7 +110,7 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
         )
     except BaseException as error:
         # Importing runs the agent's code, and sys.exit is among what it may do.
-        fault = faults.of_import(error, python)
+        fault = faults.of_import(error, python, (spec["folder"], spec["root"]))
     else:
         # Once here rather than in each fork.
         conversation_type(loaded.framework)

@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .adk_version import OLDEST, installed_adk, is_supported
 from .jsonable import shown
+from .missing import Missing, find_missing, install_command
 from .remedies import remedy
 from .sources import WORKER, is_project_file
 
@@ -42,16 +43,20 @@ def of_agent(error: BaseException) -> Fault:
     return fault("agent_raised", sentence(cause), "", explained(error))
 
 
-def of_import(error: BaseException, python: str) -> Fault:
-    """Why the agent's modules could not be imported by the interpreter `python`."""
+def of_import(error: BaseException, python: str, project: Optional[Tuple[str, str]] = None) -> Fault:
+    """Why the agent's modules could not be imported by the interpreter `python`. With `project`, the agent's folder and
+    the root, everything else that its imports lack is named too."""
     cause = root_cause(error)
     if isinstance(cause, ImportError) and too_old() and "google.adk" in str(cause):
         return no_framework(python, explained(error))
     if isinstance(cause, ModuleNotFoundError):
-        missing = cause.name or ""
-        if installed_adk() is None and (missing == "google" or missing.startswith(("google.adk", "google.genai"))):
+        name = cause.name or ""
+        if installed_adk() is None and (name == "google" or name.startswith(("google.adk", "google.genai"))):
             return no_framework(python, explained(error))
-        return fault("import_failed", f"{sentence(cause)} (by {python})", _way_to(missing, python), explained(error))
+    if isinstance(cause, ImportError):
+        lacking = find_missing(*project, cause) if project else Missing([cause.name or ""], [], [])
+        if lacking.modules or lacking.local or isinstance(cause, ModuleNotFoundError):
+            return _of_missing(cause, lacking, python, project, explained(error))
     if isinstance(cause, SyntaxError):
         place = f"{cause.filename}, line {cause.lineno}" if cause.filename else f"line {cause.lineno}"
         return fault("import_failed", f"{type(cause).__name__}: {cause.msg} ({place})", "", explained(error))
@@ -61,6 +66,21 @@ def of_import(error: BaseException, python: str) -> Fault:
     if remedied is not None:
         return fault("import_failed", remedied.message, remedied.hint, explained(error))
     return fault("import_failed", sentence(cause), "", explained(error))
+
+
+def _of_missing(
+    cause: ImportError, lacking: Missing, python: str, project: Optional[Tuple[str, str]], trace: str
+) -> Fault:
+    """An import that failed for lack of a module, with all others that are missing."""
+    named = cause.name if isinstance(cause, ModuleNotFoundError) else None
+    others = [name for name in lacking.modules if name != named]
+    message = f"{sentence(cause)} (by {python})"
+    if others:
+        message += f"; {'also ' if named else ''}missing: {', '.join(others)}"
+    if lacking.local:
+        message += f"; not in the project: {', '.join(lacking.local)}"
+    hint = install_command(lacking, *project, python) if project else ""
+    return fault("import_failed", message, hint or _way_to(cause.name or "", python), trace)
 
 
 def _way_to(missing: str, python: str) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, Optional
 
 from . import sources
+from .imports import search_path
 
 
 class NoAgentError(Exception):
@@ -70,15 +71,10 @@ def _is_app(value: Any) -> bool:
 
 
 def extend_path(folder: str, root: str) -> None:
-    """First the parent, then the folder above the whole package if it is part of one; last, where they shadow nothing,
-    the root and its `src`."""
-    parent = os.path.dirname(folder)
-    top = parent
-    while os.path.isfile(_init(top)) and os.path.dirname(top) != top:
-        top = os.path.dirname(top)
-    sys.path[:0] = [path for path in dict.fromkeys((parent, top)) if path not in sys.path]
-    last = (root, os.path.join(root, "src"))
-    sys.path.extend(path for path in last if os.path.isdir(path) and path not in sys.path)
+    """Let `sys.path` have the folders of `imports.search_path`."""
+    first, last = search_path(folder, root)
+    sys.path[:0] = [path for path in first if path not in sys.path]
+    sys.path.extend(path for path in last if path not in sys.path)
 
 
 def _init(folder: str) -> str:

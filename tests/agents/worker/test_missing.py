@@ -1,0 +1,91 @@
+"""Everything that an agent's imports lack, and how its project installs it."""
+
+from pathlib import Path
+
+import pytest
+
+from workbench.agents.worker import missing
+from workbench.agents.worker.missing import Missing, find_missing, install_command
+
+PYTHON = "/opt/python"
+ADK = [
+    'mcp>=1.24 ; extra == "all"',
+    'mcp>=1.24 ; extra == "mcp"',
+    'anyio ; extra == "mcp"',
+    'litellm>=1.84 ; extra == "extensions"',
+    'lxml ; extra == "extensions"',
+]
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    (tmp_path / "desk").mkdir()
+    return tmp_path / "desk"
+
+
+@pytest.fixture(autouse=True)
+def _extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(missing.importlib.metadata, "requires", lambda name: ADK)
+
+
+def _error(name: str) -> ModuleNotFoundError:
+    return ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def test_all_missing_modules_are_found_at_once(agent: Path) -> None:
+    (agent / "agent.py").write_text(
+        "import nope_a\nimport json\nfrom .tools import x\nfrom .lost import y\nimport nope_c.inner\n"
+        "try:\n    import nope_optional\nexcept ImportError:\n    pass\n"
+    )
+    (agent / "tools.py").write_text("from nope_b import z\n")
+    found = find_missing(str(agent), str(agent.parent), _error("nope_a"))
+    assert found == Missing(["nope_a", "nope_c", "nope_b"], [], [".lost"])
+
+
+def test_a_module_that_is_there_is_not_missing(agent: Path) -> None:
+    (agent / "agent.py").write_text("import json.nope\n")
+    assert find_missing(str(agent), str(agent.parent), _error("json.nope")).modules == []
+
+
+def test_a_name_that_adk_hides_leads_to_the_package_it_needs(agent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = agent / "google_like"
+    package.mkdir()
+    (package / "__init__.py").write_text("try:\n    from .inner import McpToolset\nexcept ImportError:\n    pass\n")
+    (package / "inner.py").write_text("import nope_mcp\nclass McpToolset: ...\n")
+    monkeypatch.syspath_prepend(str(agent))
+    monkeypatch.setattr(missing, "_ADK", "google_like")
+    error = ImportError("cannot import name 'McpToolset' from 'google_like'", name="google_like")
+    found = find_missing(str(agent), str(agent.parent), error)
+    assert found == Missing(["nope_mcp"], ["nope_mcp"], [])
+
+
+@pytest.mark.parametrize(
+    ("files", "modules", "adk", "command"),
+    [
+        ({}, ["pandas"], [], "/opt/python -m pip install the packages of pandas"),
+        ({}, ["mcp"], ["mcp"], '/opt/python -m pip install "google-adk[mcp]"'),
+        ({}, ["litellm"], ["litellm"], '/opt/python -m pip install "google-adk[extensions]"'),
+        ({"pyproject.toml": "[project]"}, ["pandas"], [], "/opt/python -m pip install -e {root}"),
+        ({"pyproject.toml": "[tool.ruff]"}, ["pandas"], [], "/opt/python -m pip install the packages of pandas"),
+        ({"setup.py": ""}, ["pandas"], [], "/opt/python -m pip install -e {root}"),
+        ({"requirements.txt": ""}, ["pandas"], [], "/opt/python -m pip install -r {root}/requirements.txt"),
+        ({"uv.lock": "", "pyproject.toml": "[project]"}, ["pandas"], [], "uv sync (in {root})"),
+        ({"uv.lock": 'name = "mcp"'}, ["mcp"], ["mcp"], "uv sync (in {root})"),
+        ({"uv.lock": ""}, ["mcp"], ["mcp"], 'uv add "google-adk[mcp]" (in {root})'),
+        ({"uv.lock": ""}, ["mcp", "pandas"], ["mcp"], 'uv add "google-adk[mcp]" && uv sync (in {root})'),
+        (
+            {"desk/requirements.txt": "", "uv.lock": ""},
+            ["x"],
+            [],
+            "/opt/python -m pip install -r {root}/desk/requirements.txt",
+        ),
+        ({}, [], [], ""),
+    ],
+)
+def test_the_project_says_how_to_install(
+    files: dict[str, str], modules: list[str], adk: list[str], command: str, agent: Path
+) -> None:
+    for name, text in files.items():
+        (agent.parent / name).write_text(text)
+    found = install_command(Missing(modules, adk, []), str(agent), str(agent.parent), PYTHON)
+    assert found == command.format(root=agent.parent)

@@ -1,0 +1,212 @@
+"""Everything that an agent's imports lack, found after one of them failed, and the project's own way to install it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import inspect
+import os
+import re
+import traceback
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from .imports import read_imports
+
+_ADK = "google.adk"
+_DISTRIBUTIONS = {"a2a": "a2a-sdk", "bs4": "beautifulsoup4", "PIL": "pillow"}
+"""Modules of ADK's extras whose distribution has another name."""
+_EXTRAS_OF_ALL = ("all", "test", "dev", "docs", "benchmark")
+
+
+class Missing(NamedTuple):
+    """`modules` are absent from the interpreter, those in `adk` because a part of google-adk needs them; `local` are
+    absent from the project (relative imports, with their dots)."""
+
+    modules: List[str]
+    adk: List[str]
+    local: List[str]
+
+
+def find_missing(folder: str, root: str, error: ImportError) -> Missing:
+    """Return what the agent in `folder` cannot import; `error` is the failure that was met first.
+
+    The project's imports are looked up without executing them. Only google-adk's own modules are imported, to learn
+    which of its optional packages they need.
+    """
+    modules: Dict[str, None] = {}
+    adk: Dict[str, None] = {}
+    local: Dict[str, None] = {}
+    for name in _named(error):
+        modules[name] = None
+    if (error.name or "").startswith(_ADK) or _raised_in_adk(error):
+        adk.update(modules)
+    for item in read_imports(folder, root).outside:
+        if not item.certain:
+            continue
+        if item.level:
+            local["." * item.level + item.module] = None
+        elif item.module.split(".")[0:2] == _ADK.split("."):
+            adk.update(dict.fromkeys(_missing_for_adk(item.module, item.names)))
+            modules.update(adk)
+        elif (name := _absent(item.module) or "") != "":
+            modules[name] = None
+    absent = [name for name in modules if _absent(name) is not None]
+    return Missing(absent, [name for name in absent if name in adk], list(local))
+
+
+def install_command(missing: Missing, folder: str, root: str, python: str) -> str:
+    """Return the commands that would install what is missing, as this project installs things; "" if nothing is."""
+    if not missing.modules:
+        return ""
+    extras = {name: extra for name in missing.adk if (extra := _extra(name))}
+    rest = [name for name in missing.modules if name not in extras]
+    adk = f'"google-adk[{",".join(sorted(set(extras.values())))}]"' if extras else ""
+    place, how = _project(folder, root)
+    if how == "uv.lock":
+        # A lock file that has a package installs it; one that has not needs it added.
+        locked = _locked(os.path.join(place, how))
+        added = [adk] if extras and not all(_distribution(name) in locked for name in extras) else []
+        ways = [f"uv add {' '.join(added)}"] if added else []
+        ways += ["uv sync"] if rest or not added else []
+        return f"{' && '.join(ways)} (in {place})"
+    ways = [f"{python} -m pip install {adk}"] if adk else []
+    if rest and how == "requirements.txt":
+        ways.append(f"{python} -m pip install -r {os.path.join(place, how)}")
+    elif rest and how:
+        ways.append(f"{python} -m pip install -e {place}")
+    elif rest:
+        ways.append(f"{python} -m pip install the packages of {', '.join(rest)}")
+    return " and ".join(ways)
+
+
+def _named(error: BaseException) -> Iterator[str]:
+    """Yield the module that an import error is about; for a name that google-adk hides, the package it needs."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        yield error.name
+    elif isinstance(error, ImportError) and (error.name or "").startswith(_ADK):
+        taken = re.match(r"cannot import name '([^']+)'", str(error))
+        yield from _hidden(error.name or "", taken[1]) if taken else ()
+
+
+def _raised_in_adk(error: BaseException) -> bool:
+    frames = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    names = [name for name in frames if not name.startswith(("importlib", "_frozen_importlib"))]
+    return bool(names) and str(names[-1]).startswith(_ADK)
+
+
+def _missing_for_adk(module: str, names: Sequence[str]) -> Iterator[str]:
+    try:
+        imported = importlib.import_module(module)
+    except ImportError as error:
+        yield from _named(error)
+        return
+    except Exception:
+        return  # Not a matter of packages: the agent's own import says what it is.
+    for name in names:
+        if name == "*":
+            continue
+        try:
+            missing = getattr(imported, name, None) is None and importlib.util.find_spec(f"{module}.{name}") is None
+        except ImportError as error:
+            yield from _named(error)
+            continue
+        except Exception:
+            continue
+        if missing:
+            yield from _hidden(module, name)
+
+
+def _hidden(module: str, name: str) -> Iterator[str]:
+    """Yield the package for lack of which `module` has no `name`: its import of it is in a `try` that hides why."""
+    try:
+        tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    except (ImportError, OSError, TypeError, SyntaxError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and name in {alias.asname or alias.name for alias in node.names}:
+            inner = importlib.util.resolve_name("." * node.level + (node.module or ""), module) if node.level else ""
+            try:
+                importlib.import_module(inner or node.module or "")
+            except ImportError as error:
+                if isinstance(error, ModuleNotFoundError) and error.name:
+                    yield error.name
+            except Exception:
+                continue
+
+
+def _absent(module: str) -> Optional[str]:
+    """Return the shortest part of a dotted name that cannot be imported, None if all of it can. Executes nothing."""
+    parts = module.split(".")
+    try:
+        spec = importlib.util.find_spec(parts[0])
+    except (ImportError, ValueError, AttributeError):
+        return None  # Something is there, though it cannot say what.
+    for count in range(1, len(parts) + 1):
+        if spec is None:
+            return ".".join(parts[:count])
+        if count == len(parts) or spec.submodule_search_locations is None or spec.origin not in (None, "namespace"):
+            return None
+        name = ".".join(parts[: count + 1])
+        spec = importlib.machinery.PathFinder.find_spec(name, list(spec.submodule_search_locations))
+    return None
+
+
+def _extra(module: str) -> str:
+    """Return the extra of google-adk that brings a module, the smallest of several; "" if none does."""
+    try:
+        requirements = importlib.metadata.requires("google-adk") or []
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    wanted = _distribution(module)
+    sizes: Dict[str, int] = {}
+    having: List[str] = []
+    for line in requirements:
+        found = re.match(r"\s*([\w.-]+).*\bextra\s*==\s*[\"']([\w.-]+)[\"']", line)
+        if found is None or found[2] in _EXTRAS_OF_ALL:
+            continue
+        sizes[found[2]] = sizes.get(found[2], 0) + 1
+        if _normal(found[1]) == wanted:
+            having.append(found[2])
+    return min(having, key=lambda extra: (extra != module, sizes[extra])) if having else ""
+
+
+def _distribution(module: str) -> str:
+    top = module.split(".")[0]
+    return _normal(_DISTRIBUTIONS.get(top, module if top == "google" else top))
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _project(folder: str, root: str) -> Tuple[str, str]:
+    """Return the nearest folder, from the agent's up to the root, with a file that says how to install it, and the
+    file's name."""
+    place = folder
+    while True:
+        for name in ("uv.lock", "pyproject.toml", "setup.py", "requirements.txt"):
+            if os.path.isfile(os.path.join(place, name)) and (name != "pyproject.toml" or _is_package(place)):
+                return place, name
+        if place == root or os.path.dirname(place) == place:
+            return "", ""
+        place = os.path.dirname(place)
+
+
+def _is_package(place: str) -> bool:
+    """Whether a `pyproject.toml` describes a package, and does not only hold the settings of tools."""
+    try:
+        with open(os.path.join(place, "pyproject.toml"), encoding="utf-8", errors="replace") as file:
+            return bool(re.search(r"^\[(project|build-system|tool\.poetry)\]", file.read(), re.MULTILINE))
+    except OSError:
+        return False
+
+
+def _locked(lock: str) -> Set[str]:
+    try:
+        with open(lock, encoding="utf-8", errors="replace") as file:
+            return {_normal(name) for name in re.findall(r'^name = "([^"]+)"', file.read(), re.MULTILINE)}
+    except OSError:
+        return set()
