@@ -124,3 +124,31 @@ def test_hostile_names_do_not_reach_the_terminal(project: Project) -> None:
     project.write("echo/talk.evalset.json", {"eval_set_id": "a/\x1b[31m", "eval_cases": [case("x\x1b]0;t\x07")]})
     done = project.run("check")
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_import_names_everything_that_an_agent_lacks(project: Project) -> None:
+    project.evalset(GOOD)
+    project.write("echo/agent.py", "import nope_a\nfrom .tools import x\nroot_agent = x\n")
+    project.write("echo/tools.py", "import nope_b\n")
+    project.write("requirements.txt", "nope_a")
+    code, report = _check(project, "--import")
+    assert code == 2
+    (problem,) = report["problems"]
+    assert (problem["rule"], problem["file"], problem["line"]) == ("import", "echo/agent.py", 1)
+    assert "No module named 'nope_a'" in problem["message"]
+    assert "also missing: nope_b" in problem["message"]
+    assert problem["hint"].endswith(f"-m pip install -r {project.root}/requirements.txt")
+
+
+def test_import_of_a_sound_agent_finds_nothing(project: Project) -> None:
+    project.evalset(GOOD)
+    assert _check(project, "--import")[0] == 0
+
+
+def test_nothing_is_imported_without_the_option(project: Project) -> None:
+    project.evalset(GOOD)
+    project.write("echo/agent.py", "open('imported', 'w')\ndef root_agent(message): ...\n")
+    assert _check(project)[0] == 0
+    assert not list(project.root.rglob("imported"))
+    _check(project, "--import")
+    assert list(project.root.rglob("imported"))

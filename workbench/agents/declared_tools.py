@@ -7,10 +7,11 @@ elsewhere, there may be more tools than are known.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbench.agents.argument_types import ArgumentType, argument_type, either
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.python_source import read_source
 
@@ -22,12 +23,14 @@ _MODULES_READ = 20
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTool:
-    """A tool's arguments by name: `required` those without a default. `open`: it takes any."""
+    """A tool's arguments by name: `required` those without a default, `types` what their annotations allow, as far as
+    that is certain. `open`: it takes any."""
 
     name: str
     arguments: tuple[str, ...]
     required: frozenset[str]
     open: bool = False
+    types: Mapping[str, ArgumentType] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,14 +232,24 @@ def _keyword(call: ast.Call, name: str) -> ast.expr | None:
 def _tool(function: ast.FunctionDef | ast.AsyncFunctionDef) -> DeclaredTool:
     given = function.args
     positional = [*given.posonlyargs, *given.args]
-    with_default = {argument.arg for argument in positional[len(positional) - len(given.defaults) :]}
-    with_default |= {
-        argument.arg for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default
-    }
-    arguments = [argument.arg for argument in (*positional, *given.kwonlyargs) if not _is_context(argument)]
-    required = frozenset(name for name in arguments if name not in with_default)
-    decorated = bool(function.decorator_list)
-    return DeclaredTool(function.name, tuple(arguments), required, given.kwarg is not None or decorated)
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(given.defaults)) + [*given.defaults]
+    every = zip([*positional, *given.kwonlyargs], [*defaults, *given.kw_defaults], strict=True)
+    arguments = {argument.arg: (argument, default) for argument, default in every if not _is_context(argument)}
+    types = {name: _type(argument, default) for name, (argument, default) in arguments.items()}
+    return DeclaredTool(
+        function.name,
+        tuple(arguments),
+        frozenset(name for name, (_, default) in arguments.items() if default is None),
+        given.kwarg is not None or bool(function.decorator_list),
+        {name: allowed for name, allowed in types.items() if allowed is not None},
+    )
+
+
+def _type(argument: ast.arg, default: ast.expr | None) -> ArgumentType | None:
+    """What an argument's annotation allows; a default of None allows null as well."""
+    if isinstance(default, ast.Constant) and default.value is None:
+        return either(argument_type(argument.annotation), argument_type(default))
+    return argument_type(argument.annotation)
 
 
 def _is_context(argument: ast.arg) -> bool:

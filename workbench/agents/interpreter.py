@@ -1,6 +1,7 @@
 """The Python that runs an agent."""
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -53,6 +54,18 @@ def choose_interpreter(
                 return Interpreter(python, f"the active environment ({name}={prefix})", _passed_over(broken))
             broken.append(f"{name}={prefix}")
     return Interpreter(Path(sys.executable), "the workbench's own interpreter", _passed_over(broken))
+
+
+def python_version(interpreter: Path) -> tuple[int, int] | None:
+    """Return major and minor version of an interpreter without starting it; None if its environment does not say."""
+    if interpreter == Path(sys.executable):
+        return sys.version_info[:2]
+    try:
+        settings = (interpreter.parent.parent / "pyvenv.cfg").read_text("utf-8", errors="replace")
+    except OSError:
+        return None
+    found = re.search(r"^version(?:_info)?\s*=\s*(\d+)\.(\d+)", settings, re.MULTILINE)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def installed(interpreter: Path) -> tuple[int, ...]:

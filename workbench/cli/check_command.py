@@ -1,5 +1,6 @@
 """The command `check`: what is wrong with evalsets and criteria, before it costs a run."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 SCHEMA = "agent-workbench/check/1"
 _CLEAN, _WARNINGS, _ERRORS = 0, 1, 2
 
-_DESCRIPTION = """Finds what is wrong with evalsets and criteria before it costs a run. Reads files only: no agent
-runs and no model is asked.
+_DESCRIPTION = """Finds what is wrong with evalsets, criteria and agents before it costs a run. Reads files only: no
+agent runs and no model is asked. With --import each agent is imported, in its own interpreter and in a child process.
 
 \b
 PATH  a folder, an agent's folder or an evalset file  [default: this folder]
@@ -44,8 +45,9 @@ Exit codes
 )
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=FILE)
 @common.CONFIG
+@click.option("--import", "imports", is_flag=True, help="Import each agent in a child process and report what fails.")
 @click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
-def check_command(paths: tuple[Path, ...], config: Path | None, as_json: bool) -> int:
+def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, as_json: bool) -> int:
     """Checks a project; the exit code."""
     if config is not None and not config.is_file():
         raise Refused(f"--config {config}: there is no such file")
@@ -61,6 +63,8 @@ def check_command(paths: tuple[Path, ...], config: Path | None, as_json: bool) -
     except (FileNotFoundError, OwnersFileError) as error:
         raise Refused(str(error)) from None
     problems = check_project(workspace)
+    if imports:
+        problems += _import_problems(workspace)
     if as_json:
         write_line(sys.stdout, json.dumps(_report(workspace, problems)))
     else:
@@ -71,6 +75,25 @@ def check_command(paths: tuple[Path, ...], config: Path | None, as_json: bool) -
     if "error" in severities:
         return _ERRORS
     return _CLEAN if workspace.evalsets and not severities else _WARNINGS
+
+
+def _import_problems(workspace: "Workspace") -> "list[Problem]":
+    """Import each agent that is checked; what fails, in the order of the agents."""
+    from workbench.authoring.check.import_rule import import_problem
+    from workbench.authoring.check.project import checked_agents
+    from workbench.engine.children import Children
+    from workbench.engine.options import RunOptions
+    from workbench.engine.trial_imports import try_imports
+
+    agents = checked_agents(workspace)
+
+    async def found() -> "dict[Path, Problem | None]":
+        async with Children(keep_warm=False) as children:
+            outcomes = try_imports(agents, workspace.root, children, RunOptions())
+            return {outcome.agent.folder: import_problem(outcome) async for outcome in outcomes}
+
+    by_agent = asyncio.run(found())
+    return [problem for agent in agents if (problem := by_agent[agent.folder]) is not None]
 
 
 def _say(workspace: "Workspace", problems: "list[Problem]") -> None:

@@ -39,6 +39,8 @@ class CriterionInfo:
     scenarios: Literal["yes", "no", "only"] = "yes"
     range: str = "0 to 1"
     informational: bool = False
+    compares_calls: bool = False
+    """Whether the expected tool calls decide its score."""
     options: tuple[Option, ...] = ()
     module: str = ""
 
@@ -84,6 +86,7 @@ KNOWN: tuple[CriterionInfo, ...] = (
     CriterionInfo(
         name="tool_trajectory_avg_score",
         title="Tool calls match",
+        compares_calls=True,
         measures="Whether the agent called the expected tools with the expected arguments.",
         when_to_use="When the way to the answer matters: a tool must be called, in the right order, with the right "
         "arguments. Loosen it with match_type or ignore_args where several ways are right.",

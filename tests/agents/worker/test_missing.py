@@ -1,5 +1,6 @@
 """Everything that an agent's imports lack, and how its project installs it."""
 
+import importlib.metadata
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def agent(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _extras(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(missing.importlib.metadata, "requires", lambda name: ADK)
+    monkeypatch.setattr(importlib.metadata, "requires", lambda name: ADK)
 
 
 def _error(name: str) -> ModuleNotFoundError:

@@ -4,12 +4,16 @@ from typing import Any
 
 import pytest
 
+from workbench.agents.argument_types import ArgumentType
 from workbench.agents.declared_tools import DeclaredTool, DeclaredTools
 from workbench.authoring.check.case_rules import case_problems
 from workbench.model.criteria import Criterion
 from workbench.model.evalset import EvalCase
 
-TOOLS = DeclaredTools({"find": DeclaredTool("find", ("order_id", "exact"), frozenset({"order_id"}))}, complete=True)
+TEXT = {"order_id": ArgumentType(frozenset({"text"}))}
+FIND = DeclaredTool("find", ("order_id", "exact"), frozenset({"order_id"}), types=TEXT)
+TOOLS = DeclaredTools({"find": FIND}, complete=True)
+COMPARING = ("tool_trajectory_avg_score",)
 OPEN = DeclaredTools(TOOLS.tools, complete=False)
 USER = {"parts": [{"text": "hello"}]}
 ANSWER = {"parts": [{"text": "hi"}]}
@@ -56,7 +60,7 @@ def test_an_empty_reference_counts_only_where_it_is_compared() -> None:
     ],
 )
 def test_calls_of_what_is_not_declared(call: dict[str, Any], rule: str, ending: str) -> None:
-    ((found, location),) = _found(_case(call))
+    ((found, location),) = _found(_case(call), *COMPARING)
     assert (found, location[-1]) == (rule, ending)
     assert location[:4] == ("conversation", 0, "intermediate_data", "tool_uses")
 
@@ -65,14 +69,30 @@ def test_recorded_calls_are_found_at_their_part() -> None:
     part = {"function_call": {"name": "nope", "args": {}}}
     events = [{"author": "a", "content": {"parts": [{"text": "so"}, part]}}]
     turn = {"user_content": USER, "final_response": ANSWER, "intermediate_data": {"invocation_events": events}}
-    ((rule, location),) = _found(_case(turn))
+    ((rule, location),) = _found(_case(turn), *COMPARING)
     assert rule == "unknown-tool"
     assert location[3:] == ("invocation_events", 0, "content", "parts", 1, "function_call", "name")
 
 
 def test_an_agent_that_may_have_more_tools_is_not_doubted() -> None:
-    assert _found(_case(_calling("nope")), tools=OPEN) == []
-    assert _found(_case(_calling("transfer_to_agent", agent_name="x"))) == []
+    assert _found(_case(_calling("nope")), *COMPARING, tools=OPEN) == []
+    assert _found(_case(_calling("transfer_to_agent", agent_name="x")), *COMPARING) == []
+
+
+def test_calls_are_checked_only_where_a_criterion_compares_them() -> None:
+    case = _case(_calling("nope"), _calling("find", nope=1, order_id=[]))
+    assert _found(case, "response_match_score", "hallucinations_v1") == []
+    assert [rule for rule, _ in _found(case, *COMPARING)] == ["unknown-tool", "unknown-argument", "argument-type"]
+
+
+@pytest.mark.parametrize(("value", "odd"), [(2.5, False), (2, False), ("two", True), (None, True), ([2], True)])
+def test_an_argument_must_have_a_type_that_the_tool_declares(value: object, odd: bool) -> None:
+    tool = DeclaredTool(
+        "pay", ("amount",), frozenset({"amount"}), types={"amount": ArgumentType(frozenset({"number"}))}
+    )
+    found = _found(_case(_calling("pay", amount=value)), *COMPARING, tools=DeclaredTools({"pay": tool}, complete=True))
+    place = ("conversation", 0, "intermediate_data", "tool_uses", 0, "args", "amount")
+    assert found == ([("argument-type", place)] if odd else [])
 
 
 @pytest.mark.parametrize("kind", [None, "tool_use_quality", "FINAL_RESPONSE_QUALITY"])

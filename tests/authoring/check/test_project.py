@@ -95,6 +95,39 @@ EACH: dict[str, tuple[list[str], dict[str, Any]]] = {
     ),
     "an empty message": (["turns"], {"cases": [case("a", turn(), turn(said=""))]}),
     "two sessions in a test file": (["test-file-sessions"], {"name": "a.test.json", "cases": [case("a"), case("b")]}),
+    "a rubric without text": (
+        ["empty-rubric"],
+        {
+            "cases": [case("a", rubrics=[{**TYPED, "rubric_content": {"text_property": " "}}])],
+            "criteria": {"rubric_based_final_response_quality_v1": {"threshold": 1, "judge_model_options": HEURISTIC}},
+        },
+    ),
+    "a rubric of a config without text": (
+        ["empty-rubric"],
+        {
+            "criteria": {
+                "rubric_based_final_response_quality_v1": {
+                    "threshold": 1,
+                    "judge_model_options": HEURISTIC,
+                    "rubrics": [{"rubricId": "r", "rubricContent": {}}],
+                }
+            }
+        },
+    ),
+    "an invocation id twice": (["turns"], {"cases": [case("a", turn(invocation_id="x"), turn(invocation_id="x"))]}),
+    "an argument of another type": (
+        ["argument-type"],
+        {"cases": [case("a", turn(intermediate_data={"tool_uses": [{"name": "find", "args": {"order_id": 1}}]}))]},
+    ),
+    "a misspelt judge": (
+        ["judge", "judge"],  # misspelt, and there is no key
+        {
+            "criteria": {
+                "hallucinations_v1": {"threshold": 1, "judge_model_options": {"judge_model": "gemini-2.5-flsh"}}
+            }
+        },
+    ),
+    "a misspelt model": (["key", "model"], {"model": "gemini-2.5-por"}),
     "an unknown tool": (
         ["unknown-tool"],
         {"cases": [case("a", turn(intermediate_data={"tool_uses": [{"name": "fin", "args": {}}]}))]},
@@ -149,3 +182,33 @@ def test_a_model_is_named_where_it_stands(tmp_path: Path) -> None:
 def test_models_that_may_well_be_there(model: str, tmp_path: Path) -> None:
     project(tmp_path, case("a"), model=model)
     assert problems(tmp_path) == []
+
+
+def test_a_module_that_is_not_valid_python_is_an_error_at_its_line(tmp_path: Path) -> None:
+    project(tmp_path, case("a"))
+    with (tmp_path / "desk" / "agent.py").open("a") as agent:
+        agent.write("from . import shop\n")
+    (tmp_path / "desk" / "shop.py").write_text("x = 1\ndef find(:\n")
+    (problem,) = problems(tmp_path)
+    assert (problem.rule, problem.fault.severity) == ("source", "error")
+    assert (problem.fault.file.name, problem.fault.line) == ("shop.py", 2)
+
+
+def test_syntax_of_another_python_is_a_warning(tmp_path: Path) -> None:
+    project(tmp_path, case("a"))
+    (tmp_path / "desk" / "agent.py").write_text("root_agent = 1\ndef find(:\n")
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text("")
+    python.chmod(0o700)
+    (tmp_path / ".venv" / "pyvenv.cfg").write_text("home = /usr\nversion = 3.99.1\n")
+    (problem,) = problems(tmp_path)
+    assert (problem.rule, problem.fault.severity) == ("source", "warning")
+
+
+def test_a_broken_file_that_defines_no_agent_is_named(tmp_path: Path) -> None:
+    project(tmp_path, case("a"))
+    (tmp_path / "lost").mkdir()
+    (tmp_path / "lost" / "agent.py").write_text("x = (\n")
+    (problem,) = check_project(open_workspace(tmp_path))
+    assert (problem.rule, problem.fault.file.parent.name) == ("source", "lost")

@@ -79,7 +79,7 @@ def test_a_scenario_that_begins_with_nothing() -> None:
 
 
 def rubric(name: str) -> dict[str, Any]:
-    return {"rubric_id": name, "type": "FINAL_RESPONSE_QUALITY"}
+    return {"rubric_id": name, "rubric_content": {"text_property": "is kind"}, "type": "FINAL_RESPONSE_QUALITY"}
 
 
 def test_rubrics_of_one_id_in_a_case_and_a_turn() -> None:

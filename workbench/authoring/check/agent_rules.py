@@ -9,6 +9,7 @@ from workbench.agents.environment import AgentEnvironment
 from workbench.authoring.check.problem import Problem
 from workbench.judge.base import NotAvailableError
 from workbench.judge.google_access import gemini_access
+from workbench.judge.model_names import meant
 from workbench.model.breaches import nearest
 from workbench.model.faults import Fault
 from workbench.regular_file import read_regular
@@ -26,6 +27,9 @@ def agent_problems(agent: AgentFolder, models: Iterable[str], environment: Agent
         hint = "A line is NAME=value, or a comment after #"
         yield Problem("environment", Fault(place, 0, 0, "", warning, hint, "warning"))
     for model in sorted(filter(None, models)):
+        if _KNOWN.match(model) and (better := meant(model)) is not None:
+            message = f"the model `{model}` of the agent {agent.name} looks misspelt"
+            yield Problem("model", Fault(*_named(agent, model), "", message, f"Did you mean `{better}`?", "warning"))
         if model.startswith("gemini-"):
             yield from _key(agent, model, environment.values)
         elif not _KNOWN.match(model) and not {"/", ":"} & set(model):

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from workbench.agents.declared_tools import DeclaredTools
+from workbench.agents.declared_tools import DeclaredTool, DeclaredTools
 from workbench.authoring.check.problem import Rule
 from workbench.authoring.check.rubric_rules import rubric_problems
 from workbench.authoring.check.turn_rules import turn_problems
+from workbench.metrics.json_difference import shown
+from workbench.metrics.registry import known
 from workbench.model.breaches import Breach, nearest
 from workbench.model.criteria import Criterion
 from workbench.model.evalset import EvalCase
@@ -23,8 +25,9 @@ def case_problems(case: EvalCase, criteria: Iterable[Criterion], tools: Declared
     yield from _references(case.turns or (), names)
     yield from turn_problems(case)
     yield from rubric_problems(case, names)
-    for number, turn in enumerate(case.turns or ()):
-        yield from _calls(number, turn, tools)
+    if any(name in known() and known()[name].compares_calls for name in names):
+        for number, turn in enumerate(case.turns or ()):
+            yield from _calls(number, turn, tools)
     app = (case.session_input or {}).get("app_name")
     if isinstance(app, str) and splits_a_path(app):
         message = f"ADK cannot save results of the app `{app}`: the name would be a path"
@@ -81,11 +84,21 @@ def _call(place: Location, call: ToolCall, tools: DeclaredTools) -> Found:
             hint = f"Did you mean `{meant}`?" if meant else f"It takes {_listed(tool.arguments) or 'none'}"
             message = f"`{call.name}` takes no argument `{name}`"
             yield "unknown-argument", Breach((*place, "args", name), message, hint, "warning", on_key=True)
+    yield from _types(place, call, tool)
     missing = sorted(tool.required - call.args.keys())
     if missing:
         message = f"`{call.name}` needs {_listed(missing)}, which is not in the expected arguments"
         hint = "Expect it too, or give it a default value in the tool"
         yield "unknown-argument", Breach((*place, "args"), message, hint, "warning")
+
+
+def _types(place: Location, call: ToolCall, tool: DeclaredTool) -> Found:
+    for name, value in (call.args or {}).items():
+        allowed = tool.types.get(name)
+        if allowed is not None and not allowed.allows(value):
+            message = f"`{call.name}` declares `{name}` as {allowed.shown}, and {shown(value)} is expected here"
+            hint = "Correct the value, or the annotation in the tool"
+            yield "argument-type", Breach((*place, "args", name), message, hint, "warning")
 
 
 def _listed(names: Iterable[str]) -> str:

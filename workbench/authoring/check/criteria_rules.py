@@ -6,10 +6,11 @@ from pathlib import Path
 
 from workbench.agents.function_source import missing_function
 from workbench.authoring.check.problem import Rule
-from workbench.authoring.check.rubric_rules import RUBRIC_TYPES
+from workbench.authoring.check.rubric_rules import RUBRIC_TYPES, empty_rubrics, placed_rubrics
 from workbench.judge.availability import who_judges
 from workbench.judge.base import NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.model_names import meant
 from workbench.judge.options import read_judge_options
 from workbench.judge.vertex import vertex_access
 from workbench.metrics.criteria_known import CriterionInfo
@@ -57,6 +58,8 @@ def criteria_problems(config: CriteriaConfig) -> Found:
         if info is None or criterion.name in config.custom_metrics:
             continue
         place: Location = ("criteria", criterion.name)
+        yield from empty_rubrics(placed_rubrics((*place, "rubrics"), criterion.options.get("rubrics")))
+        yield from _misspelt_judge(place, criterion)
         if (most := _highest(info)) is not None and criterion.threshold > most:
             message = f"the threshold {criterion.threshold:g} is above {most:g}, the highest score there is"
             hint = f"Scores go from {info.range}: write a threshold between"
@@ -67,6 +70,17 @@ def criteria_problems(config: CriteriaConfig) -> Found:
         ):
             message = f"the simulated user ends with `{_STOP_SIGNAL}`, and this criterion waits for `{signal}`"
             yield "stop-signal", Breach((*place, "stop_signal"), message, "Leave `stop_signal` out", "warning")
+
+
+def _misspelt_judge(place: Location, criterion: Criterion) -> Found:
+    options = criterion.options.get("judge_model_options")
+    model = options.get("judge_model", options.get("judgeModel")) if isinstance(options, dict) else None
+    better = meant(model) if isinstance(model, str) else None
+    if better is not None:
+        message = f"the judge model `{model}` looks misspelt"
+        key = "judge_model" if "judge_model" in (options or {}) else "judgeModel"
+        found = (*place, "judge_model_options", key)
+        yield "judge", Breach(found, message, f"Did you mean `{better}`?", "warning")
 
 
 def use_problems(config: CriteriaConfig, judged: Judged) -> Found:

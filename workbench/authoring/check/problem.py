@@ -13,11 +13,13 @@ Rule: TypeAlias = Literal[
     "cannot-apply",  # a criterion that has nothing to judge in any case
     "empty-reference",  # no expected answer, though a criterion compares with it
     "untyped-rubric",  # a rubric that ADK ignores
+    "empty-rubric",  # a rubric without text
     "same-rubric",  # two rubrics of one id in a case and a turn
     "turns",  # a turn whose sides do not fit: nobody speaks, or the wrong one
     "test-file-sessions",  # a test file with more than one case
     "unknown-tool",  # expected, and not declared by the agent
     "unknown-argument",  # of a tool that the agent declares
+    "argument-type",  # a value that the tool's annotation does not allow
     "set-id",  # an eval_set_id or app name with which ADK fails when it saves its results
     "same-set-id",  # two evalsets of an agent that an id does not tell apart
     "stop-signal",  # a criterion expects another one than the simulated user gives
@@ -25,7 +27,9 @@ Rule: TypeAlias = Literal[
     "function",  # a custom metric or judge whose function is not there
     "judge",  # nobody can be asked: a key is missing, a model is unknown
     "key",  # the agent's own model has no key
-    "model",  # the agent's own model has a name that ADK does not know
+    "model",  # the agent's own model has a name that ADK does not know, or that looks misspelt
+    "source",  # a module of the agent that is not valid Python
+    "import",  # the agent cannot be imported (only with --import)
     "environment",  # a line of `.env` that is not understood
 ]
 

@@ -21,6 +21,7 @@ from workbench.authoring.check.criteria_rules import (
 from workbench.authoring.check.placing import placed
 from workbench.authoring.check.problem import Problem, Rule
 from workbench.authoring.check.scenario_rules import Played
+from workbench.authoring.check.source_rules import source_problems, unreadable_definitions
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.registry import check_criteria
 from workbench.model.breaches import Breach
@@ -40,6 +41,14 @@ def check_project(workspace: Workspace) -> list[Problem]:
     )
 
 
+def checked_agents(workspace: Workspace) -> list[AgentFolder]:
+    """Return the agents that `check` looks at: those inside the target, and those of its evalsets."""
+    used = {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
+    return [
+        agent for agent in workspace.agents if agent.folder in used or agent.folder.is_relative_to(workspace.target)
+    ]
+
+
 class _Check:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -53,10 +62,9 @@ class _Check:
         yield from self._same_ids()
         for config, counts, folders in self._configs.values():
             yield from self._config(config, counts, folders)
-        used = {entry.agent.folder for entry in self._workspace.evalsets if entry.agent is not None}
-        for agent in self._workspace.agents:
-            if agent.folder in used:
-                yield from self._agent(agent)
+        yield from unreadable_definitions(self._workspace)
+        for agent in checked_agents(self._workspace):
+            yield from self._agent(agent)
 
     def _evalset(self, entry: EvalsetEntry) -> Iterator[Problem]:
         document = entry.document
@@ -121,7 +129,8 @@ class _Check:
                 yield Problem("same-set-id", placed(entry.file, "eval_set_id", message, hint))
 
     def _agent(self, agent: AgentFolder) -> Iterator[Problem]:
-        return agent_problems(agent, self._tools_of(agent).models, agent_environment(agent.folder, os.environ))
+        yield from source_problems(agent, self._workspace.root)
+        yield from agent_problems(agent, self._tools_of(agent).models, agent_environment(agent.folder, os.environ))
 
     def _judges_of(self, agent: AgentFolder | None) -> JudgeEnvironment:
         return JudgeEnvironment("", {}) if agent is None else self._judges(agent.folder)

@@ -18,13 +18,14 @@ RUBRIC_TYPES = {
 
 def rubric_problems(case: EvalCase, names: set[str]) -> Found:
     """Under criteria of these names. Locations are those inside the case."""
-    of_case = _placed(("rubrics",), case.rubrics)
+    of_case = placed_rubrics(("rubrics",), case.rubrics)
     of_turns = [
-        _placed(("conversation", number, "rubrics"), turn.get("rubrics") or ())
+        placed_rubrics(("conversation", number, "rubrics"), turn.get("rubrics") or ())
         for number, turn in enumerate(case.turns or ())
     ]
     for rubrics in (of_case, *of_turns):
         yield from _types(rubrics, names)
+        yield from empty_rubrics(rubrics)
     # ADK puts a turn's rubrics behind those of the case; two turns may use one id.
     yield from _twice(of_case, {})
     first = {str(rubric.get("rubric_id")): "the case" for _, rubric in of_case}
@@ -32,7 +33,19 @@ def rubric_problems(case: EvalCase, names: set[str]) -> Found:
         yield from _twice(rubrics, first)
 
 
-def _placed(above: Location, rubrics: object) -> Placed:
+def empty_rubrics(rubrics: Placed) -> Found:
+    """Find rubrics that give the judge nothing to ask. Keys may be snake_case or camelCase."""
+    for place, rubric in rubrics:
+        content = rubric.get("rubric_content", rubric.get("rubricContent"))
+        text = content.get("text_property", content.get("textProperty")) if isinstance(content, dict) else None
+        if not (isinstance(text, str) and text.strip()):
+            name = rubric.get("rubric_id", rubric.get("rubricId"))
+            message = f"the rubric `{name}` has no text: the judge is asked about nothing"
+            hint = "Write what must be true into rubric_content.text_property"
+            yield "empty-rubric", Breach(place, message, hint, "warning")
+
+
+def placed_rubrics(above: Location, rubrics: object) -> Placed:
     every = rubrics if isinstance(rubrics, list | tuple) else ()
     return [((*above, number), rubric) for number, rubric in enumerate(every) if isinstance(rubric, dict)]
 

@@ -14,6 +14,7 @@ Found = Iterator[tuple[Rule, Breach]]
 
 def turn_problems(case: EvalCase) -> Found:
     """Locations are those inside the case."""
+    yield from _repeated_ids(case)
     for number, turn in enumerate(case.turns or ()):
         at: Location = ("conversation", number)
         yield from _message((*at, "user_content"), turn.get("user_content") or {})
@@ -22,6 +23,18 @@ def turn_problems(case: EvalCase) -> Found:
     if case.scenario is not None and not str(case.scenario.get("starting_prompt") or "").strip():
         place: Location = ("conversation_scenario", "starting_prompt")
         yield _turns(place, "the simulated user begins with an empty message", "Write what it says first")
+
+
+def _repeated_ids(case: EvalCase) -> Found:
+    first: dict[str, int] = {}
+    for number, turn in enumerate(case.turns or ()):
+        name = turn.get("invocation_id")
+        if not isinstance(name, str) or not name:
+            continue
+        if name in first:
+            message = f"turn {number + 1} has the invocation_id `{name}` of turn {first[name] + 1}"
+            yield _turns(("conversation", number, "invocation_id"), message, "Give it an id of its own, or none")
+        first.setdefault(name, number)
 
 
 def _message(place: Location, content: dict[str, Any]) -> Found:
