@@ -102,7 +102,7 @@ class _Steps:
         text, part = question.data["text"], "segmenter" if question.kind == "sentences" else "validator"
         steps = self._steps[text]
         if part == "validator":
-            steps = [step for step in steps if step.get("segmenter", "ok") == "ok" and step["sentences"]]
+            steps = [step for step in steps if step.get("segmenter", "ok") == "ok"]
         step = steps[self._asked[text, part]]
         self._asked[text, part] += 1
         how = step.get(part, "ok")
@@ -110,7 +110,10 @@ class _Steps:
             return str(how)
         if part == "segmenter":
             return json.dumps({"sentences": step["sentences"]})
-        labels = enumerate(step["labels"], 1)
+        # The script has no labels for a text in which it finds no sentence: it means that nothing is claimed there.
+        labels = enumerate(
+            step["labels"] if step["sentences"] else ["not_applicable"] * len(question.data["sentences"]), 1
+        )
         return json.dumps({"claims": [{"number": number, "label": label} for number, label in labels]})
 
 

@@ -85,8 +85,8 @@ def _hallucinations(dice: _Dice) -> Vector:
 
 
 def _step(dice: _Dice, text: str) -> Vector:
-    """Sometimes with labels for sentences that the judge made up."""
-    sentences = [f"Sentence {number}." for number in range(dice.randint(1, 4))]
+    """Cover the text, at times with sentences or labels that the judge made up."""
+    sentences = [text, *(f"Sentence {number}." for number in range(dice.randrange(4)))]
     return {"text": text, "sentences": sentences, "labels": dice.choices(_LABELS, k=len(sentences) + dice.randrange(2))}
 
 

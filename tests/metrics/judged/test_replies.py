@@ -250,7 +250,7 @@ def test_each_sentence_has_one_claim(labels: list[str], count: int) -> None:
     reply = json.dumps([{"number": number, "label": label} for number, label in enumerate(labels, 1)] or {"label": "x"})
     claims = read_claims(reply, sentences)
     assert [claim.sentence for claim in claims[:count]] == sentences
-    assert all(claim.added and claim.label != "unlabelled" for claim in claims[count:])
+    assert all(claim.own and claim.label != "unlabelled" for claim in claims[count:])
     assert [claim.label for claim in claims[:count] if claim.label != "unlabelled"] == [
         label for label in labels[:count] if label != "odd"
     ]

@@ -1,5 +1,7 @@
 """Every sentence with its label, why it has it, and where that comes from."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.ui.judged import CLAIMS, HEURISTIC, SENTENCES, claims, events, judged_case, played
@@ -151,3 +153,19 @@ def test_what_nobody_judged_is_said(texts: Texts) -> None:
 def test_a_sentence_that_the_judge_made_up_is_marked(texts: Texts) -> None:
     record = played(events([claims(sentences=[{**SENTENCES[0], "added": True}])]))
     assert any("shipped on Monday.  (the judge's own sentence)" in line for line in texts(shown(record, 100).lines))
+
+
+def test_a_passage_that_the_judge_left_out_is_marked_and_adks_figure_stands_below_the_score(texts: Texts) -> None:
+    dropped = {**SENTENCES[1], "text": "No refunds.", "origin": "dropped", "counts": True}
+    hello = {**SENTENCES[2], "text": "Hello.", "origin": "dropped", "counts": False}
+    reworded = {**SENTENCES[0], "text": "It left.", "origin": "reworded", "counts": True}
+    record = played(events([claims(sentences=[dropped, hello, reworded])]))
+    result = record.metrics[CLAIMS]
+    record.metrics[CLAIMS] = replace(result, details={**result.details, "adk_score": 1.0, "share": None})
+    lines = texts(shown(record, 100).lines)
+    assert any(line.endswith("No refunds.  (left out by the judge)") for line in lines)
+    assert any(line.endswith("Hello.  (left out by the judge, not counted)") for line in lines)
+    assert any(line.endswith("It left.  (reworded by the judge)") for line in lines)
+    assert " score         0.67  the mean over texts, then over turns" in lines
+    assert " ADK's figure  1.00  without what the judge left out" in lines
+    assert any("2 of 3 sentences hold" in line for line in lines)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.judge.thoughts import spoken
+from workbench.metrics.judged.passages import Origin
 from workbench.metrics.judged.prompts.claims import LABELS, POSITIVE
 from workbench.metrics.judged.reply_text import (
     MAX_LENGTH,
@@ -34,14 +35,25 @@ _NO_EXCERPT = ("", "none", "null", "n/a", "empty")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One sentence with its label: one of LABELS, or `unlabelled`. `added` says that the judge made the sentence up."""
+    """One sentence with its label: one of LABELS, or `unlabelled`."""
 
     sentence: str
     label: str = UNLABELLED
     rationale: str = ""
     supporting: str = ""
     contradicting: str = ""
-    added: bool = False
+    origin: Origin = "judge"
+    times: int = 1
+
+    @property
+    def own(self) -> bool:
+        """Whether the judge made the sentence up."""
+        return self.origin in ("invented", "added")
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts for the score: a passage that the judge dropped does if it claims something."""
+        return self.origin != "dropped" or self.label != "not_applicable"
 
     @property
     def positive(self) -> bool:
@@ -84,7 +96,7 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
     entries = entries or _labelled(line_objects(text, _LINE_KEYS))
     if not entries:
         raise UnreadableError("the reply has no labels")
-    claims: list[Claim] = [Claim(sentence) for sentence in sentences]
+    claims = [Claim(sentence) for sentence in sentences]
     places = {bare(sentence): index for index, sentence in reversed(list(enumerate(sentences)))}
     added = []
     for entry in entries:
@@ -94,9 +106,9 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
             continue
         if place is None:
             said = as_text(first_of(entry, _SENTENCE)) or "(not a sentence of the text)"
-            added.append(_claim(said, label, entry, added=True))
+            added.append(_claim(said, label, entry, "added"))
         elif claims[place].label == UNLABELLED or claims[place].positive:
-            claims[place] = _claim(sentences[place], label, entry, added=False)
+            claims[place] = _claim(sentences[place], label, entry)
     return [*claims, *added]
 
 
@@ -124,14 +136,14 @@ def _place(entry: dict[str, Any], places: Mapping[str, int], count: int) -> int 
     return places.get(words) if words else None
 
 
-def _claim(sentence: str, label: str, entry: dict[str, Any], *, added: bool) -> Claim:
+def _claim(sentence: str, label: str, entry: dict[str, Any], origin: Origin = "judge") -> Claim:
     return Claim(
         sentence,
         label,
         as_text(first_of(entry, _REASONS)),
         _excerpt(first_of(entry, _SUPPORTING)),
         _excerpt(first_of(entry, _CONTRADICTING)),
-        added,
+        origin,
     )
 
 

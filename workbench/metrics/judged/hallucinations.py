@@ -6,17 +6,20 @@ and, with `evaluate_intermediate_nl_responses`, each text of its events. A text 
 are supported or not applicable, a turn the mean of its texts, the case the mean of its turns (exact, rounded once at
 the end). `num_samples` has no effect. A text that could not be cut, or a sentence without a label, makes the criterion
 an error; a text in which the judge finds no sentence is left out, as long as another text of the turn has some.
-Passages that are in none of the judge's sentences do not change the score (as in ADK), but are told.
+A judge may drop parts of a text, and the text may ask it to. So a passage that is in none of its sentences
+is labelled too (`passages`). It counts unless it claims nothing. `adk_score` is the score without those passages.
 
-Details of a turn: `texts` [{"author", "step", "final", "text", "score", "unread", "sentences": [{"text", "label",
-"rationale", "supporting", "contradicting", "source", "added"}], "left_out": [passage]}], `share`, `asked`, `of`,
-`split`, `questions`. `step` is the index of the event. Details of the case: `judge`, `share`, `of_sentences`.
+Details of a turn: `texts` [{"author", "step", "final", "text", "score", "adk_score", "unread", "sentences": [{"text",
+"label", "rationale", "supporting", "contradicting", "source", "added", "origin", "counts"}]}], `share`, `adk_score`,
+`asked`, `of`, `split`, `questions`. `step` is the index of the event; `origin` is one of `passages.Origin`; `added` is
+true for a sentence of the judge's own. Details of the case: `judge`, `share`, `adk_score`, `of_sentences`.
 """
 
 import asyncio
+import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from workbench.events import MetricResult
@@ -24,9 +27,9 @@ from workbench.judge.base import Judge
 from workbench.metrics.base import Bench, Scored, ScoreRequest
 from workbench.metrics.judged.claim_reply import UNLABELLED, Claim, read_claims, read_sentences
 from workbench.metrics.judged.context import Piece, Sources, context_of
-from workbench.metrics.judged.coverage import passages_left_out
 from workbench.metrics.judged.options_read import flag, judge_of
 from workbench.metrics.judged.outcome import first_below, nothing_in_turn, over_case, same_length, turn_result
+from workbench.metrics.judged.passages import Passage, passages
 from workbench.metrics.judged.prompts import claims as claims_prompt
 from workbench.metrics.judged.prompts import sentences as sentences_prompt
 from workbench.metrics.judged.turn_evidence import events, speaker
@@ -53,16 +56,17 @@ class _Judged:
     claims: Sequence[Claim]
     unread: str
     questions: list[dict[str, Any]]
-    left_out: Sequence[str] = ()
-
-    @property
-    def known(self) -> list[Claim]:
-        return [claim for claim in self.claims if claim.label != UNLABELLED]
 
     @property
     def score(self) -> float | None:
-        known = self.known
-        return sum(claim.positive for claim in known) / len(known) if known else None
+        return _share([claim for claim in self.claims if claim.label != UNLABELLED])
+
+    @property
+    def adk_score(self) -> float | None:
+        """What ADK's evaluator makes of the same labels: it never asks about a passage that the judge dropped."""
+        known = [claim for claim in self.claims if claim.label != UNLABELLED and claim.origin != "dropped"]
+        times = sum(claim.times for claim in known)
+        return sum(claim.times * claim.positive for claim in known) / times if times else None
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
@@ -87,11 +91,16 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     )
     turns = [_turn(criterion, own) if own else _silent(criterion) for own in judged]
     claims = [claim for own in judged for text in own for claim in text.claims]
-    details = {"judge": judge.identity.as_json(), "share": _share(claims), "of_sentences": len(claims)}
+    adk_score = _mean([_mean([text.adk_score for text in own]) for own in judged])
+    details = {
+        "judge": judge.identity.as_json(),
+        "share": _share(claims),
+        "adk_score": adk_score,
+        "of_sentences": sum(claim.counts for claim in claims),
+    }
     overall = _mean([turn.score for turn in turns])
-    passages = [passage for own in judged for text in own for passage in text.left_out]
-    fine = "all sentences are supported, or need no support" + _told(passages)
-    return over_case(criterion, turns, overall, first_below(turns, fine), details)
+    reason = _remark(claims, adk_score) + first_below(turns, "all sentences are supported, or need no support")
+    return over_case(criterion, turns, overall, reason, details)
 
 
 def _texts(turn: Invocation, *, intermediate: bool) -> list[_Text]:
@@ -107,18 +116,30 @@ async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
     context = context_of(turn, text.step)
     cut = await ask_once(judge, sentences_prompt.question(text.text), read_sentences)
     questions = [cut.record(judge, lambda sentences: sentences)]
-    sentences = cut.answers[0] if cut.answers else []
-    if not sentences:
+    if not cut.answers:
         return _Judged(text, context, [], cut.unread, questions)
+    found = passages(text.text, cut.answers[0])
+    if not found:
+        return _Judged(text, context, [], "", questions)
+    sentences = [passage.text for passage in found]
     question = claims_prompt.question(text.text, sentences, context)
     labelled = await ask_once(judge, question, lambda reply: read_claims(reply, sentences))
     questions.append(labelled.record(judge, lambda claims: [claim.label for claim in claims]))
-    claims = labelled.answers[0] if labelled.answers else [Claim(sentence) for sentence in sentences]
+    claims = _with_origin(labelled.answers[0] if labelled.answers else list(map(Claim, sentences)), found)
     without = sum(claim.label == UNLABELLED for claim in claims)
     if without and labelled.answers:
         judge.forget(question)
-    unread = labelled.unread or (f"{without} of {len(sentences)} sentences have no label" if without else "")
-    return _Judged(text, context, claims, unread, questions, passages_left_out(text.text, sentences))
+    unread = labelled.unread or (f"{without} of {len(found)} sentences have no label" if without else "")
+    return _Judged(text, context, claims, unread, questions)
+
+
+def _with_origin(claims: Sequence[Claim], found: Sequence[Passage]) -> list[Claim]:
+    """Mark the claims of these passages; those that the judge added follow as they are."""
+    marked = [
+        replace(claim, origin=passage.origin, times=passage.times)
+        for claim, passage in zip(claims, found, strict=False)
+    ]
+    return [*marked, *claims[len(found) :]]
 
 
 def _turn(criterion: Criterion, judged: Sequence[_Judged]) -> MetricResult:
@@ -127,14 +148,15 @@ def _turn(criterion: Criterion, judged: Sequence[_Judged]) -> MetricResult:
     details = {
         "texts": [_text_details(text) for text in judged],
         "share": _share(claims),
+        "adk_score": _mean([text.adk_score for text in judged]),
         "asked": 1,
         "of": 1,
         "split": False,
         "questions": [question for text in judged for question in text.questions],
     }
-    unread = next((text.unread for text in judged if text.unread), "" if claims else _NO_SENTENCE)
-    left_out = [passage for text in judged for passage in text.left_out]
-    reason = unread or _reason(claims) + _told(left_out)
+    counted = any(claim.counts for claim in claims)
+    unread = next((text.unread for text in judged if text.unread), "" if counted else _NO_SENTENCE)
+    reason = unread or _reason(claims)
     return turn_result(criterion, overall, reason, details, unjudged=bool(unread))
 
 
@@ -143,17 +165,32 @@ def _silent(criterion: Criterion) -> MetricResult:
 
 
 def _reason(claims: Sequence[Claim]) -> str:
-    """One sentence: how many are grounded, and the first that is not."""
-    wrong = [claim for claim in claims if not claim.positive]
-    said = f"{len(claims) - len(wrong)} of {len(claims)} sentences are grounded"
+    """Say how many sentences are grounded, and name the first that is not."""
+    counted = [claim for claim in claims if claim.counts]
+    wrong = [claim for claim in counted if not claim.positive]
+    said = f"{len(counted) - len(wrong)} of {len(counted)} sentences are grounded"
     if not wrong:
         return said
+    dropped = ", left out by the judge" if wrong[0].origin == "dropped" else ""
     rationale = f" ({wrong[0].rationale})" if wrong[0].rationale else ""
-    return f"{said}; {wrong[0].label}: {wrong[0].sentence}{rationale}"
+    return f"{said}; {wrong[0].label}{dropped}: {wrong[0].sentence}{rationale}"
 
 
-def _told(left_out: Sequence[str]) -> str:
-    return f"; in no sentence of the judge: {left_out[0]}" if left_out else ""
+def _remark(claims: Sequence[Claim], adk_score: float | None) -> str:
+    """Say where the judge did not cut the text as asked, and what ADK makes of that."""
+    dropped = sum(claim.origin == "dropped" and claim.counts for claim in claims)
+    repeated = sum(claim.times > 1 for claim in claims)
+    own = sum(claim.own for claim in claims)
+    told = [f"left out {_many(dropped, 'passage')}"] if dropped else []
+    told += [f"repeated {_many(repeated, 'sentence')}"] if repeated else []
+    figure = "no score" if adk_score is None else f"{math.floor(adk_score * 100 + 1e-9) / 100:.2f}"
+    told = [f"the judge {', '.join(told)} (ADK's figure: {figure})"] if told else []
+    told += [f"{_many(own, 'sentence')} of the judge's own"] if own else []
+    return "".join(f"{each}; " for each in told)
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _text_details(judged: _Judged) -> dict[str, Any]:
@@ -164,9 +201,9 @@ def _text_details(judged: _Judged) -> dict[str, Any]:
         "final": judged.text.step is None,
         "text": judged.text.text,
         "score": judged.score,
+        "adk_score": judged.adk_score,
         "unread": judged.unread or ("" if judged.claims else _NO_SENTENCE),
         "sentences": [_sentence_details(claim, sources) for claim in judged.claims],
-        "left_out": [passage[:MAX_KEPT] for passage in judged.left_out],
     }
 
 
@@ -182,12 +219,15 @@ def _sentence_details(claim: Claim, sources: Sources) -> dict[str, Any]:
         "supporting": claim.supporting[:MAX_KEPT],
         "contradicting": claim.contradicting[:MAX_KEPT],
         "source": next((source for source in found if source), None),
-        "added": claim.added,
+        "added": claim.own,
+        "origin": claim.origin,
+        "counts": claim.counts,
     }
 
 
 def _share(claims: Sequence[Claim]) -> float | None:
-    return sum(claim.positive for claim in claims) / len(claims) if claims else None
+    counted = [claim for claim in claims if claim.counts]
+    return sum(claim.positive for claim in counted) / len(counted) if counted else None
 
 
 def _mean(scores: Sequence[float | None]) -> float | None:

@@ -52,14 +52,18 @@ def build(subject: Subject, view: View) -> Document:
 
 
 def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> Iterator[Line]:
-    """Both figures, because they differ: ADK's mean over the texts, and the share of all sentences."""
-    labels = [words(item.get("label")) for text in texts for item in objects(text.get("sentences"))]
+    """Tell the score, ADK's figure where the judge left passages out, and the share of all sentences."""
+    labels = [words(item.get("label")) for text in texts for item in _counted(text)]
     if not texts:
         return
+    adk_score = number(result.details.get("adk_score"))
+    differs = adk_score is not None and adk_score != result.score
     if result.score is not None:
-        told = f"{result.score:.2f}"
-        meaning = "as ADK defines it: the mean over texts, then over turns"
-        yield from part("score", [Segment(told, "strong"), Segment(f"  {meaning}", "muted")], view)
+        meaning = f"{'' if differs else 'as ADK defines it: '}the mean over texts, then over turns"
+        yield from part("score", [Segment(f"{result.score:.2f}", "strong"), Segment(f"  {meaning}", "muted")], view)
+    if adk_score is not None and differs:
+        told = [Segment(f"{adk_score:.2f}", "strong"), Segment("  without what the judge left out", "muted")]
+        yield from part("ADK's figure", told, view)
     if labels:
         holding = sum(label in HOLDS for label in labels)
         share = number(result.details.get("share"))
@@ -114,7 +118,7 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
     author = one_line(words(text.get("author")), limit=100) or "the agent"
     step = text.get("step")
     when = "the answer" if text.get("final") is True else f"step {step + 1}" if isinstance(step, int) else "on the way"
-    sentences = objects(text.get("sentences"))
+    sentences = _counted(text)
     holding = sum(words(item.get("label")) in HOLDS for item in sentences)
     score = number(text.get("score"))
     told = [f"{holding} of {len(sentences)} hold"] if sentences else []
@@ -130,12 +134,17 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
     )
     if unread := words(text.get("unread")):
         yield from hang([Segment(" ! ", "status-error")], wrap([Segment(plain(unread))], view.width - 3), 3)
-        if not sentences:
+        if not objects(text.get("sentences")):
             yield from hang([], wrap([Segment(plain(words(text.get("text"))), "muted")], view.width - 3), 3)
 
 
+def _counted(text: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the sentences that count for the score."""
+    return [item for item in objects(text.get("sentences")) if item.get("counts") is not False]
+
+
 def _left_out(text: dict[str, Any], view: View) -> Iterator[Line]:
-    """What was said and is in none of the judge's sentences: nobody judged it."""
+    """Show the passages that older runs did not judge, because they were in none of the judge's sentences."""
     passages = text.get("left_out")
     for passage in passages if isinstance(passages, list) else ():
         told = [Segment("in no sentence of the judge: ", "status-error"), Segment(plain(words(passage)))]
@@ -160,8 +169,8 @@ def _overridden(subject: Subject, index: int, item: dict[str, Any]) -> Line:
 def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iterator[Line]:
     face = face_of(item)
     body = [Segment(" ".join(plain(words(item.get("text"))).split("\n")).strip() or "(empty)")]
-    if item.get("added") is True:
-        body.append(Segment("  (the judge's own sentence)", "muted"))
+    if mark := _mark(item):
+        body.append(Segment(f"  ({mark})", "muted"))
     if width < _NARROW:
         # No room for a column of labels: the word stands behind its sentence.
         lead, gutter = [Segment(f" {face.glyph}", face.variable)], 3
@@ -169,6 +178,15 @@ def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iter
     else:
         lead, gutter = [Segment(" "), Segment(f"{face.glyph} {face.word}", face.variable)], column + 3
     yield from hang(lead, wrap([*body, *mine], max(width - gutter, 8)), gutter)
+
+
+def _mark(item: dict[str, Any]) -> str:
+    """Say where a passage comes from, unless it is a sentence as the judge cut it."""
+    if item.get("origin") == "dropped":
+        return "left out by the judge" if item.get("counts") is not False else "left out by the judge, not counted"
+    if item.get("origin") == "reworded":
+        return "reworded by the judge"
+    return "the judge's own sentence" if item.get("added") is True else ""
 
 
 def _targets(item: dict[str, Any], turn: int, asked: int) -> tuple[Target, ...]:

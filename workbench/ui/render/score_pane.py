@@ -36,7 +36,7 @@ _CALLS_TOLD = {"rows", "match_type", "ignore_args", "other_match_types"}
 _WORDS_TOLD = {"expected_marks", "actual_marks", "matched", "missing", "extra", "precision", "recall", "f"}
 _JUDGED_TOLD = {
     "judge", "tally", "questions", "votes", "asked", "of", "split", "compared", "message",
-    "rubrics", "unused", "texts", "share", "of_sentences",
+    "rubrics", "unused", "texts", "share", "adk_score", "of_sentences",
     "explanation", "seconds", "attempts", "cached",
     "stop", "starting_prompt", "conversation_plan", "plan", "user_persona", "persona",
 }  # fmt: skip
