@@ -294,7 +294,7 @@ async def test_the_options_change_one_run(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("j", "j", "o")
-        assert "criteria of the run to come: 4 cases" in screen.text
+        assert "criteria for the next run: 4 cases" in screen.text
         assert "defaults: no test_config.json or eval_config.json" in screen.text
         assert "EXACT" in screen.text
         await pilot.press("m")
@@ -309,7 +309,7 @@ async def test_the_options_change_one_run(open_screen: OpenScreen) -> None:
         await screen.until(pilot, lambda: "who judges final_response_match_v2?" in screen.text)
         await pilot.press(*"heur", "enter", "[")
         await screen.until(pilot, lambda: "judge: heuristic ×4" in screen.text)
-        await pilot.press("space", "escape")
+        await pilot.press("space", "a")
         assert "criteria changed" in screen.text
         choice = screen.session.draft.apply(screen.workspace.evalsets[0].criteria)
         assert [(criterion.name, criterion.threshold) for criterion in choice.config.criteria] == [
@@ -318,6 +318,30 @@ async def test_the_options_change_one_run(open_screen: OpenScreen) -> None:
         await pilot.press("o", "enter")
         await started(screen, pilot)
         assert "criteria changed" not in screen.text, "once"
+
+
+@pytest.mark.parametrize("leave", [["escape"], [*"0.1", "escape", "escape"], ["R", "space", "escape"]])
+async def test_esc_in_the_options_discards_every_change(open_screen: OpenScreen, leave: list[str]) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("o", "j", "-", "a")
+        applied = screen.session.draft.apply(screen.workspace.evalsets[0].criteria)
+        assert [criterion.threshold for criterion in applied.config.criteria] == [1.0, 0.75]
+        await pilot.press("o", "m", "space", "j", *"0.1", "enter", *leave)
+        await screen.until(pilot, lambda: screen.app.screen is screen.main)
+        assert screen.session.draft.apply(screen.workspace.evalsets[0].criteria) == applied
+
+
+async def test_a_threshold_being_typed_counts_for_its_line_whatever_comes_next(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        await pilot.press("o", *"0.3", "j", *"0.4", "a")
+        choice = screen.session.draft.apply(screen.workspace.evalsets[0].criteria)
+        assert [criterion.threshold for criterion in choice.config.criteria] == [0.3, 0.4]
+        await pilot.press("o", *"0.5.", "a")
+        assert "0.5. is not a number: tool_trajectory_avg_score is unchanged" in screen.text
+        await pilot.press("a", "o", "enter")
+        await started(screen, pilot)
 
 
 async def test_the_detail_follows_the_run(open_screen: OpenScreen) -> None:

@@ -59,7 +59,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
     ),
     Action("watch_off", (), "watch off", "Stops watching, also while something waits for its cost.", RUN),
     Action("watched", (), "what is watched", "The files that are watched, and why.", RUN),
-    Action("options", ("o",), "options", "Criteria, thresholds and judges of the run to come.", RUN, footer=5),
+    Action("options", ("o",), "options", "Criteria, thresholds and judges of the next run.", RUN, footer=5),
     Action("cancel", ("x",), "cancel", "Cancels the marked or current cases; once more: kills them.", RUN),
     Action(
         "cancel_all", (), "cancel the run", "No new case starts, those running are cancelled; once more: killed.", RUN

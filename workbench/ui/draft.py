@@ -1,9 +1,10 @@
-"""The criteria of the run to come: what the files say, and what the user changed for this once."""
+"""The criteria of the next run: what the files say, and what the user changed for one run."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.counting import exact
 from workbench.ui.judge_setting import JudgeSetting, judge_setting, said, with_judge
 
 if TYPE_CHECKING:
@@ -35,6 +36,16 @@ class Draft:
     def __init__(self) -> None:
         self._changes: dict[tuple[object, str], Setting] = {}
 
+    def copy(self) -> "Draft":
+        """Return a draft with the same changes, to try others out."""
+        other = Draft()
+        other.take(self)
+        return other
+
+    def take(self, other: "Draft") -> None:
+        """Replace the changes by those of another draft."""
+        self._changes = dict(other._changes)
+
     @property
     def empty(self) -> bool:
         """Whether the files hold as they are."""
@@ -61,7 +72,7 @@ class Draft:
         return [self._changes.get((config.path, setting.name), setting) for setting in (*own, *more)]
 
     def change(self, config: "CriteriaConfig", setting: Setting) -> None:
-        """Takes a setting for the run to come; one that says what the file says is no change."""
+        """Take a setting for the next run. One that equals the file is no change."""
         key = (config.path, setting.name)
         self._changes.pop(key, None)
         original = next(item for item in self.settings(config) if item.name == setting.name)
@@ -164,4 +175,4 @@ def _in_words(setting: Setting) -> str:
     if not setting.on:
         return f"{setting.name} off"
     way = f" {setting.match_type or setting.judge or ''}".rstrip()
-    return f"{setting.name} {setting.threshold:g}{way}"
+    return f"{setting.name} {exact(setting.threshold)}{way}"

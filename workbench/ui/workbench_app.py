@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from rich.console import RenderableType
 from textual.app import App
 from textual.binding import BindingType
-from textual.events import Resize
+from textual.events import Event, Key, Paste, Resize
 from textual.screen import Screen
 from textual.theme import Theme
 
@@ -19,6 +19,7 @@ from workbench.actions import keymap
 from workbench.text import one_line
 from workbench.ui.engine_run import Engine
 from workbench.ui.host import Host
+from workbench.ui.key_order import KeyOrder
 from workbench.ui.keys import textual_keymap
 from workbench.ui.run_thread import Build, RunThread
 from workbench.ui.screens.main import MainScreen
@@ -65,6 +66,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self._engine.screen_files = lambda: [self._settings.file, *themes.files]
         self._keys = keymap(settings.keys)
         self._sent = Sent()
+        self._key_order = KeyOrder(self, super().on_event, self._say_dropped)
         self._kept = theme.name
         self._watch = watch
         self._watchdog = watchdog
@@ -113,6 +115,24 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         and what it shows is not known."""
         if event.size == self.size:
             self._draw_anew()
+
+    # Keys
+
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key | Paste) and not event.is_forwarded:
+            await self._key_order.take(event)
+        else:
+            await super().on_event(event)
+
+    async def push_screen_wait(self, screen: Any, *, mode: str | None = None) -> Any:
+        with self._key_order.asking(screen):
+            return await super().push_screen_wait(screen, mode=mode)
+
+    def _say_dropped(self, number: int) -> None:
+        keys = "1 key was" if number == 1 else f"{number:,} keys were"
+        self.notify(f"{keys} ignored: the action before took too long", severity="warning", markup=False)
+
+    # Opening and ending
 
     def on_mount(self) -> None:
         self.app_suspend_signal.subscribe(self, self._lend_terminal, immediate=True)

@@ -232,7 +232,7 @@ async def test_what_cannot_be_written_stays_in_the_form(
         assert shown.content["criteria"]["response_match_score"] == 0.75
         assert file.read_text(encoding="utf-8") == TEXT
         await pilot.press("s")
-        await screen.until(pilot, lambda: "saved" in screen.text)
+        await screen.until(pilot, lambda: "saved: test_config.json" in screen.text)
     assert file.read_text(encoding="utf-8") == TEXT.replace("0.8,", "0.75,")
 
 

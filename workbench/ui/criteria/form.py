@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content as Text
-from textual.events import Key
+from textual.events import Key, Paste
 from textual.widgets import Static
 
 from workbench.authoring.config_file import ConfigDraft, ConfigRejectedError
@@ -26,7 +26,7 @@ from workbench.ui.criteria.changes import FormChanges
 from workbench.ui.criteria.changing import ChangingScreen
 from workbench.ui.criteria.look_ahead import LookAhead, Seen, stands_at
 from workbench.ui.criteria.settling import save
-from workbench.ui.criteria.value_field import FORMS, take, typed_value
+from workbench.ui.criteria.value_field import FORMS, IN_NUMBERS, take, typed_value
 from workbench.ui.criteria.wording import about, outlook_of_all
 from workbench.ui.editing.values import UnreadableError, json_text
 from workbench.ui.editing.wording import in_words
@@ -117,13 +117,23 @@ class CriteriaScreen(ChangingScreen):
     action_criteria_edit = action_enter
 
     def on_key(self, event: Key) -> None:
-        row = self.list.row
-        digit = event.character is not None and event.character in "0123456789."
-        if digit and row is not None and row.kind in ("threshold", "number") and not self.field.display:
+        if event.character is not None and event.character in IN_NUMBERS and self._type_over(event.character):
             event.stop()
-            self._type(row)
-            self.field.load_text(event.character or "")
-            self.field.move_cursor(self.field.document.end)
+
+    def on_paste(self, event: Paste) -> None:
+        text = event.text.strip()
+        if not self.field.display and IN_NUMBERS.issuperset(text) and self._type_over(text):
+            event.stop()
+
+    def _type_over(self, text: str) -> bool:
+        """Open the field of the number under the cursor with this text in place of its value, if it is a number."""
+        row = self.list.row
+        if not text or self.field.display or row is None or row.kind not in ("threshold", "number"):
+            return False
+        self._type(row)
+        self.field.load_text(text)
+        self.field.move_cursor(self.field.document.end)
+        return True
 
     def left_field(self) -> None:
         self._moved()
@@ -250,7 +260,8 @@ class CriteriaScreen(ChangingScreen):
         # A threshold is typed with the flips in sight; long texts take the room.
         small = row.kind in ("threshold", "number", "word")
         self._about_room.display = small
-        self.field.styles.height = 1 if small else "2fr"
+        # One line below the border.
+        self.field.styles.height = 2 if small else "2fr"
         self.into_field("as JSON" if row.kind == "json" else "", key="enter" if small else "ctrl+o")
 
     def out_of_field(self) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.authoring.criteria_form import FormRow
+from workbench.counting import threshold
 from workbench.model.places import Location
 from workbench.text import one_line
 from workbench.ui.cells import cell_len, fit
@@ -118,10 +119,9 @@ class FormList(RowView):
 
 
 def threshold_words(value: Any) -> str:
-    """`≥ 0.80`; what is no number as it stands."""
+    """Return `≥ 0.80`, or what is there if it is not a number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        shown = f"{value:.2f}" if round(value, 2) == value else f"{value:g}"
-        return f"≥ {shown}"
+        return f"≥ {threshold(value)}"
     return f"≥ {in_short(value)}"[:30]
 
 

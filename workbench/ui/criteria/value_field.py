@@ -7,7 +7,11 @@ from workbench.authoring.case_rows import CaseRow
 from workbench.authoring.case_rows import Form as TextForm
 from workbench.authoring.criteria_change import read_typed
 from workbench.authoring.criteria_form import FormRow
+from workbench.counting import exact
 from workbench.ui.editing.field import ValueField
+
+IN_NUMBERS = frozenset("0123456789.")
+"""The characters that open the field of a number when they are typed on its row."""
 
 FORMS: Mapping[str, TextForm] = {"threshold": "word", "number": "word", "word": "word", "text": "text", "json": "json"}
 """How the kinds of rows are typed; the others are not."""
@@ -17,7 +21,7 @@ def take(field: ValueField, row: FormRow) -> None:
     """Puts the value of a row into the field."""
     value = row.value
     if row.kind in ("threshold", "number") and value is not None:
-        value = f"{value:g}" if isinstance(value, float) else str(value)
+        value = exact(value) if isinstance(value, float) else str(value)
     missing = not row.given or value is None
     form = FORMS[row.kind]
     if form != "json" and not missing and not isinstance(value, str):

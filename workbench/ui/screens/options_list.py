@@ -1,10 +1,11 @@
-"""The criteria of the run to come, one a line, under the names of their files."""
+"""The criteria of the next run, one a line, under the names of their files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.counting import threshold
 from workbench.text import one_line
 from workbench.ui.cells import cell_len, cut, fit
 from workbench.ui.draft import Draft, Setting, configs
@@ -73,12 +74,12 @@ class OptionsList(RowView):
         if setting.changed:
             left.append((" changed", "accent"))
         typing = self.typed and position == self.cursor
-        threshold = f"≥ {self.typed}▏" if typing else f"≥ {setting.threshold:.2f}" if setting.on else ""
+        reached = f"≥ {self.typed}▏" if typing else f"≥ {threshold(setting.threshold)}" if setting.on else ""
         way = setting.match_type or "" if setting.on and width > _ROOMY else ""
         if setting.on and setting.judge is not None and width >= _WIDE:
             way = cut(one_line(str(setting.judge)), _JUDGE_WIDTH)
         between = f"{fit(one_line(way), max(10, cell_len(way)))} " if width > _ROOMY else ""
-        return left, [(f"{between}{fit(one_line(threshold), 7)}", "")]
+        return left, [(f"{between}{fit(reached, max(7, cell_len(reached)))}", "")]
 
     def _heading(self, choice: "CriteriaChoice") -> str:
         path = choice.config.path

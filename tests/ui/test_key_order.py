@@ -1,0 +1,270 @@
+"""Keys that come together: each one reaches the place that the one before it opened."""
+
+import ast
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual import events, widgets
+from textual.keys import _character_to_key
+from textual.pilot import Pilot
+
+import workbench.ui
+from tests.ui.chat.test_chat import AGENT
+from tests.ui.chat.test_chat import opened as open_project
+from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json
+from tests.ui.criteria.test_form import with_config
+from tests.ui.history.test_history_screen import keep
+from tests.ui.triage.test_triage_screen import run_all
+from workbench.authoring import config_file
+from workbench.ui import key_order
+from workbench.ui.criteria.form import CriteriaScreen
+from workbench.ui.editing.editor import EditorScreen
+from workbench.ui.screens.options import OptionsScreen
+
+_KEYS = {"\r": "enter", "\x1b": "escape", "\x0f": "ctrl+o", "\x03": "ctrl+c", " ": "space"}
+
+
+def send(screen: Screen, text: str) -> None:
+    """Give all keys to the driver at once, as a terminal does with what it read together."""
+    driver = screen.app._driver
+    assert driver is not None
+    for letter in text:
+        key = _KEYS.get(letter) or (letter if letter.isalnum() else _character_to_key(letter))
+        driver.send_message(events.Key(key, letter if letter.isprintable() else None))
+
+
+def paste(screen: Screen, text: str) -> None:
+    assert screen.app._driver is not None
+    screen.app._driver.send_message(events.Paste(text))
+
+
+@dataclass(frozen=True)
+class Way:
+    """A field that takes text, and the keys that lead there from the main screen. `site` is the module of
+    `workbench.ui` that makes it."""
+
+    site: str
+    project: str
+    keys: str
+    typed: str
+    shown: str = ""
+    """What must be in the field, if not just what was typed."""
+
+
+WAYS = (
+    Way("criteria/form.py", "shop", "c", "0.37"),
+    Way("editing/field_screen.py", "shop", "cjjj\r", ' "typed": 0.37 jkqs'),
+    Way("editing/field_screen.py", "shop", "ejj\r", " 0.37 jkq ü"),
+    Way("editing/name.py", "shop", "+", "qjk 0.37", "qjk 0.37"),
+    Way("history/screen.py", "kept", "H/", "aaaa"),
+    Way("history/run_screen.py", "kept", "H\r/", "late"),
+    Way("chat/screen.py", "agent", "T", "where is it? qjk"),
+    Way("chat/state_screen.py", "agent", "T\x1be", '"a": 1'),
+    Way("triage/dialog.py", "failed", "ntn", "seen by me"),
+    Way("screens/repeat.py", "shop", "X", "37", "37"),
+    Way("screens/pick.py", "shop", ":", "run failed"),
+    Way("widgets/sides.py", "shop", "/", "late qjk"),
+    Way("screens/jump.py", "shop", "'/", "late qjk"),
+    Way("screens/options.py", "shop", "o", "0.37"),
+)
+"""Every field that takes text; `test_every_field_is_in_the_table` finds those that are missing."""
+
+
+@asynccontextmanager
+async def project(
+    name: str, open_screen: OpenScreen, make_workspace: MakeWorkspace, folder: Path
+) -> AsyncIterator[tuple[Pilot[int], Screen]]:
+    """The screen with the cursor on a case."""
+    async with AsyncExitStack() as stack:
+        if name == "agent":
+            (folder / "desk").mkdir()
+            (folder / "desk" / "agent.py").write_text(AGENT, "utf-8")
+            content = {"eval_set_id": "parcels", "eval_cases": [case_json("on_time")]}
+            (folder / "desk" / "parcels.evalset.json").write_text(json.dumps(content), "utf-8")
+            pilot, screen = await stack.enter_async_context(open_project(folder))
+        else:
+            workspace = make_workspace({"desk": {"talk": ["bad"]}} if name == "failed" else {"one": {"refunds": ["x"]}})
+            if name == "kept":
+                workspace = make_workspace()
+                keep(workspace, "2026-01-01T10-00-00-aaaa", {"on_time": "passed", "late_parcel": "failed"})
+            screen = open_screen(workspace)
+            pilot = await stack.enter_async_context(screen.open((120, 30)))
+        if name == "failed":
+            await run_all(screen, pilot)
+        await pilot.press("j", "j", "j")
+        yield pilot, screen
+
+
+def text_of(screen: Screen) -> str:
+    """What stands in the field with the focus."""
+    top, focus = screen.app.screen, screen.app.focused
+    if isinstance(top, OptionsScreen):
+        return top._list.typed
+    if isinstance(focus, widgets.TextArea):
+        return focus.text
+    return focus.value if isinstance(focus, widgets.Input) else ""
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.site}-{way.keys[0]}")
+async def test_a_burst_of_keys_arrives_whole_in_the_field_that_its_first_keys_open(
+    way: Way, open_screen: OpenScreen, make_workspace: MakeWorkspace, tmp_path: Path
+) -> None:
+    async with project(way.project, open_screen, make_workspace, tmp_path) as (pilot, screen):
+        send(screen, way.keys + way.typed)
+        await screen.until(pilot, lambda: text_of(screen).rstrip("\n}").endswith(way.typed))
+        assert way.typed in screen.text, "and is seen"
+        if way.shown:
+            assert text_of(screen) == way.shown
+
+
+def _classes_of_fields() -> dict[str, list[Path]]:
+    """The names of all classes of text fields, ours and Textual's, and the modules that make one of them."""
+    root = Path(str(workbench.ui.__file__)).parent
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(root.rglob("*.py"))}
+    names = {"Input", "TextArea", "MaskedInput"}
+    before = 0
+    while before != len(names):
+        before = len(names)
+        for tree in trees.values():
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") in names for base in node.bases):
+                    names.add(node.name)
+    sites: dict[str, list[Path]] = {}
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            made = isinstance(node, ast.Call) and getattr(node.func, "id", "") in names
+            takes_keys = isinstance(node, ast.FunctionDef) and node.name == "on_key"
+            if made or takes_keys:
+                sites.setdefault(path.relative_to(root).as_posix(), []).append(path)
+    return sites
+
+
+def test_every_field_is_in_the_table() -> None:
+    assert issubclass(widgets.MaskedInput, widgets.Input)
+    assert set(_classes_of_fields()) == {way.site for way in WAYS}
+
+
+async def test_a_threshold_typed_quickly_is_saved_with_every_digit(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace, file = with_config(make_workspace(), '{"criteria": {"response_match_score": 0.8}}')
+    screen = open_screen(workspace)
+    async with screen.open() as pilot:
+        send(screen, "jjjc0.37\rs")
+        await screen.until(pilot, lambda: "0.37" in file.read_text())
+        send(screen, "\x1bo0.123456789\rs")
+        await screen.until(pilot, lambda: "0.123456789" in file.read_text())
+
+
+async def test_a_pasted_threshold_opens_its_field(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    workspace, file = with_config(make_workspace(), '{"criteria": {"response_match_score": 0.8}}')
+    screen = open_screen(workspace)
+    async with screen.open() as pilot:
+        send(screen, "jjjc")
+        paste(screen, "0.37\n")
+        send(screen, "\rs")
+        await screen.until(pilot, lambda: "0.37" in file.read_text())
+        send(screen, "\x1bo")
+        paste(screen, "0.41")
+        send(screen, "\rs")
+        await screen.until(pilot, lambda: "0.41" in file.read_text())
+        send(screen, "o")
+        paste(screen, "rm -rf")
+        await screen.until(pilot, lambda: "not a number: rm -rf" in screen.text)
+
+
+async def test_a_line_break_in_a_burst_stays_at_its_place(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        send(screen, "jjjejj\rone\rtwo\x0f")
+        await screen.until(pilot, lambda: "saved: on_time" in screen.text)
+        turn = json.loads(screen.workspace.evalsets[0].file.read_text())["eval_cases"][0]["conversation"][0]
+        assert turn["user_content"]["parts"] == [{"text": "Where is my parcel?one\ntwo"}]
+
+
+async def test_keys_wait_for_a_dialog_that_is_slow_to_open(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, _ = with_config(make_workspace(), '{"criteria": {"response_match_score": 0.8}}')
+    may_open, read = threading.Event(), config_file.open_config
+
+    def slowly(path: Path) -> Any:
+        assert may_open.wait(10)
+        return read(path)
+
+    monkeypatch.setattr(config_file, "open_config", slowly)
+    screen = open_screen(workspace)
+    async with screen.open() as pilot:
+        send(screen, "jjjc0.37qjD")
+        await pilot.pause()
+        assert screen.app.screen is screen.main
+        assert screen.main.tree_view.row is not None
+        may_open.set()
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, CriteriaScreen))
+        await screen.until(pilot, lambda: text_of(screen) == "0.37qjD")
+
+
+async def test_keys_that_wait_too_long_are_dropped_and_the_user_is_told(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_order, "PATIENCE", 0.05)
+    may_end = asyncio.Event()
+    screen = open_screen()
+    async with screen.open() as pilot:
+        screen.main.run_worker(may_end.wait(), group="save")
+        send(screen, "jjj")
+        await screen.until(pilot, lambda: "3 keys were ignored" in screen.text)
+        assert screen.main.tree_view.cursor == 0
+        # What has been waited for once is not waited for again.
+        send(screen, "j")
+        await screen.until(pilot, lambda: screen.main.tree_view.cursor == 1)
+        may_end.set()
+
+
+async def test_ctrl_c_does_not_wait_for_what_was_typed(open_screen: OpenScreen) -> None:
+    may_end = asyncio.Event()
+    screen = open_screen()
+    async with screen.open() as pilot:
+        screen.main.run_worker(may_end.wait(), group="save")
+        send(screen, "jjj\x03")
+        await screen.until(pilot, lambda: not screen.app.is_running or bool(screen.app._exit))
+        may_end.set()
+
+
+async def test_keys_do_not_wait_for_work_in_the_background(open_screen: OpenScreen) -> None:
+    may_end = asyncio.Event()
+    screen = open_screen()
+    async with screen.open() as pilot:
+        for group in key_order.BACKGROUND:
+            screen.main.run_worker(may_end.wait(), group=group)
+        send(screen, "jjj")
+        await screen.until(pilot, lambda: screen.main.tree_view.cursor == 3)
+        may_end.set()
+
+
+def _groups() -> Iterator[str]:
+    """The names of the groups of workers in the screen's modules."""
+    for path in sorted(Path(str(workbench.ui.__file__)).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "run_worker":
+                yield from (str(ast.literal_eval(word.value)) for word in node.keywords if word.arg == "group")
+
+
+def test_groups_in_the_background_are_those_of_workers() -> None:
+    assert set(_groups()) >= key_order.BACKGROUND
+
+
+async def test_a_confirmation_gets_the_keys_after_the_one_that_asks(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open() as pilot:
+        send(screen, "jjjd" + "e")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, EditorScreen))
+        copied = json.loads(screen.workspace.evalsets[0].file.read_text())["eval_cases"]
+        assert len(copied) == 5

@@ -1,0 +1,18 @@
+"""Numbers with their nouns, and thresholds, as they are written for people."""
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return `1 case`, `2 cases`, `1,234 cases`. `plural` is for nouns that do not take an s."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def exact(value: float) -> str:
+    """Return a number with all its digits and no more: `1`, `0.8`, `0.37`, `0.1234567`."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
+def threshold(value: float) -> str:
+    """Return a threshold as it is, with two decimals at least: `0.80`, `1.00`, `0.375`."""
+    short = f"{value:.2f}"
+    return short if float(short) == value else exact(value)

@@ -1,0 +1,189 @@
+"""Keys in the order in which they were pressed, however fast they come.
+
+A key travels from the app to the focused widget and from there outwards. What it does may open a dialog, move the focus
+or start to save. Textual sends the next key on its way before all that is done, so keys that come together (fast
+typing, a paste, a slow line) would reach the place that the first of them is about to leave. Here each key waits until
+the key before it is done: its messages are handled, the screen that it opened is mounted, and the worker that it
+started has ended or shows a dialog.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakKeyDictionary, WeakSet
+
+from textual.events import Key, Paste
+from textual.message_pump import MessagePump
+from textual.screen import Screen
+from textual.worker import NoActiveWorker, Worker, get_current_worker
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+Pressed: TypeAlias = Key | Paste
+
+BACKGROUND = frozenset(
+    {"read", "start", "leave", "watch", "learn", "recall", "earlier", "check", "triage"}
+    | {"look", "preview", "case", "pictures"}
+)
+"""Groups of workers that keys do not wait for: they may take long, and lead to no place for the next key."""
+PATIENCE = 5.0
+"""Seconds after which waiting keys are dropped."""
+_POLL = 0.01
+_MOST_ROUNDS = 20
+"""A run sends messages all the time, so a key does not wait for a moment without any."""
+
+
+class KeyOrder:
+    """The queue of keys in front of an app. `deliver` hands one key to the app; `dropped` is told how many keys were
+    dropped because the key before them was not done in time."""
+
+    def __init__(
+        self, app: "App[Any]", deliver: Callable[[Pressed], Awaitable[None]], dropped: Callable[[int], None]
+    ) -> None:
+        self._app, self._deliver, self._dropped = app, deliver, dropped
+        self._waiting: deque[Pressed] = deque()
+        self._typing: MessagePump | None = None
+        """The field being typed into, as long as only text was delivered to it."""
+        self._round = 0
+        """Number of the round that the current walk is in; 0 if the last key is done."""
+        self._walks = 0
+        self._sent = 0.0
+        self._blocked_since: float | None = None
+        self._dialogs: WeakKeyDictionary[Worker[Any], Screen[Any]] = WeakKeyDictionary()
+        self._given_up: WeakSet[Worker[Any]] = WeakSet()
+
+    async def take(self, event: Pressed) -> None:
+        """Deliver a key now, or later when its turn has come."""
+        if self._round and time.monotonic() - self._sent > PATIENCE:
+            self._give_up()
+        if self._waiting and isinstance(event, Key) and event.key == "ctrl+c":
+            # As in a shell: the key that leaves does not queue behind what was typed.
+            self._waiting.clear()
+        elif self._waiting or (self._round and not self._continues(event)):
+            self._waiting.append(event)
+            return
+        elif self._busy():
+            self._waiting.append(event)
+            self._blocked_since = time.monotonic()
+            self._poll()
+            return
+        await self._send(event)
+
+    @contextmanager
+    def asking(self, screen: Screen[Any]) -> Iterator[None]:
+        """Let keys through to a dialog while the current worker waits for its answer."""
+        try:
+            worker = get_current_worker()
+        except NoActiveWorker:
+            yield
+            return
+        self._dialogs[worker] = screen
+        try:
+            yield
+        finally:
+            self._dialogs.pop(worker, None)
+
+    def forget(self) -> None:
+        """Drop the waiting keys: they were not meant for what opens now."""
+        self._waiting.clear()
+
+    # One key
+
+    async def _send(self, event: Pressed) -> None:
+        field = self._app.focused if self._app.screen_stack else None
+        self._typing = field if _is_text(event, field) else None
+        self._sent = time.monotonic()
+        await self._deliver(event)
+        if self._round:
+            self._round = 1
+        else:
+            self._walk(1)
+
+    def _continues(self, event: Pressed) -> bool:
+        """Whether a key is more text for the field that is being typed into. Text keeps its order by itself."""
+        field = self._app.focused
+        return field is not None and field is self._typing and _is_text(event, field)
+
+    async def _next(self) -> None:
+        if self._round or not self._waiting:
+            return
+        if self._busy():
+            now = time.monotonic()
+            self._blocked_since = self._blocked_since or now
+            if now - self._blocked_since > PATIENCE:
+                self._give_up()
+            else:
+                self._poll()
+        elif self._blocked_since is not None:
+            # The focus of what a worker opened may still be on its way.
+            self._blocked_since = None
+            self._sent = time.monotonic()
+            self._walk(1)
+        else:
+            await self._send(self._waiting.popleft())
+
+    def _poll(self) -> None:
+        asyncio.get_running_loop().call_later(_POLL, self._app.call_later, self._next)
+
+    # Whether the last key is done
+
+    def _walk(self, number: int) -> None:
+        """Follow the key from the focus outwards: at each stop, wait behind the messages that are there already."""
+        self._round = number
+        self._walks += 1
+        self._step(self._walks, list(self._stops()))
+
+    def _step(self, walk: int, stops: list[MessagePump]) -> None:
+        if walk != self._walks:
+            return
+        while stops:
+            if stops.pop(0).call_later(self._step, walk, stops):
+                return
+        # The first round meets what the key did; messages posted meanwhile need another one.
+        if self._round == 1 or (self._round < _MOST_ROUNDS and any(stop.message_queue_size for stop in self._stops())):
+            self._walk(self._round + 1)
+            return
+        self._round = 0
+        self._typing = None
+        if self._waiting:
+            self._app.call_later(self._next)
+
+    def _stops(self) -> Iterator[MessagePump]:
+        screens = self._app.screen_stack
+        if screens:
+            focus = screens[-1].focused or screens[-1]
+            yield from (node for node in focus.ancestors_with_self if node is not self._app)
+            yield from reversed(screens[:-1])
+        yield self._app
+
+    def _busy(self) -> bool:
+        screens = self._app.screen_stack
+        return bool(screens and not screens[-1].is_mounted) or any(self._at_work())
+
+    def _at_work(self) -> Iterator[Worker[Any]]:
+        """Workers that may still open a place for the next key."""
+        screens = self._app.screen_stack
+        for worker in self._app.workers:
+            if worker.is_finished or worker.group in BACKGROUND or worker in self._given_up:
+                continue
+            if self._dialogs.get(worker) not in screens:
+                yield worker
+
+    def _give_up(self) -> None:
+        self._given_up.update(self._at_work())
+        self._round, self._blocked_since = 0, None
+        self._walks += 1
+        number = len(self._waiting)
+        self._waiting.clear()
+        if number:
+            self._dropped(number)
+
+
+def _is_text(event: Pressed, field: Any) -> bool:
+    if isinstance(event, Paste) or field is None or not event.is_printable:
+        return False
+    return bool(field.check_consume_key(event.key, event.character))
