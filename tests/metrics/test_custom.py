@@ -101,6 +101,62 @@ async def test_without_a_score_nothing_passes(value: Any, status: str) -> None:
     assert [(each.status, each.score) for each in scored.turns] == [("error", None)]
 
 
+def within(**ends: Any) -> dict[str, Any]:
+    """A config that declares an interval."""
+    info = {"metric_name": "brief", "metric_value_info": {"interval": ends}}
+    return {**CONFIG, "metric_info": info}
+
+
+@pytest.mark.parametrize("status", ["PASSED", "FAILED", "NOT_EVALUATED", "INFORMATIONAL"])
+async def test_a_score_outside_the_declared_interval_is_an_error(status: str) -> None:
+    config = within(min_value=0, max_value=1)
+    scored = await score(request("a", custom_config=config), bench(returned(37.5, status, (0.5, status))))
+    assert (scored.result.status, scored.result.score) == ("error", 37.5)
+    assert scored.result.reason == (
+        "desk.metrics.brief returned the overall score 37.5, outside its declared interval [0, 1]"
+    )
+
+
+@pytest.mark.parametrize("value", [7.0, float("nan"), float("inf"), "much"])
+async def test_a_turn_outside_the_declared_interval_is_an_error_of_the_metric(value: Any) -> None:
+    config = within(min_value=0, max_value=1)
+    answered = bench(returned(1.0, "PASSED", (1.0, "PASSED"), (value, "INFORMATIONAL")))
+    scored = await score(request("a", "b", custom_config=config), answered)
+    assert (scored.result.status, [each.status for each in scored.turns]) == ("error", ["passed", "error"])
+    assert "the score of turn 2" in scored.result.reason
+
+
+@pytest.mark.parametrize(
+    ("ends", "value", "expected"),
+    [
+        ({"min_value": 0, "max_value": 1}, 1.0, "passed"),
+        ({"min_value": 0, "max_value": 1, "open_at_max": True}, 1.0, "error"),
+        ({"min_value": 0, "max_value": 1, "open_at_min": "yes"}, 0.0, "error"),
+        ({"minValue": "-10", "maxValue": "10.5"}, -10.0, "passed"),
+        ({"minValue": -10, "maxValue": 10, "openAtMin": True}, -10.0, "error"),
+        ({"min_value": 1, "max_value": 0}, 0.5, "error"),
+    ],
+)
+async def test_ends_belong_to_an_interval_unless_they_are_open(
+    ends: dict[str, Any], value: float, expected: str
+) -> None:
+    scored = await score(
+        request("a", custom_config=within(**ends)), bench(returned(value, "PASSED", (value, "PASSED")))
+    )
+    assert scored.result.status == scored.turns[0].status == expected
+
+
+async def test_the_interval_is_read_in_camel_case_too_and_without_one_any_number_counts() -> None:
+    interval = {"interval": {"minValue": 0, "maxValue": 1}}
+    config = {"codeConfig": CONFIG["code_config"], "metricInfo": {"metricName": "x", "metricValueInfo": interval}}
+    answered = bench(returned(37, "PASSED", (37, "PASSED")))
+    assert (await score(request("a", custom_config=config), answered)).result.status == "error"
+    undeclared: list[Any] = [None, *({"metric_value_info": each} for each in ({}, {"interval": None}, 3))]
+    for info in undeclared:
+        free = {**CONFIG, "metric_info": info}
+        assert (await score(request("a", custom_config=free), answered)).result.status == "passed"
+
+
 @pytest.mark.parametrize(
     ("count", "words"), [(0, "0 per-turn results"), (1, "1 per-turn result"), (3, "3 per-turn results")]
 )

@@ -187,6 +187,23 @@ def test_faults_have_a_place(checked: Callable[..., tuple[Fault, ...]]) -> None:
     assert (fault.line, fault.column) == (5, 4)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0, 1, ""),
+        (0, 0.4, "the threshold 0.5 of `mine` is outside its declared interval [0, 0.4]"),
+        (1, 0, "the interval [1, 0] of `mine` holds no number"),
+    ],
+)
+def test_a_declared_interval_that_cannot_hold_is_told(
+    checked: Callable[..., tuple[Fault, ...]], low: float, high: float, words: str
+) -> None:
+    info = {"metric_name": "mine", "metric_value_info": {"interval": {"min_value": low, "max_value": high}}}
+    faults = checked({"mine": 0.5}, custom_metrics={"mine": {"code_config": {"name": "a.b"}, "metric_info": info}})
+    assert [fault.severity for fault in faults] == ["warning"] * bool(words)
+    assert all(words in fault.message for fault in faults)
+
+
 def test_a_custom_metric_that_takes_an_adk_name_is_told(checked: Callable[..., tuple[Fault, ...]]) -> None:
     (fault,) = checked({"safety_v1": 1}, custom_metrics={"safety_v1": {"code_config": {"name": "a.b"}}})
     assert fault.severity == "warning"

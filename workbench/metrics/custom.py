@@ -1,8 +1,9 @@
 """A metric of the user's own: a Python function that the config names under `custom_metrics`.
 
 It is called as ADK calls it (`google.adk.evaluation.custom_metric_evaluator`), in a child in the agent's interpreter,
-and sets score and status itself: no threshold is compared, here as there. Safer than there: without a score, or with a
-number of per-turn results that is not the number of turns (which ends ADK's whole run), the metric is an error.
+and sets score and status itself: no threshold is compared, here as there. Safer than there: the metric is an error
+without a score, with a score outside the interval that the config declares, or with a number of per-turn results that
+is not the number of turns (which ends ADK's whole run).
 
 `details` of the case: `{"function", "adk_status", "rubrics": [{"rubric_id", "score", "rationale"}, …], "printed"}`, of
 an error `{"function", "fault", "traceback", "printed"}`; of a turn `{"rubrics"}`. `printed` is the end of what the
@@ -16,6 +17,7 @@ from typing import Any
 from workbench.agents.functions import FunctionFailedError
 from workbench.events import MetricResult, MetricStatus
 from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest
+from workbench.metrics.interval import Interval, declared_interval
 from workbench.text import one_line
 
 _STATUSES: Mapping[str, MetricStatus] = {
@@ -100,8 +102,9 @@ def _scored(request: ScoreRequest, path: str, result: Mapping[str, Any]) -> Scor
     }
     turns = result["turns"]
     fits = len(turns) == len(request.actual)
-    if value is None:
-        status, reason = "error", f"{path} returned the overall score {_shown(result['score'])}"
+    wrong = _wrong_value(path, result, declared_interval(request.custom_config or {}))
+    if value is None or wrong:
+        status, reason = "error", wrong
     elif not fits and status in ("passed", "failed"):
         reason = f"{path} returned {_count(len(turns), 'per-turn result')} for {_count(len(request.actual), 'turn')}"
         status = "error"
@@ -113,12 +116,28 @@ def _scored(request: ScoreRequest, path: str, result: Mapping[str, Any]) -> Scor
     return Scored(case, tuple(_turn(request, turn) for turn in turns) if fits else ())
 
 
+def _wrong_value(path: str, result: Mapping[str, Any], interval: Interval | None) -> str:
+    """Name the first score that is no number, or that lies outside the declared interval; "" if all are right."""
+    scores = [("overall score", result["score"], False)]
+    scores += [(f"score of turn {number}", turn["score"], True) for number, turn in enumerate(result["turns"], 1)]
+    for what, score, may_lack in scores:
+        value = _finite(score)
+        if value is None and not (may_lack and score is None):
+            return f"{path} returned the {what} {_shown(score)}"
+        if value is not None and interval is not None and value not in interval:
+            return f"{path} returned the {what} {_shown(score)}, outside its declared interval {interval}"
+    return ""
+
+
 def _turn(request: ScoreRequest, turn: Mapping[str, Any]) -> MetricResult:
     criterion = request.criterion
     value, status = _finite(turn["score"]), _status(turn["status"])
     reason = ""
-    if value is None and status in ("passed", "failed"):
+    interval = declared_interval(request.custom_config or {})
+    if value is None and (status in ("passed", "failed") or turn["score"] is not None):
         status, reason = "error", f"{turn['status']} with the score {_shown(turn['score'])}"
+    elif value is not None and interval is not None and value not in interval:
+        status, reason = "error", f"the score {value:g} is outside the declared interval {interval}"
     return MetricResult(criterion.name, status, value, criterion.threshold, reason, {"rubrics": _rubrics(turn)})
 
 

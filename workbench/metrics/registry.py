@@ -128,6 +128,7 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
         if info is not None:
             message = f"the custom metric `{name}` takes the place of ADK's own criterion of that name"
             yield _fault(config, location, message, severity="warning")
+        yield from _check_interval(config, criterion)
         return
     if info is None:
         meant = nearest(name, [*_BY_NAME, *config.custom_metrics])
@@ -139,6 +140,21 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
     else:
         for key, value in criterion.options.items():
             yield from _check_option(config, info, key, value)
+
+
+def _check_interval(config: CriteriaConfig, criterion: Criterion) -> Iterator[Fault]:
+    """Warn about a declared interval in which no score, or not the threshold, can lie."""
+    from workbench.metrics.interval import declared_interval  # Loads pydantic, which commands like --help do without.
+
+    name = criterion.name
+    entry = config.custom_metrics[name]
+    interval = declared_interval(entry) if isinstance(entry, dict) else None
+    if interval is not None and interval.is_empty:
+        message = f"the interval {interval} of `{name}` holds no number: every score will be an error"
+        yield _fault(config, ("custom_metrics", name), message, "Swap its ends", severity="warning")
+    elif interval is not None and criterion.threshold not in interval:
+        message = f"the threshold {criterion.threshold:g} of `{name}` is outside its declared interval {interval}"
+        yield _fault(config, ("criteria", name), message, severity="warning")
 
 
 def _check_option(config: CriteriaConfig, info: CriterionInfo, key: str, value: Any) -> Iterator[Fault]:
