@@ -5,7 +5,9 @@ import hashlib
 import os
 import secrets
 import stat
+from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 _REMEMBERED = 1000
 _written: dict[Path, str] = {}
@@ -35,21 +37,33 @@ def replace_content(file: Path, content: bytes, *, mode: int | None = None, know
     Raises:
         OSError: the folder is missing or not writable, or the disk is full; the old file is as it was.
     """
+    replace_pieces(file, (content,), mode=mode, known_hash=known_hash)
+
+
+def replace_pieces(file: Path, pieces: Iterable[bytes], *, mode: int | None = None, known_hash: str = "") -> None:
+    """Do the same with content that comes in pieces, which need not fit into memory together. If making one fails,
+    the old file is as it was."""
     _written.pop(file, None)
-    _written[file] = known_hash or content_hash(content)
-    while len(_written) > _REMEMBERED:
-        del _written[next(iter(_written))]
     try:
-        _replace(file.resolve(), content, mode)
+        _replace(file, pieces, mode, known_hash)
     except OSError as error:
         error.filename = str(file)  # not the name of a file that nobody has heard of
         raise
 
 
-def _replace(target: Path, content: bytes, mode: int | None) -> None:
+def _remember(file: Path, written_hash: str) -> None:
+    _written[file] = written_hash
+    while len(_written) > _REMEMBERED:
+        del _written[next(iter(_written))]
+
+
+def _replace(file: Path, pieces: Iterable[bytes], mode: int | None, known_hash: str) -> None:
+    target = file.resolve()
     before = target.stat() if target.exists() else None
     if before is not None and not stat.S_ISREG(before.st_mode):
-        target.write_bytes(content)
+        with target.open("wb") as out:
+            written = _write(out, pieces)
+        _remember(file, known_hash or written)
         return
     draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -59,14 +73,24 @@ def _replace(target: Path, content: bytes, mode: int | None) -> None:
         with os.fdopen(descriptor, "wb") as out:
             if before is not None:
                 _like(out.fileno(), before)
-            out.write(content)
+            written = _write(out, pieces)
             out.flush()
             os.fsync(out.fileno())
+        _remember(file, known_hash or written)  # before a watch can see it
         draft.replace(target)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def _write(out: BinaryIO, pieces: Iterable[bytes]) -> str:
+    """Write the pieces and return the hash of all of them."""
+    running = begun_hash(b"")
+    for piece in pieces:
+        out.write(piece)
+        running.update(piece)
+    return running.hexdigest()
 
 
 def _like(descriptor: int, before: os.stat_result) -> None:

@@ -7,8 +7,9 @@ same one, so they cannot disagree.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from workbench.details import Brief, Kept, Shelf, brief_error, brief_score
 from workbench.events import (
     AgentActed,
     CaseError,
@@ -53,9 +54,19 @@ class Turn:
     """What took how long in it; None where that was not told."""
 
 
+_DETAILS = (
+    *("expected", "criteria", "scenario", "rubrics", "custom_metrics", "simulator"),
+    *("turns", "simulated", "metrics", "output", "error"),
+)
+"""What a record of a finished case may give up, because its journal has it."""
+
+
 @dataclass(slots=True)
 class CaseRecord:
-    """All that is known of one execution of one case."""
+    """All that is known of one execution of one case.
+
+    After its end the details may leave memory (`workbench.details`). Asking for one reads them again, which takes
+    about a millisecond. To go over many cases, use `scores` and `brief_error`, which are always there."""
 
     planned: PlannedCase
     state: CaseState = "queued"
@@ -78,10 +89,74 @@ class CaseRecord:
     """The run that this execution belongs to."""
     until_sure: float | None = None
     """The pass rate that the repeats of this run were to make sure of; None: of none."""
+    brief: Brief | None = field(default=None, compare=False, repr=False)
+    """What is left without the details; None for a record that never gives them up."""
+
+    if not TYPE_CHECKING:  # Else any misspelt name would pass for one of its fields.
+
+        def __getattr__(self, name: str) -> Any:
+            """Read the details again: only they can be missing."""
+            if name not in _DETAILS or self.brief is None:
+                raise AttributeError(name)
+            return getattr(self._read_again(self.brief), name)
 
     @property
     def ref(self) -> CaseRef:
         return self.planned.case
+
+    @property
+    def scores(self) -> MetricNames:
+        """The verdicts of the criteria; their reasons and details may be missing, except for who judged."""
+        return self.metrics if self.brief is None else self.brief.scores
+
+    @property
+    def brief_error(self) -> CaseError | None:
+        """The error; everything but its kind may be missing."""
+        return self.error if self.brief is None else self.brief.error
+
+    @property
+    def lost(self) -> str:
+        """Why the details could not be read again; "" if they could."""
+        return "" if self.brief is None else self.brief.lost
+
+    def may_fold(self, kept: Kept, shelf: Shelf) -> None:
+        """Let the details leave memory when there are too many: `kept` has them."""
+        size = kept.size(self.ref)
+        if size:
+            scores = {result.name: brief_score(result) for result in self.metrics.values()}
+            error = None if self.error is None else brief_error(self.error.kind)
+            self.brief = Brief(scores, error, kept, shelf)
+            shelf.put(self, size)
+
+    def fold(self) -> None:
+        """Give up the details."""
+        for name in _DETAILS:
+            if _has(self, name):
+                delattr(self, name)
+
+    def unfold(self) -> None:
+        """Take the details back for good: they are about to change."""
+        brief = self.brief
+        if brief is not None:
+            with brief.shelf.lock:
+                if not _has(self, "turns"):
+                    self._read_again(brief)
+                brief.shelf.drop(self)
+                self.brief = None
+
+    def _read_again(self, brief: Brief) -> "CaseRecord":
+        """Return the record as it was read, which another thread cannot fold."""
+        with brief.shelf.lock:
+            found, brief.lost = brief.kept.read(self.ref)
+            brief.shelf.lost = brief.shelf.lost or brief.lost
+            if brief.lost:
+                # What is known of the verdict stands; a part of a conversation would look like the whole.
+                found = CaseRecord(self.planned, metrics=brief.scores, error=brief.error)
+            for name in _DETAILS:
+                setattr(self, name, getattr(found, name))
+            brief.shelf.put(self, brief.kept.size(self.ref))
+            copied: CaseRecord = found
+            return copied
 
     @property
     def finished(self) -> bool:
@@ -102,6 +177,15 @@ class RunSummary:
     """The pass rate that repeats are to make sure of; None: of none."""
 
 
+def _has(record: CaseRecord, name: str) -> bool:
+    """Whether a field is in memory; asking the record itself would read it."""
+    try:
+        object.__getattribute__(record, name)
+    except AttributeError:
+        return False
+    return True
+
+
 Listener: TypeAlias = Callable[[Event], None]
 
 
@@ -119,6 +203,10 @@ class Store:
         """The judges and services whose queue pauses now, by name."""
         self._counts: Counter[CaseState] = Counter()
         """Of `current`: counted along, for a run may have many thousand cases, and is asked for with every frame."""
+        self.shelf = Shelf()
+        """The details of finished cases that are in memory and could be read again."""
+        self.kept: dict[str, Kept] = {}
+        """Run ids → where their details can be read again. Without it they stay in memory."""
         self._listeners: list[Listener] = []
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -156,6 +244,7 @@ class Store:
                 self._apply_counted(self.records[event.case], event)
         for listener in tuple(self._listeners):
             listener(event)
+        self._let_fold(event)
 
     def recall(self, run: RunSummary, current: list[CaseRef], records: Mapping[CaseRef, CaseRecord]) -> None:
         """Takes in what is kept of earlier sessions; what this one knows already holds."""
@@ -206,7 +295,16 @@ class Store:
             self.records.pop(ref, None)
         self._count()
 
+    def _let_fold(self, event: Event) -> None:
+        """After everybody has seen the end of a case, its details need not stay in memory."""
+        if isinstance(event, CaseFinished):
+            record = self.records[event.case]
+            kept = self.kept.get(record.run_id)
+            if kept is not None and record.brief is None:
+                record.may_fold(kept, self.shelf)
+
     def _apply_counted(self, record: CaseRecord, event: Event) -> None:
+        record.unfold()
         before = record.state
         self._apply_to_case(record, event)
         if record.state != before:

@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema
 
 from tests.cli.stores import feed, ref, started
-from workbench.cli.report import build_report, json_schema, to_bytes
+from workbench.cli.report import json_schema, report_pieces
 from workbench.cli.summary import summary_lines
 from workbench.events import CaseFinished, CaseStarted, MetricResult, MetricScored, RunFinished, RunStarted, Usage
 from workbench.prices import Price, Prices
@@ -38,7 +38,7 @@ def store(*results: MetricResult, scored_from: str = "") -> Store:
 
 
 def report(of: Store, prices: Prices) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(to_bytes(build_report(of, prices)))
+    data: dict[str, Any] = json.loads(b"".join(report_pieces(of, prices)))
     jsonschema.validate(data, json_schema(), cls=jsonschema.Draft202012Validator)
     return data
 

@@ -37,7 +37,7 @@ from workbench.authoring.triage.triage_file import changed, triage_path
 from workbench.cli import export_html
 from workbench.cli.export_adk import build_adk
 from workbench.cli.export_besides import Besides
-from workbench.cli.export_command import _write
+from workbench.cli.export_command import Pieces, _write
 from workbench.cli.export_html import build_html
 from workbench.cli.export_style import STYLE
 from workbench.cli.export_tables import build_csv, build_markdown, code_span
@@ -263,11 +263,12 @@ def test_results_of_adk_have_names_that_a_disk_takes_and_none_hides_another() ->
 
 def test_several_files_get_a_folder_of_their_own(tmp_path: Path) -> None:
     files = {"a.evalset_result.json": b"1", "b.evalset_result.json": b"2"}
-    _write(files, tmp_path / "agent/history")
+    contents: dict[str, Pieces] = {name: (content,) for name, content in files.items()}
+    _write(contents, tmp_path / "agent/history")
     assert {file.name: file.read_bytes() for file in (tmp_path / "agent/history").iterdir()} == files
     for output in (tmp_path / "all.json", None):
         with pytest.raises(Refused, match="2 evalsets") as refused:
-            _write(files, output)
+            _write(contents, output)
         assert refused.value.hint == "-o FOLDER holds them"
 
 

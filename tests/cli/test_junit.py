@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from tests.cli.stores import FAILED, all_statuses, case_events, feed, ref, started
 from tests.hostile import HOSTILE, leaks
-from workbench.cli.junit import build_junit
+from workbench.cli.junit import junit_pieces
 from workbench.events import CaseError, CaseRef, MetricResult, OutputCaptured, RunFinished
 from workbench.store import Store
 
 
 def parsed(store: Store) -> Tree.Element:
-    return Tree.fromstring(build_junit(store))
+    return Tree.fromstring(b"".join(junit_pieces(store)))
 
 
 def cases_of(root: Tree.Element) -> dict[str, Tree.Element]:

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.stores import BROKEN, CRASH, FAILED, all_statuses, case_events, feed, ref, started
 from tests.hostile import HOSTILE
 from workbench.cli.refusal import Refused, refusal_json
-from workbench.cli.report import build_report, json_schema, to_bytes
+from workbench.cli.report import json_schema, report_pieces
 from workbench.events import CaseRef, CaseStarted, MetricResult, MetricScored, RunFinished, TurnStarted
 from workbench.store import Store
 
@@ -21,7 +21,7 @@ def written(store: Store) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
-    data: dict[str, Any] = json.loads(to_bytes(build_report(store)), parse_constant=refuse)
+    data: dict[str, Any] = json.loads(b"".join(report_pieces(store)), parse_constant=refuse)
     jsonschema.validate(data, json_schema(), cls=jsonschema.Draft202012Validator)
     return data
 
@@ -155,7 +155,7 @@ def test_foreign_text_comes_back_as_it_was(text: str) -> None:
     case = CaseRef(text, text, text, text)
     metric = MetricResult(text, "failed", 0.0, 1.0, text, {text: [text]})
     events = case_events(case, "failed", [metric], text=text)
-    raw = to_bytes(build_report(feed([started([case], text)], events)))
+    raw = b"".join(report_pieces(feed([started([case], text)], events)))
     raw.decode("ascii")
     found = json.loads(raw)["cases"][0]
     assert found["eval_id"] == text

@@ -160,8 +160,8 @@ def test_a_sentence() -> None:
 
 
 def test_only_what_ran_more_than_once_is_told_of() -> None:
-    assert not accounts([execution(1)])
-    assert len(accounts([execution(1)], until=0.9)) == 1
+    assert not list(accounts([execution(1)]))
+    assert len(list(accounts([execution(1)], until=0.9))) == 1
     assert [found.rate.total for found in accounts([execution(2), execution(1)])] == [2]
 
 

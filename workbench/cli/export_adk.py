@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from workbench.cli.adk_older import for_older, is_older
-from workbench.cli.report import build_report, plain
+from workbench.cli.report import plain, report_cases
 from workbench.store import CaseRecord, Store
 
 ENDING = ".evalset_result.json"
@@ -28,7 +28,7 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
     created = _timestamp(store.run.started)
     criteria = {record.ref: record for record in store.current_records()}
     sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for number, (case, record) in enumerate(zip(build_report(store).cases, criteria.values(), strict=True), 1):
+    for number, (case, record) in enumerate(zip(report_cases(store), criteria.values(), strict=True), 1):
         if not case.evalset_file and not case.eval_set_id:
             continue  # Stands for cases of which nothing is known.
         data = plain(case)

@@ -1,10 +1,11 @@
 """The command `export`: a run in a form that can be handed on."""
 
+import codecs
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
@@ -12,13 +13,15 @@ from workbench.cli import common_options as common
 from workbench.cli.common_options import FILE
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.spelling import CONTEXT
-from workbench.cli.streams import has_failed, write_line
+from workbench.cli.streams import has_failed, write_line, write_pieces
 from workbench.text import one_line
 
 if TYPE_CHECKING:
     from workbench.cli.export_besides import Besides
     from workbench.store import Store
 
+Pieces: TypeAlias = Iterable[bytes]
+"""The content of a file, which need not fit into memory as a whole."""
 _FORMATS = ("html", "md", "csv", "json", "junit", "adk")
 _DESCRIPTION = """Writes a run in a form that can be handed on.
 
@@ -80,39 +83,41 @@ def _read(word: str, state_dir: Path | None) -> "tuple[Store, dict[str, Any]]":
     return store, versions
 
 
-def _files(form: str, store: "Store", versions: dict[str, Any], state_dir: Path | None) -> dict[str, bytes]:
+def _files(form: str, store: "Store", versions: dict[str, Any], state_dir: Path | None) -> "dict[str, Pieces]":
     """What is to be written, by file name."""
     if form == "adk":
         from workbench.cli.export_adk import build_adk
 
-        return build_adk(store, versions.get("google-adk"))
+        return {name: (content,) for name, content in build_adk(store, versions.get("google-adk")).items()}
     ending = "xml" if form == "junit" else form
     # A report may call its run anything.
     name = re.sub(r"[^\w.-]", "_", store.run.run_id).lstrip(".") or "run"
     return {f"{name}.{ending}": _builder(form, state_dir)(store)}
 
 
-def _builder(form: str, state_dir: Path | None) -> "Callable[[Store], bytes]":
+def _builder(form: str, state_dir: Path | None) -> "Callable[[Store], Pieces]":
     if form == "html":
         from workbench.cli.export_html import build_html
         from workbench.cli.following import read_prices
 
         prices = read_prices()
 
-        return lambda store: build_html(store, _besides(store, state_dir), prices)
+        return lambda store: (build_html(store, _besides(store, state_dir), prices),)
     if form == "junit":
-        from workbench.cli.junit import build_junit
+        from workbench.cli.junit import junit_pieces
 
-        return build_junit
+        return junit_pieces
     if form == "json":
         from workbench.cli.following import read_prices
-        from workbench.cli.report import build_report, to_bytes
+        from workbench.cli.report import report_pieces
 
         prices = read_prices()
-        return lambda store: to_bytes(build_report(store, prices))
+        return lambda store: report_pieces(store, prices)
     from workbench.cli.export_tables import build_csv, build_markdown
 
-    return build_csv if form == "csv" else lambda store: build_markdown(store, _besides(store, state_dir))
+    if form == "csv":
+        return lambda store: (build_csv(store),)
+    return lambda store: (build_markdown(store, _besides(store, state_dir)),)
 
 
 def _besides(store: "Store", state_dir: Path | None) -> "Besides":
@@ -126,8 +131,8 @@ def _besides(store: "Store", state_dir: Path | None) -> "Besides":
     return found
 
 
-def _write(files: dict[str, bytes], output: Path | None) -> None:
-    from workbench.atomic import replace_content
+def _write(files: Mapping[str, Pieces], output: Path | None) -> None:
+    from workbench.atomic import replace_pieces
     from workbench.history.adk_results import ENDING
 
     # ADK finds its results by their names: what looks like a folder is meant as one.
@@ -140,14 +145,18 @@ def _write(files: dict[str, bytes], output: Path | None) -> None:
         output.mkdir(parents=True)
     if output is not None and output.is_dir():
         for name, content in files.items():
-            replace_content(output / name, content)
+            replace_pieces(output / name, content)
             write_line(sys.stderr, f"written: {one_line(str(output / name))}")
         return
     if len(files) != 1:
         raise Refused(f"the run has {len(files)} evalsets, each a file of its own", hint="-o FOLDER holds them")
     (content,) = files.values()
     if output is not None:
-        replace_content(output, content)
+        replace_pieces(output, content)
         return
+    write_pieces(sys.stdout, _as_text(content))
+
+
+def _as_text(pieces: "Pieces") -> Iterator[str]:
     # The mark of its encoding is for a file that somebody opens.
-    write_line(sys.stdout, content.decode("utf-8-sig", "replace").rstrip("\n"))
+    yield from codecs.iterdecode(pieces, "utf-8-sig", "replace")

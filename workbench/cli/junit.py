@@ -4,9 +4,10 @@ A failed case holds `<failure>`, one without a verdict because of an error `<err
 `<skipped>`; the message is one line, the body the whole case: expected beside actual, turn by turn, and every verdict.
 """
 
+import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as Tree
 
 from workbench.cli.explain import criteria_and_source, reasons
@@ -23,21 +24,18 @@ _WIDTH = 100
 _TAGS = {"failed": "failure", "not_evaluated": "skipped"}
 
 
-def build_junit(store: Store) -> bytes:
-    """The newest run as JUnit XML, UTF-8."""
+def junit_pieces(store: Store) -> Iterator[bytes]:
+    """Yield the newest run as JUnit XML, UTF-8, case by case: it never is in memory as a whole."""
     suites: dict[tuple[str, str], list[CaseRecord]] = {}
     for record in store.current_records():
         suites.setdefault((record.ref.agent, record.ref.evalset_file), []).append(record)
     root = Tree.Element("testsuites", {"name": "agent-workbench", **_figures(store.current_records())})
     root.set("time", _seconds(store.run.duration_seconds))
-    for records in suites.values():
-        root.append(_suite(records, store.run))
-    Tree.indent(root)
-    text: bytes = Tree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
+    yield b"<?xml version='1.0' encoding='utf-8'?>\n"
+    yield from _around(root, 0, (piece for records in suites.values() for piece in _suite(records, store.run)))
 
 
-def _suite(records: list[CaseRecord], run: RunSummary) -> Tree.Element:
+def _suite(records: list[CaseRecord], run: RunSummary) -> Iterator[bytes]:
     ref = records[0].ref
     suite = Tree.Element("testsuite", {"name": _line(f"{ref.agent or '?'}/{ref.eval_set_id or ref.evalset_file}")})
     suite.attrib.update(_figures(records))
@@ -46,13 +44,28 @@ def _suite(records: list[CaseRecord], run: RunSummary) -> Tree.Element:
     suite.set("timestamp", _line(run.started.removesuffix("Z")))
     suite.set("file", _line(ref.evalset_file))
     criteria = criteria_and_source(next((record for record in records if record.criteria), records[0]))
-    properties = Tree.SubElement(suite, "properties")
+    properties = Tree.Element("properties")
     Tree.SubElement(properties, "property", {"name": "criteria", "value": _line(criteria)})
     for case in accounts(records, run.until_sure):
         told = {"name": _line(f"repeats of {case.ref.eval_id}"), "value": _line(sentence(case))}
         Tree.SubElement(properties, "property", told)
-    suite.extend(_case(record) for record in records)
-    return suite
+    parts = itertools.chain((properties,), map(_case, records))
+    yield from _around(suite, 1, (_piece(part, 2) for part in parts))
+
+
+def _around(element: Tree.Element, level: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield an element without content of its own, and between its ends what the pieces are."""
+    end = f"</{element.tag}>"
+    indent = "  " * level
+    begin = Tree.tostring(element, encoding="unicode", short_empty_elements=False).removesuffix(end)
+    yield f"{indent}{begin}\n".encode()
+    yield from pieces
+    yield f"{indent}{end}\n".encode()
+
+
+def _piece(element: Tree.Element, level: int) -> bytes:
+    Tree.indent(element, level=level)
+    return f"{'  ' * level}{Tree.tostring(element, encoding='unicode')}\n".encode()
 
 
 def _case(record: CaseRecord) -> Tree.Element:

@@ -3,13 +3,13 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from workbench.atomic import replace_content
+from workbench.atomic import replace_pieces
 from workbench.cli.refusal import Refused, refusal_json
-from workbench.cli.streams import has_failed, write_line
+from workbench.cli.streams import has_failed, write_line, write_pieces
 from workbench.cli.summary import summary_lines
 from workbench.prices import Prices
 from workbench.store import Store
@@ -51,7 +51,10 @@ def write_outputs(wanted: Wanted, store: Store, results: TextIO, prices: Prices)
         for line in summary_lines(store, prices):
             write_line(results, str(line))
     if wanted.json == "-":
-        write_line(sys.stdout, _report(store, prices).decode("ascii").rstrip("\n"))
+        write_pieces(sys.stdout, (piece.decode("ascii") for piece in _report(store, prices)))
+    if store.shelf.lost:
+        write_line(sys.stderr, f"error: details of cases are missing in what was written: {store.shelf.lost}")
+        done = False
     return done and not has_failed(sys.stdout)
 
 
@@ -64,28 +67,28 @@ def write_refusal_file(wanted: Wanted, refused: Refused) -> None:
     """Where `--json FILE` was asked for, says there that nothing ran: else an earlier report would be taken for the
     one of this run."""
     if wanted.json is not None and wanted.json != "-":
-        _write("--json", Path(wanted.json), lambda: f"{refusal_json(refused)}\n".encode("ascii"))
+        _write("--json", Path(wanted.json), lambda: (f"{refusal_json(refused)}\n".encode("ascii"),))
 
 
-def _write(option: str, file: Path, content: Callable[[], bytes]) -> bool:
+def _write(option: str, file: Path, content: Callable[[], Iterable[bytes]]) -> bool:
     try:
-        replace_content(file, content())
+        replace_pieces(file, content())
     except OSError as error:
         write_line(sys.stderr, f"error: {option} {one_line(str(file))}: {error.strerror or type(error).__name__}")
         return False
     return True
 
 
-def _report(store: Store, prices: Prices) -> bytes:
-    from workbench.cli.report import build_report, to_bytes
+def _report(store: Store, prices: Prices) -> Iterator[bytes]:
+    from workbench.cli.report import report_pieces
 
-    return to_bytes(build_report(store, prices))
+    return report_pieces(store, prices)
 
 
-def _junit(store: Store) -> bytes:
-    from workbench.cli.junit import build_junit
+def _junit(store: Store) -> Iterator[bytes]:
+    from workbench.cli.junit import junit_pieces
 
-    return build_junit(store)
+    return junit_pieces(store)
 
 
 def _write_details(store: Store, results: TextIO) -> None:

@@ -12,7 +12,7 @@ _NAMED = 20
 
 def repeats_of(store: Store) -> list[CaseRepeats]:
     """The cases of the newest run that were executed more than once, in the order of its plan."""
-    return accounts(store.current_records(), store.run.until_sure)
+    return list(accounts(store.current_records(), store.run.until_sure))
 
 
 def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str, bool]]:

@@ -7,7 +7,8 @@ explains it.
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pydantic import BaseModel
@@ -25,7 +26,7 @@ from workbench.cli.report_shape import (
     Summary,
     TurnMetric,
 )
-from workbench.events import CaseError, MetricResult
+from workbench.events import CaseError, CaseStatus, MetricResult
 from workbench.prices import Prices, case_cost, criterion_cost, total
 from workbench.repeats.account import accounts
 from workbench.store import CaseRecord, Store, Turn
@@ -35,18 +36,43 @@ _DEPTH = 200
 _TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
 
 
-def build_report(store: Store, prices: Prices = _NO_PRICES) -> Report:
-    """The report of the newest run. A case that has not finished (the run was interrupted, or could not go on) is
-    an error of kind `cancelled`. With `prices`, the details of judged criteria say in `tally.cost` what each cost."""
-    cases = [_case(record, prices) for record in store.current_records()]
-    statuses = [case.status for case in cases]
-    summary = Summary(
-        total=len(cases),
-        passed=statuses.count("passed"),
-        failed=statuses.count("failed"),
-        error=statuses.count("error"),
-        not_evaluated=statuses.count("not_evaluated"),
-    )
+def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
+    """Yield the report of the newest run, one line of JSON in ASCII, case by case: it never is in memory as a whole.
+
+    A case that has not finished (the run was interrupted, or could not go on) is an error of kind `cancelled`. With
+    `prices`, the details of judged criteria say in `tally.cost` what each cost. JSON has no NaN and no infinity: a
+    score becomes null, a value in an invocation or in details becomes the word, as text. What is nested too deeply to
+    be written is cut off."""
+    costs: list[float | None] = []
+
+    def cases() -> Iterator[ReportCase]:
+        for case in report_cases(store, prices):
+            costs.append(case.usage.judge_cost)
+            yield case
+
+    repeats = map(report_repeats, accounts(store.current_records(), store.run.until_sure))
+    lists: dict[str, Iterable[BaseModel]] = {"cases": cases(), "repeats": repeats}
+    before = b"{"
+    for name, value in _fields(_frame(store, prices)).items():
+        yield before + _encode(name) + b": "
+        before = b", "
+        if name in lists:
+            yield from _list(lists[name])
+        elif name == "judge_cost":  # Behind the cases.
+            yield _encode(total(costs) if prices else None)
+        else:
+            yield _encode(value)
+    yield b"}\n"
+
+
+def report_cases(store: Store, prices: Prices = _NO_PRICES) -> Iterator[ReportCase]:
+    """Yield the cases of the newest run as the report has them."""
+    return (_case(record, prices) for record in store.current_records())
+
+
+def _frame(store: Store, prices: Prices) -> Report:
+    """The report without what it says of single cases."""
+    statuses = Counter(_ended(record)[0] for record in store.current_records())
     run = store.run
     return Report(
         schema_name=SCHEMA,
@@ -54,27 +80,38 @@ def build_report(store: Store, prices: Prices = _NO_PRICES) -> Report:
         root=run.root,
         started=run.started,
         duration_seconds=run.duration_seconds,
-        summary=summary,
-        cases=cases,
-        repeats=[report_repeats(case) for case in accounts(store.current_records(), run.until_sure)],
+        summary=Summary(
+            total=statuses.total(),
+            passed=statuses["passed"],
+            failed=statuses["failed"],
+            error=statuses["error"],
+            not_evaluated=statuses["not_evaluated"],
+        ),
+        cases=[],
+        repeats=[],
         scored_from=run.scored_from or None,
-        judge_cost=total(case.usage.judge_cost for case in cases) if prices else None,
+        judge_cost=None,
         currency=prices.currency if prices else None,
     )
 
 
-def to_bytes(report: Report) -> bytes:
-    """The report as one line of JSON in ASCII. JSON has no NaN and no infinity: a score becomes null, a value in an
-    invocation or in details becomes the word, as text. What is nested too deeply to be written is cut off."""
+def _list(items: Iterable[BaseModel]) -> Iterator[bytes]:
+    before = b"["
+    for item in items:
+        yield before + _encode(item)
+        before = b", "
+    yield b"[]" if before == b"[" else b"]"
+
+
+def _encode(part: Any) -> bytes:
     try:
-        text = json.dumps(report, allow_nan=False, default=_fields)
+        return json.dumps(part, allow_nan=False, default=_fields).encode("ascii")
     except (ValueError, RecursionError):
-        text = json.dumps(plain(report), allow_nan=False)
-    return (text + "\n").encode("ascii")
+        return json.dumps(_clean(part, _DEPTH), allow_nan=False).encode("ascii")
 
 
 def plain(part: BaseModel) -> Any:
-    """A report, or a part of it, as data that JSON can hold, as `to_bytes` says."""
+    """A report, or a part of it, as data that JSON can hold, as `report_pieces` says."""
     return _clean(part, _DEPTH)
 
 
@@ -96,11 +133,8 @@ def json_schema() -> dict[str, Any]:
 
 def _case(record: CaseRecord, prices: Prices) -> ReportCase:
     ref = record.ref
-    state = record.state
-    error = record.error
-    if state == "queued" or state == "running":
-        began = "before it started" if state == "queued" else "while it was running"
-        state, error = "error", error or CaseError("cancelled", f"the run ended {began}")
+    state, error = _ended(record)
+    error = record.error if error is None else error
     return ReportCase(
         agent=ref.agent,
         evalset_file=ref.evalset_file,
@@ -117,6 +151,15 @@ def _case(record: CaseRecord, prices: Prices) -> ReportCase:
         scenario=record.scenario,
         rubrics=list(record.rubrics),
     )
+
+
+def _ended(record: CaseRecord) -> tuple[CaseStatus, CaseError | None]:
+    """How a case stands in the report, and why it has no end, if it has none."""
+    state = record.state
+    if state == "queued" or state == "running":
+        began = "before it started" if state == "queued" else "while it was running"
+        return "error", record.error or CaseError("cancelled", f"the run ended {began}")
+    return state, None
 
 
 def _usage(record: CaseRecord, prices: Prices) -> ReportUsage:

@@ -7,6 +7,7 @@ character are ordinary here: what was to be shown is lost, the verdict and the e
 import errno
 import os
 import sys
+from collections.abc import Iterable
 from typing import TextIO
 
 _PLAIN_SPELLINGS = str.maketrans({"≥": ">=", "…": "...", "—": "-", "·": "-", "–": "-"})
@@ -51,8 +52,14 @@ def can_draw() -> bool:
 def write_line(stream: TextIO, text: str = "") -> bool:
     """Writes one line (safe text) and flushes it. False if the stream cannot take it, from when on it is silent:
     nobody reads it any more, or (which standard error is told) the disk is full."""
+    return write_pieces(stream, (text + "\n",))
+
+
+def write_pieces(stream: TextIO, pieces: Iterable[str]) -> bool:
+    """Write safe text that comes in pieces, and flush it. Fails as `write_line` does."""
     try:
-        stream.write(spelled_for(stream, text) + "\n")
+        for text in pieces:
+            stream.write(spelled_for(stream, text))
         stream.flush()
     except OSError as error:
         silence(stream)

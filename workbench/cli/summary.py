@@ -157,7 +157,7 @@ def _judges(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
     an address that is not the service's own."""
     criteria: dict[str, list[str]] = {}
     for record in records:
-        for result in record.metrics.values():
+        for result in record.scores.values():
             judge = judge_of(result)
             if judge:
                 told = [one_line(words(judge.get(key)), limit=300) for key in ("model", "base_url", "note")]

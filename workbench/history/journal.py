@@ -10,28 +10,17 @@ import contextlib
 import itertools
 import os
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from workbench.engine.event_lines import Line
 from workbench.event_json import from_json
-from workbench.events import (
-    AgentActed,
-    CaseRef,
-    CaseStarted,
-    Event,
-    Noticed,
-    PlannedCase,
-    RunStarted,
-    SpansRecorded,
-    TurnFinished,
-    TurnStarted,
-)
+from workbench.events import CaseRef, Event, Noticed, PlannedCase, RunStarted
 from workbench.history.answers import FILE_NAME as ANSWERS_FILE
 from workbench.history.answers import forget_answers
 from workbench.history.holding import take_hold
 from workbench.history.journal_lines import JournalLines, event_line, header, read_lines
+from workbench.history.lost_turns import with_turns_begun
 from workbench.history.objects import keep_objects
 from workbench.history.state_dir import JOURNAL_FILE, make_state_dir, runs_dir
 from workbench.history.summary import Gathering
@@ -61,6 +50,7 @@ class Journal:
         self._gathering = Gathering()
         self._name_synced = False
         self._summed_up = False
+        self._failed = False
         self._pieces = PieceWriter(path.parent) if path is not None else None
 
     @classmethod
@@ -96,11 +86,11 @@ class Journal:
         with path.open("rb") as file:
             for line in file:
                 if line.endswith(b"\n"):
-                    self._size += len(line)
-                    self._crc = zlib.crc32(line, self._crc)
                     data, _ = lines.take(line)
                     if data is not None:
-                        self._gathering.take(data)
+                        self._gathering.take(data, self._size, len(line))
+                    self._size += len(line)
+                    self._crc = zlib.crc32(line, self._crc)
         self._number = lines.next_number
 
     def release(self) -> None:
@@ -144,14 +134,24 @@ class Journal:
         Raises:
             OSError: the disk is full or gone; no half line stays behind where that can be helped.
         """
+        try:
+            self._write(tuple(lines), sync=sync)
+        except OSError:
+            self._failed = True
+            raise
+
+    def _write(self, lines: Sequence[Line], *, sync: bool) -> None:
         if self._descriptor is None:
             return
-        lines, number = tuple(lines), self._number
+        number = self._number
         numbers = itertools.repeat(None) if number is None else itertools.count(number)
-        self._append(b"".join(map(event_line, (line.text for line in lines), numbers)))
+        encoded = [event_line(line.text, each) for line, each in zip(lines, numbers, strict=False)]
+        offset = self._size
+        self._append(b"".join(encoded))
         self._number = None if number is None else number + len(lines)
-        for line in lines:
-            self._gathering.take(line.data)
+        for line, data in zip(lines, encoded, strict=True):
+            self._gathering.take(line.data, offset, len(data))
+            offset += len(data)
         if sync:
             _sync(self._descriptor)
             self._sync_name()
@@ -193,6 +193,13 @@ class Journal:
             return None
         return self.path.parent.name, self._pieces.keep(pieces)
 
+    def places(self, ref: CaseRef) -> Sequence[int]:
+        """Return where the lines of a case are, as `at` of a row of the summary says it. From any thread."""
+        if self._failed:
+            return ()  # What is shown and what is kept may differ from here on.
+        row = self._gathering.summary.rows.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat))
+        return () if row is None or self.path is None else row["at"]
+
     @property
     def answers(self) -> Path | None:
         """Where what models answer is kept until the run has come to its end; None where nothing can be written."""
@@ -231,16 +238,7 @@ def read_journal(path: Path) -> Iterator[Event]:
         OSError: the file cannot be read.
         ValueError: the file is no journal, or one of a later version.
     """
-    turns: Counter[CaseRef] = Counter()
-    for event in _announced(path):
-        if isinstance(event, CaseStarted):
-            turns[event.case] = 0
-        elif isinstance(event, TurnStarted | AgentActed | SpansRecorded | TurnFinished):
-            # Where the line that began a turn is lost, its later ones still have a turn to belong to.
-            lost = range(turns[event.case], event.turn + (not isinstance(event, TurnStarted)))
-            yield from (TurnStarted(event.case, turn, {}) for turn in lost)
-            turns[event.case] = max(turns[event.case], event.turn + 1)
-        yield event
+    return with_turns_begun(_announced(path))
 
 
 def _announced(path: Path) -> Iterator[Event]:
@@ -260,14 +258,14 @@ def _announced(path: Path) -> Iterator[Event]:
 
 def _events(path: Path) -> Iterator[Event]:
     """What can be read, in order, and a `Noticed` for each thing that cannot."""
-    for place, data, said in read_lines(path):
-        if said:
-            yield Noticed("warning", said)
-        if data is not None:
+    for line in read_lines(path):
+        if line.said:
+            yield Noticed("warning", line.said)
+        if line.data is not None:
             try:
-                yield from_json(data)
+                yield from_json(line.data)
             except (ValueError, RecursionError) as error:
-                yield Noticed("warning", f"{path}:{place}: this line of the journal is left out: {error}")
+                yield Noticed("warning", f"{path}:{line.place}: this line of the journal is left out: {error}")
 
 
 def _announcement(path: Path) -> RunStarted:

@@ -8,7 +8,7 @@ import itertools
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.agents.worker.checked import HEAD, checked_line
 from workbench.history.checked import read_checked
@@ -102,9 +102,19 @@ class JournalLines:
         return f"{self._path}:{self._place}: this line of the journal is left out: {why}"
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None, str]]:
-    """What `JournalLines.take` and `end` say of a journal, as far as there is anything to say, each behind the line's
-    place in the file, counted from 1.
+class LineRead(NamedTuple):
+    """A line of a journal: its number in the file, counted from 1, where it begins and how long it is; what it holds
+    and what is to be said of it, as `JournalLines.take` and `end` give them."""
+
+    place: int
+    offset: int
+    length: int
+    data: dict[str, Any] | None
+    said: str
+
+
+def read_lines(path: Path) -> Iterator[LineRead]:
+    """Read the lines of a journal about which there is anything to say.
 
     Raises:
         OSError: it cannot be read.
@@ -114,14 +124,15 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None, str]]:
     with open_regular(path) as file:
         begin = [line for line in (file.readline(), file.readline()) if line]
         _refuse_others(path, begin)
-        place, line = 0, b""
+        place, offset, line = 0, 0, b""
         for place, line in enumerate(itertools.chain(begin, file), 1):
             data, said = lines.take(line)
             if data is not None or said:
-                yield place, data, said
+                yield LineRead(place, offset, len(line), data, said)
+            offset += len(line)
         # Where the last line is cut off, it has been said.
         if line.endswith(b"\n") and (said := lines.end()):
-            yield place + 1, None, said
+            yield LineRead(place + 1, offset, 0, None, said)
 
 
 def _refuse_others(path: Path, begin: Sequence[bytes]) -> None:

@@ -125,11 +125,11 @@ def summarize(journal: Path) -> tuple[Summary, list[str]]:
         ValueError: it is no journal, or one of a later version.
     """
     gathering, trouble = Gathering(), []
-    for _, data, said in read_lines(journal):
-        if said:
-            trouble.append(said)
-        if data is not None:
-            gathering.take(data)
+    for line in read_lines(journal):
+        if line.said:
+            trouble.append(line.said)
+        if line.data is not None:
+            gathering.take(line.data, line.offset, line.length)
     summary = gathering.summary
     summary.run_id = summary.run_id or journal.parent.name
     return summary, trouble

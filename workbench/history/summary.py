@@ -6,13 +6,18 @@ are foreign here (a journal may be damaged, or of another version), so each is l
 
 import hashlib
 import json
+from array import array
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-SCHEMA = "agent-workbench/summary/2"
+from workbench.events import Usage
+
+SCHEMA = "agent-workbench/summary/3"
+"""3: with places in the journal. An older one is made again from the journal."""
 STATUSES = ("passed", "failed", "error", "not_evaluated")
 _LONGEST = 2000
+_USAGE = tuple(item.name for item in fields(Usage))
 _JUDGES = "judge_model_options"
 
 Row = dict[str, Any]
@@ -20,7 +25,9 @@ Row = dict[str, Any]
 `error` [kind, message] or None, `seconds`, `calls`, `tokens`, `metrics` name → [score, threshold, status, reason,
 judge], digests that tell whether two executions were given or said the same: `criteria` (without what concerns judges),
 `judges` (their options), `settings`, `expected`, `said` (by the agent), and `steps`, what it called (`c…`) and was
-answered by tools (`r…`) in this order, each as a digest; None where that is not known."""
+answered by tools (`r…`) in this order, each as a digest; None where that is not known. `usage` are the numbers of
+`workbench.events.Usage` in order, `plan` is an index into the summary's `plans`. `at` says where the case's lines are
+in the journal: offset, bytes, offset, bytes, … of its last attempt; empty where that is not known."""
 
 
 @dataclass
@@ -37,6 +44,9 @@ class Summary:
     git: dict[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     interrupted: bool = False
+    until_sure: float | None = None
+    plans: list[list[Any]] = field(default_factory=list)
+    """The different [config_file, criteria_source] of its cases."""
     rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
 
     def counts(self) -> dict[str, int]:
@@ -63,8 +73,8 @@ class Summary:
 
     def as_json(self) -> dict[str, Any]:
         """Its JSON form, with the rows as a list."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "rows"}
-        return {"schema": SCHEMA, **fields, "rows": list(self.rows.values())}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "rows"}
+        return {"schema": SCHEMA, **values, "rows": [{**row, "at": row["at"].tolist()} for row in self.rows.values()]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Summary":
@@ -72,9 +82,9 @@ class Summary:
         if data.get("schema") != SCHEMA:
             raise ValueError(f"a summary of another version: {data.get('schema')!r}")
         try:
-            rows = {tuple(row["ref"]): row for row in data["rows"]}
+            rows = {tuple(row["ref"]): {**row, "at": array("Q", row["at"])} for row in data["rows"]}
             return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name != "rows"}, rows=rows)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(f"a damaged summary: {error!r}") from None
 
 
@@ -103,14 +113,27 @@ class Gathering:
             "RunFinished": self._run_finished,
         }
 
-    def take(self, data: Mapping[str, Any]) -> None:
-        """One event. One of a form that is not understood changes nothing."""
+    def take(self, data: Mapping[str, Any], offset: int = 0, length: int = 0) -> None:
+        """Take in one event, whose line begins at `offset` of the journal. One of a form that is not understood
+        changes nothing."""
         take = self._takes.get(str(data.get("event")))
-        if take is not None:
-            try:
+        try:
+            if take is not None:
                 take(data)
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
-                return
+            if length and "case" in data:
+                self._note_place(data["case"], offset, length)
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+            return
+
+    def _note_place(self, case: Mapping[str, Any], offset: int, length: int) -> None:
+        row = self.summary.rows.get(_key(case))
+        if row is None:
+            return
+        at = row["at"]
+        if at and at[-2] + at[-1] == offset:
+            at[-1] += length
+        else:
+            at.extend((offset, length))
 
     def _run_started(self, data: Mapping[str, Any]) -> None:
         summary = self.summary
@@ -118,8 +141,13 @@ class Gathering:
             setattr(summary, name, _text(data.get(name)))
         for name in ("versions", "models", "sources"):
             setattr(summary, name, _object(data.get(name)))
+        summary.until_sure = number(data.get("until_sure"))
+        places: dict[tuple[str | None, str], int] = {}
         for planned in data["cases"]:
-            self._row(planned["case"])
+            config = planned.get("config_file")
+            plan = config if isinstance(config, str) else None, _text(planned.get("criteria_source"))
+            self._row(planned["case"])["plan"] = places.setdefault(plan, len(places))
+        summary.plans = [list(plan) for plan in places]
 
     def _run_resumed(self, data: Mapping[str, Any]) -> None:
         self.summary.seconds, self.summary.interrupted = None, False
@@ -138,8 +166,7 @@ class Gathering:
 
     def _case_started(self, data: Mapping[str, Any]) -> None:
         row = self._row(data["case"])
-        fresh = _new_row(row["ref"])
-        row.update(fresh)
+        row.update({**_new_row(row["ref"]), "plan": row["plan"]})
         self._done[tuple(row["ref"])] = ([], [])
         row["criteria"], row["judges"] = map(digest, split_judges(data["criteria"]))
         row["settings"] = digest([data.get("custom_metrics"), data.get("simulator")])
@@ -170,6 +197,7 @@ class Gathering:
         row["error"] = None if error is None else [_text(error["kind"]), _text(error["message"])[:_LONGEST]]
         row["calls"] = usage.get("model_calls", 0)
         row["tokens"] = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+        row["usage"] = [usage.get(name, 0) for name in _USAGE]
         done = self._done.pop(tuple(row["ref"]), None)
         if done is not None:
             row["said"], row["steps"] = digest(done[0]), done[1]
@@ -255,6 +283,9 @@ def _new_row(ref: list[Any]) -> Row:
         "expected": "",
         "said": "",
         "steps": None,
+        "usage": [],
+        "plan": None,
+        "at": array("Q"),
     }
 
 

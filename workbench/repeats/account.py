@@ -19,7 +19,7 @@ reasons and the limits.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -113,7 +113,7 @@ class CaseRepeats:
 def account(records: Sequence[CaseRecord], until: float | None = None) -> CaseRepeats:
     """The executions of one case taken together; there is at least one."""
     ordered = tuple(sorted(records, key=lambda record: record.ref.repeat))
-    rate, broke = rate_of(ordered), sum(broke_off(record.state, record.error) for record in ordered)
+    rate, broke = rate_of(ordered), sum(broke_off(record.state, record.brief_error) for record in ordered)
     names = dict.fromkeys(
         name for record in ordered for name, result in record.metrics.items() if result.status != "informational"
     )
@@ -131,18 +131,18 @@ def account(records: Sequence[CaseRecord], until: float | None = None) -> CaseRe
     )
 
 
-def accounts(records: Iterable[CaseRecord], until: float | None = None) -> list[CaseRepeats]:
-    """One for each case that was executed more than once, in the order in which they come."""
+def accounts(records: Iterable[CaseRecord], until: float | None = None) -> Iterator[CaseRepeats]:
+    """Yield one for each case that was executed more than once, in the order in which they come."""
     cases: dict[tuple[str, ...], list[CaseRecord]] = {}
     for record in records:
         ref = record.ref
         cases.setdefault((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), []).append(record)
-    return [account(found, until) for found in cases.values() if len(found) > 1 or until is not None]
+    return (account(found, until) for found in cases.values() if len(found) > 1 or until is not None)
 
 
 def _has_transcript(record: CaseRecord) -> bool:
     whole = bool(record.turns) and all(turn.actual is not None for turn in record.turns)
-    return record.finished and whole and not broke_off(record.state, record.error)
+    return record.finished and whole and not broke_off(record.state, record.brief_error)
 
 
 def criterion_repeats(records: Sequence[CaseRecord], name: str) -> CriterionRepeats:

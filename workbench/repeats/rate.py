@@ -8,5 +8,5 @@ from workbench.store import CaseRecord
 
 def rate_of(records: Iterable[CaseRecord]) -> PassRate:
     """How often a case passed, of its executions."""
-    counted = [record for record in records if counts(record.state, record.error)]
+    counted = [record for record in records if counts(record.state, record.brief_error)]
     return pass_rate(sum(record.state == "passed" for record in counted), len(counted))

@@ -11,8 +11,8 @@ from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, case_events
 from tests.history.test_run_list import keep_run
 from tests.ui.conftest import MakeWorkspace
 from workbench.agents.workspace import open_workspace
+from workbench.kept_records import as_it_ended, read_records
 from workbench.ui.history.recall import recall
-from workbench.ui.history.records import as_it_ended, read_records
 
 
 def test_what_has_no_end_is_an_error_that_says_so(tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ from workbench.events import CaseRef
 from workbench.history.compare import ChangedCase, Comparison, compare
 from workbench.history.kept_runs import KeptRun
 from workbench.history.sides import open_summary
+from workbench.kept_records import as_it_ended, read_records
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.clipboard import copy
 from workbench.ui.detail.body import Body
 from workbench.ui.history import words
 from workbench.ui.history.change_rows import ChangeRows
-from workbench.ui.history.records import as_it_ended, read_records
 from workbench.ui.history.two_sides import TwoSides
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings_of

@@ -12,10 +12,10 @@ from workbench.engine.secrets import Secrets
 from workbench.engine.watch.impact import files_that_judge
 from workbench.events import CaseRef
 from workbench.history.latest import agents_changed, latest_runs
+from workbench.kept_records import read_records
 from workbench.model.evalset import case_or_none
 from workbench.simulation.scenario import full_scenario
 from workbench.store import CaseRecord, RunSummary
-from workbench.ui.history.records import read_records
 from workbench.ui.written_since import end_of_second, last_written
 
 if TYPE_CHECKING:

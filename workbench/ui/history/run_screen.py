@@ -17,6 +17,7 @@ from workbench.history.kept_runs import KeptRun
 from workbench.history.sides import open_summary
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Summary
+from workbench.kept_records import as_it_ended, read_records
 from workbench.prices import Prices
 from workbench.repeats.account import CaseRepeats, account
 from workbench.store import CaseRecord
@@ -26,7 +27,6 @@ from workbench.ui.history import words
 from workbench.ui.history.case_rows import CaseRows
 from workbench.ui.history.case_rows import Line as CaseLine
 from workbench.ui.history.deleting import asked_about, delete, why_not
-from workbench.ui.history.records import as_it_ended, read_records
 from workbench.ui.history.two_sides import TwoSides
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings, bindings_of

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from workbench.events import MetricResult
+from workbench.history.judge_named import judge_in
 from workbench.store import CaseRecord, Turn
 
 HALLUCINATIONS = "hallucinations_v1"
@@ -96,10 +97,7 @@ def all_asked(record: CaseRecord, criterion: str) -> Iterator[Asked]:
 
 def judge_of(result: MetricResult) -> dict[str, Any]:
     """Who judged (`JudgeIdentity` as JSON); {} if nobody did."""
-    judge = mapping(result.details.get("judge"))
-    if judge:
-        return judge
-    return next((found for item in questions(result.details) if (found := mapping(item.get("judge")))), {})
+    return judge_in(result.details)
 
 
 def is_heuristic(result: MetricResult) -> bool:

@@ -9,7 +9,7 @@ from workbench.repeats.wording import CAUSES, percent
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.cells import cell_len, cut
-from workbench.ui.render.judged import case_is_split, is_heuristic
+from workbench.ui.render.judged import case_is_split, is_heuristic, judge_of
 from workbench.ui.status import CHECKED, COUNTED, FACES, FLAKY, HEURISTIC, SPLIT, TRIAGED, TRIAGED_EARLIER, Status
 from workbench.ui.tree.outline import Outline, Row
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts, View
@@ -201,9 +201,9 @@ def _marks_in_sight(left: Pieces, right: Pieces, width: int) -> tuple[Pieces, Pi
 def _marks(record: CaseRecord) -> Pieces:
     """The signs that say that rules judged, and that the votes of a judge disagree."""
     marks: Pieces = []
-    if any(map(is_heuristic, record.metrics.values())):
+    if any(map(is_heuristic, record.scores.values())):
         marks.append((f"{HEURISTIC.glyph} ", "not-evaluated"))
-    if any(case_is_split(record, name) for name in record.metrics):
+    if any(judge_of(score) and case_is_split(record, name) for name, score in record.scores.items()):
         marks.append((f"{SPLIT.glyph} ", "not-evaluated"))
     return marks
 

@@ -48,7 +48,7 @@ class MetricTest:
         compare = _OPERATORS[self.operator]
         return any(
             result.score is not None and compare(result.score, self.value)
-            for name, result in record.metrics.items()
+            for name, result in record.scores.items()
             if self.name in name.lower()
         )
 

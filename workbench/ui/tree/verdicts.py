@@ -257,7 +257,7 @@ def _decisive_score(record: CaseRecord) -> tuple[float | None, float]:
     """Of the criteria that count: score and threshold of the one that came out worst against its threshold."""
     scored = [
         (result.score - (result.threshold or 0.0), result.score, result.threshold or 0.0)
-        for result in record.metrics.values()
+        for result in record.scores.values()
         if result.score is not None and result.status in ("passed", "failed")
     ]
     return min(scored)[1:] if scored else (None, 0.0)

@@ -1,0 +1,19 @@
+"""The judge that a criterion's details name."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def judge_in(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return who judged (`JudgeIdentity` as JSON), else who answered the first question; {} if nobody did."""
+    judge = details.get("judge")
+    if isinstance(judge, dict) and judge:
+        return judge
+    stop = details.get("stop")
+    for holder in (details, stop if isinstance(stop, dict) else {}):
+        questions = holder.get("questions")
+        for question in questions if isinstance(questions, list) else ():
+            judge = question.get("judge") if isinstance(question, dict) else None
+            if isinstance(judge, dict) and judge:
+                return judge
+    return {}

@@ -1,0 +1,27 @@
+"""Turns whose beginning is lost with a damaged line of a journal."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from workbench.events import (
+    AgentActed,
+    CaseRef,
+    CaseStarted,
+    Event,
+    SpansRecorded,
+    TurnFinished,
+    TurnStarted,
+)
+
+
+def with_turns_begun(events: Iterable[Event]) -> Iterator[Event]:
+    """Add the beginnings of turns that are lost, so that each later event still has a turn to belong to."""
+    turns: Counter[CaseRef] = Counter()
+    for event in events:
+        if isinstance(event, CaseStarted):
+            turns[event.case] = 0
+        elif isinstance(event, TurnStarted | AgentActed | SpansRecorded | TurnFinished):
+            lost = range(turns[event.case], event.turn + (not isinstance(event, TurnStarted)))
+            yield from (TurnStarted(event.case, turn, {}) for turn in lost)
+            turns[event.case] = max(turns[event.case], event.turn + 1)
+        yield event

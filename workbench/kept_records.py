@@ -1,0 +1,104 @@
+"""Cases of kept runs as the records that every surface shows, whole or without their details."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from workbench.details import Brief, Shelf, brief_error, short_score
+from workbench.events import CaseError, CaseRef, PlannedCase, Usage
+from workbench.history.case_events import Places, case_events
+from workbench.history.report_events import END_IS_LOST
+from workbench.history.summary import Row, Summary
+from workbench.store import CaseRecord, Store
+
+
+def read_records(file: Path, refs: Collection[CaseRef], places: Places | None = None) -> dict[CaseRef, CaseRecord]:
+    """Read what a kept run says of these cases; one of which nothing is kept is as one that never began. For a thread.
+
+    Raises:
+        OSError, ValueError: the file cannot be read, or the cases do not stand at their places.
+    """
+    store = Store()
+    for event in case_events(file, refs, places):
+        store.apply(event)
+    return store.records
+
+
+def as_it_ended(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dict[CaseRef, CaseRecord]:
+    """Make a case without an end an error: in a run that is kept nothing is running any more. `damaged`: the run came
+    to its end, and of its journal something is lost."""
+    for record in records.values():
+        if not record.finished:
+            when = "while this case was running" if record.state == "running" else "before this case started"
+            record.state = "error"
+            why = CaseError("cancelled", f"the run ended {when}: it was killed, or goes on still")
+            record.error = CaseError("broken_file", END_IS_LOST) if damaged else why
+    return records
+
+
+class KeptCases:
+    """The details of a run's cases in its journal, read case by case at their places."""
+
+    def __init__(self, file: Path, places: Places) -> None:
+        self._file = file
+        self._places = places
+
+    def size(self, ref: CaseRef) -> int:
+        """Return how many bytes of the journal tell of a case; 0 if that is not known."""
+        return sum(self._places(ref)[1::2])
+
+    def read(self, ref: CaseRef) -> tuple[CaseRecord, str]:
+        """Return a case as the journal has it. If something else stands at its places, the whole file is searched. The
+        text says why the case could not be read, "" if it could."""
+        for places in (self._places, None):
+            try:
+                record = read_records(self._file, {ref}, places)[ref]
+            except OSError as error:
+                why = f"the journal of this run cannot be read: {error.strerror or type(error).__name__}"
+                return CaseRecord(PlannedCase(ref, None, "")), why
+            except (ValueError, KeyError, IndexError):
+                continue
+            if record.finished:
+                return record, ""
+        return record, "the journal of this run is damaged: what this case said and did is lost"
+
+
+def brief_records(summary: Summary, file: Path, rows: Collection[Row], shelf: Shelf) -> dict[CaseRef, CaseRecord]:
+    """Make records of finished cases from the summary of their run; their details are read from its journal `file` when
+    somebody asks for them."""
+    at = {tuple(row["ref"]): row["at"] for row in rows}
+    kept = KeptCases(
+        file, lambda ref: at.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat), ())
+    )
+    plans = [(config, source) for config, source in summary.plans]
+    found: dict[CaseRef, CaseRecord] = {}
+    for row in rows:
+        ref = CaseRef(*row["ref"])
+        config, source = (None, "not known") if row["plan"] is None else plans[row["plan"]]
+        record = CaseRecord(
+            PlannedCase(ref, config, source),
+            row["status"],
+            0.0 if row["criteria"] else None,
+            duration_seconds=row["seconds"],
+            usage=Usage(*row["usage"]),
+            run_id=summary.run_id,
+            until_sure=summary.until_sure,
+            brief=Brief(_scores(row), brief_error(row["error"][0]) if row["error"] else None, kept, shelf),
+        )
+        record.fold()
+        found[ref] = record
+    return found
+
+
+def _scores(row: Row) -> dict[str, Any]:
+    return {
+        name: short_score(name, status, score, threshold, _judge(judge))
+        for name, (score, threshold, status, _, judge) in row["metrics"].items()
+    }
+
+
+def _judge(told: str | None) -> dict[str, str]:
+    """Who judged, by what a summary says of it."""
+    if not told:
+        return {}
+    return {"model": told, "kind": "heuristic" if told == "heuristic" else "model"}
