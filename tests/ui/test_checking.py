@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, case_json
+from workbench.engine.trial_imports import TrialImport
+from workbench.events import CaseError
 from workbench.model.faults import Fault
 from workbench.ui.checking import WHOLE, check, sort_out
+from workbench.ui.imports import ImportBook
 from workbench.ui.screens.pick import PickScreen
 
 
@@ -78,3 +81,28 @@ async def test_the_list_leads_to_the_case(open_screen: OpenScreen, make_workspac
         await pilot.press("enter")
         await screen.until(pilot, lambda: screen.row.startswith("late_parcel"))
         assert "late_parcel △warning" in screen.text
+
+
+async def test_the_row_of_an_agent_shows_that_it_cannot_be_imported(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    agent = screen.workspace.agents[0]
+    error = CaseError("import_failed", "No module named 'yfinance'", "uv sync")
+    async with screen.open((120, 40)) as pilot:
+        screen.main.post_message(screen.main.AgentImported(TrialImport(agent, error)))
+        await screen.until(pilot, lambda: f"{agent.name} ▲import" in screen.text)
+        await pilot.press("j")
+        await screen.until(pilot, lambda: "failed: No module named 'yfinance'" in screen.text)
+        assert "uv sync" in screen.text
+        screen.main.post_message(screen.main.AgentImported(TrialImport(agent)))
+        await screen.until(pilot, lambda: "▲import" not in screen.text and "succeeded" in screen.text)
+
+
+def test_the_last_run_says_whether_an_agent_can_be_imported() -> None:
+    book = ImportBook()
+    failed = CaseError("no_framework", "google-adk is not installed")
+    book.learn("desk", CaseError("timeout", "took too long"))
+    assert (book.failed, book.imported) == ({}, set())
+    book.learn("desk", failed)
+    assert book.failed == {"desk": failed}
+    book.learn("desk", None)
+    assert (book.failed, book.imported) == ({}, {"desk"})

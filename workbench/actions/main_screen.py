@@ -95,6 +95,9 @@ MAIN_SCREEN: tuple[Action, ...] = (
     Action("compare", ("C",), "compare", "What changed between the last run and the baseline, or any other.", FIND),
     Action("sort", ("s",), "sort", "By file, status, score, time, and again by file.", FIND),
     Action("found", (), "what check found", "What would cost a run to find out; enter goes to its place.", FIND),
+    Action(
+        "import_agents", (), "import agents", "Import each agent in a child process; its row shows what failed.", FIND
+    ),
     Action("edit", ("e",), "edit", "Edits the case, or the evalset's id, name and description.", EDIT),
     Action("edit_outside", ("E",), "edit in $EDITOR", "Opens the case's JSON in your own editor.", EDIT),
     Action("new_case", ("+",), "new case", "Makes a case in the evalset under the cursor.", EDIT),

@@ -12,19 +12,23 @@ if TYPE_CHECKING:
 
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import EvalsetEntry, Workspace
+    from workbench.ui.imports import ImportBook
 
 _NAMED = 5
 _KINDS = {"python": "Python", "yaml": "YAML"}
 
 
-def about_agent(workspace: "Workspace", agent: "AgentFolder", entries: "Sequence[EvalsetEntry]") -> list[Line]:
-    """Where an agent is, what defines it and which criteria judge it."""
+def about_agent(
+    workspace: "Workspace", agent: "AgentFolder", entries: "Sequence[EvalsetEntry]", imports: "ImportBook"
+) -> list[Line]:
+    """Where an agent is, what defines it, whether it can be imported and which criteria judge it."""
     lines = [
         ("folder", _below(workspace, agent.folder)),
         ("defined by", f"{agent.attribute or 'the whole file'} in {_below(workspace, agent.definition)}"),
         ("kind", _KINDS[agent.kind]),
         ("evalsets", str(len(entries)) if entries else "none yet: a *.evalset.json or *.test.json beside the agent"),
     ]
+    lines += _about_import(imports, agent.name)
     for reason in dict.fromkeys(entry.criteria.reason for entry in entries):
         lines.append(("criteria", one_line(reason)))
         config = next(entry.criteria.config for entry in entries if entry.criteria.reason == reason)
@@ -33,6 +37,13 @@ def about_agent(workspace: "Workspace", agent: "AgentFolder", entries: "Sequence
         lines += [("", ""), ("faults in the criteria", "")]
         lines += [("", one_line(text)) for text in dict.fromkeys(fault.sentence() for fault in faults)]
     return lines
+
+
+def _about_import(imports: "ImportBook", agent: str) -> list[Line]:
+    failed = imports.failed.get(agent)
+    if failed is None:
+        return [("import", "succeeded")] if agent in imports.imported else []
+    return [("import", f"failed: {one_line(failed.message)}"), *([("", one_line(failed.hint))] if failed.hint else [])]
 
 
 def about_everything(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]") -> list[Line]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workbench.engine.chat import Chat, ChatEvent
     from workbench.engine.children import Children
     from workbench.engine.target_words import Selection
+    from workbench.engine.trial_imports import TrialImport
     from workbench.engine.watch.board import Job
     from workbench.history.journal import Journal
     from workbench.store import CaseRecord
@@ -217,6 +218,25 @@ class Engine:
                 setting = agent_setting(agent, workspace.root, RunOptions())
                 warm = self._children.uses_adk(agent)
                 await self._children.zygote(setting.interpreter.path, workspace.root, warm=warm)
+
+        return start
+
+    def import_agents(
+        self, workspace: "Workspace", told: "Callable[[TrialImport], None]"
+    ) -> "Callable[[], Awaitable[None]]":
+        """Import each agent of the workspace and tell every outcome; to be called in the run's thread."""
+
+        async def start() -> None:
+            from workbench.authoring.check.project import checked_agents
+            from workbench.engine.children import Children
+            from workbench.engine.options import RunOptions
+            from workbench.engine.trial_imports import try_imports
+
+            if self._children is None:
+                self._children = Children()
+            agents = checked_agents(workspace)
+            async for outcome in try_imports(agents, workspace.root, self._children, RunOptions()):
+                told(outcome)
 
         return start
 

@@ -13,7 +13,7 @@ import warnings
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 MOST_FILES = 500
-LARGEST = 1 << 20
+LARGEST = 1 << 19
 """Bytes of a source file that is still read."""
 _INIT = "__init__.py"
 _TRIES = (ast.Try, ast.TryStar) if sys.version_info >= (3, 11) else (ast.Try,)

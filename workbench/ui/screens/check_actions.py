@@ -6,6 +6,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from textual.message import Message
 from textual.timer import Timer
 
 from workbench.text import one_line, plain
@@ -17,6 +18,7 @@ from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
+    from workbench.engine.trial_imports import TrialImport
     from workbench.model.faults import Fault
 
 _WAITS = 0.4
@@ -27,6 +29,17 @@ class CheckActions(Shell):
     """Checks in a thread whenever the folder, or a file of it, was read."""
 
     _check_timer: Timer | None = None
+
+    class AgentImported(Message):
+        """A trial import has ended."""
+
+        def __init__(self, outcome: "TrialImport") -> None:
+            super().__init__()
+            self.outcome = outcome
+
+    def import_agents(self, workspace: "Workspace") -> None:
+        """Have each agent imported in a child; an `AgentImported` follows for each. The engine's part."""
+        raise NotImplementedError
 
     def load(self, workspace: "Workspace") -> None:
         super().load(workspace)
@@ -39,6 +52,25 @@ class CheckActions(Shell):
         workspace = self.session.workspace
         if workspace is not None and sum(len(entry.document.cases) for entry in workspace.evalsets) <= MOST_CASES:
             self.run_worker(self._check(workspace), group="check", exclusive=True)
+
+    def action_import_agents(self) -> None:
+        workspace = self.session.workspace
+        if workspace is None:
+            self.say("still reading")
+            return
+        self.say("importing agents …")
+        self.import_agents(workspace)
+
+    def on_check_actions_agent_imported(self, message: AgentImported) -> None:
+        outcome, imports = message.outcome, self.session.verdicts.imports
+        imports.take(outcome.agent.name, outcome.error)
+        failed = outcome.error is not None
+        self.say(
+            f"{one_line(outcome.agent.name, limit=60)} {'cannot be' if failed else 'was'} imported", warning=failed
+        )
+        self.tree_view.refresh()
+        if self.tree_view.row is not None and self.tree_view.row.kind == "agent":
+            self.show_row()
 
     def action_found(self) -> None:
         self.run_worker(self._show_found(), group="check", exclusive=True)

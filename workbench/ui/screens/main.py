@@ -25,6 +25,8 @@ from workbench.ui.times import Times
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
+    from workbench.agents.workspace import Workspace
+    from workbench.engine.trial_imports import TrialImport
     from workbench.engine.watch.board import Job
     from workbench.ui.chat.link import MakeChat
     from workbench.ui.engine_run import Engine
@@ -114,6 +116,13 @@ class MainScreen(
     def warm_up(self) -> None:
         if self._engine is not None and self.session.workspace is not None:
             self.runs.also(self._engine.warm(self.session.workspace))
+
+    def import_agents(self, workspace: "Workspace") -> None:
+        def told(outcome: "TrialImport") -> None:
+            self.post_message(self.AgentImported(outcome))
+
+        assert self._engine is not None
+        self.runs.also(self._engine.import_agents(workspace, told))
 
     def renew(self) -> None:
         if self._engine is not None:

@@ -227,7 +227,9 @@ class Shell(Screen[None]):
             self.right.show_page(name, _safe(lines))
         else:
             entries = [self.session.entry(number) for number in numbers]
-            self.right.show_page(_safe([(name, "")])[0][0], about_agent(workspace, agent, entries))
+            self.right.show_page(
+                _safe([(name, "")])[0][0], about_agent(workspace, agent, entries, self.session.verdicts.imports)
+            )
 
     # Which side
 

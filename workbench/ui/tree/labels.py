@@ -55,6 +55,7 @@ class Labels:
         self, entries: "tuple[EvalsetEntry, ...]", names: list[str], verdicts: Verdicts, now: Callable[[], float]
     ) -> None:
         self._entries, self._verdicts, self._now = entries, verdicts, now
+        self._agents = names
         self._names = [label(name) for name in names]
 
     def pieces(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
@@ -64,16 +65,18 @@ class Labels:
                 counts = self._verdicts.total(range(len(self._entries)))
                 return [("everything", "strong")], self._counts(counts, outline.count(row))
             case "agent":
-                return self._agent(outline, row)
+                return self._agent(outline, row, width)
             case "evalset":
                 return self._evalset(outline, row, width)
             case "case":
                 return _marks_in_sight(*self._case(outline, row, width), width)
         return self._repeat(row)
 
-    def _agent(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
+    def _agent(self, outline: Outline, row: Row, width: int) -> tuple[Pieces, Pieces]:
         evalsets = outline.evalsets[row.agent]
         left = [(_arrow(outline, row), "muted"), (self._names[row.agent], "strong")]
+        if self._agents[row.agent] in self._verdicts.imports.failed:
+            left.append((f" {CHECKED['error'].glyph}{'import' if width >= _WORDS_FROM else ''}", "error"))
         if not evalsets:
             return left, [("no evalsets", "muted")]
         return left, self._counts(self._verdicts.total(evalsets), outline.count(row))

@@ -18,6 +18,7 @@ from workbench.events import (
 from workbench.rates import PassRate
 from workbench.repeats.rate import rate_of
 from workbench.store import CaseRecord, Store
+from workbench.ui.imports import ImportBook
 from workbench.ui.status import FACES, Status
 from workbench.ui.triage.book import Said, TriageBook
 
@@ -59,6 +60,7 @@ class Verdicts:
         self.found: dict[tuple[int, int], Literal["error", "warning"]] = {}
         """Cases, and with WHOLE_FILE evalsets, that `check` found something wrong with."""
         self.triage = TriageBook()
+        self.imports = ImportBook()
         self._entries: Sequence[EvalsetEntry] = ()
         self._files: dict[str, int] = {}
         self._numbers: dict[int, dict[str, int]] = {}
@@ -82,6 +84,8 @@ class Verdicts:
             case RunStarted():
                 self._start(event)
             case CaseStarted() | CaseFinished() | MetricScored():
+                if isinstance(event, CaseFinished):
+                    self.imports.learn(event.case.agent, event.error)
                 self._review(event.case.evalset_file, event.case.eval_id)
             case RepeatsDropped():
                 self._drop(event)
@@ -119,6 +123,8 @@ class Verdicts:
         for name, of_case in found.items():
             if name not in self._newest:
                 self._newest[name] = of_case
+                for ref in of_case:
+                    self.imports.learn(ref.agent, self.store.records[ref].error)
                 self._review(*name)
 
     def look_again(self, ref: CaseRef) -> None:
