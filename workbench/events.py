@@ -142,6 +142,8 @@ class CaseStarted:
     custom_metrics: dict[str, Any] = field(default_factory=dict)
     simulator: dict[str, Any] | None = None
     """The config's `user_simulator_config`."""
+    attempt: int = 1
+    """Counted from 1. What the attempts before it did is void."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,8 @@ class CaseRecord:
     rubrics: tuple[dict[str, Any], ...] = ()
     custom_metrics: dict[str, Any] = field(default_factory=dict)
     simulator: dict[str, Any] | None = None
+    attempt: int = 1
+    """Counted from 1: the process of the attempts before it was lost."""
     turns: list[Turn] = field(default_factory=list)
     simulated: list[UserSimulated] = field(default_factory=list)
     """What the simulated user did, one a turn and one for the end; [] for a user with fixed messages."""
@@ -314,8 +316,8 @@ class Store:
     def _apply_to_case(self, record: CaseRecord, event: Event) -> None:
         match event:
             case CaseStarted():
-                # The second time where a process shared with other cases ended, or an interrupted run was resumed:
-                # what it did until then is void.
+                # The second time where its process was lost, or an interrupted run was resumed: what it did until then
+                # is void.
                 record.turns.clear()
                 record.simulated.clear()
                 record.output.clear()
@@ -329,6 +331,7 @@ class Store:
                 record.rubrics = event.rubrics
                 record.custom_metrics = event.custom_metrics
                 record.simulator = event.simulator
+                record.attempt = event.attempt
             case TurnStarted():
                 record.turns.append(Turn(event.user))
             case AgentActed() | TurnFinished() | SpansRecorded():

@@ -71,6 +71,8 @@ class ChildProcess:
             os.close(childs_output)
         loop = asyncio.get_running_loop()
         self.pid = self._child.pid
+        self.stalled = False
+        """Whether it is replaced because it stood still."""
         self.ended: asyncio.Future[str] = loop.create_future()
         self._words = ""
         self._output = OutputPipe(output, self._keep, lambda count: None)

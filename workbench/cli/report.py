@@ -143,6 +143,7 @@ def _case(record: CaseRecord, prices: Prices) -> ReportCase:
         repeat=ref.repeat,
         status=state,
         error=_error(error) if error else None,
+        attempt=record.attempt,
         config_file=record.planned.config_file,
         duration_seconds=record.duration_seconds,
         usage=_usage(record, prices),

@@ -93,6 +93,8 @@ class ReportCase(Part):
     """Counts from 1."""
     status: CaseStatus
     error: ReportError | None
+    attempt: Annotated[int, Field(ge=1)]
+    """Counts from 1; 2 where the agent's process was lost under the first attempt without a fault of the case."""
     config_file: Words | None
     """The file with the criteria, relative to `root`; null for the defaults."""
     duration_seconds: Seconds

@@ -1,7 +1,68 @@
-"""The time that an agent takes, without the time in which it waits for its user."""
+"""Time limits that leave out the time in which the workbench itself stood still.
+
+A workbench that is stopped (`SIGSTOP`, ctrl+z, a laptop that sleeps) hears nothing of what its children do meanwhile.
+"""
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+_BEAT = 0.5
+"""Seconds between two beats; a stop shorter than that is not noticed."""
+
+
+class Pulse:
+    """A beat in an event loop, while there is a clock that runs. `lost` are the seconds in which it did not beat."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._lost = 0.0
+        self._due = 0.0
+        self._clocks = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    @classmethod
+    def of_running_loop(cls) -> "Pulse":
+        """The one pulse of the running event loop."""
+        loop = asyncio.get_running_loop()
+        if loop not in _PULSES:
+            _PULSES[loop] = cls(loop)
+        return _PULSES[loop]
+
+    @property
+    def lost(self) -> float:
+        """Seconds lost so far, a gap that is not over for the beat included."""
+        return self._lost + (self._gap() if self._timer is not None else 0.0)
+
+    def begin(self) -> None:
+        """One more clock runs."""
+        self._clocks += 1
+        if self._timer is None:
+            self._next()
+
+    def end(self) -> None:
+        """A clock has stopped."""
+        self._clocks -= 1
+        if not self._clocks and self._timer is not None:
+            self._lost += self._gap()
+            self._timer.cancel()
+            self._timer = None
+
+    def _gap(self) -> float:
+        late = self._loop.time() - self._due
+        return late if late > _BEAT else 0.0
+
+    def _beat(self) -> None:
+        self._lost += self._gap()
+        self._next()
+
+    def _next(self) -> None:
+        self._due = self._loop.time() + _BEAT
+        self._timer = self._loop.call_at(self._due, self._beat)
+
+
+_PULSES: "WeakKeyDictionary[asyncio.AbstractEventLoop, Pulse]" = WeakKeyDictionary()
 
 
 class AgentClock:
@@ -11,15 +72,50 @@ class AgentClock:
         self._left = seconds
         self._on_time_over = on_time_over
         self._loop = asyncio.get_running_loop()
-        self._running: tuple[asyncio.TimerHandle, float] | None = None
-        """What ends it, and the moment at which it began to run."""
+        self._pulse = Pulse.of_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._since = 0.0
+        self._lost_then = 0.0
 
     def go_on(self) -> None:
-        self._running = self._loop.call_later(self._left, self._on_time_over), self._loop.time()
+        """Starts the clock, unless it runs."""
+        if self._timer is None:
+            self._pulse.begin()
+            self._run()
 
     def stop(self) -> None:
-        if self._running is not None:
-            timer, since = self._running
-            timer.cancel()
-            self._left = max(0.0, self._left - (self._loop.time() - since))
-            self._running = None
+        """Stops the clock, if it runs."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._left = max(0.0, self._left - self._ran())
+            self._pulse.end()
+
+    def _run(self) -> None:
+        self._since, self._lost_then = self._loop.time(), self._pulse.lost
+        self._timer = self._loop.call_later(self._left, self._expire)
+
+    def _ran(self) -> float:
+        return self._loop.time() - self._since - (self._pulse.lost - self._lost_then)
+
+    def _expire(self) -> None:
+        if self._pulse.lost > self._lost_then:
+            self._left = max(0.0, self._left - self._ran())
+            self._run()
+            return
+        self.stop()
+        self._on_time_over()
+
+
+async def done_within(future: "asyncio.Future[Any]", seconds: float) -> bool:
+    """Return whether a future is done in time. It is not cancelled."""
+    overdue = asyncio.Event()
+    clock = AgentClock(seconds, overdue.set)
+    clock.go_on()
+    waiting = asyncio.ensure_future(overdue.wait())
+    try:
+        await asyncio.wait([future, waiting], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        clock.stop()
+        waiting.cancel()
+    return future.done()

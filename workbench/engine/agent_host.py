@@ -4,13 +4,18 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from workbench.engine.agent_clock import done_within
 from workbench.engine.agent_process import AgentProcess, Imported, Start, Stream, forked, solo
 from workbench.engine.children import Children, NoWorkerError, worker_command
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import AgentSetting
+from workbench.engine.stalls import can_be_watched
+from workbench.engine.zygote import Zygote
 from workbench.events import CaseError, ErrorKind, Noticed
 
 _OTHER_PYTHON = "--python names another interpreter"
+_LOOK_EVERY = 1.0
+"""Seconds between two looks at processes that may stand still."""
 
 
 class NoAgentProcessError(Exception):
@@ -57,6 +62,8 @@ class AgentHost:
         self._seats: dict[bool, asyncio.Task[Seat]] = {}
         """The usual one, and the one for cases that must be apart although those of the run share a process."""
         self._processes: list[AgentProcess] = []
+        self._zygote: Zygote | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._failure: CaseError | None = None
         self._output: list[tuple[Stream, str]] = []
         self._noticed: set[str] = set()
@@ -108,6 +115,18 @@ class AgentHost:
             if not process.imported.done():
                 process.kill()  # In the middle of an import it would not listen.
         await asyncio.gather(*(process.close() for process in self._processes))
+        if self._watching is not None:
+            self._watching.cancel()
+
+    async def _replace_stalled(self) -> None:
+        """Looks now and then whether a process that forks others stands still."""
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            stalls = [process.replace_if_stalled() for process in self._processes]
+            stalls += [self._zygote.replace_if_stalled()] if self._zygote is not None else []
+            for why in filter(None, stalls):
+                message = f"a process of {self._setting.agent.name} stood still and was replaced: {why}"
+                self._notice(Noticed("warning", message, "The cases that ran in it start again, once"))
 
     async def _start(self, alone: bool) -> Seat:
         """Starts a process and sees it through the import. One that was killed says nothing about the agent: then
@@ -153,6 +172,7 @@ class AgentHost:
                     self._children.uses_adk, setting.agent
                 )
                 zygote, _ = await self._children.zygote(python, setting.root, warm=warm)
+                self._watch(zygote)
             if zygote is not None:
                 start = forked(zygote, setting.spec())
             else:
@@ -169,10 +189,14 @@ class AgentHost:
         process.written = self._children.results.setdefault(setting.agent.folder, set())
         return process
 
+    def _watch(self, zygote: Zygote | None) -> None:
+        self._zygote = zygote
+        if zygote is not None and self._watching is None and can_be_watched():
+            self._watching = asyncio.create_task(self._replace_stalled())
+
     async def _imported(self, process: AgentProcess) -> Imported:
         """Waits for the import. A process that cannot be used is ended here."""
-        await asyncio.wait([process.imported], timeout=self._options.timeout)
-        if process.imported.done():
+        if await done_within(process.imported, self._options.timeout):
             outcome = process.imported.result()
         else:
             message = f"importing the agent took longer than {self._options.timeout:g} s"

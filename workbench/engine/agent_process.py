@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, Command, how_it_ended
 from workbench.agents.output import OutputPipe
+from workbench.engine.stalls import Pinged
 from workbench.engine.zygote import Zygote
 from workbench.events import CaseError, ErrorKind
 
@@ -43,7 +44,10 @@ class Link(Protocol):
     """An agent process as `AgentProcess` needs it: `ended` is done with how it ended."""
 
     ended: asyncio.Future[str]
+    stalled: bool
 
+    @property
+    def pid(self) -> int | None: ...
     @property
     def channel(self) -> Commands: ...
     def signal_group(self, number: int) -> None: ...
@@ -95,6 +99,9 @@ class AgentProcess:
         """Number of a case with a process of its own → that process, once it is known: it leads a group."""
         self._here: int | None = None
         """The case that has this process for its own."""
+        self._forks = False
+        """Whether it only forks its cases: then it must answer at once."""
+        self._pinged = Pinged(lambda: self._link.channel.send({"op": "ping"}))
         stdout, childs_stdout = os.pipe()
         stderr, childs_stderr = os.pipe()
         try:
@@ -112,6 +119,21 @@ class AgentProcess:
     @property
     def gone(self) -> asyncio.Future[str]:
         return self._link.ended
+
+    @property
+    def stalled(self) -> bool:
+        """Whether it is replaced because it, or the zygote above it, stood still: its cases are not to blame."""
+        return self._link.stalled
+
+    def replace_if_stalled(self) -> str:
+        """Ends the process with all its cases if it forks them and stands still; returns why, or ""."""
+        if not self._forks or self._link.pid is None or self.gone.done() or self.stalled:
+            return ""
+        why = self._pinged.look(self._link.pid)
+        if why:
+            self._link.stalled = True
+            self.kill()
+        return why
 
     def start_case(
         self,
@@ -133,6 +155,7 @@ class AgentProcess:
             self._here = number
         elif not share:
             self._leaders[number] = None
+            self._forks = True
         command = {"op": "case", "id": number, "case": case, "share": share, "here": here}
         self._link.channel.send(command, descriptors=descriptors)
         if self.gone.done():
@@ -183,6 +206,8 @@ class AgentProcess:
             case {"op": "import_failed", "error": dict(error)}:
                 self.note_files(frame.get("files"))
                 self._set(read_error(error))
+            case {"op": "pong"}:
+                self._pinged.heard()
             case {"op": "wrote"}:
                 self.note_written(frame.get("files"))
             case {"op": "started", "id": int(number), "pid": int(pid)} if number in self._leaders:

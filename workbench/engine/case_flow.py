@@ -30,6 +30,11 @@ from workbench.metrics.base import Scored
 from workbench.model.evalset import BrokenCaseError, EvalCase
 from workbench.simulation.scenario import full_scenario
 
+_STALLED_TWICE = (
+    "the agent's process stood still in both attempts at this case, and was replaced",
+    "a case may stop or block its parent process: run the cases one by one (--concurrency 1) to find out which",
+)
+
 
 class CaseFlow:
     """One entry of the plan. `host` gives its process, None where it cannot start; `release` is called once, when
@@ -55,6 +60,7 @@ class CaseFlow:
         self._waiting: asyncio.Future[Seat] | None = None
         self._seat: Seat | None = None
         self._started = context.at()
+        self._attempts = 0
 
     @property
     def ref(self) -> CaseRef:
@@ -117,8 +123,9 @@ class CaseFlow:
         return ScenarioUser(scorer, environment, case.scenario, simulator, self.ref.repeat)
 
     async def _transcript(self, case: EvalCase, host: AgentHost) -> Transcript:
-        """What the agent does. Where a shared process ended under the case, it is run once more, alone: then it is
-        known which case is to blame."""
+        """Return what the agent does. Where a shared process ended under the case, it is run once more, alone: then it
+        is known which case is to blame. Where the process that forks the cases stood still, it is run once more as
+        well."""
         if case.scenario is None and not case.turns:
             self._start(case)
             return Transcript()
@@ -129,12 +136,20 @@ class CaseFlow:
             self._context.emit(UserSimulated(self.ref, 0, first.how, first.question))
             return Transcript()
         transcript = await self._attempt(case, host, alone=False)
-        if transcript.undecided and self._cancelled is None and not (self._seat is not None and self._seat.alone):
+        if self._is_run_again(transcript):
             await self._clear()
-            transcript = await self._attempt(case, host, alone=True)
+            transcript = await self._attempt(case, host, alone=transcript.undecided)
+            if transcript.stalled:
+                transcript.error = CaseError("crashed", *_STALLED_TWICE)
         return transcript
 
+    def _is_run_again(self, transcript: Transcript) -> bool:
+        if self._cancelled is not None:
+            return False
+        return transcript.stalled or (transcript.undecided and not (self._seat is not None and self._seat.alone))
+
     async def _attempt(self, case: EvalCase, host: AgentHost, *, alone: bool) -> Transcript:
+        self._attempts += 1
         try:
             seat = self._seat = host.ready_seat(alone=alone) or await self._wait_for_seat(host, alone)
         except NoAgentProcessError as unusable:
@@ -200,6 +215,7 @@ class CaseFlow:
                 case.rubrics,
                 config.custom_metrics,
                 config.user_simulator_config if case.scenario is not None else None,
+                max(self._attempts, 1),
             )
         )
 

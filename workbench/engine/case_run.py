@@ -279,18 +279,24 @@ class CaseRun:
     def _judge(self, how: str | None) -> None:
         """Nothing more will come: what there is decides."""
         self._output.finish()
-        if not self._settled.done() and self._stop_reason is None:
-            turn = len(self._transcript.turns) + 1
+        turn = len(self._transcript.turns) + 1
+        if not self._settled.done() and self._process.agent.stalled and self._is_running_or_overdue():
+            self._transcript.stalled = True
+            self._settle(CaseError("crashed", f"the agent's process stood still in turn {turn} and was replaced"))
+        elif not self._settled.done() and self._stop_reason is None:
             who = "the process"
             if how is None:
                 self._transcript.undecided = self._process.share
                 who, how = "the agent's process", self._process.agent.gone.result()
             self._settle(CaseError("crashed", f"{who} {how} in turn {turn}", _hint(how)))
         elif not self._settled.done():
-            overdue = self._stop_reason is not None and self._stop_reason.kind == "timeout"
-            self._transcript.undecided = self._process.share and how is None and overdue
+            self._transcript.undecided = self._process.share and how is None and self._is_running_or_overdue()
             self._settle(self._stop_reason)
         self._process.note_exited()
+
+    def _is_running_or_overdue(self) -> bool:
+        """Whether nobody wanted the case to end but the clock."""
+        return self._stop_reason is None or self._stop_reason.kind == "timeout"
 
 
 def _hint(how: str) -> str:

@@ -11,6 +11,7 @@ from workbench.agents.child_process import Command
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.interpreter import installed
 from workbench.agents.worker import WORKER_DIR
+from workbench.engine.agent_clock import done_within
 from workbench.engine.scoring import Scorer
 from workbench.engine.zygote import Ready, Zygote
 from workbench.regular_file import read_regular
@@ -123,9 +124,7 @@ class Children:
         except OSError as error:
             raise NoWorkerError(f"{command.arguments[0]} cannot be started: {error.strerror or error}") from None
         try:
-            ready = await asyncio.wait_for(asyncio.shield(zygote.ready), _READY_WITHIN)
-        except TimeoutError:
-            ready = None
+            ready = zygote.ready.result() if await done_within(zygote.ready, _READY_WITHIN) else None
         except asyncio.CancelledError:
             await zygote.process.close(grace=0)
             raise

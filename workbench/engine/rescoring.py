@@ -3,6 +3,7 @@
 import asyncio
 import time
 import traceback
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +22,6 @@ from workbench.events import (
     CaseError,
     CaseFinished,
     CaseRef,
-    CaseStarted,
     Noticed,
     RunFinished,
     RunStarted,
@@ -183,18 +183,8 @@ class Rescoring:
         if started is None:
             return
         criteria = {criterion.name: criterion.value for criterion in config.criteria}
-        self._recorder.put(
-            CaseStarted(
-                entry.ref,
-                at,
-                started.expected,
-                criteria,
-                started.scenario,
-                started.rubrics,
-                config.custom_metrics,
-                started.simulator,
-            )
-        )
+        now = replace(started, case=entry.ref, at=at, criteria=criteria, custom_metrics=config.custom_metrics)
+        self._recorder.put(now)
         for step in entry.stored.steps:
             self._recorder.put(step)
 

@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 
 from workbench.engine.case_scoring import CaseScoring, Verdicts, judge_usage, with_judges
 from workbench.engine.plan import PlanEntry
@@ -45,17 +46,6 @@ class ResumedCase:
 
     def _replay(self, started: CaseStarted, at: float) -> None:
         """The attempt as it was, so that in the journal it stands in one piece."""
-        self._context.emit(
-            CaseStarted(
-                self.ref,
-                at,
-                started.expected,
-                started.criteria,
-                started.scenario,
-                started.rubrics,
-                started.custom_metrics,
-                started.simulator,
-            )
-        )
+        self._context.emit(replace(started, case=self.ref, at=at))
         for step in self._kept.stored.steps:
             self._context.emit(step)

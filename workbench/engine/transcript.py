@@ -9,9 +9,11 @@ from workbench.events import CaseError, Usage
 @dataclass
 class Transcript:
     """What an agent did in a case: one invocation a turn, complete unless `error` says why not. `undecided` means that
-    a process shared with other cases ended under it, so that nobody knows which of them is to blame."""
+    a process shared with other cases ended under it, so that nobody knows which of them is to blame. `stalled` means
+    that the process that had forked it stood still and was replaced."""
 
     turns: list[dict[str, Any]] = field(default_factory=list)
     error: CaseError | None = None
     usage: Usage = field(default_factory=Usage)
     undecided: bool = False
+    stalled: bool = False

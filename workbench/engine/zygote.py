@@ -12,6 +12,7 @@ from typing import Any
 
 from workbench.agents.channel import Channel, Frame
 from workbench.agents.child_process import ChildProcess, Command, how_it_ended
+from workbench.engine.stalls import Pinged
 
 _TOLD_WITHIN = 3.0
 """Seconds that the zygote is given to say how an agent process ended whose socket has closed."""
@@ -42,6 +43,7 @@ class Zygote:
         self._ids = itertools.count(1)
         self._forks: dict[int, ForkedProcess] = {}
         self.process = ChildProcess(command, lifeline, self._take)
+        self._pinged = Pinged(lambda: self.process.channel.send({"op": "ping"}))
         self.process.ended.add_done_callback(lambda ended: self._ended(ended.result()))
 
     @property
@@ -69,6 +71,18 @@ class Zygote:
             self._ended(self.process.ended.result())
         return forked
 
+    def replace_if_stalled(self) -> str:
+        """Ends the zygote with all that it has forked if it stands still; returns why, or "" where it does not."""
+        if self.process.ended.done() or self.process.stalled or not self.ready.done():
+            return ""
+        why = self._pinged.look(self.process.pid)
+        if why:
+            self.process.stalled = True
+            for forked in self._forks.values():
+                forked.stalled = True
+            self.process.signal_group(signal.SIGKILL)
+        return why
+
     def _kill(self, number: int, signal_number: int) -> None:
         self.process.channel.send({"op": "kill", "id": number, "signal": signal_number})
 
@@ -77,6 +91,8 @@ class Zygote:
             case {"op": "ready", "python": str(python), "can_fork": bool(can_fork)}:
                 self.ready.set_result(Ready(python, frame.get("adk"), can_fork, str(frame.get("why", ""))))
                 self._look_ahead(can_fork)
+            case {"op": "pong"}:
+                self._pinged.heard()
             case {"op": "started", "id": int(number), "pid": int(pid)} if number in self._forks:
                 self._forks[number].pid = pid
             case {"op": "exited", "id": int(number), "status": int(status)} if number in self._forks:
@@ -102,6 +118,8 @@ class ForkedProcess:
 
     def __init__(self, control: socket.socket, on_frame: Callable[[Frame], None], kill: Callable[[int], None]) -> None:
         self.pid: int | None = None
+        self.stalled = False
+        """Whether it, or the zygote above it, is replaced because it stood still."""
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.channel = Channel(control, on_frame, lambda reason: self._lost())
         self._kill = kill

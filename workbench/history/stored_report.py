@@ -111,7 +111,9 @@ def case_events(item: dict[str, Any]) -> Iterator[Event]:
     expected = None if scenario is not None or not any(references) else _expected(references)
     rubrics = tuple(_object(rubric, "a rubric") for rubric in _list(item, "rubrics"))
     if invocations or finished.error is None:
-        yield CaseStarted(ref, 0.0, expected, _criteria(item), scenario, rubrics)
+        attempt = item.get("attempt")
+        number = attempt if isinstance(attempt, int) and attempt > 0 else 1
+        yield CaseStarted(ref, 0.0, expected, _criteria(item), scenario, rubrics, attempt=number)
     for number, entry in enumerate(invocations):
         if entry.get("actual") is not None:
             yield from _turn(ref, number, entry)

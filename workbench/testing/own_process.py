@@ -39,6 +39,9 @@ class OwnLink:
     """Takes the commands that an agent process gets, and carries them out in this one. What the agent prints goes where
     the test's output goes."""
 
+    pid = None
+    stalled = False
+
     def __init__(self, loaded: Loaded, on_frame: Callable[[Frame], None], pipes: Sequence[int]) -> None:
         self._loop = asyncio.get_running_loop()
         self._loaded = loaded

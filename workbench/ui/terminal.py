@@ -3,7 +3,6 @@ however the program ends. Imports no Textual."""
 
 import contextlib
 import os
-import select
 import sys
 import termios
 from collections.abc import Iterator
@@ -54,8 +53,19 @@ class Before:
             if termios.tcgetattr(number) == self._settings:
                 return
             termios.tcsetattr(number, termios.TCSANOW, self._settings)
-            if wait or select.select([], [number], [], 0)[1]:
+            if wait:
                 os.write(number, _RESTORE.encode("ascii"))
+            else:
+                _write_at_once(number)
+
+
+def _write_at_once(number: int) -> None:
+    """Writes as much as the terminal takes now. It is opened again: `O_NONBLOCK` would hold for the shell as well."""
+    again = os.open(os.ttyname(number), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    try:
+        os.write(again, _RESTORE.encode("ascii"))
+    finally:
+        os.close(again)
 
 
 @contextlib.contextmanager

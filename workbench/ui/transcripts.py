@@ -38,6 +38,7 @@ def _events(record: CaseRecord) -> Iterator[Event]:
             record.rubrics,
             record.custom_metrics,
             record.simulator,
+            record.attempt,
         )
     for stream in _STREAMS:
         if record.output.get(stream):

@@ -26,7 +26,7 @@ _ACTED_WITHIN = 5.0
 """Seconds in which a run is ended, its journal and its children included."""
 _LEFT_WITHIN = 2.0
 """Seconds in which the screen is left after that."""
-_KILLED_AFTER = 15.0
+_KILLED_AFTER = 12.0
 """Seconds after which the system ends the process, should this thread be stuck as well."""
 _LOOK_EVERY = 1.0
 """Seconds between two looks at the terminal where the system does not tell of its end."""

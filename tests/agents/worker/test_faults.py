@@ -131,6 +131,25 @@ def test_long_messages_are_cut() -> None:
     assert faults.fault("agent_raised", "x" * 5000)["message"] == "x" * 2000 + "… [3,000 more characters]"
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("session connect " * 2_000_000),
+        RuntimeError("x\n" * 15_000_000),
+        KeyError("k" * 30_000_000),
+        SystemExit("s" * 30_000_000),
+        SyntaxError("s" * 30_000_000, ("agent.py", 1, 2, "t" * 30_000_000)),
+        ExceptionGroup("g" * 30_000_000, [ValueError("v" * 30_000_000)]),
+        type("N" * 30_000_000, (Exception,), {})("named"),
+    ],
+    ids=["session", "lines", "key", "exit", "syntax", "group", "type"],
+)
+def test_a_message_of_30_megabytes_is_told_at_once_and_fits_into_a_frame(error: BaseException) -> None:
+    """Patterns that take the square of a message's length would not come back."""
+    for fault in (faults.of_agent(error), faults.of_import(error, "python")):
+        assert sum(map(len, fault.values())) < 200_000
+
+
 class ClientError(Exception):
     """As google-genai's."""
 

@@ -256,6 +256,13 @@ def test_an_error_without_words_still_says_what_kind_it_is() -> None:
     assert "timed out" in "".join(lines_of(Subject(record), 60, full=False))
 
 
+def test_the_log_of_a_second_attempt_says_so() -> None:
+    record = execute([turn("hi")], [], error=RAISED)
+    assert "Attempt" not in text_of(log.build(Subject(record), View(80)).lines[0])
+    record.attempt = 2
+    assert text_of(log.build(Subject(record), View(80)).lines[0]).strip().startswith("Attempt 2")
+
+
 def test_the_error_is_the_first_line_of_the_log() -> None:
     record = execute([turn("hi")], [], error=RAISED)
     assert text_of(log.build(Subject(record), View(80)).lines[0]).startswith(" ! KeyError: 'Z-99'")

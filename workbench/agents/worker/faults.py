@@ -22,16 +22,24 @@ Place = Tuple[str, int, str]
 _MOST_FRAMES = 40
 _LONGEST = 2000
 """Characters that a message may have."""
+_LONGEST_TRACE = 100_000
 _LONGEST_LINE = 200
 _INVISIBLE = (WORKER, "<frozen importlib", os.path.dirname(importlib.__file__) + os.sep)
 """Files of ours and of the import system, which say nothing about an agent."""
 
 
 def fault(kind: str, message: str, hint: str = "", trace: str = "") -> Fault:
-    """A fault with these fields, the message cut to a length that can be read."""
-    if len(message) > _LONGEST:
-        message = f"{message[:_LONGEST]}… [{len(message) - _LONGEST:,} more characters]"
-    return {"kind": kind, "message": message, "hint": hint, "traceback": trace}
+    """Return a fault with these fields, cut to lengths that can be read and sent."""
+    return {
+        "kind": kind,
+        "message": _cut(message, _LONGEST),
+        "hint": _cut(hint, _LONGEST),
+        "traceback": _cut(trace, _LONGEST_TRACE),
+    }
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}… [{len(text) - longest:,} more characters]"
 
 
 def of_agent(error: BaseException) -> Fault:
@@ -171,7 +179,7 @@ def explained(error: BaseException) -> str:
         parts.append("Traceback (most recent call last), without the frameworks' lines:\n" if lines else "")
         parts.extend(lines)
         if isinstance(raised, SyntaxError):
-            parts.extend(traceback.format_exception_only(type(raised), raised))
+            parts.extend(_cut(line, _LONGEST) for line in traceback.format_exception_only(type(raised), raised))
         else:
             parts.append(f"{_named(raised)[:_LONGEST]}\n")
     return "".join(parts)

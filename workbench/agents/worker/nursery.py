@@ -41,8 +41,8 @@ class Nursery:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def serve(self, handle: Callable[[Command], bool]) -> bool:
-        """Hands commands to `handle` (`kill` and `quit` are done here) until it returns False: then False. At the end
-        of the channel, on `quit` and when the workbench is gone: True, with all children killed."""
+        """Hands commands to `handle` (`kill`, `ping` and `quit` are done here) until it returns False: then False. At
+        the end of the channel, on `quit` and when the workbench is gone: True, with all children killed."""
         poll = select.poll()
         for fd in (self._channel.fileno(), self._lifeline, self._wake_read):
             poll.register(fd, select.POLLIN)
@@ -51,7 +51,9 @@ class Nursery:
                 command = self._channel.pending.popleft()
                 if command["op"] == "quit":
                     return self._end()
-                if command["op"] == "kill":
+                if command["op"] == "ping":
+                    self.tell({"op": "pong"})
+                elif command["op"] == "kill":
                     self._kill(command["id"], command["signal"])
                 elif not handle(command):
                     return False

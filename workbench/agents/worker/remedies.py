@@ -29,6 +29,8 @@ class _Rule(NamedTuple):
     """Says too little about what the project's own code raises: that has a message of its own."""
 
 
+_LOOKED_AT = 4000
+"""Characters of a message in which the words of a rule are looked for."""
 _GEMINI_KEY = (
     "put GOOGLE_API_KEY=… into a .env beside the agent or into the environment, or, for Vertex AI, "
     "set GOOGLE_GENAI_USE_VERTEXAI=TRUE with GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
@@ -62,8 +64,9 @@ def _raised_by_project(error: BaseException) -> bool:
 
 
 def _said(error: BaseException) -> str:
+    """What it says, as far as it is looked at: some patterns take the square of its length."""
     try:
-        return str(error).strip()
+        return str(error)[:_LOOKED_AT].strip()
     except Exception as second:
         return f"its message cannot be shown, {type(second).__name__}"
 

@@ -22,6 +22,8 @@ def build(subject: Subject, view: View) -> Document:
     if record is None:
         document.add(remark("Nothing yet: the case has not run.", view))
         return document
+    if record.attempt > 1:
+        document.add(remark(f"Attempt {record.attempt}: the agent's process was lost under the one before.", view))
     if record.error is not None:
         document.add(error_lines(record.error, view, traceback=True))
     for stream in _STREAMS:
