@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.project import Outcome, Project, execute
+from workbench.agents.left_behind import kill_marked, kill_stale, new_mark
+from workbench.agents.worker.processes import MARK
 from workbench.engine.children import Children
 from workbench.engine.options import RunOptions
 from workbench.engine.run import Run
@@ -185,15 +187,46 @@ def started_by(outcome: Outcome, eval_id: str) -> list[int]:
     return [int(pid) for pid in part["function_call"]["args"]["pids"]]
 
 
-async def test_what_a_case_started_ends_with_a_killed_zygote(project: Project) -> None:
+@pytest.mark.parametrize("beside", [0, 1])
+async def test_what_a_case_started_ends_with_a_killed_zygote(project: Project, beside: int) -> None:
+    """With one case the process above it is the zygote, with two the agent's."""
     project.agent(STARTER)
-    project.cases("kill zygote")
+    project.cases("kill zygote", *["wait"] * beside)
     async with Children() as children:
-        outcome = await execute(project.plan(), children, ONE_BY_ONE)
+        outcome = await execute(project.plan(), children, RunOptions(concurrency=1, timeout=2))
     assert outcome.error("kill zygote")[0] == "crashed"
-    in_group, in_session = started_by(outcome, "kill zygote")
-    os.kill(in_session, signal.SIGKILL)  # Nobody is left who could know of it.
-    assert gone([in_group])
+    assert gone(started_by(outcome, "kill zygote"))
+
+
+async def test_what_is_left_of_a_killed_workbench_and_its_zygote_ends_with_the_next_run(
+    project: Project, repository: Path
+) -> None:
+    project.agent(STARTER)
+    project.cases("wait 1", "wait 2")
+    command = [sys.executable, "-m", "workbench", "run", str(project.root), "--plain"]
+    program = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=repository)
+    while len(sleeps := [pid for pid in below(program.pid) if b"sleep\x001000" in _command_line(pid)]) < 4:
+        await asyncio.sleep(0.01)
+    for pid in sorted({program.pid, *below(program.pid)} - {*sleeps}):
+        os.kill(pid, signal.SIGSTOP)
+    for pid in sorted({program.pid, *below(program.pid)} - {*sleeps}):
+        os.kill(pid, signal.SIGKILL)
+    program.wait()
+    kill_stale()
+    assert gone(sleeps)
+
+
+async def test_what_belongs_to_a_workbench_that_lives_is_not_stale() -> None:
+    mark = new_mark()
+    child = subprocess.Popen(["sleep", "1000"], env={**os.environ, MARK: mark}, start_new_session=True)
+    try:
+        kill_stale()
+        assert child.poll() is None
+        assert kill_marked(mark) == 1
+        assert child.wait(timeout=10) == -signal.SIGKILL
+    finally:
+        child.kill()
+        child.wait()
 
 
 @pytest.mark.parametrize("cases", [1, 2])

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.agents.channel import Channel, Frame
+from workbench.agents.left_behind import kill_marked, new_mark
 from workbench.agents.output import OutputPipe
+from workbench.agents.worker.processes import MARK
 
 _WORDS_KEPT = 4000
 _REAPED_WITHIN = 5.0
@@ -51,6 +53,7 @@ class ChildProcess:
     def __init__(self, command: Command, lifeline: int, on_frame: Callable[[Frame], None]) -> None:
         control, childs_control = socket.socketpair()
         output, childs_output = os.pipe()
+        self._mark = new_mark()
         try:
             self._child = subprocess.Popen(
                 [*command.arguments, "--control", str(childs_control.fileno()), "--lifeline", str(lifeline)],
@@ -58,7 +61,7 @@ class ChildProcess:
                 stdout=childs_output,
                 stderr=childs_output,
                 pass_fds=(childs_control.fileno(), lifeline),
-                env=dict(command.environment),
+                env={**command.environment, MARK: self._mark},
                 cwd=command.folder,
                 start_new_session=True,
             )
@@ -125,6 +128,8 @@ class ChildProcess:
         self.signal_group(signal.SIGKILL)
         await waiting
         code = self._child.wait()
+        if code != 0:
+            await asyncio.to_thread(kill_marked, self._mark)
         self.channel.close()
         self._output.finish()
         self.ended.set_result(how_it_ended(code))

@@ -10,6 +10,7 @@ from typing import Literal
 from workbench.agents.child_process import Command
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.interpreter import installed
+from workbench.agents.left_behind import kill_stale
 from workbench.agents.worker import WORKER_DIR
 from workbench.engine.agent_clock import done_within
 from workbench.engine.scoring import Scorer
@@ -49,6 +50,7 @@ class Children:
         self.results: dict[Path, set[Path]] = {}
         """Folder of an agent → the project's files that it was seen to write."""
         self._zygotes: dict[tuple[Path, bool], asyncio.Task[tuple[Zygote, Ready]]] = {}
+        self._looking_for_stale: asyncio.Task[int] | None = None
         self._installed: dict[tuple[Path, bool], tuple[int, ...]] = {}
         """What was installed when a zygote was started, as `installed` tells it."""
 
@@ -119,6 +121,8 @@ class Children:
         await asyncio.gather(*(zygote.process.close() for zygote in zygotes))
 
     async def _start(self, command: Command) -> tuple[Zygote, Ready]:
+        if self._looking_for_stale is None:
+            self._looking_for_stale = asyncio.create_task(asyncio.to_thread(kill_stale))
         try:
             zygote = Zygote(command, self.lifeline, spare=self._keep_warm)
         except OSError as error:

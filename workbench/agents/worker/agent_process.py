@@ -85,8 +85,11 @@ def _serve_solo(channel: Channel, lifeline: int) -> None:
 
 def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
     """Becomes the agent's process: its environment, folder and modules. None: the import failed, and that was told."""
+    mark = os.environ.get(processes.MARK)
     os.environ.clear()
     os.environ.update(spec["env"])
+    if mark is not None:
+        os.environ[processes.MARK] = mark
     time.tzset()
     sys.argv = ["agent-workbench"]
     python = faults.interpreter()
