@@ -1,5 +1,6 @@
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -7,6 +8,7 @@ from workbench.engine.transcripts import collect
 from workbench.event_json import from_json, to_json
 from workbench.events import (
     AgentActed,
+    CaseError,
     CaseFinished,
     CaseRef,
     CaseStarted,
@@ -25,7 +27,8 @@ from workbench.events import (
     TurnStarted,
 )
 from workbench.history.summary import gather
-from workbench.store import CaseRecord, Store
+from workbench.repeats.rate import rate_of
+from workbench.store import Store
 
 ONE = CaseRef("desk", "desk/r.evalset.json", "r", "one")
 TWO = CaseRef("desk", "desk/r.evalset.json", "r", "two")
@@ -85,8 +88,10 @@ def test_states_are_counted_along() -> None:
     for event in (started(ONE, TWO), *whole_case(ONE, "failed"), *cut, *whole_case(ONE), *restart):
         store.apply(event)
         assert store.counts() == Counter(record.state for record in store.current_records())
-    store.put_back(CaseRecord(store.records[TWO].planned, state="failed"))
-    assert store.counts() == {"failed": 1}
+    apply(store, started(TWO, run_id="run-2"))
+    assert store.put_back([TWO]) == [TWO]
+    assert store.counts() == {"passed": 1}
+    assert store.records[TWO].run_id == "run-1"
 
 
 def test_a_new_run_forgets_only_what_it_runs_again() -> None:
@@ -98,6 +103,58 @@ def test_a_new_run_forgets_only_what_it_runs_again() -> None:
     assert store.records[ONE].state == "queued"
     assert store.records[TWO].state == "passed"
     assert store.counts() == {"queued": 1}
+
+
+CANCELLED = CaseError("cancelled", "cancelled before it started")
+
+
+def test_cancelled_case_is_neither_error_nor_problem() -> None:
+    store = Store()
+    apply(store, started(ONE, TWO), CaseFinished(ONE, "cancelled", CANCELLED, 0.0), RunFinished(1.0, True))
+    assert store.counts() == {"cancelled": 2}
+    assert not list(store.problems())
+    assert [record.has_verdict for record in store.current_records()] == [False, False]
+    error = store.records[TWO].error
+    assert error is not None
+    assert (error.kind, error.message) == ("cancelled", "the run ended before this case started")
+
+
+def test_cancelled_case_replaces_no_earlier_verdict() -> None:
+    store = Store()
+    apply(store, started(ONE, TWO), *whole_case(ONE, "failed"), *whole_case(TWO), RunFinished(2.0))
+    apply(store, started(ONE, TWO, run_id="run-2"), CaseFinished(ONE, "cancelled", CANCELLED, 0.0))
+    assert (store.records[ONE].state, store.records[ONE].run_id) == ("failed", "run-1")
+    assert store.reinstated == {(ONE.evalset_file, ONE.eval_id): [ONE]}
+    apply(store, RunFinished(2.0, True))
+    assert (store.records[TWO].state, store.records[TWO].run_id) == ("passed", "run-1")
+    # The run itself decided nothing.
+    assert store.counts() == {"cancelled": 2}
+    assert [record.state for record in store.current_records()] == ["cancelled", "cancelled"]
+    apply(store, started(ONE, run_id="run-3"))
+    assert (ONE.evalset_file, ONE.eval_id) not in store.reinstated
+
+
+def test_cancelled_repeats_leave_the_verdict_of_the_others() -> None:
+    refs = [replace(ONE, repeat=number) for number in (1, 2, 3)]
+    store = Store()
+    apply(store, started(*refs), *(event for ref in refs for event in whole_case(ref, "failed")), RunFinished(2.0))
+    apply(store, started(*refs, run_id="run-2"), *whole_case(refs[0]), RunFinished(2.0, True))
+    assert {ref: store.records[ref].run_id for ref in refs} == dict.fromkeys(refs, "run-2")
+    assert rate_of(store.records[ref] for ref in refs).rate == 1.0
+    # Without any verdict the earlier ones stand again, all of them.
+    apply(store, started(*refs, run_id="run-3"), RunFinished(2.0, True))
+    assert [store.records[ref].state for ref in refs] == ["passed", "cancelled", "cancelled"]
+    apply(store, started(refs[0], run_id="run-4"), RunFinished(2.0, True))
+    assert store.reinstated == {(ONE.evalset_file, ONE.eval_id): [refs[0]]}
+
+
+def test_earlier_journals_that_call_a_cancelled_case_an_error_are_read_as_cancelled() -> None:
+    data = to_json(CaseFinished(ONE, "cancelled", CANCELLED, 0.0)) | {"status": "error"}
+    event = from_json(data)
+    assert isinstance(event, CaseFinished)
+    assert event.status == "cancelled"
+    (row,) = gather([to_json(started(ONE)), data]).rows.values()
+    assert row["status"] == "cancelled"
 
 
 def test_listeners_hear_each_event_after_it_is_true() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 MetricStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
 Sources: TypeAlias = dict[str, dict[str, Any]]
 """Agent → path of a file of its, relative to the root → digest (BLAKE2b, 16 bytes) of its content without secrets."""
-CaseStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated"]
+CaseStatus: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "cancelled"]
 ErrorKind: TypeAlias = Literal[
     "agent_raised",  # the agent's or a tool's own exception
     "import_failed",  # the agent's module could not be imported
@@ -22,7 +22,7 @@ ErrorKind: TypeAlias = Literal[
     "too_large",  # an answer over 16 MiB
     "output_flood",  # more printed than is kept
     "turn_count",  # turns made ≠ turns expected, or a turn without any event
-    "cancelled",
+    "cancelled",  # the user stopped it, or the run ended before it started: no error, see `ended_as`
     "broken_file",  # the evalset cannot be read
     "config",  # the criteria cannot be read
     "simulator",
@@ -223,15 +223,27 @@ class MetricScored:
     turns: tuple[MetricResult, ...] = ()
 
 
+def ended_as(status: str, kind: str | None) -> str:
+    """Return the status of a case that ended with an error of `kind`: one that was cancelled has no other.
+
+    Journals and reports of earlier versions call it `error`.
+    """
+    return "cancelled" if kind == "cancelled" else status
+
+
 @dataclass(frozen=True, slots=True)
 class CaseFinished:
-    """The verdict on a case. `error` says why it has none, or None."""
+    """The end of a case. `error` says why it has no verdict, or None."""
 
     case: CaseRef
     status: CaseStatus
     error: CaseError | None
     duration_seconds: float
     usage: Usage = field(default_factory=Usage)
+
+    def __post_init__(self) -> None:
+        kind = None if self.error is None else self.error.kind
+        object.__setattr__(self, "status", ended_as(self.status, kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +302,8 @@ class RunFinished:
     """`{"commit": hash, "dirty": whether files of it were changed}` of the root, {} where that is not known."""
     sources: Sources = field(default_factory=dict)
     """Further files that the agents were seen to read."""
+    cancelled: int = 0
+    """How many executions ended cancelled; those that never started are not among them."""
 
 
 Event: TypeAlias = (

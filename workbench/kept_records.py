@@ -25,14 +25,14 @@ def read_records(file: Path, refs: Collection[CaseRef], places: Places | None = 
 
 
 def as_it_ended(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dict[CaseRef, CaseRecord]:
-    """Make a case without an end an error: in a run that is kept nothing is running any more. `damaged`: the run came
-    to its end, and of its journal something is lost."""
+    """Give each record an end: in a run that is kept nothing is running. A case without one was cancelled; with
+    `damaged` (the run came to its end, and something of its journal is lost) it is an error."""
     for record in records.values():
         if not record.finished:
-            when = "while this case was running" if record.state == "running" else "before this case started"
-            record.state = "error"
-            why = CaseError("cancelled", f"the run ended {when}: it was killed, or goes on still")
-            record.error = CaseError("broken_file", END_IS_LOST) if damaged else why
+            if damaged:
+                record.state, record.error = "error", CaseError("broken_file", END_IS_LOST)
+            else:
+                record.cancel()
     return records
 
 

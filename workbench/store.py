@@ -5,7 +5,7 @@ same one, so they cannot disagree.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -16,6 +16,7 @@ from workbench.events import (
     CaseFinished,
     CaseRef,
     CaseStarted,
+    CaseStatus,
     Event,
     FilesRead,
     JudgeWaits,
@@ -35,7 +36,9 @@ from workbench.events import (
 )
 from workbench.events import MetricScored as Scored
 
-CaseState: TypeAlias = Literal["queued", "running", "passed", "failed", "error", "not_evaluated"]
+Case: TypeAlias = tuple[str, str]
+"""An evalset's path relative to the root, and the id of a case."""
+CaseState: TypeAlias = Literal["queued", "running", "passed", "failed", "error", "not_evaluated", "cancelled"]
 MetricNames: TypeAlias = dict[str, MetricResult]
 _OUTPUT_KEPT = 200_000
 """Characters of printed output kept a case and stream; the journal has all that was captured."""
@@ -164,6 +167,21 @@ class CaseRecord:
     def finished(self) -> bool:
         return self.state not in ("queued", "running")
 
+    @property
+    def has_verdict(self) -> bool:
+        """Whether it came to its end and was not cancelled."""
+        return self.finished and self.state != "cancelled"
+
+    @property
+    def status(self) -> CaseStatus:
+        """The status for a report: what did not come to its end was cancelled."""
+        return "cancelled" if self.state == "queued" or self.state == "running" else self.state
+
+    def cancel(self) -> None:
+        """End an execution that its run did not come to the end of."""
+        when = "while this case was running" if self.state == "running" else "before this case started"
+        self.state, self.error = "cancelled", CaseError("cancelled", f"the run ended {when}")
+
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
@@ -191,6 +209,11 @@ def _has(record: CaseRecord, name: str) -> bool:
 Listener: TypeAlias = Callable[[Event], None]
 
 
+def case_of(ref: CaseRef) -> Case:
+    """Return the case that an execution is of."""
+    return ref.evalset_file, ref.eval_id
+
+
 class Store:
     """The newest state of every case that ran or is planned, over all runs since the program started."""
 
@@ -209,6 +232,14 @@ class Store:
         """The details of finished cases that are in memory and could be read again."""
         self.kept: dict[str, Kept] = {}
         """Run ids → where their details can be read again. Without it they stay in memory."""
+        self._executions: dict[Case, list[CaseRef]] = {}
+        """The executions of each case of the newest run."""
+        self._earlier: dict[Case, list[CaseRecord]] = {}
+        """The verdicts that stood when the newest run began, of its cases."""
+        self._set_aside: dict[CaseRef, CaseRecord] = {}
+        """Cancelled executions of the newest run where an earlier verdict stands in `records`."""
+        self.reinstated: dict[Case, list[CaseRef]] = {}
+        """Cases whose earlier verdict stands again because their newest run decided nothing → its executions."""
         self._listeners: list[Listener] = []
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -229,6 +260,7 @@ class Store:
                     interrupted=event.interrupted,
                     duration_seconds=event.duration_seconds,
                 )
+                self._cancel_rest()
             case Noticed():
                 self.notices.append(event)
             case JudgeWaits():
@@ -243,7 +275,7 @@ class Store:
             case FilesRead():
                 pass
             case _:
-                self._apply_counted(self.records[event.case], event)
+                self._apply_counted(self._own(event.case), event)
         for listener in tuple(self._listeners):
             listener(event)
         self._let_fold(event)
@@ -255,21 +287,29 @@ class Store:
             self.run, self.current = run, current
         self._count()
 
-    def put_back(self, record: CaseRecord) -> None:
-        """An earlier execution holds again, in place of one that came to no end."""
-        self.records[record.ref] = record
+    def put_back(self, refs: Iterable[CaseRef]) -> list[CaseRef]:
+        """Let the earlier verdicts of these cases stand again, also as part of the newest run. Return their
+        executions."""
+        cases = dict.fromkeys(case_of(ref) for ref in refs)
+        found = [ref for case in cases for ref in self._reinstate(case)]
         self._count()
+        return found
 
-    def counts(self, refs: list[CaseRef] | None = None) -> Counter[CaseState]:
-        """How many cases are in which state: of `refs`, or of the newest run."""
-        return +self._counts if refs is None else Counter(self.records[ref].state for ref in refs)
+    def counts(self) -> Counter[CaseState]:
+        """Return how many executions of the newest run are in which state."""
+        return +self._counts
 
     def problems(self) -> Iterator[CaseRecord]:
         """The cases of the newest run that failed or have no verdict because of an error, in plan order."""
         return (record for record in self.current_records() if record.state in ("failed", "error"))
 
     def current_records(self) -> Iterator[CaseRecord]:
-        return (self.records[ref] for ref in self.current)
+        """Return the executions of the newest run in plan order, cancelled ones included."""
+        return map(self._own, self.current)
+
+    def _own(self, ref: CaseRef) -> CaseRecord:
+        """Return what the newest run knows of one of its executions."""
+        return self._set_aside.get(ref) or self.records[ref]
 
     def _start(self, event: RunStarted) -> None:
         self.run = RunSummary(
@@ -283,6 +323,12 @@ class Store:
         self.current = [planned.case for planned in event.cases]
         self.notices.clear()
         self.waits.clear()
+        self._executions = {}
+        for ref in self.current:
+            self._executions.setdefault(case_of(ref), []).append(ref)
+        self._earlier = self._standing(self._executions)
+        self._set_aside = {}
+        self.reinstated = {case: refs for case, refs in self.reinstated.items() if case not in self._executions}
         for planned in event.cases:
             self.records[planned.case] = CaseRecord(planned, run_id=event.run_id, until_sure=event.until_sure)
         self._count()
@@ -295,15 +341,56 @@ class Store:
         self.current = [ref for ref in self.current if ref not in dropped]
         for ref in dropped:
             self.records.pop(ref, None)
+            self._executions[case_of(ref)].remove(ref)
         self._count()
 
     def _let_fold(self, event: Event) -> None:
         """After everybody has seen the end of a case, its details need not stay in memory."""
         if isinstance(event, CaseFinished):
-            record = self.records[event.case]
+            record = self._own(event.case)
             kept = self.kept.get(record.run_id)
             if kept is not None and record.brief is None:
                 record.may_fold(kept, self.shelf)
+
+    def _standing(self, cases: Collection[Case]) -> dict[Case, list[CaseRecord]]:
+        """Return the verdicts of these cases: of the newest run that had each, which the first repeat is always of."""
+        of_case: dict[Case, list[CaseRecord]] = {}
+        for record in self.records.values():
+            if (case := case_of(record.ref)) in cases:
+                of_case.setdefault(case, []).append(record)
+        standing: dict[Case, list[CaseRecord]] = {}
+        for case, records in of_case.items():
+            first = min(records, key=lambda record: record.ref.repeat)
+            kept = [record for record in records if record.run_id == first.run_id and record.has_verdict]
+            if kept:
+                standing[case] = kept
+        return standing
+
+    def _cancel_rest(self) -> None:
+        """End what the run did not come to the end of: nothing is running any more."""
+        cases = set()
+        for record in self.current_records():
+            if not record.finished:
+                self._counts[record.state] -= 1
+                record.cancel()
+                self._counts[record.state] += 1
+                cases.add(case_of(record.ref))
+        for case in cases:
+            self._set_aside_cancelled(case)
+
+    def _set_aside_cancelled(self, case: Case) -> None:
+        """Let the earlier verdict of a case stand again if the newest run cancelled all of its executions."""
+        own = [self._own(ref) for ref in self._executions.get(case, ())]
+        if case in self._earlier and all(record.state == "cancelled" for record in own):
+            self._set_aside.update((record.ref, record) for record in own)
+            self._reinstate(case)
+
+    def _reinstate(self, case: Case) -> list[CaseRef]:
+        earlier = self._earlier.get(case, [])
+        if earlier:
+            self.records.update((record.ref, record) for record in earlier)
+            self.reinstated[case] = [record.ref for record in earlier]
+        return [record.ref for record in earlier]
 
     def _apply_counted(self, record: CaseRecord, event: Event) -> None:
         record.unfold()
@@ -312,6 +399,8 @@ class Store:
         if record.state != before:
             self._counts[before] -= 1
             self._counts[record.state] += 1
+        if record.state == "cancelled":
+            self._set_aside_cancelled(case_of(record.ref))
 
     def _apply_to_case(self, record: CaseRecord, event: Event) -> None:
         match event:

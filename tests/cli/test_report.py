@@ -40,10 +40,10 @@ def test_a_report_with_every_status(store: Store) -> None:
         "root": "/work space/root",
         "started": "2026-11-21T10:30:00Z",
         "duration_seconds": 4.2,
-        "summary": {"total": 7, "passed": 1, "failed": 1, "error": 4, "not_evaluated": 1},
+        "summary": {"total": 7, "passed": 1, "failed": 1, "error": 3, "not_evaluated": 1, "cancelled": 1},
     }
     assert [case["status"] for case in report["cases"]] == [
-        "passed", "failed", "error", "not_evaluated", "error", "error", "error",
+        "passed", "failed", "error", "not_evaluated", "error", "error", "cancelled",
     ]  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def test_the_code_of_a_model_that_was_blocked_is_there(store: Store) -> None:
 def test_what_could_not_start_is_there_too() -> None:
     report = written(all_statuses(interrupted=True))
     case = report["cases"][-1]
-    assert (case["eval_id"], case["status"], case["error"]["kind"]) == ("two_parcels", "error", "cancelled")
+    assert (case["eval_id"], case["status"], case["error"]["kind"]) == ("two_parcels", "cancelled", "cancelled")
     assert case["invocations"] == []
 
 

@@ -78,7 +78,7 @@ def test_ctrl_c_once_lets_what_runs_finish(waiting: Waiting) -> None:
     assert b"PASS echo/talk/waits" in out
     assert b"interrupted, 3 cases" in out
     report = waiting.report()
-    assert statuses(report) == {"good": "passed", "waits": "passed", "later": "error"}
+    assert statuses(report) == {"good": "passed", "waits": "passed", "later": "cancelled"}
     assert report["cases"][-1]["error"]["kind"] == "cancelled"
     assert b"later" in (waiting.project.root / "junit.xml").read_bytes()
 
@@ -91,7 +91,7 @@ def test_ctrl_c_twice_kills_what_runs(waiting: Waiting) -> None:
     process.communicate(timeout=60)
     assert process.returncode == 130
     report = waiting.report()
-    assert statuses(report) == {"good": "passed", "waits": "error", "later": "error"}
+    assert statuses(report) == {"good": "passed", "waits": "cancelled", "later": "cancelled"}
     assert {item["error"]["kind"] for item in report["cases"] if item["error"]} == {"cancelled"}
 
 
@@ -101,7 +101,7 @@ def test_being_told_to_end_still_reports(number: signal.Signals, waiting: Waitin
     process.send_signal(number)
     process.communicate(timeout=60)
     assert process.returncode == 130
-    assert statuses(waiting.report()) == {"good": "passed", "waits": "error", "later": "error"}
+    assert statuses(waiting.report()) == {"good": "passed", "waits": "cancelled", "later": "cancelled"}
 
 
 def test_ctrl_c_works_for_what_a_script_started_in_the_background(waiting: Waiting) -> None:

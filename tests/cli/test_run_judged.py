@@ -211,7 +211,7 @@ def test_repeats_are_asked_for_each_and_the_votes_are_shown_and_kept_where_it_wa
     state = project.root / "state"
     done, report = run(project, judge, "--runs", "2", "--print-detailed-results", "--state-dir", str(state))
     assert len(judge.asked) == 6
-    assert report["summary"] == {"total": 2, "passed": 2, "failed": 0, "error": 0, "not_evaluated": 0}
+    assert report["summary"] == {"total": 2, "passed": 2, "failed": 0, "error": 0, "not_evaluated": 0, "cancelled": 0}
     assert "3 of 3 asked of 5" in done.stdout
     assert "Both say the same." in done.stdout
     assert "You check the work of an AI agent" not in done.stdout
@@ -395,7 +395,7 @@ def test_a_limit_of_calls_is_kept_and_leaves_the_rest_unjudged(project: Project,
     done, report = run(project, judge, "--max-judge-calls", "2", "--concurrency", "1")
     assert len(judge.asked) == 2
     assert done.returncode == 3
-    assert report["summary"] == {"total": 4, "passed": 2, "failed": 0, "error": 0, "not_evaluated": 2}
+    assert report["summary"] == {"total": 4, "passed": 2, "failed": 0, "error": 0, "not_evaluated": 2, "cancelled": 0}
     left = next(item for item in report["cases"] if item["status"] == "not_evaluated")
     assert "--max-judge-calls 2 is reached" in left["metrics"][0]["reason"]
     assert "--max-judge-calls 2 is reached" in done.stdout

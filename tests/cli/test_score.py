@@ -180,7 +180,7 @@ def test_a_run_that_was_killed_has_the_transcripts_that_were_complete(ran: Proje
     journal.write_bytes(b"".join(renumbered(kept)))
     (journal.parent / "summary.json").unlink()
     code, report = score(ran, "last")
-    assert (code, statuses(report)) == (3, {"good": "passed", "bad": "error", "raises": "error"})
+    assert (code, statuses(report)) == (3, {"good": "passed", "bad": "cancelled", "raises": "error"})
     bad = next(item for item in report["cases"] if item["eval_id"] == "bad")
     assert bad["error"]["kind"] == "cancelled"
 

@@ -42,11 +42,15 @@ def test_each_case_without_a_pass_has_its_reason(store: Store) -> None:
         "  desk/refunds/needs_a_key",
         "    safety_v1 not evaluated: needs google-cloud-aiplatform",
         "",
+        "Cancelled:",
+        "  desk/refunds/two_parcels",
+        "    cancelled: the run ended before this case started",
+        "",
         "Repeats: 0 of 1 flaky",
         "  desk/refunds/on_time",
         "    1/1 passed, 100 % (21–100 %), pass^1 1.00, 1 without a verdict",
         "",
-        "7 cases in 4.2 s: 1 passed, 1 failed, 3 errors, 1 not evaluated, 1 not started",
+        "7 cases in 4.2 s: 1 passed, 1 failed, 3 errors, 1 not evaluated, 1 cancelled",
     ]
 
 

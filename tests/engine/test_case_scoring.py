@@ -70,7 +70,7 @@ async def test_cancelled_it_waits_for_nobody_and_keeps_what_is_computed(children
     scoring = Scoring(children, ask("hold"), ROUGE)
     scoring.case.cancel(CANCELLED)
     verdicts = await scoring.run()
-    assert (verdicts.status, verdicts.error) == ("error", CANCELLED)
+    assert (verdicts.status, verdicts.error) == ("cancelled", CANCELLED)
     assert scoring.names == [ROUGE.name]
 
 

@@ -170,7 +170,7 @@ async def test_a_verdict_that_could_not_be_written_is_not_shown_as_one() -> None
     assert writer.lines == []
     lost, own = shown
     assert isinstance(lost, CaseFinished)
-    assert lost.status == "error"
+    assert lost.status == "cancelled"
     assert lost.error is not None
     assert "full" in lost.error.message
     assert own == FAILED_HERE
@@ -193,7 +193,7 @@ async def test_what_fits_on_a_full_disk_is_kept() -> None:
         out.put(CaseFinished(ref, "passed", None, 1.0))
     await out.close()
     assert [from_json(json.loads(line)) for line in writer.lines] == shown[:2]
-    assert [event.status for event in shown if isinstance(event, CaseFinished)] == ["passed"] * 2 + ["error"] * 2
+    assert [event.status for event in shown if isinstance(event, CaseFinished)] == ["passed"] * 2 + ["cancelled"] * 2
     assert failures == [FULL]
 
 
@@ -214,7 +214,7 @@ async def test_a_verdict_that_did_not_reach_the_disk_itself_is_taken_back() -> N
     assert [(event.case, event.status) for event in shown if isinstance(event, CaseFinished)] == [
         (earlier, "passed"),
         (REF, "passed"),
-        (REF, "error"),
+        (REF, "cancelled"),
     ]
     assert failures == [FULL]
 

@@ -136,8 +136,8 @@ async def test_one_case_is_cancelled_and_the_others_stay(project: Project, child
     run.cancel(outcome.ref("queued"))
     run.cancel(outcome.ref("wait"), kill=kill)
     await task
-    assert outcome.error("wait") == ("cancelled", "cancelled")
-    assert outcome.error("queued") == ("cancelled", "cancelled")
+    assert outcome.error("wait") == ("cancelled", "cancelled while it was running")
+    assert outcome.error("queued") == ("cancelled", "cancelled before it started")
     assert outcome.states["well"] == "passed"
     assert not outcome.store.run.interrupted
 
@@ -167,7 +167,7 @@ async def test_stop_lets_finish_what_runs_and_starts_nothing(project: Project, c
     run.stop()
     project.write("stopped", "")
     await task
-    assert outcome.states == {"first": "passed", "second": "queued", "third": "queued"}
+    assert outcome.states == {"first": "passed", "second": "cancelled", "third": "cancelled"}
     assert outcome.store.run.interrupted
 
 
@@ -178,7 +178,7 @@ async def test_cancelling_all_ends_soon(project: Project, children: Children) ->
     run, task = await started(outcome, project.plan(), children, turns=2, concurrency=2)
     run.cancel()
     await task
-    assert outcome.states == {"wait": "error", "wait 2": "error", "queued": "queued"}
+    assert outcome.states == {"wait": "cancelled", "wait 2": "cancelled", "queued": "cancelled"}
     assert outcome.store.run.interrupted
 
 
@@ -342,7 +342,7 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Projec
     options = RunOptions(concurrency=2)
     outcome = await execute(project.plan(options), children, options, writer)
     assert [message for message in outcome.notices if "No space left" in message]
-    assert outcome.states["queued"] == "queued"
+    assert outcome.states["queued"] == "cancelled"
     assert outcome.error("wait")[0] == "cancelled"
     assert isinstance(outcome.events[-1], RunFinished)
     assert not outcome.events[-1].interrupted

@@ -211,7 +211,7 @@ async def test_cancelled_while_the_user_thinks(project: Project, children: Child
     await thinks.wait()
     run.cancel(outcome.ref("play"))
     await asyncio.wait_for(task, 20)
-    assert outcome.error("play") == ("cancelled", "cancelled")
+    assert outcome.error("play") == ("cancelled", "cancelled while it was running")
     assert messages(outcome) == ["Hello there"]
 
 

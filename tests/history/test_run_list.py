@@ -49,7 +49,7 @@ def test_newest_first_with_counts(tmp_path: Path) -> None:
         keep_run(tmp_path, f"{day}T10-00-00-aaaa")
     found = list_runs(tmp_path)
     assert [run["started"][:10] for run in found.runs] == ["2026-11-22", "2026-11-21", "2026-11-20"]
-    assert found.runs[0]["counts"] == {"passed": 1, "failed": 1, "error": 0, "not_evaluated": 0}
+    assert found.runs[0]["counts"] == {"passed": 1, "failed": 1, "error": 0, "not_evaluated": 0, "cancelled": 0}
     assert found.runs[0]["agents"] == ["desk"]
     assert not found.trouble
 
@@ -126,14 +126,14 @@ def test_what_is_lost_or_damaged_is_made_again(tmp_path: Path, lost: str) -> Non
         assert load_summary(tmp_path, journal.parent.name) == summary
 
 
-def test_a_run_that_was_killed_is_listed_and_its_other_cases_count_as_errors(tmp_path: Path) -> None:
+def test_a_run_that_was_killed_is_listed_and_its_other_cases_count_as_cancelled(tmp_path: Path) -> None:
     events = case_events(PASSED, "passed", [ANSWER_PASSED])
     path = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", events, ended=False)
     (path.parent / "summary.json").unlink()
     (path.parents[1] / "index.jsonl").unlink()
     (run,) = list_runs(tmp_path).runs
     assert run["seconds"] is None
-    assert run["counts"] == {"passed": 1, "failed": 0, "error": 1, "not_evaluated": 0}
+    assert run["counts"] == {"passed": 1, "failed": 0, "error": 0, "not_evaluated": 0, "cancelled": 1}
     assert run["no_verdict"] == 1
     assert "1 passed, 1 without a verdict (did not end" in history_command._line(run, None)
 

@@ -54,7 +54,7 @@ def test_a_run_in_which_no_agent_ran_says_so() -> None:
 
 def test_a_run_that_was_cancelled_and_criteria_that_were_changed_are_said() -> None:
     facts = Facts("x", "", COUNTS, 31, interrupted=True, changed=True, seconds=3700)
-    assert "cancelled" in text(facts, 140)
+    assert "interrupted" in text(facts, 140)
     assert "criteria changed" in text(facts, 140)
     assert "■ 14/31" in text(facts, 140)
     assert "1:01:40" in text(facts, 140)

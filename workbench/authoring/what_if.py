@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from workbench.engine.verdict import case_status
-from workbench.events import CaseRef, MetricResult, MetricStatus
+from workbench.events import CaseRef, CaseStatus, MetricResult, MetricStatus
 from workbench.metrics.base import NotScorableError, ScoreRequest
 from workbench.metrics.options import MATCH_TYPES
 from workbench.metrics.trajectory import NAMES_ONLY, Rule, rule_of, score
@@ -18,7 +18,7 @@ from workbench.model.criteria import CriteriaConfig, Criterion, stored_config
 from workbench.store import CaseRecord
 
 TRAJECTORY = "tool_trajectory_avg_score"
-Outcome: TypeAlias = Literal["passed", "failed", "error", "not_evaluated", "unknown"]
+Outcome: TypeAlias = CaseStatus | Literal["unknown"]
 """`unknown`: it hangs on a criterion that was not scored."""
 
 
@@ -62,7 +62,7 @@ class WhatIf:
     """Holds on to the verdicts of a run and to what was worked out again, so that a moving threshold costs a look."""
 
     def __init__(self, records: Iterable[CaseRecord]) -> None:
-        self._records = [record for record in records if record.finished]
+        self._records = [record for record in records if record.has_verdict]
         self._scores: dict[tuple[CaseRef, Rule], float | None] = {}
         self._options: dict[CaseRef, dict[str, dict[str, Any]]] = {}
 

@@ -29,7 +29,7 @@ def _by_case(records: Iterable[CaseRecord]) -> _Cases:
     found: _Cases = {}
     for record in records:
         ref = record.ref
-        if record.finished:
+        if record.has_verdict:
             first = CaseRef(ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id)
             found.setdefault(first, []).append(record)
     return found

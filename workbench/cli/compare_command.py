@@ -124,9 +124,7 @@ def _case_lines(case: "ChangedCase", word: str) -> Iterator[str]:
 
 
 def _verdict(row: "Row") -> str:
-    from workbench.history.compare import has_verdict
-
-    return row["status"] if has_verdict(row) else "no verdict"
+    return row["status"] or "no verdict"
 
 
 def _score(metric: list[Any] | None) -> str:

@@ -28,8 +28,6 @@ def reasons(record: CaseRecord) -> list[str]:
     if record.state == "failed" and all(result.status != "failed" for result in record.metrics.values()):
         found.append("the verdict by which it failed is not in what is kept of the run")
     found += _notes(record)
-    if not found and not record.finished:
-        found.append("the run ended before it had a verdict")
     return found
 
 

@@ -1,7 +1,7 @@
 """A run as the result files of ADK, one an evalset, as its own `LocalEvalSetResultsManager` writes them.
 
 ADK knows four statuses. An error of ours becomes FAILED for the case, as ADK calls a case whose agent failed, and
-NOT_EVALUATED for a criterion.
+NOT_EVALUATED for a criterion. A case that was cancelled becomes NOT_EVALUATED.
 """
 
 import json
@@ -18,7 +18,13 @@ ENDING = ".evalset_result.json"
 _NAME_BYTES = 200
 """File systems take 255, with the time and the ending."""
 _PASSED, _FAILED, _NOT_EVALUATED, _INFORMATIONAL = 1, 2, 3, 4
-_OF_CASE = {"passed": _PASSED, "failed": _FAILED, "error": _FAILED, "not_evaluated": _NOT_EVALUATED}
+_OF_CASE = {
+    "passed": _PASSED,
+    "failed": _FAILED,
+    "error": _FAILED,
+    "not_evaluated": _NOT_EVALUATED,
+    "cancelled": _NOT_EVALUATED,
+}
 _OF_METRIC = {"passed": _PASSED, "failed": _FAILED, "informational": _INFORMATIONAL}
 
 

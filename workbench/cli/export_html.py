@@ -60,7 +60,7 @@ def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str
     yield from bars("Most tokens", longest(records), lambda amount: f"{amount:,.0f}")
     yield "</div>\n"
     # What needs reading stands first.
-    order = {"failed": 0, "error": 0, "not_evaluated": 1, "passed": 2}
+    order = {"failed": 0, "error": 0, "not_evaluated": 1, "cancelled": 2, "passed": 3}
     opened = 0
     shortened = len(records) > _WHOLE and any(record.state == "passed" for record in records)
     if records:
@@ -68,7 +68,7 @@ def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str
     if shortened:
         yield f"<p>More than {_WHOLE} cases: of those that passed, only scores are shown.</p>\n"
     for record in sorted(records, key=lambda record: order.get(record.state, 0)):
-        is_open = record.state != "passed" and opened < _OPEN_AT_MOST
+        is_open = record.state not in ("passed", "cancelled") and opened < _OPEN_AT_MOST
         opened += is_open
         if shortened and record.state == "passed":
             yield f"<p>{_head(record, besides)}</p>\n"
@@ -138,7 +138,7 @@ def _case(record: CaseRecord, besides: Besides, *, is_open: bool) -> Iterator[st
 
 def _head(record: CaseRecord, besides: Besides) -> str:
     """A case in one line: its verdict, what decided it, and what was said of it."""
-    state = record.state if record.finished else "error"
+    state = record.status
     why = "; ".join(_passes(record) if state == "passed" else reasons(record))
     style = class_name(state.replace("_", "-"))
     head = f'<b class="status-{style}">{html_line(state.replace("_", " "))}</b> {html_line(label(record.ref))}'

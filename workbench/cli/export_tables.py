@@ -62,7 +62,8 @@ def _markdown(store: Store, besides: Besides, most: int) -> Iterator[str]:
     run = store.run
     records = list(store.current_records())
     passed = [record for record in records if record.state == "passed"]
-    others = [record for record in records if record.state != "passed"]
+    cancelled = [record for record in records if record.state == "cancelled"]
+    others = [record for record in records if record.state not in ("passed", "cancelled")]
     yield f"### agent-workbench: {count_text(store)}"
     yield ""
     yield f"Run {code_span(run.run_id)}, {code_span(run.started)}"
@@ -78,20 +79,27 @@ def _markdown(store: Store, besides: Besides, most: int) -> Iterator[str]:
         yield ""
         yield f"and {len(others) - most} more that did not pass"
     yield from _repeats(store, most)
-    if passed:
-        yield ""
-        yield f"<details><summary>{len(passed)} passed</summary>"
-        yield ""
-        for record in passed[:most]:
-            scores = ", ".join(
-                f"{result.name} {score_text(result)}" for result in record.metrics.values() if result.status == "passed"
-            )
-            marks = "".join(f" ⚑ {code_span(said)}" for said in _said(record, besides))
-            yield f"- {code_span(label(record.ref))} {code_span(scores)}{marks}"
-        if len(passed) > most:
-            yield f"- and {len(passed) - most} more"
-        yield ""
-        yield "</details>"
+    yield from _folded("passed", passed, besides, most)
+    yield from _folded("cancelled", cancelled, besides, most)
+
+
+def _folded(word: str, records: list[CaseRecord], besides: Besides, most: int) -> Iterator[str]:
+    """Return a folded list of cases with what they passed; nothing without cases."""
+    if not records:
+        return
+    yield ""
+    yield f"<details><summary>{len(records)} {word}</summary>"
+    yield ""
+    for record in records[:most]:
+        scores = ", ".join(
+            f"{result.name} {score_text(result)}" for result in record.metrics.values() if result.status == "passed"
+        )
+        marks = "".join(f" ⚑ {code_span(said)}" for said in _said(record, besides))
+        yield f"- {code_span(label(record.ref))}{f' {code_span(scores)}' if scores else ''}{marks}"
+    if len(records) > most:
+        yield f"- and {len(records) - most} more"
+    yield ""
+    yield "</details>"
 
 
 def _problems(records: list[CaseRecord], besides: Besides) -> Iterator[str]:
@@ -130,7 +138,7 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
     ref, usage = record.ref, record.usage
     error = f"{record.error.kind}: {record.error.message}" if record.error else ""
     names = [_cell(text) for text in (store.run.run_id, ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id)]
-    before = [*names, ref.repeat, record.state if record.finished else "error", _cell(error)]
+    before = [*names, ref.repeat, record.status, _cell(error)]
     after = [record.duration_seconds, usage.model_calls, usage.input_tokens, usage.output_tokens, usage.judge_calls]
     for result in record.metrics.values():
         verdict = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]

@@ -161,9 +161,11 @@ def _of_adk(root: Path) -> "tuple[list[IndexEntry], list[str]]":
 
 
 def _line(run: dict[str, Any], pinned: str | None) -> str:
-    # Not every run in the list knows how many it did not get to.
-    without = min(run.get("no_verdict") or 0, run["counts"]["error"])
-    counts = {**run["counts"], "error": run["counts"]["error"] - without, "without a verdict": without}
+    from workbench.history.summary import unreached_apart
+
+    unreached = (run.get("no_verdict") or 0) if run["seconds"] is None else 0
+    counts = unreached_apart(run["counts"], unreached)
+    counts["without a verdict"] = counts.pop("not_run")
     parts = [f"{counts[status]} {status.replace('_', ' ')}" for status in counts if counts[status]]
     parts = [part.replace(" error", " errors") if part != "1 error" else part for part in parts]
     marks = ["baseline"] if run["run_id"] == pinned else []

@@ -1,7 +1,8 @@
 """JUnit XML as CI systems read it: one suite for each evalset, one test case for each execution of a case.
 
-A failed case holds `<failure>`, one without a verdict because of an error `<error>`, one that could not be judged
-`<skipped>`; the message is one line, the body the whole case: expected beside actual, turn by turn, and every verdict.
+A failed case holds `<failure>`, one without a verdict because of an error `<error>`, one that could not be judged or
+was cancelled `<skipped>`; the message is one line, the body the whole case: expected beside actual, turn by turn, and
+every verdict.
 """
 
 import itertools
@@ -21,7 +22,7 @@ _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """XML 1.0 has no such characters, not even escaped: one of them and the whole file is refused."""
 _OUTPUT_LIMIT = 20_000
 _WIDTH = 100
-_TAGS = {"failed": "failure", "not_evaluated": "skipped"}
+_TAGS = {"failed": "failure", "not_evaluated": "skipped", "cancelled": "skipped"}
 
 
 def junit_pieces(store: Store) -> Iterator[bytes]:

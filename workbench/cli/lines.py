@@ -9,18 +9,18 @@ from workbench.text import one_line
 from workbench.ui.render.judged import all_asked, case_is_split, is_cached, is_heuristic
 
 _WORDS: dict[CaseState, str] = {
-    "queued": "ERROR",
-    "running": "ERROR",
     "passed": "PASS",
     "failed": "FAIL",
     "error": "ERROR",
     "not_evaluated": "NOT_EVALUATED",
+    "cancelled": "CANCELLED",
 }
 
 
 def case_line(record: CaseRecord) -> str:
-    """`PASS|FAIL|ERROR|NOT_EVALUATED agent/eval_set_id/eval_id[#repeat] metric=score<threshold[(mark,…)] …`, and for
-    ERROR the cause behind it. Scores are not rounded. What is only informational is left to the reports."""
+    """`PASS|FAIL|ERROR|NOT_EVALUATED|CANCELLED agent/eval_set_id/eval_id[#repeat] metric=score<threshold[(mark,…)] …`
+    of a case that ended, and for ERROR the cause behind it. Scores are not rounded. What is only informational is left
+    to the reports."""
     judged = (result for result in record.metrics.values() if result.status != "informational")
     parts = [_WORDS[record.state], label(record.ref), *(_metric_word(record, result) for result in judged)]
     if record.state == "error":

@@ -31,12 +31,14 @@ _COLOURS: dict[CaseState, str] = {
     "failed": "red",
     "error": "magenta",
     "not_evaluated": "yellow",
+    "cancelled": "dim",
 }
 _FACES: tuple[tuple[CaseState, str, str], ...] = (
     ("passed", "✓", "pass"),
     ("failed", "✗", "fail"),
     ("error", "!", "error"),
     ("not_evaluated", "?", "not evaluated"),
+    ("cancelled", "⊘", "cancelled"),
 )
 
 

@@ -26,7 +26,7 @@ from workbench.cli.report_shape import (
     Summary,
     TurnMetric,
 )
-from workbench.events import CaseError, CaseStatus, MetricResult
+from workbench.events import CaseError, MetricResult
 from workbench.prices import Prices, case_cost, criterion_cost, total
 from workbench.repeats.account import accounts
 from workbench.store import CaseRecord, Store, Turn
@@ -39,8 +39,7 @@ _TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
 def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
     """Yield the report of the newest run, one line of JSON in ASCII, case by case: it never is in memory as a whole.
 
-    A case that has not finished (the run was interrupted, or could not go on) is an error of kind `cancelled`. With
-    `prices`, the details of judged criteria say in `tally.cost` what each cost. JSON has no NaN and no infinity: a
+    With `prices`, the details of judged criteria say in `tally.cost` what each cost. JSON has no NaN and no infinity: a
     score becomes null, a value in an invocation or in details becomes the word, as text. What is nested too deeply to
     be written is cut off."""
     costs: list[float | None] = []
@@ -72,7 +71,7 @@ def report_cases(store: Store, prices: Prices = _NO_PRICES) -> Iterator[ReportCa
 
 def _frame(store: Store, prices: Prices) -> Report:
     """The report without what it says of single cases."""
-    statuses = Counter(_ended(record)[0] for record in store.current_records())
+    statuses = Counter(record.status for record in store.current_records())
     run = store.run
     return Report(
         schema_name=SCHEMA,
@@ -86,6 +85,7 @@ def _frame(store: Store, prices: Prices) -> Report:
             failed=statuses["failed"],
             error=statuses["error"],
             not_evaluated=statuses["not_evaluated"],
+            cancelled=statuses["cancelled"],
         ),
         cases=[],
         repeats=[],
@@ -133,16 +133,14 @@ def json_schema() -> dict[str, Any]:
 
 def _case(record: CaseRecord, prices: Prices) -> ReportCase:
     ref = record.ref
-    state, error = _ended(record)
-    error = record.error if error is None else error
     return ReportCase(
         agent=ref.agent,
         evalset_file=ref.evalset_file,
         eval_set_id=ref.eval_set_id,
         eval_id=ref.eval_id,
         repeat=ref.repeat,
-        status=state,
-        error=_error(error) if error else None,
+        status=record.status,
+        error=_error(record.error) if record.error else None,
         attempt=record.attempt,
         config_file=record.planned.config_file,
         duration_seconds=record.duration_seconds,
@@ -152,15 +150,6 @@ def _case(record: CaseRecord, prices: Prices) -> ReportCase:
         scenario=record.scenario,
         rubrics=list(record.rubrics),
     )
-
-
-def _ended(record: CaseRecord) -> tuple[CaseStatus, CaseError | None]:
-    """How a case stands in the report, and why it has no end, if it has none."""
-    state = record.state
-    if state == "queued" or state == "running":
-        began = "before it started" if state == "queued" else "while it was running"
-        return "error", record.error or CaseError("cancelled", f"the run ended {began}")
-    return state, None
 
 
 def _usage(record: CaseRecord, prices: Prices) -> ReportUsage:

@@ -115,6 +115,8 @@ class Summary(Part):
     failed: Count
     error: Count
     not_evaluated: Count
+    cancelled: Count
+    """Stopped by the user, or the run ended before they started."""
 
 
 class Report(Part):

@@ -15,14 +15,14 @@ _SECTIONS: tuple[tuple[CaseState, str, str], ...] = (
     ("error", "Errors:", "bold magenta"),
     ("failed", "Failures:", "bold red"),
     ("not_evaluated", "Not evaluated:", "bold yellow"),
+    ("cancelled", "Cancelled:", "bold"),
 )
 _WORDS: tuple[tuple[CaseState, str], ...] = (
     ("passed", "passed"),
     ("failed", "failed"),
     ("error", "error"),
     ("not_evaluated", "not evaluated"),
-    ("running", "broken off"),
-    ("queued", "not started"),
+    ("cancelled", "cancelled"),
 )
 _NO_PRICES = Prices()
 _FILES_NAMED = 5

@@ -36,7 +36,7 @@ from workbench.text import one_line
 from workbench.ui.watch_cost import limit_words
 from workbench.ui.watching import Watching
 
-_STATES: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated")
+_STATES: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated", "cancelled")
 
 
 def watch(request: RunRequest) -> int:

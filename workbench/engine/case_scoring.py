@@ -71,7 +71,7 @@ class CaseScoring:
         error = metric_error(scored)
         named = {one.result.name for one in scored}
         if self._cancelled is not None and any(item.name not in named for item in config.criteria):
-            error = self._cancelled
+            return Verdicts("cancelled", self._cancelled, scored, judge_usage(asked))
         status: CaseStatus = "error"
         if error is None:
             results = [one.result for one in scored]

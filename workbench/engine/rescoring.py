@@ -31,7 +31,8 @@ from workbench.metrics.base import Scored
 _TOGETHER = 100
 """Cases that are scored at the same time. Each asks at least one question where it asks any, so that the limit of
 calls under way decides, not this one."""
-_CANCELLED = CaseError("cancelled", "cancelled")
+_CANCELLED = CaseError("cancelled", "cancelled while it was scored")
+_NOT_STARTED = CaseError("cancelled", "cancelled before it was scored")
 
 
 class Rescoring:
@@ -100,7 +101,7 @@ class Rescoring:
         elif ref in self._scorings:
             self._scorings[ref].cancel(_CANCELLED)
         elif self._queued.pop(ref, None) is not None:
-            self._recorder.put(CaseFinished(ref, "error", _CANCELLED, 0.0))
+            self._recorder.put(CaseFinished(ref, "cancelled", _NOT_STARTED, 0.0))
 
     async def _look_ahead(self) -> list[Noticed]:
         """What can be said before the first question. Whatever goes wrong in it, the scoring itself can go on."""

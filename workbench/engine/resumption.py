@@ -133,7 +133,7 @@ class Resumption:
                 self.ended = self.complete = False
                 self._before = self.seconds
             case RunFinished():
-                self.ended, self.complete = True, not event.interrupted
+                self.ended, self.complete = True, not (event.interrupted or event.cancelled)
                 self.seconds = event.duration_seconds
                 self._read(event.sources)
             case FilesRead():

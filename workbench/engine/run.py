@@ -46,7 +46,8 @@ _FILES_BESIDES = 256
 _HEAD_START = 0.04
 """Seconds that the first case has the machine for itself: its verdict is waited for. Forks of all the others would
 stand in its way, and what they lose is nothing beside one answer of a model."""
-_CANCELLED = CaseError("cancelled", "cancelled")
+_CANCELLED = CaseError("cancelled", "cancelled while it was running")
+_NOT_STARTED = CaseError("cancelled", "cancelled before it started")
 
 
 class Run:
@@ -80,6 +81,7 @@ class Run:
         self._writer = writer
         self._judge_cache = judge_cache
         self._interrupted = False
+        self._cancelled = 0
         self._flows: dict[CaseRef, CaseFlow | ResumedCase] = {}
         until = None if options.until_sure is None else UntilSure(options.until_sure, options.max_judge_calls)
         self._waiting = Waiting(self._todo, until)
@@ -154,7 +156,7 @@ class Run:
         elif ref in self._flows:
             self._flows[ref].cancel(_CANCELLED, kill=kill)
         elif self._waiting.remove(ref):
-            self._recorder.put(CaseFinished(ref, "error", _CANCELLED, 0.0))
+            self._put(CaseFinished(ref, "cancelled", _NOT_STARTED, 0.0))
 
     async def _look_ahead(self) -> list[Noticed]:
         """What can be said before the first case. Whatever goes wrong in it, the run itself can go on."""
@@ -244,6 +246,7 @@ class Run:
         """Puts what a case has to say; before its end goes what is not needed any more because of it."""
         if isinstance(event, CaseFinished):
             self._drop_needless(event)
+            self._cancelled += event.status == "cancelled"
         self._recorder.put(event)
 
     def _drop_needless(self, event: CaseFinished) -> None:
@@ -290,5 +293,5 @@ class Run:
             if self._commit is not None:
                 git = await self._commit.get()
             await self._note_reads()
-            self._recorder.put(RunFinished(took, self._interrupted, git, self._evidence.further))
+            self._recorder.put(RunFinished(took, self._interrupted, git, self._evidence.further, self._cancelled))
             await self._recorder.close()

@@ -6,14 +6,14 @@ from workbench.events import CaseError, CaseFinished, Event, FilesRead, RepeatsD
 
 
 def as_far_as_kept(event: Event, failure: OSError) -> Event | None:
-    """What is left of an event that is not in the journal; None: nothing. A case's end stays, as an error: when the run
-    goes on, the case is done again, and until then nobody shall build on what it came to."""
+    """What is left of an event that is not in the journal; None: nothing. A case's end stays, as cancelled: when the
+    run goes on, the case is done again, and until then nobody shall build on what it came to."""
     if isinstance(event, CaseFinished):
         if event.error is not None:
             return event
         reason = failure.strerror or str(failure)
         error = CaseError("cancelled", f"its verdict is not kept: the run cannot be written any more ({reason})")
-        return dataclasses.replace(event, status="error", error=error)
+        return dataclasses.replace(event, status="cancelled", error=error)
     return None if hasattr(event, "case") or isinstance(event, FilesRead | RepeatsDropped) else event
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from workbench.agents.worker.checked import HEAD
 from workbench.history.run_list import list_runs
 from workbench.history.state_dir import runs_dir
-from workbench.history.summary import Row
+from workbench.history.summary import Row, has_verdict
 from workbench.history.summary_files import FILE_NAME, INDEX, IndexEntry
 
 Name: TypeAlias = tuple[str, str, str, str]
@@ -25,7 +25,7 @@ _decode = json.JSONDecoder().raw_decode
 
 @dataclass(frozen=True, slots=True)
 class EarlierRun:
-    """A run that had the case: `rows` are its executions in it, in the order of their repeats."""
+    """A run that decided the case: `rows` are its executions with a verdict, in the order of their repeats."""
 
     run_id: str
     started: str
@@ -48,8 +48,8 @@ class EarlierRuns:
         for entry in self._entries():
             if name[1] not in (entry.get("files") or ()):
                 continue
-            rows = tuple(case_rows(runs_dir(self._state) / entry["run_id"] / FILE_NAME, name))
-            if any(row.get("status") for row in rows):
+            rows = tuple(filter(has_verdict, case_rows(runs_dir(self._state) / entry["run_id"] / FILE_NAME, name)))
+            if rows:
                 found.append(EarlierRun(entry["run_id"], str(entry.get("started") or ""), rows))
             if len(found) == most:
                 break

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from workbench.history.causes import Cause, ChangedFile, causes, changed_files, describe
-from workbench.history.summary import Row, Summary
+from workbench.history.summary import Row, Summary, has_verdict
 
 Change: TypeAlias = Literal["regression", "fix", "other", "unfinished", "score"]
 ORDER: tuple[Change, ...] = ("regression", "fix", "other", "unfinished", "score")
@@ -155,11 +155,6 @@ def _ended(row: Row) -> Any:
 
 def _anyhow(row: Row) -> Any:
     return None
-
-
-def has_verdict(row: Row) -> bool:
-    """Whether its run came to the end of the case: not if it was killed, interrupted or damaged before."""
-    return bool(row["status"]) and (row["error"] is None or row["error"][0] != "cancelled")
 
 
 def _change(old: Row, new: Row) -> Change | None:

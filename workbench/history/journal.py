@@ -221,7 +221,7 @@ class Journal:
             self._descriptor = None
             if self._pieces is not None:
                 self._pieces.close()
-            if self.path is not None and self._gathering.summary.is_complete:
+            if self.path is not None and self._gathering.summary.is_done:
                 forget_answers(self.path.parent)
             if self.path is not None and self._size == self._head:
                 _leave(self.path)

@@ -13,7 +13,7 @@ from workbench.history.journal import FILE_NAME
 from workbench.history.run_list import is_as_listed, list_runs
 from workbench.history.state_dir import runs_dir
 from workbench.history.summary import unreached_apart
-from workbench.history.summary_files import IndexEntry, read_newest
+from workbench.history.summary_files import IndexEntry, is_current, read_newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def newest_runs(state: Path) -> list[KeptRun]:
     """The newest runs that the end of the index names, the newest first: enough to fill a screen, at the same cost
     however many runs there are. Runs that the index lacks are missing."""
     folder = runs_dir(state)
-    runs = [run for run in read_newest(folder) if is_as_listed(folder, run)]
+    runs = [run for run in read_newest(folder) if is_as_listed(folder, run) and is_current(run)]
     age = _age()
     return _kept([(run, _journal(folder, run)) for run in sorted(runs, key=age, reverse=True)])
 
@@ -109,8 +109,9 @@ def _kept(listed: list[tuple[IndexEntry, str]]) -> list[KeptRun]:
     runs: list[KeptRun] = []
     for entry, path in reversed(listed):
         counts = entry.get("counts")
-        counts = unreached_apart(counts if isinstance(counts, dict) else {}, entry.get("no_verdict") or 0)
         seconds, adk = entry.get("seconds"), bool(entry.get("adk"))
+        unreached = (entry.get("no_verdict") or 0) if seconds is None else 0
+        counts = unreached_apart(counts if isinstance(counts, dict) else {}, unreached)
         ended = adk or seconds is not None
         agents, files = tuple(entry.get("agents") or ()), tuple(entry.get("files") or ())
         total, now = sum(counts.values()), counts.get("passed", 0)

@@ -12,7 +12,7 @@ from workbench.history.ages import ages
 from workbench.history.journal import FILE_NAME
 from workbench.history.run_list import checked_summary
 from workbench.history.state_dir import runs_dir
-from workbench.history.summary import Row, Summary
+from workbench.history.summary import Row, Summary, has_verdict
 from workbench.history.summary_files import read_newest
 from workbench.regular_file import read_regular
 
@@ -51,7 +51,7 @@ def latest_runs(state: Path, files: Collection[str]) -> list[LatestRun]:
         # What is lost may have been verdicts: neither another repeat nor an earlier run, which may have passed, stands
         # in for them.
         lost = {_name(row) for row in of_files if damaged and row["status"] is None}
-        rows = [row for row in of_files if row["status"] is not None and _name(row) not in lost]
+        rows = [row for row in of_files if has_verdict(row) and _name(row) not in lost]
         names = {_name(row) for row in rows} - seen
         if names:
             refs = tuple(CaseRef(*row["ref"]) for row in rows if _name(row) in names)

@@ -18,6 +18,7 @@ from workbench.events import (
     PlannedCase,
     RepeatsDropped,
     RunFinished,
+    RunResumed,
     RunStarted,
 )
 from workbench.history.adk_events import adk_case_events
@@ -49,11 +50,17 @@ def kept_events(word: str, state: Path, folder: Path) -> list[Event]:
 
 
 def _journal_events(path: Path) -> list[Event]:
-    """Of a run that came to its end, a case without one has lost it."""
+    """Return the events of a run with an end for each case: in a run that came to its own end it was lost, else the
+    case was cancelled."""
     events = list(read_journal(path))
     unended: dict[CaseRef, None] = {}
+    end: RunFinished | None = None
     for event in events:
         match event:
+            case RunFinished():
+                end = event
+            case RunResumed():
+                end = None
             case RunStarted():
                 unended.update(dict.fromkeys(planned.case for planned in event.cases))
             case CaseStarted():
@@ -62,10 +69,18 @@ def _journal_events(path: Path) -> list[Event]:
                 unended.pop(event.case, None)
             case RepeatsDropped():
                 unended = {ref: None for ref in unended if ref not in event.cases}
-    if any(isinstance(event, RunFinished) and not event.interrupted for event in events):
+    if end is not None and not end.interrupted:
         why = CaseError("broken_file", END_IS_LOST)
         events += [CaseFinished(ref, "error", why, 0.0) for ref in unended]
+    elif end is None:
+        began = {event.case for event in events if isinstance(event, CaseStarted)}
+        events += [CaseFinished(ref, "cancelled", _unended(began=ref in began), 0.0) for ref in unended]
     return events
+
+
+def _unended(*, began: bool) -> CaseError:
+    when = "while this case was running" if began else "before this case started"
+    return CaseError("cancelled", f"the run ended {when}: it was killed, or is still going on")
 
 
 def _report_events(path: Path) -> Iterator[Event]:

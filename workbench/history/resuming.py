@@ -141,7 +141,7 @@ def _is_complete(path: Path) -> bool:
         event = from_json(read_checked(last))
     except (OSError, ValueError, RecursionError, IndexError):
         return False
-    return isinstance(event, RunFinished) and not event.interrupted
+    return isinstance(event, RunFinished) and not (event.interrupted or event.cancelled)
 
 
 def _changes(found: Resumption, plan: Plan, options: RunOptions) -> Iterator[str]:

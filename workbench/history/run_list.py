@@ -18,6 +18,7 @@ from workbench.history.summary_files import (
     JournalSize,
     add_to_index,
     index_entry,
+    is_current,
     read_index,
     read_summary,
     write_index,
@@ -52,7 +53,7 @@ def list_runs(state: Path) -> RunList:
     index, lines = read_index(runs)
     for run_id in sorted(ids, reverse=True):
         entry, size = index.get(run_id), _journal_bytes(runs, run_id)
-        if entry is None or entry.get("seconds") is None or entry.get("bytes") != size:
+        if entry is None or entry.get("seconds") is None or entry.get("bytes") != size or not is_current(entry):
             entry = _unlisted(runs, run_id, size, found)
         if entry is not None:
             found.runs.append(entry)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from workbench.events import Usage
+from workbench.events import Usage, ended_as
 
-SCHEMA = "agent-workbench/summary/3"
-"""3: with places in the journal. An older one is made again from the journal."""
-STATUSES = ("passed", "failed", "error", "not_evaluated")
+SCHEMA = "agent-workbench/summary/4"
+"""3: with places in the journal. 4: with cancelled cases. An older one is made again from the journal."""
+STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _LONGEST = 2000
 _USAGE = tuple(item.name for item in fields(Usage))
 _JUDGES = "judge_model_options"
@@ -50,21 +50,32 @@ class Summary:
     rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
 
     def counts(self) -> dict[str, int]:
-        """How many cases have which status; one that did not end is an error."""
+        """Return how many executions have which status."""
         found = dict.fromkeys(STATUSES, 0)
         for row in self.rows.values():
-            status = row["status"]
+            status = self.status_of(row)
             found[status if status in found else "error"] += 1
         return found
 
+    def status_of(self, row: Row) -> str:
+        """Return the status of a row: one that the run did not come to the end of is cancelled. Of a run that ended
+        whole the end was lost, which is an error."""
+        return row["status"] or ("error" if self.is_complete else "cancelled")
+
     def came_out(self) -> dict[str, int]:
-        """The same, with the cases that did not end apart, as `not_run`."""
-        return unreached_apart(self.counts(), self.unreached)
+        """Return the same counts. As long as the end of the run is not known, executions without an end are counted
+        apart, as `not_run`."""
+        return unreached_apart(self.counts(), self.unreached if self.seconds is None else 0)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the run came to its end with everything done."""
+        """Whether the run came to its end without being interrupted."""
         return self.seconds is not None and not self.interrupted
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing of the run is left to be resumed."""
+        return self.is_complete and all(row["status"] != "cancelled" for row in self.rows.values())
 
     @property
     def unreached(self) -> int:
@@ -89,11 +100,16 @@ class Summary:
 
 
 def unreached_apart(counts: Mapping[str, int], unreached: int) -> dict[str, int]:
-    """Counts by status in which so many errors are cases that the run did not come to the end of: those become
-    `not_run`. Never more than there are errors: the numbers may be another file's."""
-    errors = counts.get("error", 0)
-    unreached = max(min(unreached, errors), 0)
-    return {**counts, "error": errors - unreached, "not_run": unreached}
+    """Return the counts by status with so many cancelled executions as `not_run`. Never more than are cancelled: the
+    numbers may be another file's."""
+    cancelled = counts.get("cancelled", 0)
+    unreached = max(min(unreached, cancelled), 0)
+    return {**counts, "cancelled": cancelled - unreached, "not_run": unreached}
+
+
+def has_verdict(row: Row) -> bool:
+    """Whether its run came to the end of the case: not if it was cancelled, or the run was killed or damaged before."""
+    return bool(row["status"]) and row["status"] != "cancelled"
 
 
 class Gathering:
@@ -193,8 +209,9 @@ class Gathering:
 
     def _case_finished(self, data: Mapping[str, Any]) -> None:
         row, error, usage = self._row(data["case"]), data.get("error"), _object(data.get("usage"))
-        row["status"], row["seconds"] = _text(data["status"]) or "error", float(data["duration_seconds"])
         row["error"] = None if error is None else [_text(error["kind"]), _text(error["message"])[:_LONGEST]]
+        row["status"] = ended_as(_text(data["status"]) or "error", row["error"] and row["error"][0])
+        row["seconds"] = float(data["duration_seconds"])
         row["calls"] = usage.get("model_calls", 0)
         row["tokens"] = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
         row["usage"] = [usage.get(name, 0) for name in _USAGE]

@@ -24,9 +24,9 @@ _HEAD = 100
 
 IndexEntry = dict[str, Any]
 """A run in the list: `run_id`, `started`, `seconds` (None: it did not end by itself), `interrupted`, `scored_from`,
-`counts` by status, `no_verdict` (how many of its errors are cases that it did not come to the end of), `calls` and
-`tokens` of the agents' models, `commit`, `dirty`, `agents`, `files` (evalsets), `bytes` of the journal that it was made
-of."""
+`counts` by status, `no_verdict` (how many executions it did not come to the end of; unless it ended whole they are
+counted as cancelled), `calls` and `tokens` of the agents' models, `commit`, `dirty`, `agents`, `files` (evalsets),
+`bytes` of the journal that it was made of."""
 
 
 class JournalSize(NamedTuple):
@@ -97,6 +97,11 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
         "files": sorted({str(ref[1]) for ref in summary.rows}),
         "bytes": journal_bytes,
     }
+
+
+def is_current(entry: IndexEntry) -> bool:
+    """Whether this version wrote the entry: earlier ones counted cancelled cases as errors."""
+    return "cancelled" in (entry.get("counts") or ())
 
 
 def _sum(values: Iterable[Any]) -> int:

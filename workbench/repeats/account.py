@@ -97,8 +97,13 @@ class CaseRepeats:
 
     @property
     def without_verdict(self) -> int:
-        """How many executions ended and do not count."""
-        return len(self.records) - self.unfinished - self.rate.total
+        """How many executions ended without a verdict that counts, cancelled ones left out."""
+        return len(self.records) - self.unfinished - self.cancelled - self.rate.total
+
+    @property
+    def cancelled(self) -> int:
+        """How many executions were cancelled."""
+        return sum(record.state == "cancelled" for record in self.records)
 
     @property
     def sure(self) -> Sure:

@@ -51,6 +51,8 @@ def remarks(case: "CaseRepeats") -> Iterator[str]:
     """What the figures do not say."""
     if case.without_verdict and case.rate.total:
         yield f"{case.without_verdict} without a verdict"
+    if case.cancelled:
+        yield f"{case.cancelled} cancelled"
     for criterion in case.criteria:
         if criterion.spread:
             yield f"{one_line(criterion.name, limit=60)}: {spread(criterion.split, criterion.rejudged)}"

@@ -93,7 +93,7 @@ class EvalCaseItem(pytest.Item):
         self.user_properties += [(name, score) for name, score in outcome.scores.items() if score is not None]
         if outcome.status == "error":
             raise pytest.fail.Exception(outcome.explanation, pytrace=False)
-        if outcome.status == "not_evaluated":
+        if outcome.status in ("not_evaluated", "cancelled"):
             raise pytest.skip.Exception(outcome.reason, _use_item_location=True)
 
     def runtest(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from workbench.events import CaseError, CaseStatus, MetricResult
 from workbench.repeats.account import CaseRepeats, accounts
 from workbench.repeats.wording import sentence
-from workbench.store import CaseRecord, Store, Turn
+from workbench.store import Store, Turn
 from workbench.testing.explanation import details, explanation, printed, reason, summary
 from workbench.text import one_line
 
@@ -144,12 +144,7 @@ def evaluation(store: Store, notices: tuple[str, ...]) -> Evaluation:
     return Evaluation(outcomes(store), notices, tuple(accounts(store.current_records(), store.run.until_sure)))
 
 
-_SEVERITY = ("passed", "not_evaluated", "failed", "error")
-
-
-def _status(record: CaseRecord) -> CaseStatus:
-    """A case that never came to an end is an error."""
-    return "error" if record.state == "queued" or record.state == "running" else record.state
+_SEVERITY = ("passed", "cancelled", "not_evaluated", "failed", "error")
 
 
 def outcomes(store: Store) -> tuple[CaseOutcome, ...]:
@@ -161,7 +156,7 @@ def outcomes(store: Store) -> tuple[CaseOutcome, ...]:
             eval_set_id=record.ref.eval_set_id,
             eval_id=record.ref.eval_id,
             repeat=record.ref.repeat,
-            status=_status(record),
+            status=record.status,
             reason=reason(record),
             error=record.error,
             metrics=dict(record.metrics),

@@ -112,12 +112,12 @@ class ChangedVerdicts:
 
     def _differs(self, case: CaseRef) -> bool:
         before, now, ended = self._before.get(case), self._executions(case), self._finished(case)
-        if not before or not ended or (len(ended) < len(now) and not self._store.run.finished):
+        if not before or not ended or not all(record.finished for record in now):
             return False
         return differs(outcome(before), outcome(ended))
 
     def _finished(self, case: CaseRef) -> list[CaseRecord]:
-        return [record for record in self._executions(case) if record.finished]
+        return [record for record in self._executions(case) if record.has_verdict]
 
     def _executions(self, case: CaseRef) -> list[CaseRecord]:
         """All executions of the case in its newest run; an earlier run may have had more of them."""

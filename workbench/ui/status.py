@@ -28,15 +28,18 @@ FACES: dict[Status, Face] = {
     "error": Face("!", "error", "status-error", 0),
     "failed": Face("✗", "fail", "status-failed", 1),
     "not_evaluated": Face("?", "not evaluated", "status-not-evaluated", 2),
-    "running": Face("▶", "running", "status-running", 3),
-    "queued": Face("·", "queued", "status-queued", 4),
-    "passed": Face("✓", "pass", "status-passed", 5),
-    "informational": Face("i", "for information", "status-informational", 6),
-    "not_applicable": Face("–", "not applicable", "status-not-applicable", 7),
-    "not_run": Face("○", "not run", "status-not-run", 8),
+    "cancelled": Face("⊘", "cancelled", "status-not-run", 3),
+    "running": Face("▶", "running", "status-running", 4),
+    "queued": Face("·", "queued", "status-queued", 5),
+    "passed": Face("✓", "pass", "status-passed", 6),
+    "informational": Face("i", "for information", "status-informational", 7),
+    "not_applicable": Face("–", "not applicable", "status-not-applicable", 8),
+    "not_run": Face("○", "not run", "status-not-run", 9),
 }
-COUNTED: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated")
+DECIDED: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated")
 """The verdicts of a case in the order in which counts are written."""
+COUNTED: tuple[CaseState, ...] = (*DECIDED, "cancelled")
+"""The same with what was stopped before it had one."""
 
 CHECKED: Mapping[Literal["error", "warning"], Face] = {
     "error": Face("▲", "error", "status-error", 0),

@@ -76,7 +76,6 @@ class Watching:
         """Unset between the start of a run and the moment at which its executions are known: a save has to wait for
         that, or it could not tell which of them it makes obsolete."""
         self.announced.set()
-        self._before: dict[CaseRef, CaseRecord] = {}
         self.restored: set[CaseRef] = set()
         """Executions whose earlier record holds again, because nothing came of the newer one. Whoever shows them
         empties this."""
@@ -134,11 +133,11 @@ class Watching:
         """What doing these cases costs, from what they cost when they ran last; of cases that never ran, what others
         did."""
         most = self._options.runs
-        records = [record for record in self._records(keys) if record.finished and record.ref.repeat <= most]
+        records = [record for record in self._records(keys) if record.has_verdict and record.ref.repeat <= most]
         known = {_key(record.ref) for record in records}
         times = len(records) / len(known) if known else float(most)
         if not records:
-            records = [record for record in self.store.records.values() if record.finished]
+            records = [record for record in self.store.records.values() if record.has_verdict]
         configs = {entry.relative: entry.criteria.config for entry in self.watcher.snapshot.workspace.evalsets}
         return estimate(len(keys), records, depth, self._prices, times, lambda ref: configs.get(ref.evalset_file))
 
@@ -182,8 +181,6 @@ class Watching:
             self._obsolete.clear()
             self._stopped = False
             self._left = {}
-            refs = [planned.case for planned in event.cases if planned.case in self.store.records]
-            self._before = {ref: record for ref in refs if (record := self.store.records[ref]).finished}
             for planned in event.cases:
                 key = _key(planned.case)
                 self._left[key] = self._left.get(key, 0) + 1
@@ -198,7 +195,9 @@ class Watching:
                 # Somebody ended it, or it failed.
                 self.board.hold()
             self.board.ended()
-            self._restore([record.ref for record in self.store.current_records() if not record.finished])
+            if self._stopped:
+                # What a save superseded was not cancelled by anybody, and is done again.
+                self._restore(record.ref for record in self.store.current_records() if not record.finished)
             return replace(event, interrupted=event.interrupted and not self._stopped)
         elif isinstance(event, RepeatsDropped):
             # The end that made them needless comes after them.
@@ -214,7 +213,7 @@ class Watching:
             return None
         key = _key(event.case)
         self._left[key] = self._left.get(key, 1) - 1
-        cancelled = event.error is not None and event.error.kind == "cancelled"
+        cancelled = event.status == "cancelled"
         if cancelled:
             self.board.hold([key])
         if self._left[key] == 0 and not cancelled and self.board.decided(key):
@@ -223,10 +222,7 @@ class Watching:
 
     def _restore(self, refs: Iterable[CaseRef]) -> None:
         """The last verdicts stay where no newer ones came."""
-        for ref in refs:
-            if ref in self._before:
-                self.store.put_back(self._before[ref])
-                self.restored.add(ref)
+        self.restored.update(self.store.put_back(refs))
 
     @property
     def superseded(self) -> bool:
@@ -255,7 +251,7 @@ class Watching:
         for ref, record in list(self.store.records.items()):
             if ref.evalset_file not in written:
                 written[ref.evalset_file] = last_written(self.depends_on(ref))
-            if record.finished and written[ref.evalset_file] < end_of_second(record.run_id):
+            if record.has_verdict and written[ref.evalset_file] < end_of_second(record.run_id):
                 found[ref] = self.watcher.contents.moment
         return found
 
@@ -265,7 +261,7 @@ class Watching:
         return {
             (ref.evalset_file, ref.eval_id)
             for ref, record in list(self.store.records.items())
-            if record.finished and record.run_id in runs and ref not in current
+            if record.has_verdict and record.run_id in runs and ref not in current
         }
 
     def _skip_what_was_never_run(self) -> None:

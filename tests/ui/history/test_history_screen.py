@@ -17,6 +17,7 @@ from workbench.events import (
     Event,
     MetricResult,
     MetricScored,
+    MetricStatus,
     PlannedCase,
     RunFinished,
     RunStarted,
@@ -56,10 +57,11 @@ def keep(
         case = case_or_none(entry.document, numbers[ref.eval_id])
         assert case is not None
         assert case.turns is not None
+        judged: MetricStatus = "passed" if status == "passed" else "failed"
         said = "On its way." if status == "passed" else "日本 [/oops] \x1b[31mNo idea."
         final = {"role": "model", "parts": [{"text": said}]}
         actual = {**case.turns[0], "final_response": final, "intermediate_data": {"invocation_events": []}}
-        result = MetricResult("response_match_score", status, 1.0 if status == "passed" else 0.2, 0.8, "words")
+        result = MetricResult("response_match_score", judged, 1.0 if status == "passed" else 0.2, 0.8, "words")
         events += [
             CaseStarted(ref, 0.0, case.turns, criteria),
             TurnStarted(ref, 0, case.turns[0]["user_content"]),

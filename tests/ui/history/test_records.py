@@ -15,13 +15,13 @@ from workbench.kept_records import as_it_ended, read_records
 from workbench.ui.history.recall import recall
 
 
-def test_what_has_no_end_is_an_error_that_says_so(tmp_path: Path) -> None:
+def test_what_has_no_end_was_cancelled_and_says_so(tmp_path: Path) -> None:
     events = [*case_events(PASSED, "passed", [ANSWER_PASSED]), *case_events(FAILED, "failed")[:2]]
     file = keep_run(tmp_path, "2026-11-20T10-00-00-aaaa", events, ended=False)
     records = read_records(file, {PASSED, FAILED})
     assert [records[ref].state for ref in (PASSED, FAILED)] == ["passed", "running"]
     shown = as_it_ended(records)
-    assert [shown[ref].state for ref in (PASSED, FAILED)] == ["passed", "error"]
+    assert [shown[ref].state for ref in (PASSED, FAILED)] == ["passed", "cancelled"]
     error = shown[FAILED].error
     assert error is not None
     assert "while this case was running" in error.message

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from workbench.events import CaseError, CaseRef
-from workbench.history.summary import Row, Summary
+from workbench.history.summary import Row, Summary, has_verdict
 from workbench.rates import PassRate, pass_rate
 from workbench.rates import counts as counting
 from workbench.repeats.wording import percent
@@ -17,7 +17,7 @@ from workbench.ui.widgets.rows import Piece, RowView
 
 _Case: TypeAlias = tuple[str, ...]
 _SCORE_FROM = 30
-_PROBLEMS = ("failed", "error", "not_run")
+_PROBLEMS = ("failed", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,12 @@ class Line:
         return tuple(CaseRef(*row["ref"]) for row in self.repeats) or ((self.ref,) if self.ref is not None else ())
 
 
-def state_of(row: Row) -> Status:
-    """A case that did not end has no verdict."""
-    status = row["status"]
-    return status if status in FACES else "not_run"
+def state_of(run: Summary, row: Row) -> Status:
+    """Return the status of a case in its run; `not_run` if neither its end nor that of the run is known."""
+    if row["status"] is None and run.seconds is None:
+        return "not_run"
+    status = run.status_of(row)
+    return status if status in FACES else "error"
 
 
 class CaseRows(RowView):
@@ -112,7 +114,7 @@ class CaseRows(RowView):
         for distance in range(1, count + 1):
             place = (self.cursor + step * distance) % count
             line = self._lines[place]
-            if line.row is not None and not line.below and state_of(line.row) in _PROBLEMS:
+            if line.row is not None and not line.below and self._state(line.row) in _PROBLEMS:
                 self.move_to(place)
                 return True
         return False
@@ -132,7 +134,7 @@ class CaseRows(RowView):
             if line.name:
                 return [("  ", ""), (label(line.name), "strong")], []
             return [("this run", "strong")], counts(self._summary.came_out()) if self._summary.rows else []
-        state, (*_, eval_id, repeat) = state_of(line.row), line.row["ref"]
+        state, (*_, eval_id, repeat) = self._state(line.row), line.row["ref"]
         sign: Piece = (f"{FACES[state].glyph} ", style_of(state))
         if line.below:
             left = [("      ", ""), sign, (f"#{repeat}", "muted")]
@@ -166,16 +168,20 @@ class CaseRows(RowView):
                 self._lines.append(Line(heading))
             several, unfolded = len(rows) > 1, case in self._unfolded
             if shown and several:
-                worst = min(rows, key=lambda row: FACES[state_of(row)].rank if row["status"] else -1)
+                decided = [row for row in rows if has_verdict(row)] or rows
+                worst = min(decided, key=lambda row: FACES[self._state(row)].rank)
                 self._lines.append(Line(heading, worst, tuple(rows), unfolded=unfolded))
             if unfolded or not several:
                 self._lines += [Line(heading, row, below=several) for row in shown]
         self.rows_changed()
 
+    def _state(self, row: Row) -> Status:
+        return state_of(self._summary, row)
+
     def _lets_through(self, row: Row) -> bool:
         query = self._query
         text = "/".join(map(str, row["ref"])).lower()
-        return all(word in text for word in query.words) and (not query.statuses or state_of(row) in query.statuses)
+        return all(word in text for word in query.words) and (not query.statuses or self._state(row) in query.statuses)
 
 
 def _case(row: Row) -> _Case:

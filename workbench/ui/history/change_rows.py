@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.history.compare import ORDER, ChangedCase, Comparison
+from workbench.history.summary import Summary
 from workbench.ui.history.case_rows import state_of
 from workbench.ui.render.comparison import counted
 from workbench.ui.status import FACES
@@ -27,9 +28,11 @@ class ChangeRows(RowView):
     def __init__(self) -> None:
         super().__init__()
         self._lines: list[Line] = [Line()]
+        self._runs = Summary(), Summary()
 
     def show_comparison(self, found: Comparison) -> None:
         """Shows another comparison, from its first case on if a verdict changed."""
+        self._runs = found.before, found.after
         self._lines = [Line()]
         for change in ORDER:
             cases = [case for case in found.cases if case.change == change]
@@ -78,7 +81,7 @@ class ChangeRows(RowView):
             return [("  ", ""), (line.heading, "strong")], []
         if line.case is None:
             return [("what differs", "strong")], []
-        before, after = state_of(line.case.before), state_of(line.case.after)
+        before, after = state_of(self._runs[0], line.case.before), state_of(self._runs[1], line.case.after)
         *_, eval_id, repeat = line.case.ref
         left: list[Piece] = [("    ", "")]
         if before != after:

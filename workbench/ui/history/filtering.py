@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from workbench.history.kept_runs import KeptRun
 
-_STATUSES = {"pass": "passed", "fail": "failed", "error": "error", "not_evaluated": "not_evaluated"}
+_STATUSES = {"pass": "passed", "fail": "failed", **{name: name for name in ("error", "not_evaluated", "cancelled")}}
 
 
 class RunFilter:
-    """Words must all stand in a run's id, time, agents, evalsets, commit or flags; `:fail`, `:error`: it has such
-    cases, `:pass`: it has no others; any other `:word` is a flag (`:baseline`, `:adk`, `:interrupted`)."""
+    """Words must all stand in a run's id, time, agents, evalsets, commit or flags; `:fail`, `:error`, `:cancelled`: it
+    has such cases, `:pass`: it has no others; any other `:word` is a flag (`:baseline`, `:adk`, `:interrupted`)."""
 
     def __init__(self, text: str) -> None:
         tokens = text.lower().split()

@@ -52,7 +52,7 @@ def recall(state: Path, workspace: "Workspace") -> Recalled | None:
         except (OSError, ValueError):
             continue
         # A line that is lost may have been the verdict. A case that was renamed or deleted since has none to count.
-        found = {ref: record for ref, record in found.items() if record.finished and _is_there(ref, ids)}
+        found = {ref: record for ref, record in found.items() if record.has_verdict and _is_there(ref, ids)}
         changed = agents_changed(run.summary.sources, workspace.root, clean)
         stale |= _stale(found, changed, entries)
         stale |= _judged_by_older(found, entries, workspace)

@@ -103,7 +103,7 @@ def _state(record: CaseRecord) -> list[Segment]:
     face = FACES[record.state]
     said = [Segment(f"{face.glyph} {face.word}", face.variable)]
     if record.error is not None:
-        said.append(safe(f"  {record.error.message}"[:1000], "status-error"))
+        said.append(safe(f"  {record.error.message}"[:1000], face.variable))
     return said
 
 

@@ -29,11 +29,12 @@ KIND_WORDS = {
 
 
 def error_lines(error: CaseError, view: View, *, traceback: bool | None = None) -> Iterator[Line]:
-    """`! message` in bold, the kind of error in words, `→ hint`, and the traceback, folded to its last line unless
-    `traceback` (or, when that is None, the view) asks for all of it."""
+    """`! message` in bold (`⊘` if it was cancelled), the kind of error in words, `→ hint`, and the traceback, folded
+    to its last line unless `traceback` (or, when that is None, the view) asks for all of it."""
     width = max(view.width - 1, 10)
-    message = safe(error.message.strip() or KIND_WORDS.get(error.kind, error.kind), "status-error-strong")
-    yield from hang([Segment(" ! ", "status-error-strong")], wrap([message], width - 3), 3)
+    glyph, style = ("⊘", "strong") if error.kind == "cancelled" else ("!", "status-error-strong")
+    message = safe(error.message.strip() or KIND_WORDS.get(error.kind, error.kind), style)
+    yield from hang([Segment(f" {glyph} ", style)], wrap([message], width - 3), 3)
     if error.hint.strip():
         yield from hang([Segment(" → ", "hint")], wrap([safe(error.hint.strip())], width - 3), 3)
     if error.traceback.strip():

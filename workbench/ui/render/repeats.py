@@ -74,6 +74,8 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
     told = f"{rate.passed} of {rate.total}"
     if case.without_verdict:
         told += f"; {case.without_verdict} more without a verdict"
+    if case.cancelled:
+        told += f"; {case.cancelled} cancelled"
     if case.broke:
         told += f"; in {case.broke} the agent broke off"
     yield from part("passed", [Segment(told)], view)

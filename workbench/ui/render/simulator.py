@@ -24,7 +24,7 @@ from workbench.ui.render.lines import Line, Segment, flow, fold, hang, joined, r
 from workbench.ui.render.replies import question_lines
 from workbench.ui.render.rows import View, label, part, remark, under
 from workbench.ui.render.texts import text_lines
-from workbench.ui.status import SPLIT
+from workbench.ui.status import FACES, SPLIT
 
 BRIEF_SETTING = 6
 """Lines of a plan or persona above the conversation, unless all of it is asked for."""
@@ -216,7 +216,7 @@ def _end(document: Document, record: CaseRecord, setting: Aside, view: View) -> 
             lines += _asked(mapping(end.question), view.is_open(key), view)
         document.add_item(key, lines, opens=bool(end.question), aside=setting)
     elif record.error is not None:
-        document.add(part("ended by", [Segment(plain(record.error.message), "status-error")], view))
+        document.add(part("ended by", [Segment(plain(record.error.message), FACES[record.state].variable)], view))
         unanswered = next((event.question for event in record.simulated if event.turn == len(record.turns)), {})
         if unanswered:
             lines = list(_asked(mapping(unanswered), view.is_open("simulated/end"), view))

@@ -11,7 +11,7 @@ from workbench.ui.render.lines import Line, Segment, cut_line, joined, width_of
 from workbench.ui.render.scores import chips
 from workbench.ui.render.status import badge
 from workbench.ui.render.triaged import triage_chip
-from workbench.ui.status import FLAKY
+from workbench.ui.status import FACES, FLAKY
 
 
 def title_parts(subject: Subject) -> list[str]:
@@ -71,7 +71,8 @@ def summary(subject: Subject, width: int) -> Line:
     if record.error is not None:
         said = triage_chip(subject)
         marks = (Segment("   "), *said) if said else ()
-        return cut_line((Segment(f"! {KIND_WORDS[record.error.kind]}", "status-error"), *marks), width)
+        face = FACES["cancelled" if record.error.kind == "cancelled" else "error"]
+        return cut_line((Segment(f"{face.glyph} {KIND_WORDS[record.error.kind]}", face.variable), *marks), width)
     judged = [result for result in record.metrics.values() if result.status not in ("informational", "not_applicable")]
     if judged:
         said = triage_chip(subject)

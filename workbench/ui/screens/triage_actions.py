@@ -78,8 +78,9 @@ class TriageActions(UndoActions):
             row = self.tree_view.row
             assert row is not None
             record = self.session.record(row)
-            if record is None or not record.finished:
-                self.say("triage is about a verdict: run it first" if record is None else "wait for its verdict")
+            if record is None or not record.has_verdict:
+                waits = record is not None and not record.finished
+                self.say("wait for its verdict" if waits else "triage is about a verdict: run it first")
                 return
             answer = await self._ask_triage(row, record)
             if answer is None:
@@ -115,7 +116,7 @@ class TriageActions(UndoActions):
         asked = []
         for pair in marked:
             record = self.session.verdicts.record(*pair)
-            if record is not None and record.finished:
+            if record is not None and record.has_verdict:
                 asked.append((pair, questions(record)[0]))
         if not asked:
             self.say("triage is about verdicts: none of the marked cases has one")

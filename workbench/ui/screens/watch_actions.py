@@ -240,7 +240,7 @@ class WatchActions(RunActions):
         """What the case was before its newest verdict; None if that was no other."""
         session = self.session
         before = None if record is None else session.changed.before(record)
-        if record is None or before is None or not record.finished:
+        if record is None or before is None or not record.has_verdict:
             return None
         watching = session.watching
         rates, flaky = session.changed.rates(record), session.changed.flaky(record)

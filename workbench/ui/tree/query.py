@@ -17,6 +17,7 @@ STATUS_NAMES: dict[str, frozenset[Status]] = {
     "fail": frozenset({"failed"}),
     "error": frozenset({"error"}),
     "noteval": frozenset({"not_evaluated"}),
+    "cancelled": frozenset({"cancelled"}),
     "running": frozenset({"running", "queued"}),
     "notrun": frozenset({"not_run"}),
 }

@@ -17,7 +17,7 @@ from workbench.events import (
 )
 from workbench.rates import PassRate
 from workbench.repeats.rate import rate_of
-from workbench.store import CaseRecord, Store
+from workbench.store import CaseRecord, Store, case_of
 from workbench.ui.imports import ImportBook
 from workbench.ui.status import FACES, Status
 from workbench.ui.triage.book import Said, TriageBook
@@ -90,12 +90,8 @@ class Verdicts:
             case RepeatsDropped():
                 self._drop(event)
             case RunFinished():
-                left = {
-                    (ref.evalset_file, ref.eval_id)
-                    for ref in self.store.current
-                    if not self.store.records[ref].finished
-                }
-                for file, eval_id in left:
+                cancelled = (record for record in self.store.current_records() if record.state == "cancelled")
+                for file, eval_id in {case_of(record.ref) for record in cancelled}:
                     self._review(file, eval_id)
 
     def place(self, file: str, eval_id: str) -> tuple[int, int] | None:
@@ -218,8 +214,8 @@ class Verdicts:
                 self._review(*name)
 
     def _review(self, file: str, eval_id: str) -> None:
-        records = [self.store.records[ref] for ref in self._newest[file, eval_id]]
-        self._show(file, eval_id, _view(records, self.store.run.finished))
+        refs = self._newest[file, eval_id] = self.store.reinstated.get((file, eval_id), self._newest[file, eval_id])
+        self._show(file, eval_id, _view([self.store.records[ref] for ref in refs]))
 
     def _show(self, file: str, eval_id: str, view: View) -> None:
         evalset = self._files.get(file)
@@ -239,15 +235,13 @@ class Verdicts:
             counts[before.state] -= 1
 
 
-def _view(records: Sequence[CaseRecord], run_finished: bool) -> View:
+def _view(records: Sequence[CaseRecord]) -> View:
     active = [record for record in records if record.state == "running"]
     waiting = [record for record in records if record.state == "queued"]
-    worst = min(records, key=lambda record: FACES[record.state].rank)
+    decided = [record for record in records if record.state != "cancelled"] or records
+    worst = min(decided, key=lambda record: FACES[record.state].rank)
     shown = (active or waiting or [worst])[0]
     state: Status = "running" if waiting and len(waiting) < len(records) else shown.state
-    if run_finished and not shown.finished:
-        # The run was cancelled before this one came to its end.
-        state = "not_run"
     score, threshold = _decisive_score(shown)
     return View(
         refs=tuple(record.ref for record in records),

@@ -62,7 +62,7 @@ class TriageBook:
 
     def answer(self, record: "CaseRecord | None") -> str:
         """The digest of the answer of a record; "" as long as there is none."""
-        if record is None or not record.finished:
+        if record is None or not record.has_verdict:
             return ""
         known = self._answers.get(record.ref)
         if known is None or known[0] is not record:

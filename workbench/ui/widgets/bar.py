@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from workbench.store import CaseState
 from workbench.ui.cells import cell_len, cut
-from workbench.ui.status import COUNTED, FACES, HEURISTIC
+from workbench.ui.status import COUNTED, DECIDED, FACES, HEURISTIC
 
 Part = tuple[str, str]
 Form = tuple[bool, int, int, list[Part]]
@@ -90,7 +90,7 @@ def _asking(full: list[Part], short: list[Part]) -> Iterator[Form]:
 
 def _run(facts: Facts, *, words: bool, meter: int) -> list[Part]:
     counts = facts.counts or Counter()
-    done = sum(counts[state] for state in COUNTED)
+    done = sum(counts[state] for state in DECIDED)
     sign, color = ("▶", "status-running") if facts.running else ("■", "status-muted")
     gap = "   " if words else "  "
     parts = [(f"{gap}{sign} {done}/{facts.total}", color)]
@@ -108,7 +108,7 @@ def _run(facts: Facts, *, words: bool, meter: int) -> list[Part]:
     if facts.rescored:
         parts.append((gap + ("scored again" if words else "again"), "status-muted"))
     if facts.interrupted:
-        parts.append((gap + ("cancelled" if words else "✂"), "status-not-evaluated"))
+        parts.append((gap + ("interrupted" if words else "✂"), "status-not-evaluated"))
     return parts
 
 
@@ -130,7 +130,7 @@ def _meter(counts: Counter[CaseState], total: int, width: int) -> list[Part]:
     """A line of `width` cells, each verdict with its share; what runs or waits is left dim."""
     parts: list[Part] = []
     done, drawn = 0, 0
-    for state in COUNTED:
+    for state in DECIDED:
         done += counts[state]
         end = round(done * width / total)
         parts.append(("━" * (end - drawn), FACES[state].variable))
