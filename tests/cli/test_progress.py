@@ -187,7 +187,7 @@ def test_a_pause_of_a_judge_is_a_message() -> None:
         store.apply(started([PASSED]))
         store.apply(JudgeWaits("gemini-2.5-flash", 1.0, 12.0, "quota \x1b[31m"))
         store.apply(JudgeWaits("gemini-2.5-flash", 13.0, 0.0, "quota"))
-    assert messages.getvalue().startswith("gemini-2.5-flash asked us to wait 12 s: quota ")
+    assert messages.getvalue().startswith("gemini-2.5-flash: waiting 12 s: quota ")
     assert len(messages.getvalue().splitlines()) == 1, "that it goes on is seen by the cases"
     assert not leaks(messages.getvalue())
     assert results.getvalue() == ""

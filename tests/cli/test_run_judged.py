@@ -296,7 +296,7 @@ def test_a_quota_pauses_the_queue_and_says_so(project: Project, judge: ScriptedG
     done, report = run(project, judge)
     assert time.monotonic() - began > 1.0
     assert (done.returncode, statuses(report)) == (0, {"good": "passed"})
-    assert "gemini-2.5-flash asked us to wait 1 s: 429" in done.stderr
+    assert "gemini-2.5-flash: waiting 1 s: 429" in done.stderr
     journal = next((project.root / ".workbench" / "runs").rglob("events.jsonl")).read_text()
     assert journal.count('"JudgeWaits"') == 2, "it pauses, and goes on"
 
@@ -308,7 +308,7 @@ def test_a_quota_that_is_used_up_is_an_error_of_that_kind(project: Project, judg
     done, report = run(project, judge)
     assert (done.returncode, set(statuses(report).values())) == (3, {"error"})
     assert [item["error"]["kind"] for item in report["cases"]] == ["quota", "quota"]
-    assert "the next run asks only for the rest" in report["cases"][0]["error"]["hint"]
+    assert "when the quota is renewed" in report["cases"][0]["error"]["hint"], "nothing was answered, nothing is kept"
 
 
 PERSISTENT: dict[str, tuple[str, str]] = {
@@ -318,11 +318,11 @@ PERSISTENT: dict[str, tuple[str, str]] = {
     "stopped": ("SAFETY", "Another judge_model"),
     "no_candidates": ("", ""),
     "empty": ("empty", "word for word"),
-    "cut": ("", ""),
+    "cut": ("MAX_TOKENS", "Raise max_output_tokens"),
     "malformed": ("JSON", ""),
-    "truncated": ("", "asks only for the rest"),
-    "reset": ("", "asks only for the rest"),
-    "drip": ("no answer within 1 s", "asks only for the rest"),
+    "truncated": ("", "Check the connection"),
+    "reset": ("", "Check the connection"),
+    "drip": ("no answer within 1 s", "Run again"),
 }
 
 

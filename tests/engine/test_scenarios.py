@@ -94,6 +94,8 @@ async def root_agent(message, session):
         await asyncio.sleep(0.3)
     return "ok"
 """
+FREE = {"hallucinations_v1": {"threshold": 0.0, "judge_model_options": {"judge_model": "heuristic"}}}
+"""A criterion that costs no call."""
 RUBRICS = {"per_turn_user_simulator_quality_v1": 0.5}
 
 
@@ -166,17 +168,45 @@ async def test_a_conversation_ends_by_the_turn_limit(project: Project, children:
 async def test_small_limits_ask_nobody(project: Project, children: Children, limit: int, turns: int) -> None:
     """Not even whether somebody could be asked."""
     project.agent(AGENT)
-    scenario(project, "one", criteria={}, max_allowed_invocations=limit, model="no such model")
+    scenario(project, "one", criteria=FREE, max_allowed_invocations=limit, model="no such model")
     outcome = await execute(project.plan(), children)
     assert len(messages(outcome)) == turns
     assert ends(outcome)[-1] == (turns, "turn_limit")
     assert outcome.record("play").usage.judge_calls == 0
-    assert outcome.record("play").state == "not_evaluated"
+
+
+@pytest.mark.parametrize("criteria", [{}, {"response_match_score": 0.5}, {"tool_trajectory_avg_score": 1.0}])
+async def test_a_scenario_that_no_criterion_can_judge_is_not_played(
+    project: Project, children: Children, criteria: Any
+) -> None:
+    project.agent(UNTOUCHED)
+    scenario(project, "one", criteria=criteria)
+    outcome = await execute(project.plan(), children)
+    record = outcome.record("play")
+    assert (record.state, record.turns) == ("not_evaluated", [])
+    assert outcome.error("play")[0] == "config"
+    assert "no criterion was given that can judge a simulated user's conversation" in outcome.error("play")[1]
+    assert [result.status for result in record.metrics.values()] == ["not_applicable"] * len(criteria)
+
+
+async def test_a_budget_that_stops_the_user_is_no_error(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    scenario(project, "The red one | And a rope | More | </finished>")
+    options = RunOptions(max_judge_calls=1)
+    outcome = await execute(project.plan(options), children, options)
+    record = outcome.record("play")
+    assert record.state == "not_evaluated"
+    assert messages(outcome) == ["Hello there", "The red one"], "what was said stays"
+    kind, message = outcome.error("play")[:2]
+    assert kind == "simulator"
+    assert "--max-judge-calls 1 is reached" in message
+    assert record.error is not None
+    assert record.error.hint == "--max-judge-calls allows more"
 
 
 async def test_a_starting_prompt_that_is_the_end(project: Project, children: Children) -> None:
     project.agent(UNTOUCHED)
-    scenario(project, "x", criteria={})
+    scenario(project, "x", criteria=FREE)
     told = {"starting_prompt": "</finished>", "conversation_plan": "x"}
     case = {"eval_id": "play", "conversation_scenario": told}
     project.write("desk/play.evalset.json", {"eval_set_id": "play", "eval_cases": [case]})
@@ -223,7 +253,7 @@ async def test_the_agents_clock_stands_still_while_the_user_thinks(
     gemini.answer = lambda asked: left.pop(0)
     with_gemini(project, gemini)
     project.agent(AGENT)
-    scenario(project, "x", model="gemini-2.5-flash", criteria={})
+    scenario(project, "x", model="gemini-2.5-flash", criteria=FREE)
     options = RunOptions(timeout=1.5)
     outcome = await execute(project.plan(options), children, options)
     assert messages(outcome) == ["Hello there", "And then?", "More"]
@@ -240,7 +270,7 @@ async def test_a_scorer_that_dies_is_asked_again(project: Project, children: Chi
     gemini.answer = answer
     with_gemini(project, gemini)
     project.agent(AGENT)
-    scenario(project, "x", model="gemini-2.5-flash", criteria={})
+    scenario(project, "x", model="gemini-2.5-flash", criteria=FREE)
     outcome = await execute(project.plan(), children)
     assert messages(outcome) == ["Hello there", "More"]
     assert outcome.record("play").error is None
@@ -294,7 +324,7 @@ async def test_a_real_adk_agent_and_a_user_behind_gemini(
     gemini.answer = answer
     with_gemini(project, gemini)
     project.agent(ADK_AGENT)
-    scenario(project, "Find out the number of boats", persona="NOVICE", model="gemini-2.5-flash", criteria={})
+    scenario(project, "Find out the number of boats", persona="NOVICE", model="gemini-2.5-flash", criteria=FREE)
     outcome = await execute(project.plan(), children)
     assert messages(outcome) == ["Hello there", "How many boats?"]
     assert ends(outcome)[-1] == (2, "stop_signal")
@@ -323,7 +353,7 @@ async def test_calls_and_custom_instructions_reach_the_user(
     scenario(
         project,
         "Boats!",
-        criteria={},
+        criteria=FREE,
         model="gemini-2.5-flash",
         custom_instructions="PIRATE {{ stop_signal }} {{ conversation_plan }} {{ conversation_history }}",
         include_function_calls=True,
@@ -360,7 +390,7 @@ async def test_a_quota_that_recovers_costs_only_time(
     gemini.answer = lambda asked: left.pop(0)
     with_gemini(project, gemini)
     project.agent(AGENT)
-    scenario(project, "x", model="gemini-2.5-flash", criteria={})
+    scenario(project, "x", model="gemini-2.5-flash", criteria=FREE)
     outcome = await execute(project.plan(), children)
     assert messages(outcome) == ["Hello there", "Boats?"]
 

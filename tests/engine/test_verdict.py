@@ -49,7 +49,7 @@ def test_the_error_of_a_metric_is_told() -> None:
     assert metric_error(map(Scored, results("failed", "passed"))) is None
 
 
-def judged(*faults: str, status: MetricStatus = "error") -> Scored:
+def judged(*faults: str, status: MetricStatus = "error", answered: bool = True) -> Scored:
     """A criterion of two turns, the second without a verdict because of these faults ("": a reply that cannot be read,
     "-": one that can)."""
     replies = [
@@ -63,6 +63,8 @@ def judged(*faults: str, status: MetricStatus = "error") -> Scored:
     ]
     question = {"kind": "final_response_match", "prompt": "…", "judge": {}, "replies": replies}
     good = {"questions": [{"replies": [reply_record(1, Reply(None, JudgeFault("http", "500")), None, "500")]}]}
+    if answered:
+        good["questions"][0]["replies"].append(reply_record(2, Reply("valid"), "valid"))
     turns = (
         MetricResult("m", "passed", 1.0, 0.5, "", good),
         MetricResult("m", status, None, 0.5, "turn 2: nothing to read", {"questions": [question]}),
@@ -86,6 +88,32 @@ def test_the_error_of_a_judge_is_the_judges(faults: list[str], kind: str, hint: 
     assert error.kind == kind
     assert error.message == "m: turn 2: nothing to read"
     assert hint in error.hint
+
+
+@pytest.mark.parametrize("fault", ["quota", "timeout", "http", "connection"])
+def test_nothing_is_said_to_be_kept_if_nothing_was_answered(fault: str) -> None:
+    error = metric_error([judged(fault, answered=False)])
+    assert error is not None
+    assert error.hint
+    assert "kept" not in error.hint
+
+
+def test_a_reply_that_was_cut_names_the_remedy() -> None:
+    error = metric_error([judged("cut")])
+    assert error is not None
+    assert (error.kind, error.hint) == (
+        "judge",
+        "Raise max_output_tokens in judge_model_config, or name another judge_model",
+    )
+
+
+@pytest.mark.parametrize("who", ["judge", "service"])
+def test_what_a_judge_or_service_passed_over_is_its_fault(who: str) -> None:
+    reason = "turn 1: the judge gave no verdict on r1 (3 asked)"
+    error = metric_error([Scored(MetricResult("m", "error", None, 0.5, reason, {who: {}}))])
+    assert error is not None
+    assert (error.kind, error.message) == ("judge", f"m: {reason}")
+    assert "another judge_model" in error.hint
 
 
 def test_a_fault_in_a_turn_that_has_its_verdict_is_no_fault_of_the_case() -> None:

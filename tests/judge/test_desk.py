@@ -127,9 +127,40 @@ async def test_who_shares_a_question_keeps_it_when_the_other_is_cancelled(
 
 
 async def test_a_fault_is_not_kept(server: ScriptedGemini, bench: DeskBench) -> None:
-    server.answer = first(failed(403))
+    server.answer = first(failed(418))
     assert (await ask(bench)).fault is not None
     assert (await ask(bench)).text == "yes"
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_after_a_refusal_that_holds_for_every_question_nothing_more_is_asked(
+    server: ScriptedGemini, desk: Desk, bench: DeskBench, status: int
+) -> None:
+    server.answer = lambda asked: failed(status)
+    first_reply = await ask(bench)
+    others = [await ask(bench, f"{number}?") for number in range(3)]
+    assert len(server.asked) == 1
+    assert first_reply.fault is not None
+    for reply in others:
+        assert reply.fault is not None
+        assert reply.fault.kind == "http"
+        assert reply.fault.message == f"not asked, after a refusal: {first_reply.fault.message}"
+    server.answer = lambda asked: said("yes")
+    desk.begin_run(RunLimits())
+    again = desk.bench(bench.office.environment, 1, False)
+    assert (await ask(again)).text == "yes", "the next run asks again: the key may be another one"
+
+
+async def test_questions_that_wait_for_a_place_are_not_asked_after_a_refusal(
+    server: ScriptedGemini, waits: Waits, environment: JudgeEnvironment
+) -> None:
+    desk = Desk(waits)
+    desk.begin_run(RunLimits(in_flight=1))
+    bench = desk.bench(environment, 1, False)
+    server.answer = lambda asked: failed(401)
+    replies = await asyncio.gather(*(ask(bench, f"{number}?") for number in range(5)))
+    await desk.close()
+    assert (len(server.asked), sum(reply.fault is not None for reply in replies)) == (1, 5)
 
 
 @pytest.mark.parametrize("where", ["in flight", "in the queue", "in a back-off", "in a pause"])

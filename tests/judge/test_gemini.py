@@ -242,8 +242,21 @@ async def test_an_answer_cut_before_it_began_says_why(server: ScriptedGemini, be
     server.answer = lambda asked: cut("")
     reply = await ask(bench)
     assert reply.fault is not None
-    assert reply.fault.kind == "unreadable"
-    assert "max_output_tokens" in reply.fault.message
+    assert (reply.fault.kind, reply.fault.code) == ("cut", "MAX_TOKENS")
+    assert reply.fault.message == (
+        "the reply was cut before it began (MAX_TOKENS): raise max_output_tokens in judge_model_config"
+    )
+
+
+async def test_an_answer_that_was_cut_keeps_its_text_and_names_the_remedy(
+    server: ScriptedGemini, bench: DeskBench
+) -> None:
+    server.answer = lambda asked: cut('{"verdict": "val')
+    reply = await ask(bench)
+    assert reply.text == '{"verdict": "val'
+    assert reply.fault is not None
+    assert (reply.fault.kind, reply.fault.code) == ("cut", "MAX_TOKENS")
+    assert "raise max_output_tokens in judge_model_config" in reply.fault.message
 
 
 async def test_text_that_breaks_the_schema_is_handed_on_as_it_is(server: ScriptedGemini, bench: DeskBench) -> None:

@@ -128,7 +128,7 @@ class TestWithTheRealLibrary:
             pytest.param(Response(fault="reset"), "connection", "", None, True, id="reset"),
             pytest.param(replace(said("yes"), fault="truncated"), "connection", "", None, True, id="truncated"),
             pytest.param(said(None, "content_filter"), "blocked", "content_filter", None, False, id="blocked"),
-            pytest.param(said(None, "length"), "unreadable", "", None, False, id="cut"),
+            pytest.param(said(None, "length"), "cut", "MAX_TOKENS", None, False, id="cut"),
         ],
     )
     async def test_each_fault_is_told_once(

@@ -86,8 +86,8 @@ def notice_line(notice: Noticed) -> str:
 
 
 def wait_line(event: JudgeWaits) -> str:
-    """`gemini-2.5-flash asked us to wait 12 s: quota`; when it is over, that it goes on."""
+    """`gemini-2.5-flash: waiting 12 s: quota`; when it is over, that it goes on."""
     model, reason = one_line(event.model, limit=100), one_line(event.reason, limit=300)
     if event.seconds <= 0:
         return f"{model} answers again"
-    return f"{model} asked us to wait {event.seconds:.0f} s{f': {reason}' if reason else ''}"
+    return f"{model}: waiting {event.seconds:.0f} s{f': {reason}' if reason else ''}"

@@ -149,7 +149,7 @@ class LiveProgress:
         return block
 
     def _paused(self, elapsed: float) -> Iterator[str]:
-        """The judges that asked us to wait, with the seconds that are left."""
+        """The judges whose questions wait, with the seconds that are left."""
         for wait in self._store.waits.values():
             left = max(0.0, wait.at + wait.seconds - elapsed)
             yield f"{one_line(wait.model, limit=60)} waits {left:.0f} s  {one_line(wait.reason, limit=200)}"

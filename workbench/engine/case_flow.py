@@ -183,7 +183,7 @@ class CaseFlow:
 
     async def _score(self, case: EvalCase, transcript: Transcript) -> None:
         """The verdicts over a complete transcript, or the error of one that is not; then the end of the case."""
-        verdicts = Verdicts("error", transcript.error)
+        verdicts = Verdicts(transcript.status, transcript.error)
         if transcript.error is None:
             scoring = self._scoring = CaseScoring(self.ref, self._entry.config, self._context)
             if self._cancelled is not None:

@@ -19,6 +19,7 @@ from workbench.engine.transcript import Transcript
 from workbench.events import (
     CaseError,
     CaseRef,
+    CaseStatus,
     Event,
     OutputCaptured,
     SpansRecorded,
@@ -168,7 +169,7 @@ class CaseRun:
                 if move.question:
                     self._event(UserSimulated(self._ref, turn, "", move.question))
                 self._channel.send({"op": "end"})
-                self._settle(move.error)
+                self._settle(move.error, move.status)
 
     def _send_turn(self, turn: int, say: Say) -> None:
         """Behind the message that is known to be the last the worker finds at once that there are no more."""
@@ -247,7 +248,7 @@ class CaseRun:
     def _show(self, stream: Stream, text: str) -> None:
         self._emit(OutputCaptured(self._ref, stream, text))
 
-    def _settle(self, error: CaseError | None = None) -> None:
+    def _settle(self, error: CaseError | None = None, status: CaseStatus = "error") -> None:
         """The first word on how the case went holds."""
         if self._settled.done():
             return
@@ -257,6 +258,7 @@ class CaseRun:
         if error is not None and self._where and not error.traceback:
             error = CaseError(error.kind, error.message, error.hint, self._where)
         self._transcript.error = error
+        self._transcript.status = status
         self._settled.set_result(None)
 
     def _lost(self, reason: str) -> None:

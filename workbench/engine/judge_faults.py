@@ -10,8 +10,8 @@ from workbench.metrics.base import Scored
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One reply that brought no verdict: `kind` is a `workbench.judge.base.FaultKind`; a reply that came, but could
-    not be read, is "unreadable" too."""
+    """One reply that brought no verdict: `kind` is a `workbench.judge.base.FaultKind`. A reply that came, but could
+    not be read, is "unreadable" too; one that passed over a rubric or a sentence is "skipped"."""
 
     kind: str
     message: str
@@ -21,8 +21,15 @@ def faults_behind(scored: Scored) -> list[Fault]:
     """The faults in what kept the criterion from a verdict: in its turns without one, or where no turn is to blame, in
     the verdict over the case."""
     turns = [turn for turn in scored.turns if turn.status == "error"]
-    found = [fault for turn in turns for fault in _faults(turn.details)]
-    return found or list(_faults(scored.result.details))
+    found = [fault for turn in turns for fault in _faults(turn.details)] or list(_faults(scored.result.details))
+    if not found and (scored.result.details.keys() & {"judge", "service"}):
+        return [Fault("skipped", scored.result.reason)]
+    return found
+
+
+def something_answered(scored: Scored) -> bool:
+    """Return whether a judge or service answered anything of this criterion, so that an answer may be kept."""
+    return any(_answered(result.details) for result in (scored.result, *scored.turns))
 
 
 def only_limited(scored: Scored) -> Scored:
@@ -37,6 +44,15 @@ def only_limited(scored: Scored) -> Scored:
     count = f" ({judged} of {len(scored.turns)} turns judged)" if scored.turns else ""
     result = replace(scored.result, status="not_evaluated", reason=f"{faults[0].message}{count}")
     return Scored(result, tuple(_with_status(turn, "not_evaluated") for turn in scored.turns))
+
+
+def _answered(details: Any) -> bool:
+    """Return whether a reply that was read, or a rating, stands in the details at any depth."""
+    if isinstance(details, dict):
+        reply = "sample" in details and details.get("text") is not None and not details.get("unread")
+        rating = "attempts" in details and "explanation" in details and not details.get("error")
+        return reply or rating or any(map(_answered, details.values()))
+    return isinstance(details, list | tuple) and any(map(_answered, details))
 
 
 def _with_status(turn: MetricResult, status: MetricStatus) -> MetricResult:

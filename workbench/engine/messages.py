@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
-from workbench.events import CaseError, Usage
+from workbench.events import CaseError, CaseStatus, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,11 @@ class HangUp:
 @dataclass(frozen=True, slots=True)
 class Silence:
     """A message should come, and it is known that none will. `question` is the one that brought no reply, {} if none
-    was asked."""
+    was asked. `status` is that of the case."""
 
     error: CaseError
     question: dict[str, Any] = field(default_factory=dict)
+    status: CaseStatus = "error"
 
 
 Move: TypeAlias = Say | HangUp | Silence

@@ -46,7 +46,7 @@ def defaults_apply(config: CriteriaConfig) -> bool:
 
 def obstacle(config: CriteriaConfig, scenario: Mapping[str, Any], environment: JudgeEnvironment) -> Obstacle | None:
     """What keeps a scenario from being played, in the agent's `environment`; None if nothing does."""
-    if defaults_apply(config):
+    if defaults_apply(config) or not any(_may_judge(criterion.name, config) for criterion in config.criteria):
         cause = "no criterion was given that can judge a simulated user's conversation"
         return Obstacle("not_evaluated", "config", cause, f"Add to the criteria one of {', '.join(SUITED)}")
     simulator = read_simulator(config.user_simulator_config)
@@ -65,6 +65,11 @@ def obstacle(config: CriteriaConfig, scenario: Mapping[str, Any], environment: J
     except NotAvailableError as error:
         return Obstacle("not_evaluated", "simulator", f"the simulated user's model: {error}", error.hint)
     return None
+
+
+def _may_judge(name: str, config: CriteriaConfig) -> bool:
+    """Return whether a criterion of a config can judge a conversation with a simulated user."""
+    return name in config.custom_metrics or name in SUITED
 
 
 def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> JudgeIdentity | None:

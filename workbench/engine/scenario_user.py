@@ -9,7 +9,7 @@ from workbench.agents.channel import Frame
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.messages import HangUp, Move, Say, Silence
 from workbench.engine.scoring import Line, Scorer
-from workbench.events import CaseError, Usage
+from workbench.events import CaseError, CaseStatus, Usage
 from workbench.simulation.config import read_simulator
 from workbench.simulation.scenario import read_scenario
 from workbench.simulation.simulated_user import Ended, Failed, Said, Step, without_asking
@@ -113,7 +113,8 @@ def _move(step: Step) -> Move:
         case Ended():
             return HangUp(step.how, step.question)
         case Failed():
-            return Silence(CaseError("simulator", step.message, step.hint), step.question)
+            status: CaseStatus = "not_evaluated" if step.limited else "error"
+            return Silence(CaseError("simulator", step.message, step.hint), step.question, status)
 
 
 def _move_of(frame: Frame) -> Move:
@@ -125,7 +126,7 @@ def _move_of(frame: Frame) -> Move:
         case "ended":
             return _move(Ended(frame["how"], question))
         case "silent":
-            return _move(Failed(frame["message"], frame["hint"], question))
+            return _move(Failed(frame["message"], frame["hint"], question, frame["limited"]))
     return Silence(
         CaseError("internal", f"the simulated user: {frame.get('reason')}", "", frame.get("traceback") or "")
     )

@@ -4,7 +4,8 @@
    ConversationScenario, `simulator` the config's `user_simulator_config` or null
 → `{"op": "heard", "id", "turn", "answer": bool}` a turn (an ADK invocation), and whether the next message is wanted
 ← `{"op": "said", "id", "text", "question", "tally"}`, `{"op": "ended", "id", "how", "question", "tally"}` or
-   `{"op": "silent", "id", "message", "hint", "question", "tally"}` for each turn with `answer`; `tally` counts what the
+   `{"op": "silent", "id", "message", "hint", "limited", "question", "tally"}`
+   for each turn with `answer`; `tally` counts what the
    conversation has asked so far, `question` is a `workbench.judge.base.record` or {}
 
 The conversation ends with a `drop` of its number.
@@ -82,4 +83,4 @@ def _words(step: Step) -> Message:
         case Ended():
             return {"op": "ended", "how": step.how}
         case Failed():
-            return {"op": "silent", "message": step.message, "hint": step.hint}
+            return {"op": "silent", "message": step.message, "hint": step.hint, "limited": step.limited}

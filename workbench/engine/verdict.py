@@ -1,17 +1,21 @@
 """From the verdicts of the criteria to the status of a case."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from workbench.engine.judge_faults import Fault, faults_behind
+from workbench.engine.judge_faults import faults_behind, something_answered
 from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult
 from workbench.metrics.base import Scored
 
 _KEPT = "What was answered is kept: the next run asks only for the rest"
+_UNANSWERED: Mapping[str, str] = {
+    "quota": "Run again when the quota is renewed, or name another judge_model",
+    "timeout": "Run again, or name another judge_model",
+    "http": "Run again when that is put right, or name another judge_model",
+    "connection": "Check the connection and the address, then run again",
+}
 _WAYS_OUT: Mapping[str, str] = {
-    "quota": _KEPT,
-    "timeout": _KEPT,
-    "http": _KEPT,
-    "connection": _KEPT,
+    "skipped": "The next run asks again; another judge_model may answer everything",
+    "cut": "Raise max_output_tokens in judge_model_config, or name another judge_model",
     "blocked": "Another judge_model may answer what this one refuses",
     "unreadable": "The report has each reply word for word; the next run asks again, another judge_model may do better",
     "raised": "The judge is a function of the project",
@@ -50,10 +54,12 @@ def metric_error(scored: Iterable[Scored]) -> CaseError | None:
             if not faults:
                 return CaseError("metric_crashed", message, traceback=traceback)
             kind: ErrorKind = "quota" if all(fault.kind == "quota" for fault in faults) else "judge"
-            return CaseError(kind, message, _way_out(faults))
+            return CaseError(kind, message, _way_out(faults[0].kind, one))
     return None
 
 
-def _way_out(faults: Sequence[Fault]) -> str:
+def _way_out(kind: str, scored: Scored) -> str:
     """What can be done about the first fault, which is the one that the message tells."""
-    return _WAYS_OUT.get(faults[0].kind, "")
+    if kind in _UNANSWERED:
+        return _KEPT if something_answered(scored) else _UNANSWERED[kind]
+    return _WAYS_OUT.get(kind, "")

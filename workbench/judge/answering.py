@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from workbench.judge.base import FaultKind, JudgeOptions, Question
+from workbench.judge.base import FaultKind, JudgeFault, JudgeOptions, Question
 
 Scrub: TypeAlias = Callable[[str], str]
 """Takes keys out of a text (`workbench.judge.scrub.Scrubber`)."""
@@ -16,12 +16,14 @@ Scrub: TypeAlias = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back from one attempt. `text` is None or blank where the service sent nothing."""
+    """What came back from one attempt. `text` is None or blank where the service sent nothing. `cut` is the service's
+    word for a reply that reached the limit of its tokens ("MAX_TOKENS"), else ""."""
 
     text: str | None
     model_version: str = ""
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cut: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ class JudgeCallError(Exception):
     """An attempt that brought no answer. `message` is one sentence for the user, already scrubbed of keys, with the
     way out where there is one; `code` as the service gives it ("429 RESOURCE_EXHAUSTED"); `retry_after` the seconds
     that the service asks to wait; `retryable` whether the same attempt may go well a little later. `kind` "quota" with
-    `retryable` pauses all that goes to the same model with the same environment."""
+    `retryable` pauses all that goes to the same model with the same environment. `final` means that every further
+    question to it would be refused as well: the key is not valid, or may not use the model."""
 
     def __init__(
         self,
@@ -45,6 +48,7 @@ class JudgeCallError(Exception):
         code: str = "",
         retry_after: float | None = None,
         retryable: bool = False,
+        final: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind: FaultKind = kind
@@ -52,6 +56,14 @@ class JudgeCallError(Exception):
         self.code = code
         self.retry_after = retry_after
         self.retryable = retryable
+        self.final = final
+
+
+def cut_fault(reason: str, *, begun: bool) -> JudgeFault:
+    """Return the fault of a reply that reached the limit of its tokens; `begun` if some of its text arrived."""
+    how = "cut" if begun else "cut before it began"
+    message = f"the reply was {how} ({reason}): raise max_output_tokens in judge_model_config"
+    return JudgeFault("cut", message, reason)
 
 
 class Answerer(Protocol):

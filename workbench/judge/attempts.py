@@ -41,7 +41,7 @@ class Road:
         """Holds all three for one attempt, however it ends.
 
         Raises:
-            JudgeCallError: the model's quota is used up for longer than anybody waits.
+            JudgeCallError: the model's quota is used up for longer than anybody waits, or it refuses every question.
         """
         if self.cap is None:
             async with self._place():
@@ -105,6 +105,9 @@ def _again(came: object, since: float, road: Road) -> bool:
     if not isinstance(came, JudgeCallError):
         road.lane.answered()
         return True
+    if came.final:
+        road.lane.shut(came)
+        return False
     if came.kind == "quota" and came.retryable:
         return road.lane.refused(since, came)
     return came.retryable

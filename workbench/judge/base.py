@@ -24,6 +24,7 @@ FaultKind: TypeAlias = Literal[
     "http",  # another status of the service
     "connection",  # refused, reset, truncated
     "unreadable",  # what came back is no reply of this service
+    "cut",  # the reply reached the limit of its tokens
     "raised",  # a Python judge's own exception
     "limit",  # --max-judge-calls is reached: the call was not made
 ]
@@ -77,8 +78,8 @@ class JudgeFault:
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What came of asking once, all retries included. `text` is None where nothing came: `fault` says why, or is None
-    too where the service sent an empty reply. `seconds` is the time of the attempt that answered (0 where cached),
-    `model_version` what the service says it is."""
+    too where the service sent an empty reply. A reply that was cut has both. `seconds` is the time of the attempt that
+    answered (0 where cached), `model_version` what the service says it is."""
 
     text: str | None
     fault: JudgeFault | None = None

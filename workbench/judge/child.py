@@ -71,21 +71,28 @@ class ClientChild:
             self._scrub(error.get("code", "")),
             error.get("retry_after"),
             bool(error.get("retryable")),
+            bool(error.get("final")),
         )
 
 
 def told(
-    kind: FaultKind, message: str, code: str = "", retry_after: float | None = None, *, retryable: bool = False
+    kind: FaultKind,
+    message: str,
+    code: str = "",
+    retry_after: float | None = None,
+    *,
+    retryable: bool = False,
+    final: bool = False,
 ) -> CallFailedError:
     """In the child: the fields of a JudgeCallError, on their way to the parent, which takes keys out of them."""
-    return CallFailedError(
-        {"kind": kind, "message": message, "code": code, "retry_after": retry_after, "retryable": retryable}
-    )
+    fields = {"kind": kind, "message": message, "code": code, "retry_after": retry_after}
+    return CallFailedError({**fields, "retryable": retryable, "final": final})
 
 
 def retold(error: JudgeCallError) -> CallFailedError:
     """In the child: the same of one that was made there."""
-    return told(error.kind, error.message, error.code, error.retry_after, retryable=error.retryable)
+    how = {"retryable": error.retryable, "final": error.final}
+    return told(error.kind, error.message, error.code, error.retry_after, **how)
 
 
 def run_child(answer: Answer) -> NoReturn:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.functions import Functions
-from workbench.judge.answering import Answer, Rating
+from workbench.judge.answering import Answer, Rating, cut_fault
 from workbench.judge.attempts import Outcome, Road, ask_until_answered
 from workbench.judge.availability import HEURISTIC, who_judges
 from workbench.judge.base import JudgeFault, JudgeIdentity, JudgeOptions, Question, Reply
@@ -251,7 +251,7 @@ def _reply(outcome: Outcome[Answer]) -> Reply:
         return Reply(None, fault, seconds=outcome.seconds, attempts=outcome.attempts)
     return Reply(
         None if _is_nothing(answer) else answer.text,
-        None,
+        cut_fault(answer.cut, begun=True) if answer.cut else None,
         answer.model_version,
         answer.input_tokens,
         answer.output_tokens,

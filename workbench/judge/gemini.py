@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.judge.answering import Answer, JudgeCallError, Scrub
+from workbench.judge.answering import Answer, JudgeCallError, Scrub, cut_fault
 from workbench.judge.base import JudgeOptions, Question
 from workbench.judge.gemini_client import GeminiClient, make_client
 from workbench.judge.gemini_faults import is_schema_refused, translated
@@ -118,9 +118,9 @@ def _read(response: Any) -> Answer:
     if reason in _REFUSED:
         raise JudgeCallError("blocked", f"the service refused to answer: {reason}", reason)
     if reason == _CUT and not text.strip():
-        message = "the answer was cut before it began: raise max_output_tokens in judge_model_config"
-        raise JudgeCallError("unreadable", message, reason)
-    return Answer(text or None, response.model_version or "", given, written)
+        fault = cut_fault(reason, begun=False)
+        raise JudgeCallError(fault.kind, fault.message, fault.code)
+    return Answer(text or None, response.model_version or "", given, written, reason if reason == _CUT else "")
 
 
 def _name(reason: Any) -> str:

@@ -15,6 +15,8 @@ from workbench.judge.retry import retry_after
 
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 _TRANSPORTS = frozenset({"aiohttp", "httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3", "ssl", "h11"})
+_FINAL = frozenset({401, 403, 404})
+"""What every question to the same model would get with the same key."""
 _LONGEST = 400
 _BAD_KEY = ("API_KEY_INVALID", "API key not valid", "API key expired", "API_KEY_SERVICE_BLOCKED")
 
@@ -28,7 +30,8 @@ def translated(error: Exception, model: str, access: GoogleAccess, scrub: Scrub)
     if package == "google" and "auth" in type(error).__module__:
         if type(error).__name__ == "TransportError":
             return JudgeCallError("connection", f"Google's credentials could not be refreshed: {said}", retryable=True)
-        return JudgeCallError("http", f"Google's credentials are not usable: {said}; {CREDENTIALS_HINT}")
+        message = f"Google's credentials are not usable: {said}; {CREDENTIALS_HINT}"
+        return JudgeCallError("http", message, final=True)
     if isinstance(error, json.JSONDecodeError) or type(error).__name__ == "UnknownApiResponseError":
         return JudgeCallError("unreadable", f"the service's reply is no JSON: {said}", retryable=True)
     if package in _TRANSPORTS or isinstance(error, OSError):
@@ -49,14 +52,14 @@ def _refusal(error: Any, model: str, access: GoogleAccess, scrub: Scrub) -> Judg
     shown = scrub(_short(f"{code} {status}".strip()))
     said = scrub(_short(str(error.message or "")))
     if any(sign in str(error.details) for sign in _BAD_KEY):
-        return JudgeCallError("http", f"the key is not valid (GOOGLE_API_KEY in <agent>/.env): {_BAD_KEY[0]}", shown)
+        message = f"the key is not valid (GOOGLE_API_KEY in <agent>/.env): {_BAD_KEY[0]}"
+        return JudgeCallError("http", message, shown, final=True)
     if code == 429:
         return JudgeCallError("quota", f"the quota of {model} is used up: {said}", shown, _wait(error), retryable=True)
     hint = _way_out(code, model, access)
     message = f"{shown}: {said}" if said else shown
-    return JudgeCallError(
-        "http", f"{hint}: {message}" if hint else message, shown, _wait(error), retryable=code in _AGAIN
-    )
+    message = f"{hint}: {message}" if hint else message
+    return JudgeCallError("http", message, shown, _wait(error), retryable=code in _AGAIN, final=code in _FINAL)
 
 
 def _way_out(code: int, model: str, access: GoogleAccess) -> str:

@@ -47,7 +47,8 @@ class LiteLlm:
                 "config": dict(options.config),
             }
         )
-        return Answer(answer["text"], answer["model_version"], answer["input_tokens"], answer["output_tokens"])
+        names = ("text", "model_version", "input_tokens", "output_tokens", "cut")
+        return Answer(*(answer[name] for name in names))
 
     async def close(self) -> None:
         """Ends the child."""

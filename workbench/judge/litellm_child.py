@@ -1,6 +1,6 @@
 """The child that holds LiteLLM, in the agent's environment. One attempt a call: it neither retries nor waits.
 
-→ `{"model", "prompt", "schema", "config"}` ← `{"text", "model_version", "input_tokens", "output_tokens"}`
+→ `{"model", "prompt", "schema", "config"}` ← `{"text", "model_version", "input_tokens", "output_tokens", "cut"}`
 """
 
 import logging
@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.judge.answering import cut_fault
 from workbench.judge.child import run_child, told
 from workbench.judge.litellm_faults import fault_of, is_schema_refused
 
@@ -29,6 +30,8 @@ _CONFIG = {
 }
 """What of a GenerateContentConfig other models know, and under which name; what a model does not know is left out."""
 _NO_KEY = "no key"
+_CUT = "MAX_TOKENS"
+"""Google's word for the reason that LiteLLM calls `length`."""
 
 
 class Completion:
@@ -98,14 +101,17 @@ def _read(response: Any) -> dict[str, Any]:
     text = choice.message.content
     if choice.finish_reason == "content_filter" and not text:
         raise told("blocked", "the service refused to answer: content_filter", "content_filter")
-    if choice.finish_reason == "length" and not text:
-        raise told("unreadable", "the answer was cut before it began: raise max_output_tokens in judge_model_config")
+    cut = _CUT if choice.finish_reason == "length" else ""
+    if cut and not text:
+        fault = cut_fault(cut, begun=False)
+        raise told(fault.kind, fault.message, fault.code)
     usage = getattr(response, "usage", None)
     return {
         "text": text,
         "model_version": response.model or "",
         "input_tokens": getattr(usage, "prompt_tokens", None),
         "output_tokens": getattr(usage, "completion_tokens", None),
+        "cut": cut,
     }
 
 

@@ -11,6 +11,8 @@ from workbench.judge.child import told
 from workbench.judge.retry import retry_after
 
 _AGAIN = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+_FINAL = frozenset({401, 403, 404})
+"""What every question to the same model would get with the same key."""
 _LONGEST = 400
 _UNREADABLE = (
     "JSONDecodeError",
@@ -46,7 +48,8 @@ def fault_of(error: Exception, model: str) -> CallFailedError:
     if any(word in chain for word in _CONNECTION) or (isinstance(error, OSError) and status is None):
         return told("connection", f"no connection to {model}: {said}", retryable=True)
     if status is not None:
-        return told("http", _refusal(status, model, said), str(status), _wait(error), retryable=status in _AGAIN)
+        how = {"retryable": status in _AGAIN, "final": status in _FINAL}
+        return told("http", _refusal(status, model, said), str(status), _wait(error), **how)
     return told("http", f"{model} could not be asked: {type(error).__name__}: {said}")
 
 

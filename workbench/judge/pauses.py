@@ -3,7 +3,8 @@
 All questions to a model share its quota, so the first refusal stops all of them. When the pause is over one question
 goes first, and each answer lets one more through, so that a small quota is not spent on refusals. As long as
 answers come between the pauses, nothing gives up; after so many pauses in a row without a single answer, everything
-does.
+does. A refusal that every further question would meet too (the key is not valid) shuts the queue for the rest of the
+run.
 """
 
 import asyncio
@@ -36,14 +37,17 @@ class Lane:
         self._timer: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._refusal: tuple[float, JudgeCallError] | None = None
+        self._shut: JudgeCallError | None = None
 
     async def opened(self) -> None:
         """Waits until a question may go.
 
         Raises:
-            JudgeCallError: the quota is used up for longer than anybody waits.
+            JudgeCallError: the quota is used up for longer than anybody waits, or the queue is shut.
         """
         while True:
+            if self._shut is not None:
+                raise _again(self._shut)
             if self._refusal is not None:
                 until, refusal = self._refusal
                 if self._patience.now() < until:
@@ -56,7 +60,7 @@ class Lane:
 
     def enter(self) -> bool:
         """Takes a place, if the queue is still open; `leave` gives it back."""
-        if not self._open() or self._refusal is not None:
+        if not self._open() or self._refusal is not None or self._shut is not None:
             return False
         self._inside += 1
         return True
@@ -91,9 +95,16 @@ class Lane:
             self._pause(now, wait, error)
         return True
 
+    def shut(self, error: JudgeCallError) -> None:
+        """Let no further question go until another run begins: each would be refused as this one was."""
+        if self._shut is None:
+            self._shut = JudgeCallError(error.kind, f"not asked, after a refusal: {error.message}", error.code)
+            self._wake()
+
     def start_over(self) -> None:
         """Forgets what the service said before: another run begins. If it paused, one question goes first."""
         self._refusal = None
+        self._shut = None
         self._pauses = 0
         if self._timer is not None:
             self.close()

@@ -45,6 +45,7 @@ _STATUSES = {
     14: "UNAVAILABLE",
     16: "UNAUTHENTICATED",
 }
+_FINAL = frozenset({"PERMISSION_DENIED", "UNAUTHENTICATED"})
 _AGAIN = frozenset({"DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL", "UNAVAILABLE"})
 
 
@@ -162,7 +163,8 @@ def _fault(code: int | None, message: str) -> CallFailedError:
     """For a status (`google.rpc.Status`) in place of a result."""
     name = _STATUSES.get(code or 0, "UNKNOWN")
     kind: FaultKind = "quota" if name == "RESOURCE_EXHAUSTED" else "http"
-    return told(kind, f"{WHO} could not rate this: {message or name}", f"{code} {name}", retryable=name in _AGAIN)
+    how = {"retryable": name in _AGAIN, "final": name in _FINAL}
+    return told(kind, f"{WHO} could not rate this: {message or name}", f"{code} {name}", **how)
 
 
 def main() -> None:

@@ -33,11 +33,13 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """There should be one, and it could not be had: `message` is one sentence, `hint` the way out."""
+    """There should be one, and it could not be had: `message` is one sentence, `hint` the way out. `limited` means that
+    a budget of the user's forbade the question."""
 
     message: str
     hint: str = ""
     question: dict[str, Any] = field(default_factory=dict)
+    limited: bool = False
 
 
 Step: TypeAlias = Said | Ended | Failed
@@ -81,7 +83,7 @@ class SimulatedUser:
         return self._step(question, await self._judge.ask(question))
 
     def _step(self, question: Question, reply: Reply) -> Step:
-        text = spoken(reply.text or "").strip()
+        text = "" if _is_cut(reply) else spoken(reply.text or "").strip()
         ended = bool(text) and stops(text)
         unread = "" if text else _why_nothing(reply)
         verdict = "ended" if ended else "said" if text else None
@@ -90,13 +92,21 @@ class SimulatedUser:
             return Ended("stop_signal", asked)
         if text:
             return Said(text, asked)
-        return Failed(f"the simulated user said nothing: {unread}", _hint(reply.fault), asked)
+        limited = reply.fault is not None and reply.fault.kind == "limit"
+        return Failed(f"the simulated user said nothing: {unread}", _hint(reply.fault), asked, limited)
+
+
+def _is_cut(reply: Reply) -> bool:
+    """Return whether a reply ends before its end: half a message is none, and may lack the stop signal."""
+    return reply.fault is not None and reply.fault.kind == "cut"
 
 
 def _why_nothing(reply: Reply) -> str:
     fault = reply.fault
     if fault is None:
         return "the reply was empty"
+    if fault.kind == "cut":
+        return f"the reply was cut ({fault.code})"
     return f"{fault.code}: {fault.message}" if fault.code and fault.code not in fault.message else fault.message
 
 
@@ -104,6 +114,8 @@ def _hint(fault: JudgeFault | None) -> str:
     match fault and fault.kind:
         case "quota":
             return "The model's quota is used up: try again later, or name another model in user_simulator_config"
+        case "cut":
+            return "Raise max_output_tokens in model_configuration of user_simulator_config"
         case "limit":
             return "--max-judge-calls allows more"
         case "blocked":

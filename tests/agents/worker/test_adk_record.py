@@ -77,4 +77,14 @@ def test_the_note_names_error_codes_once() -> None:
     turn = Turn({}, 0.0)
     for _ in range(2):
         turn.add(Event(invocation_id="i", author="desk", error_code="MAX_TOKENS", error_message="too long"))
-    assert turn.note == "the model answered with error code MAX_TOKENS: too long"
+    more = "raise max_output_tokens in the agent's generate_content_config"
+    assert turn.note == f"the model answered with error code MAX_TOKENS: too long; {more}"
+
+
+def test_an_answer_that_was_cut_is_noted_with_its_remedy() -> None:
+    turn = Turn({}, 0.0)
+    content = types.Content(role="model", parts=[types.Part(text="It is")])
+    reason = types.FinishReason.MAX_TOKENS
+    turn.add(Event(invocation_id="i", author="desk", content=content, finish_reason=reason))
+    more = "raise max_output_tokens in the agent's generate_content_config"
+    assert turn.note == f"the model's answer was cut (MAX_TOKENS); {more}"

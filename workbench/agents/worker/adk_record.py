@@ -12,6 +12,8 @@ from typing import Any, Dict, List, Sequence, Tuple
 from .usage import Usage, usage_of
 
 Json = Dict[str, Any]
+_CUT = "MAX_TOKENS"
+_MORE_TOKENS = "raise max_output_tokens in the agent's generate_content_config"
 
 
 class Turn:
@@ -88,9 +90,14 @@ class Turn:
 
     def _note(self, event: Any) -> None:
         code = getattr(event, "error_code", None)
+        reason = getattr(event, "finish_reason", None)
+        reason = getattr(reason, "value", reason)
         if code:
             said = getattr(event, "error_message", None)
-            self.notes.append(f"the model answered with error code {code}{f': {said}' if said else ''}")
+            note = f"the model answered with error code {code}{f': {said}' if said else ''}"
+            self.notes.append(f"{note}; {_MORE_TOKENS}" if getattr(code, "value", code) == _CUT else note)
+        elif reason == _CUT and not getattr(event, "partial", None):
+            self.notes.append(f"the model's answer was cut ({_CUT}); {_MORE_TOKENS}")
 
     def _record(self, event: Any) -> Json:
         shown: Json = {"author": event.author}

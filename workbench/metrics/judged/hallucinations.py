@@ -129,7 +129,8 @@ async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
     without = sum(claim.label == UNLABELLED for claim in claims)
     if without and labelled.answers:
         judge.forget(question)
-    unread = labelled.unread or (f"{without} of {len(found)} sentences have no label" if without else "")
+    lacking = f"{without} of {len(found)} sentences have no label" if without else ""
+    unread = labelled.unread or ": ".join(filter(None, (lacking, lacking and labelled.cut)))
     return _Judged(text, context, claims, unread, questions)
 
 

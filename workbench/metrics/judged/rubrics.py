@@ -178,7 +178,8 @@ def _reason(rows: Sequence[dict[str, Any]], asked: Asked[Votes]) -> str:
     if len(unread) == len(rows) and not asked.answers:
         return f"no reply of the judge could be read ({how_many}): {asked.unread}"
     if unread:
-        return f"the judge gave no verdict on {', '.join(unread)} ({how_many})"
+        why = f": {asked.cut}" if asked.cut else ""
+        return f"the judge gave no verdict on {', '.join(unread)} ({how_many}){why}"
     missed = [row for row in rows if not row["score"]]
     said = f"{len(rows) - len(missed)} of {len(rows)} rubrics fulfilled"
     if not missed:

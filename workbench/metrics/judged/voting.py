@@ -46,6 +46,12 @@ class Asked(Generic[T]):
         """Why the first reply that could not be read could not; "" if all could."""
         return next((sample.unread for sample in self.samples if sample.unread), "")
 
+    @property
+    def cut(self) -> str:
+        """Why a reply that arrived is incomplete; "" if none is."""
+        faults = (sample.reply.fault for sample in self.samples if sample.reply.text)
+        return next((fault.message for fault in faults if fault is not None), "")
+
     def record(self, judge: Judge, shown: Callable[[T], Any]) -> dict[str, Any]:
         """For `details["questions"]`; `shown` says what stands there for an answer."""
         replies = [
@@ -107,4 +113,4 @@ async def _one(judge: Judge, question: Question, read: Callable[[str], T], numbe
     except UnreadableError as error:
         # What comes back from now on would be as useless: the next run is to ask.
         judge.forget(question, number)
-        return Sample(number, reply, None, str(error))
+        return Sample(number, reply, None, reply.fault.message if reply.fault else str(error))
