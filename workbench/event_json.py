@@ -34,6 +34,11 @@ def from_json(data: Mapping[str, Any]) -> Event:
     return event
 
 
+def sentences(value: Any) -> tuple[str, ...]:
+    """Return the texts of a foreign list of texts; nothing of anything else."""
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
 def _plain_fields(value: Any) -> dict[str, Any]:
     # This is done for each event of a run: what a kind of value is made of is worked out once.
     kind = type(value)

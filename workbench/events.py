@@ -101,6 +101,8 @@ class PlannedCase:
     case: CaseRef
     config_file: str | None
     criteria_source: str
+    criteria_changed: tuple[str, ...] = ()
+    """The criteria that are not those of the file, because the user changed them for this run: in words, one each."""
 
 
 @dataclass(frozen=True, slots=True)

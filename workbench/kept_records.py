@@ -70,13 +70,13 @@ def brief_records(summary: Summary, file: Path, rows: Collection[Row], shelf: Sh
     kept = KeptCases(
         file, lambda ref: at.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat), ())
     )
-    plans = [(config, source) for config, source in summary.plans]
+    plans = [(config, source, tuple(changed)) for config, source, changed in summary.plans]
     found: dict[CaseRef, CaseRecord] = {}
     for row in rows:
         ref = CaseRef(*row["ref"])
-        config, source = (None, "not known") if row["plan"] is None else plans[row["plan"]]
+        told = (None, "not known", ()) if row["plan"] is None else plans[row["plan"]]
         record = CaseRecord(
-            PlannedCase(ref, config, source),
+            PlannedCase(ref, *told),
             row["status"],
             0.0 if row["criteria"] else None,
             duration_seconds=row["seconds"],

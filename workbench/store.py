@@ -195,6 +195,8 @@ class RunSummary:
     """The run whose transcripts this one scores again; "" where the agents ran."""
     until_sure: float | None = None
     """The pass rate that repeats are to make sure of; None: of none."""
+    other_criteria: bool = False
+    """Whether criteria were changed for this run that their file does not say."""
 
 
 def _has(record: CaseRecord, name: str) -> bool:
@@ -319,6 +321,7 @@ class Store:
             finished=False,
             scored_from=event.scored_from,
             until_sure=event.until_sure,
+            other_criteria=any(planned.criteria_changed for planned in event.cases),
         )
         self.current = [planned.case for planned in event.cases]
         self.notices.clear()

@@ -59,10 +59,13 @@ def test_changes_reach_the_criteria_and_the_reason(choice: CriteriaChoice) -> No
         ),
         ("response_match_score", 0.3, 0.3, {}),
     ]
-    assert applied.reason == (
-        "test_config.json beside the evalset; changed for this run: "
-        "tool_trajectory_avg_score 1 ANY_ORDER, response_match_score 0.3, safety_v1 off"
+    assert applied.changed == (
+        "tool_trajectory_avg_score ≥ 1, ANY_ORDER instead of IN_ORDER",
+        "response_match_score ≥ 0.3 instead of 0.8",
+        "safety_v1 off",
     )
+    assert applied.reason == f"test_config.json beside the evalset; changed for this run: {', '.join(applied.changed)}"
+    assert choice.changed == ()
 
 
 def test_what_is_as_in_the_file_is_no_change(choice: CriteriaChoice) -> None:
@@ -92,6 +95,18 @@ def test_a_criterion_can_be_added(choice: CriteriaChoice, tmp_path: Path) -> Non
     draft.change(empty.config, replace(named(draft, empty, "response_match_score"), on=True))
     (criterion,) = draft.apply(empty).config.criteria
     assert (criterion.name, criterion.threshold) == ("response_match_score", 0.8)
+    assert draft.apply(empty).changed == ("added response_match_score ≥ 0.8",)
+
+
+def test_a_run_uses_up_the_changes_that_it_was_made_with(choice: CriteriaChoice) -> None:
+    draft = Draft()
+    draft.change(choice.config, replace(named(draft, choice, "response_match_score"), threshold=0.3))
+    draft.change(choice.config, replace(named(draft, choice, "safety_v1"), on=False))
+    in_use = draft.copy()
+    draft.change(choice.config, replace(named(draft, choice, "response_match_score"), threshold=0.4))
+    draft.used(in_use)
+    assert [setting.name for setting in draft.changed(choice.config)] == ["response_match_score"]
+    assert named(draft, choice, "response_match_score").threshold == 0.4
 
 
 def test_steps_stay_on_the_grid_and_above_nothing() -> None:

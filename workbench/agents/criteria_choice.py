@@ -18,6 +18,8 @@ class CriteriaChoice:
 
     config: CriteriaConfig
     reason: str
+    changed: tuple[str, ...] = ()
+    """What the user changed for one run and the file does not say, in words: a sentence for each criterion."""
 
 
 class CriteriaChooser:

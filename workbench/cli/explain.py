@@ -74,6 +74,11 @@ def way_out(error: CaseError, root: str) -> Iterator[str]:
         yield one_line(error.hint, limit=1000)
 
 
+def other_criteria(record: CaseRecord) -> str:
+    """Return which criteria of a verdict are not those of the file; "" if all are."""
+    return "; ".join(one_line(sentence, limit=300) for sentence in record.planned.criteria_changed)
+
+
 def criteria_and_source(record: CaseRecord) -> str:
     """Which criteria apply to a case, and why those."""
     text, source = criteria_text(record), one_line(record.planned.criteria_source, limit=1000)

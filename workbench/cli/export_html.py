@@ -6,7 +6,7 @@ Each case is what the terminal shows of it, lines and styles alike; those that d
 from collections.abc import Iterator
 
 from workbench.authoring.triage.agreement import agreements
-from workbench.cli.explain import reasons
+from workbench.cli.explain import other_criteria, reasons
 from workbench.cli.export_besides import Besides
 from workbench.cli.export_charts import agreement_tables, bars, distribution, rates_chart
 from workbench.cli.export_style import STYLE
@@ -143,6 +143,8 @@ def _head(record: CaseRecord, besides: Besides) -> str:
     style = class_name(state.replace("_", "-"))
     head = f'<b class="status-{style}">{html_line(state.replace("_", " "))}</b> {html_line(label(record.ref))}'
     said = []
+    if changed := other_criteria(record):
+        said.append(f'<b class="said">≠ other criteria: {html_line(changed)}</b>')
     for entry in besides.said(record):
         note = f": {entry.note}" if entry.note else ""
         about = f" ({entry.about.criterion})" if entry.about.criterion else ""

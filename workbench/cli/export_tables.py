@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Iterator
 
-from workbench.cli.explain import reasons, score_text
+from workbench.cli.explain import other_criteria, reasons, score_text
 from workbench.cli.export_besides import Besides
 from workbench.cli.lines import label
 from workbench.cli.repeat_lines import by_need, repeats_of
@@ -23,7 +23,7 @@ _ROOM = 60_000
 """Characters: GitHub takes no comment of more than 65,536."""
 _COLUMNS = (
     "run_id agent evalset_file eval_set_id eval_id repeat case_status error metric score threshold metric_status reason"
-    " seconds model_calls input_tokens output_tokens judge_calls"
+    " seconds model_calls input_tokens output_tokens judge_calls criteria_changed"
 )
 _STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪ not evaluated"}
 
@@ -95,6 +95,7 @@ def _folded(word: str, records: list[CaseRecord], besides: Besides, most: int) -
             f"{result.name} {score_text(result)}" for result in record.metrics.values() if result.status == "passed"
         )
         marks = "".join(f" ⚑ {code_span(said)}" for said in _said(record, besides))
+        marks += "".join(f" {told}" for told in _other_criteria(record))
         yield f"- {code_span(label(record.ref))}{f' {code_span(scores)}' if scores else ''}{marks}"
     if len(records) > most:
         yield f"- and {len(records) - most} more"
@@ -110,6 +111,7 @@ def _problems(records: list[CaseRecord], besides: Besides) -> Iterator[str]:
         yield "|---|---|---|"
     for record in records:
         told = [*map(code_span, reasons(record)), *(f"⚑ {code_span(said)}" for said in _said(record, besides))]
+        told += _other_criteria(record)
         why = "<br>".join(told) or "no criterion has anything to judge"
         yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(label(record.ref))} | {why} |"
 
@@ -130,6 +132,11 @@ def _repeats(store: Store, most: int) -> Iterator[str]:
         yield f"and {len(cases) - most} more that pass more often"
 
 
+def _other_criteria(record: CaseRecord) -> list[str]:
+    changed = other_criteria(record)
+    return [f"≠ other criteria: {code_span(changed)}"] if changed else []
+
+
 def _said(record: CaseRecord, besides: Besides) -> list[str]:
     return [f"{entry.triage}: {entry.note}" if entry.note else entry.triage for entry in besides.said(record)]
 
@@ -139,7 +146,8 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
     error = f"{record.error.kind}: {record.error.message}" if record.error else ""
     names = [_cell(text) for text in (store.run.run_id, ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id)]
     before = [*names, ref.repeat, record.status, _cell(error)]
-    after = [record.duration_seconds, usage.model_calls, usage.input_tokens, usage.output_tokens, usage.judge_calls]
+    counts = [usage.model_calls, usage.input_tokens, usage.output_tokens, usage.judge_calls]
+    after = [record.duration_seconds, *counts, _cell(other_criteria(record))]
     for result in record.metrics.values():
         verdict = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]
         yield [*before, *verdict, *after]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as Tree
 
-from workbench.cli.explain import criteria_and_source, reasons
+from workbench.cli.explain import criteria_and_source, other_criteria, reasons
 from workbench.repeats.account import accounts
 from workbench.repeats.wording import sentence
 from workbench.store import CaseRecord, RunSummary, Store
@@ -81,6 +81,9 @@ def _case(record: CaseRecord) -> Tree.Element:
             "file": _line(ref.evalset_file),
         },
     )
+    if changed := other_criteria(record):
+        properties = Tree.SubElement(case, "properties")
+        Tree.SubElement(properties, "property", {"name": "criteria_changed", "value": _line(changed)})
     if record.state != "passed":
         why = "; ".join(reasons(record)) or "no criterion applied"
         verdict = Tree.SubElement(case, _TAGS.get(record.state, "error"), {"message": _line(why)})

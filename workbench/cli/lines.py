@@ -23,6 +23,8 @@ def case_line(record: CaseRecord) -> str:
     to the reports."""
     judged = (result for result in record.metrics.values() if result.status != "informational")
     parts = [_WORDS[record.state], label(record.ref), *(_metric_word(record, result) for result in judged)]
+    if record.planned.criteria_changed:
+        parts.append("(other criteria)")
     if record.state == "error":
         parts.append(_cause(record))
     return " ".join(parts)

@@ -149,6 +149,7 @@ def _case(record: CaseRecord, prices: Prices) -> ReportCase:
         invocations=list(_invocations(record)),
         scenario=record.scenario,
         rubrics=list(record.rubrics),
+        criteria_changed=list(record.planned.criteria_changed),
     )
 
 

@@ -105,6 +105,8 @@ class ReportCase(Part):
     """ADK's ConversationScenario where the user is simulated, else null."""
     rubrics: list[Object]
     """The case's own; those of a turn stand in its `expected`."""
+    criteria_changed: list[Words]
+    """The criteria that were changed for this run, so that they are not those of `config_file`: a sentence each."""
 
 
 class Summary(Part):

@@ -18,7 +18,7 @@ from workbench.engine.options import RunOptions, UsageFaultError, UsageKind
 from workbench.engine.selection import Chosen, choose
 from workbench.engine.target_words import Selection
 from workbench.engine.until_sure import too_few
-from workbench.events import CaseError, CaseRef, Noticed
+from workbench.events import CaseError, CaseRef, Noticed, PlannedCase
 from workbench.metrics.registry import check_criteria
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.faults import Fault
@@ -82,6 +82,10 @@ class Plan:
         """The file with the criteria, relative to the root; None for the defaults."""
         path = entry.config.path
         return None if path is None else relative_to(path, self.root)
+
+    def planned(self, entry: PlanEntry) -> PlannedCase:
+        """Return the entry as a run announces it."""
+        return PlannedCase(entry.ref, self.config_file(entry), entry.criteria_source, entry.entry.criteria.changed)
 
 
 def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -> Plan:

@@ -66,7 +66,7 @@ class RescorePlan:
         """The entry as a run announces it."""
         path = entry.criteria.config.path
         file = None if path is None else relative_to(path, self.root)
-        return PlannedCase(entry.ref, file, entry.criteria.reason)
+        return PlannedCase(entry.ref, file, entry.criteria.reason, entry.criteria.changed)
 
 
 def make_rescore_plan(

@@ -35,7 +35,6 @@ from workbench.events import (
     Event,
     FilesRead,
     Noticed,
-    PlannedCase,
     RepeatsDropped,
     RunFinished,
     RunStarted,
@@ -185,7 +184,7 @@ class Run:
 
     def _started(self, started: str) -> RunStarted:
         plan = self._plan
-        cases = tuple(PlannedCase(entry.ref, plan.config_file(entry), entry.criteria_source) for entry in plan.entries)
+        cases = tuple(map(plan.planned, plan.entries))
         return RunStarted(
             plan.run_id,
             str(plan.root),

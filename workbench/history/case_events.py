@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from workbench.event_json import from_json as read_event
+from workbench.event_json import sentences
 from workbench.events import CaseRef, Event, PlannedCase, RunStarted
 from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
@@ -106,8 +107,8 @@ def _announcement(data: Mapping[str, Any], file: Path, refs: Iterable[CaseRef]) 
         if isinstance(case, dict) and any(case.get("eval_id") == ref.eval_id for ref in wanted):
             ref = CaseRef(**case)
             if ref in wanted:
-                config = item.get("config_file")
-                wanted[ref] = PlannedCase(ref, config, str(item.get("criteria_source") or "not known"))
+                config, source = item.get("config_file"), str(item.get("criteria_source") or "not known")
+                wanted[ref] = PlannedCase(ref, config, source, sentences(item.get("criteria_changed")))
     words = {name: str(data.get(name) or "") for name in ("root", "started", "scored_from")}
     run_id = str(data.get("run_id") or file.parent.name)
     told = data.get("until_sure")

@@ -25,7 +25,7 @@ from workbench.history.adk_events import adk_case_events
 from workbench.history.adk_results import ENDING
 from workbench.history.journal import FILE_NAME, read_journal
 from workbench.history.run_words import place_of
-from workbench.history.stored_report import case_events, read_report_data
+from workbench.history.stored_report import case_events, planned_case, read_report_data
 from workbench.regular_file import open_regular
 
 END_IS_LOST = "how this case ended cannot be read: the journal is damaged"
@@ -95,8 +95,7 @@ def _report_events(path: Path) -> Iterator[Event]:
             continue
         finished = of_case[-1]
         assert isinstance(finished, CaseFinished)
-        config = item.get("config_file")
-        planned.append(PlannedCase(finished.case, config if isinstance(config, str) else None, "as in the report"))
+        planned.append(planned_case(finished.case, item))
         events += of_case
     words: dict[str, Any] = {name: str(data.get(name) or "") for name in ("run_id", "root", "started")}
     yield RunStarted(**words, cases=tuple(planned), scored_from=str(data.get("scored_from") or ""))

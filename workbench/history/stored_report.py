@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.engine.options import UsageFaultError
 from workbench.engine.transcripts import StoredRun, collect
-from workbench.event_json import from_json
+from workbench.event_json import from_json, sentences
 from workbench.events import (
     AgentActed,
     CaseFinished,
@@ -87,9 +87,14 @@ def read_report_data(path: Path) -> dict[str, Any]:
 
 
 def _planned(item: Any) -> PlannedCase:
-    _object(item, "the case")
+    return planned_case(_ref(_object(item, "the case")), item)
+
+
+def planned_case(ref: CaseRef, item: dict[str, Any]) -> PlannedCase:
+    """Return the case of a report as its run announced it."""
     config = item.get("config_file")
-    return PlannedCase(_ref(item), config if isinstance(config, str) else None, "as in the report")
+    file = config if isinstance(config, str) else None
+    return PlannedCase(ref, file, "as in the report", sentences(item.get("criteria_changed")))
 
 
 def _ref(item: dict[str, Any]) -> CaseRef:

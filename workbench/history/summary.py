@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from workbench.event_json import sentences
 from workbench.events import Usage, ended_as
 
-SCHEMA = "agent-workbench/summary/4"
-"""3: with places in the journal. 4: with cancelled cases. An older one is made again from the journal."""
+SCHEMA = "agent-workbench/summary/5"
+"""3: with places in the journal. 4: with cancelled cases. 5: with the criteria changed for the run. An older one is
+made again from the journal."""
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _LONGEST = 2000
 _USAGE = tuple(item.name for item in fields(Usage))
@@ -46,7 +48,7 @@ class Summary:
     interrupted: bool = False
     until_sure: float | None = None
     plans: list[list[Any]] = field(default_factory=list)
-    """The different [config_file, criteria_source] of its cases."""
+    """The different [config_file, criteria_source, criteria_changed] of its cases."""
     rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
 
     def counts(self) -> dict[str, int]:
@@ -158,12 +160,13 @@ class Gathering:
         for name in ("versions", "models", "sources"):
             setattr(summary, name, _object(data.get(name)))
         summary.until_sure = number(data.get("until_sure"))
-        places: dict[tuple[str | None, str], int] = {}
+        places: dict[tuple[str | None, str, tuple[str, ...]], int] = {}
         for planned in data["cases"]:
             config = planned.get("config_file")
-            plan = config if isinstance(config, str) else None, _text(planned.get("criteria_source"))
+            changed = sentences(planned.get("criteria_changed"))
+            plan = config if isinstance(config, str) else None, _text(planned.get("criteria_source")), changed
             self._row(planned["case"])["plan"] = places.setdefault(plan, len(places))
-        summary.plans = [list(plan) for plan in places]
+        summary.plans = [[config, source, list(changed)] for config, source, changed in places]
 
     def _run_resumed(self, data: Mapping[str, Any]) -> None:
         self.summary.seconds, self.summary.interrupted = None, False

@@ -89,6 +89,12 @@ class Draft:
         for key in [key for key in self._changes if key[0] == config.path]:
             del self._changes[key]
 
+    def used(self, other: "Draft") -> None:
+        """Drop the changes that a run was made with; what was changed since is for the next one."""
+        for key, setting in other._changes.items():
+            if self._changes.get(key) == setting:
+                del self._changes[key]
+
     def clear(self) -> None:
         """Back to the files."""
         self._changes.clear()
@@ -105,11 +111,12 @@ class Draft:
             for setting in self.settings(config)
             if setting.on
         ]
-        words = ", ".join(map(_in_words, changed))
+        words = tuple(_in_words(setting, by_name.get(setting.name)) for setting in changed)
         return replace(
             choice,
             config=replace(config, criteria=tuple(criteria), has_criteria=True),
-            reason=f"{choice.reason}; changed for this run: {words}",
+            reason=f"{choice.reason}; changed for this run: {', '.join(words)}",
+            changed=words,
         )
 
 
@@ -171,8 +178,17 @@ def _criterion(original: "Criterion | None", setting: Setting) -> "Criterion":
     return Criterion(setting.name, setting.threshold, value, options)
 
 
-def _in_words(setting: Setting) -> str:
+def _in_words(setting: Setting, original: "Criterion | None") -> str:
+    """Return what was changed, such as `response_match_score ≥ 0.3 instead of 0.8`."""
     if not setting.on:
         return f"{setting.name} off"
-    way = f" {setting.match_type or setting.judge or ''}".rstrip()
-    return f"{setting.name} {exact(setting.threshold)}{way}"
+    reached = f"{setting.name} ≥ {exact(setting.threshold)}"
+    before = None if original is None else _setting(original)
+    if before is None:
+        return " ".join(["added", reached, setting.match_type or str(setting.judge or "")]).strip()
+    told = [reached if setting.threshold == before.threshold else f"{reached} instead of {exact(before.threshold)}"]
+    if setting.match_type != before.match_type:
+        told.append(f"{setting.match_type} instead of {before.match_type}")
+    if setting.judge != before.judge:
+        told.append(f"judge {setting.judge} instead of {before.judge}")
+    return ", ".join(told)

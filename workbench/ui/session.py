@@ -46,6 +46,8 @@ class Session:
         self.verdicts = Verdicts(self.store)
         self.judges = JudgeCount(prices)
         self.draft = Draft()
+        self.draft_in_use = Draft()
+        """The changes that the run being started was made with."""
         self.workspace: Workspace | None = None
         self.trouble = ""
         """Why the folder could not be read the last time, raw; "" if it could."""
@@ -201,7 +203,8 @@ class Session:
             self.own_runs.add(event.run_id)
             self.asked_to_cancel.clear()
             self.asked_to_quit = False
-            self.draft.clear()
+            self.draft.used(self.draft_in_use)
+            self.draft_in_use = Draft()
             self.overtaken -= {(planned.case.evalset_file, planned.case.eval_id) for planned in event.cases}
         elif isinstance(event, RunFinished):
             self.asked_to_cancel.clear()

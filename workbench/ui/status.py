@@ -78,5 +78,7 @@ TRIAGED_EARLIER = Face("⚐", "triaged earlier", "status-informational", 1)
 """The same of an earlier answer or verdict: there is another one since."""
 FLAKY = Face("∿", "flaky", "status-flaky", 1)
 """A case passed in some of its repeats and not in others."""
+OTHER_CRITERIA = Face("≠", "other criteria", "status-not-evaluated", 0)
+"""The verdict was made under criteria that are not in the file."""
 HEURISTIC = Face("≈", "heuristic", "status-not-evaluated", 0)
 """Rules judged, not a language model."""

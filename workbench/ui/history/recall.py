@@ -57,7 +57,7 @@ def recall(state: Path, workspace: "Workspace") -> Recalled | None:
         stale |= _stale(found, changed, entries)
         stale |= _judged_by_older(found, entries, workspace)
         records |= found
-    newest = runs[0].summary
+    newest, current = runs[0].summary, [ref for ref in runs[0].refs if ref in records]
     told = RunSummary(
         newest.run_id,
         newest.root,
@@ -65,8 +65,9 @@ def recall(state: Path, workspace: "Workspace") -> Recalled | None:
         interrupted=newest.interrupted,
         duration_seconds=newest.seconds or 0.0,
         scored_from=newest.scored_from,
+        other_criteria=any(records[ref].planned.criteria_changed for ref in current),
     )
-    return Recalled(told, [ref for ref in runs[0].refs if ref in records], records, stale)
+    return Recalled(told, current, records, stale)
 
 
 def _is_there(ref: CaseRef, ids: dict[str, set[str]]) -> bool:

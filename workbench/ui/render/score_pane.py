@@ -14,6 +14,7 @@ from workbench.ui.render.json_text import pretty_lines
 from workbench.ui.render.judge_words import (
     criterion_tags,
     leading_vote,
+    mark,
     reply_cost,
     tally_words,
     vote_words,
@@ -26,7 +27,7 @@ from workbench.ui.render.rows import View, label, part, remark, under
 from workbench.ui.render.scores import verdict_head
 from workbench.ui.render.status import figure, glyph, score_text
 from workbench.ui.render.triaged import triage_lines
-from workbench.ui.status import FACES
+from workbench.ui.status import FACES, OTHER_CRITERIA
 
 WORDS_SHOWN = 12
 _INDENT = 3
@@ -223,6 +224,11 @@ def _cost(record: CaseRecord) -> str:
 
 
 def _source(subject: Subject, view: View) -> Iterator[Line]:
+    changed = subject.record.planned.criteria_changed if subject.record is not None else ()
+    if changed:
+        yield from under(label("judged by"), [(mark(OTHER_CRITERIA), Segment(" than those of the file", "muted"))])
+        for sentence in changed:
+            yield from under((), wrap([safe(sentence)], view.room))
     if subject.entry is not None:
         yield from criteria_part(subject.entry, view)
     elif subject.record is not None:

@@ -6,12 +6,12 @@ from workbench.text import one_line
 from workbench.ui.cells import cell_len, cut
 from workbench.ui.render.document import Subject
 from workbench.ui.render.error import KIND_WORDS
-from workbench.ui.render.judge_words import tags
+from workbench.ui.render.judge_words import mark, tags
 from workbench.ui.render.lines import Line, Segment, cut_line, joined, width_of
 from workbench.ui.render.scores import chips
 from workbench.ui.render.status import badge
 from workbench.ui.render.triaged import triage_chip
-from workbench.ui.status import FACES, FLAKY
+from workbench.ui.status import FACES, FLAKY, OTHER_CRITERIA
 
 
 def title_parts(subject: Subject) -> list[str]:
@@ -68,15 +68,18 @@ def summary(subject: Subject, width: int) -> Line:
         return (which, *summary(replace(subject, repeats=None), width - width_of((which,))))
     if record is None:
         return _not_run(subject, width)
+    changed = [(mark(OTHER_CRITERIA),)] if record.planned.criteria_changed else []
     if record.error is not None:
         said = triage_chip(subject)
-        marks = (Segment("   "), *said) if said else ()
+        marks = joined([*([said] if said else []), *changed], "  ")
+        gap = (Segment("   "),) if marks else ()
         face = FACES["cancelled" if record.error.kind == "cancelled" else "error"]
-        return cut_line((Segment(f"{face.glyph} {KIND_WORDS[record.error.kind]}", face.variable), *marks), width)
+        why = Segment(f"{face.glyph} {KIND_WORDS[record.error.kind]}", face.variable)
+        return cut_line((why, *gap, *marks), width)
     judged = [result for result in record.metrics.values() if result.status not in ("informational", "not_applicable")]
     if judged:
         said = triage_chip(subject)
-        marks = joined([*([said] if said else []), *tags(record, record.metrics)], "  ")
+        marks = joined([*([said] if said else []), *changed, *tags(record, record.metrics)], "  ")
         room = width - width_of(marks) - 3
         return (*chips(judged, room), Segment("   "), *marks) if marks and room >= 20 else chips(judged, width)
     words = {"queued": "waiting to run", "running": "running, no scores yet"}

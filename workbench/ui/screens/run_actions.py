@@ -8,6 +8,7 @@ from textual.timer import Timer
 
 from workbench.events import CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
 from workbench.text import one_line, plain
+from workbench.ui.draft import Draft
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Build, Ended, News, Refused, RunThread
 from workbench.ui.screens.folder_actions import FolderActions
@@ -121,6 +122,7 @@ class RunActions(FolderActions):
             targets = model.found_again(names, targets)
         self._preparing = False
         if ready and targets:
+            self.session.draft_in_use = self.session.draft.copy()
             self.runs.start(how(targets))
         else:
             self.session.starting = False
@@ -191,6 +193,7 @@ class RunActions(FolderActions):
         session = self.session
         match item:
             case Refused():
+                session.draft_in_use = Draft()
                 notices.append(Noticed("error", item.message, item.hint))
             case Ended():
                 # The next one may have been asked for before this one's thread was free.

@@ -155,6 +155,7 @@ class Shell(Screen[None]):
                 running=session.running,
                 interrupted=store.run.interrupted,
                 rescored=bool(store.run.scored_from),
+                other_criteria=store.run.other_criteria,
                 earlier=self._earlier(),
                 seconds=session.elapsed(),
                 changed=not session.draft.empty,

@@ -10,7 +10,18 @@ from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.cells import cell_len, cut
 from workbench.ui.render.judged import case_is_split, is_heuristic, judge_of
-from workbench.ui.status import CHECKED, COUNTED, FACES, FLAKY, HEURISTIC, SPLIT, TRIAGED, TRIAGED_EARLIER, Status
+from workbench.ui.status import (
+    CHECKED,
+    COUNTED,
+    FACES,
+    FLAKY,
+    HEURISTIC,
+    OTHER_CRITERIA,
+    SPLIT,
+    TRIAGED,
+    TRIAGED_EARLIER,
+    Status,
+)
 from workbench.ui.tree.outline import Outline, Row
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts, View
 
@@ -115,7 +126,7 @@ class Labels:
             left[0] = ("  " + _arrow(outline, row), "muted")
             if view.rate.flaky and state not in ("running", "queued"):
                 left[1] = (FLAKY.glyph + " ", "flaky")
-            right = self._repeated(pair, view, width)
+            right = [*_other_criteria(self._verdicts.store.records[view.worst]), *self._repeated(pair, view, width)]
         else:
             right = self._outcome(view, self._verdicts.store.records[view.worst], width)
         return self._said(pair, left, right, width)
@@ -202,13 +213,17 @@ def _marks_in_sight(left: Pieces, right: Pieces, width: int) -> tuple[Pieces, Pi
 
 
 def _marks(record: CaseRecord) -> Pieces:
-    """The signs that say that rules judged, and that the votes of a judge disagree."""
-    marks: Pieces = []
+    """Return the signs for criteria that are not in the file, for rules that judged, and for votes that disagree."""
+    marks = _other_criteria(record)
     if any(map(is_heuristic, record.scores.values())):
         marks.append((f"{HEURISTIC.glyph} ", "not-evaluated"))
     if any(judge_of(score) and case_is_split(record, name) for name, score in record.scores.items()):
         marks.append((f"{SPLIT.glyph} ", "not-evaluated"))
     return marks
+
+
+def _other_criteria(record: CaseRecord) -> Pieces:
+    return [(f"{OTHER_CRITERIA.glyph} ", "not-evaluated")] if record.planned.criteria_changed else []
 
 
 def _arrow(outline: Outline, row: Row) -> str:

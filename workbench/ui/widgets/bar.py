@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from workbench.store import CaseState
 from workbench.ui.cells import cell_len, cut
-from workbench.ui.status import COUNTED, DECIDED, FACES, HEURISTIC
+from workbench.ui.status import COUNTED, DECIDED, FACES, HEURISTIC, OTHER_CRITERIA
 
 Part = tuple[str, str]
 Form = tuple[bool, int, int, list[Part]]
@@ -37,8 +37,10 @@ class Facts:
     """Whether rules judged, and not a language model."""
     waiting: tuple[str, str] = ("", "")
     """Which judge pauses, in full and in short."""
+    other_criteria: bool = False
+    """Whether the run was made under criteria that are not in the file."""
     changed: bool = False
-    """Whether the criteria of the run to come are not those of the files."""
+    """Whether the criteria of the next run are not those of the files."""
     watching: bool = False
     watch: tuple[str, str] = ("watch off", "watch off")
     """What is to be said of the watch, in full and in short."""
@@ -102,6 +104,9 @@ def _run(facts: Facts, *, words: bool, meter: int) -> list[Part]:
             word = f" {face.word}" if words else ""
             text = f"{face.glyph} {counts[state]}{word}" if words else f"{face.glyph}{counts[state]}"
             parts.append((gap + text, face.variable))
+    if facts.other_criteria:
+        sign = OTHER_CRITERIA.glyph
+        parts.append((gap + (f"{sign} {OTHER_CRITERIA.word}" if words else sign), OTHER_CRITERIA.variable))
     parts.append((gap + clock(facts.seconds), ""))
     if facts.earlier:
         parts.append((gap + facts.earlier, "status-muted"))

@@ -1,0 +1,106 @@
+"""A verdict made under criteria that are not in the file says so on every surface."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as Tree
+
+import pytest
+
+from tests.cli.stores import ANSWER_PASSED, FILE, case_events, ref
+from workbench.cli.export_html import build_html
+from workbench.cli.export_tables import build_csv, build_markdown
+from workbench.cli.junit import junit_pieces
+from workbench.cli.lines import case_line
+from workbench.cli.report import report_pieces
+from workbench.details import Shelf
+from workbench.engine.event_lines import as_line
+from workbench.events import Event, PlannedCase, RunFinished, RunStarted
+from workbench.history.journal import Journal
+from workbench.history.report_events import kept_events
+from workbench.history.run_list import checked_summary
+from workbench.history.stored_report import read_report
+from workbench.kept_records import brief_records, read_records
+from workbench.store import CaseRecord, Store
+from workbench.ui.render.document import Subject
+from workbench.ui.render.plain_case import plain_case
+from workbench.ui.render.title import summary
+
+RUN = "2026-11-21T10-30-00-3f2a"
+SENTENCE = "response_match_score ≥ 0.3 instead of 0.8"
+CHANGED, AS_IN_FILE = ref("late_parcel"), ref("on_time")
+
+
+@pytest.fixture
+def events() -> list[Event]:
+    """A run of two cases, for one of which a criterion was changed."""
+    planned = (PlannedCase(CHANGED, FILE, "the file", (SENTENCE,)), PlannedCase(AS_IN_FILE, FILE, "the file"))
+    cases = [event for case in (CHANGED, AS_IN_FILE) for event in case_events(case, "passed", [ANSWER_PASSED])]
+    return [RunStarted(RUN, "/x", "2026-11-21T10:30:00Z", planned), *cases, RunFinished(1.0)]
+
+
+def store_of(events: list[Event]) -> Store:
+    store = Store()
+    for event in events:
+        store.apply(event)
+    return store
+
+
+def is_marked(record: CaseRecord) -> bool:
+    """Whether line, title and pane of a case say it, and all of them or none."""
+    subject = Subject(record, None, None)
+    title = "".join(text for text, _ in summary(subject, 100))
+    pane = "\n".join(plain_case(record, 100))
+    found = {"(other criteria)" in case_line(record), "≠ other criteria" in title, "≠ other criteria" in pane}
+    assert len(found) == 1
+    assert (SENTENCE in pane) is found.copy().pop()
+    return found.pop()
+
+
+def test_lines_title_and_pane_are_marked(events: list[Event]) -> None:
+    store = store_of(events)
+    assert store.run.other_criteria
+    assert [is_marked(store.records[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
+
+
+def test_each_export_marks_the_case_and_no_other(events: list[Event]) -> None:
+    store = store_of(events)
+    cases = json.loads(b"".join(report_pieces(store)))["cases"]
+    assert [case["criteria_changed"] for case in cases] == [[SENTENCE], []]
+    suite = Tree.fromstring(b"".join(junit_pieces(store)))
+    values = [[one.get("value") for one in case.iter("property")] for case in suite.iter("testcase")]
+    assert values == [[SENTENCE], []]
+    for built in (build_markdown(store), build_html(store), build_csv(store)):
+        text = built.decode("utf-8-sig")
+        assert [SENTENCE in line for line in text.splitlines() if "late_parcel" in line][-1]
+        assert not any(SENTENCE in line for line in text.splitlines() if "on_time" in line)
+
+
+def test_the_mark_is_kept_with_the_run_and_comes_back(events: list[Event], tmp_path: Path) -> None:
+    journal = Journal.open(tmp_path, RUN)
+    journal.write(map(as_line, events), sync=False)
+    journal.close()
+    assert journal.path is not None
+    records = read_records(journal.path, {CHANGED, AS_IN_FILE})
+    assert [is_marked(records[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
+    kept = checked_summary(tmp_path, RUN)[0]
+    brief = brief_records(kept, journal.path, kept.rows.values(), Shelf())
+    assert ["(other criteria)" in case_line(brief[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
+    assert [is_marked(brief[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
+
+
+def test_a_report_that_is_read_back_has_the_mark(events: list[Event], tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_bytes(b"".join(report_pieces(store_of(events))))
+    assert read_report(file).cases[CHANGED].planned.criteria_changed == (SENTENCE,)
+    again = store_of(kept_events(str(file), tmp_path, tmp_path))
+    assert [is_marked(again.records[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
+
+
+@pytest.mark.parametrize("foreign", [None, 3, "text", {"a": 1}, [1, None, SENTENCE]])
+def test_a_foreign_mark_is_read_with_care(events: list[Event], tmp_path: Path, foreign: object) -> None:
+    file = tmp_path / "report.json"
+    report = json.loads(b"".join(report_pieces(store_of(events))))
+    report["cases"][0]["criteria_changed"] = foreign
+    file.write_text(json.dumps(report), "utf-8")
+    wanted = (SENTENCE,) if isinstance(foreign, list) else ()
+    assert read_report(file).cases[CHANGED].planned.criteria_changed == wanted
