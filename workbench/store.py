@@ -329,7 +329,7 @@ class Store:
         self._executions = {}
         for ref in self.current:
             self._executions.setdefault(case_of(ref), []).append(ref)
-        self._earlier = self._standing(self._executions)
+        self._earlier = self._verdicts(self._executions)
         self._set_aside = {}
         self.reinstated = {case: refs for case, refs in self.reinstated.items() if case not in self._executions}
         for planned in event.cases:
@@ -355,11 +355,17 @@ class Store:
             if kept is not None and record.brief is None:
                 record.may_fold(kept, self.shelf)
 
-    def _standing(self, cases: Collection[Case]) -> dict[Case, list[CaseRecord]]:
-        """Return the verdicts of these cases: of the newest run that had each, which the first repeat is always of."""
+    def standing(self) -> Iterator[CaseRecord]:
+        """Return the executions that the verdicts of all cases consist of, over all runs."""
+        return (record for records in self._verdicts().values() for record in records)
+
+    def _verdicts(self, cases: Collection[Case] | None = None) -> dict[Case, list[CaseRecord]]:
+        """Return the verdicts of these cases, or of all: those of the newest run that decided each, which the first
+        repeat is always of."""
         of_case: dict[Case, list[CaseRecord]] = {}
         for record in self.records.values():
-            if (case := case_of(record.ref)) in cases:
+            case = case_of(record.ref)
+            if cases is None or case in cases:
                 of_case.setdefault(case, []).append(record)
         standing: dict[Case, list[CaseRecord]] = {}
         for case, records in of_case.items():

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from tests.cli.projects import BAD, GOOD, Project
+from tests.cli.projects import BAD, GOOD, WAITS, Project
 
 WITHIN = 60.0
 
@@ -209,6 +209,19 @@ def test_a_new_save_supersedes_what_runs(project: Project) -> None:
         assert not any(line.startswith("ERROR") for line in lines.seen)
         assert any(line.startswith("superseded after") for line in lines.seen)
         assert "1 passed" in "".join(lines.round())
+
+
+def test_changes_of_a_superseded_round_are_reported_with_the_next(project: Project) -> None:
+    """Both cases were in error; one save mended both; a second save came before the slower one had ended."""
+    fixed = agent("You said ").replace("    return", "    {}\n    return")
+    project.write("echo/agent.py", fixed.format("raise ValueError('broken')"))
+    project.evalset(GOOD, WAITS)
+    with watching(project) as lines:
+        project.write("echo/agent.py", "import time\n\n" + fixed.format("message == 'wait' and time.sleep(60)"))
+        assert "PASS" in lines.until("echo/talk/good tool")
+        project.write("echo/agent.py", fixed.format("pass"))
+        changed = sorted(line for line in lines.round() if line.startswith("CHANGED"))
+        assert [line.split()[1:3] for line in changed] == [["echo/talk/good", "error"], ["echo/talk/waits", "error"]]
 
 
 def test_it_ends_when_nobody_reads_it_any_more(project: Project) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.cli.changed_lines import changed_lines
+from workbench.cli.changed_lines import changed_lines, outcomes
 from workbench.events import CaseError, CaseRef, PlannedCase
 from workbench.repeats.change import differs, outcome
 from workbench.store import CaseRecord, CaseState
@@ -24,7 +24,7 @@ def case(came_out: str, eval_id: str = "c") -> list[CaseRecord]:
 
 
 def lines(before: list[CaseRecord], now: list[CaseRecord]) -> list[str]:
-    return list(changed_lines({record.ref: record for record in before}, now))
+    return list(changed_lines(outcomes(before), outcomes(now)))
 
 
 @pytest.mark.parametrize(

@@ -160,3 +160,17 @@ def test_only_files_that_differ_and_that_the_case_depends_on() -> None:
     assert file_changes(before, after, names, texts.get) == (FileChange("desk/agent.py", "old", "new"),)
     assert file_changes({}, after, {OTHER: "p"}, texts.get) == (FileChange("p", "", "old"),)
     assert file_changes(None, after, names, texts.get) is None
+
+
+def test_what_a_superseded_round_changed_stays_listed_against_the_verdict_before_it() -> None:
+    runs = Runs()
+    runs.run(a="error", b="error", c="failed")
+    runs.run(a="passed")
+    runs.run(goes_on=True, a="passed", b="passed")
+    assert runs.changed.refs() == [A, B]
+    before = runs.changed.before(runs.store.records[A])
+    assert before is not None
+    assert before.state == "error"
+    # What turned back meanwhile has not changed.
+    runs.run(goes_on=True, a="error")
+    assert runs.changed.refs() == [B]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbench import config
 from workbench.agents.workspace import Workspace
-from workbench.cli.changed_lines import changed_lines
+from workbench.cli.changed_lines import Outcomes, changed_lines, outcomes
 from workbench.cli.early_refusal import selection_of
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.following import Followed, tidy_runs
@@ -28,10 +28,10 @@ from workbench.engine.watch.board import Board, Estimate, Job, Limit
 from workbench.engine.watch.impact import few
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
-from workbench.events import CaseRef, Event, Noticed, RunFinished, RunStarted
+from workbench.events import CaseRef, Event, Noticed, RunFinished
 from workbench.history.journal import Journal
 from workbench.history.state_dir import judge_cache_dir, state_dir
-from workbench.store import CaseRecord, CaseState, Store
+from workbench.store import CaseState, Store
 from workbench.text import one_line
 from workbench.ui.watch_cost import limit_words
 from workbench.ui.watching import Watching
@@ -79,7 +79,8 @@ class _Session:
         self._current: Followed | None = None
         self._wanted = asyncio.Event()
         self._ended = asyncio.Event()
-        self._before: dict[CaseRef, CaseRecord] = {}
+        self._reported: Outcomes = {}
+        """How each case came out when a round was reported last."""
         self._restart = False
         self._asked: Estimate | None = None
         """What waits for a key, and was said to."""
@@ -195,25 +196,25 @@ class _Session:
         self._wanted.set()
 
     def _apply(self, event: Event) -> None:
-        if isinstance(event, RunStarted):
-            refs = [planned.case for planned in event.cases if planned.case in self._store.records]
-            self._before = {ref: self._store.records[ref] for ref in refs}
         admitted = self._watching.admit(event)
         if admitted is None:
             return
         self._store.apply(admitted)
         if isinstance(admitted, RunFinished) and self._watching.superseded:
-            # What it did not get to has its earlier verdicts again: to count them here would tell of them twice.
+            # What it did not get to has its earlier verdicts again: to count them here would tell of them twice. What
+            # it decided is reported with the next round that comes to its end.
             self._say(f"superseded after {admitted.duration_seconds:.2f} s by what was saved since")
         elif isinstance(admitted, RunFinished):
             self._tell(admitted)
 
     def _tell(self, event: RunFinished) -> None:
-        """What came of a run, and what is different now: regressions first."""
+        """Report what came of a run, and what differs from the last report: regressions first."""
         counts = self._store.counts()
         said = ", ".join(f"{counts[state]} {state}" for state in _STATES if counts[state])
-        for line in changed_lines(self._before, self._store.current_records()):
+        now = outcomes(self._store.standing())
+        for line in changed_lines(self._reported, now):
             write_line(sys.stdout, line)
+        self._reported |= now
         for names, told, _ in repeat_lines(repeats_of(self._store)):
             for name in names:
                 write_line(sys.stdout, f"REPEATS {name}: {told}")

@@ -51,16 +51,20 @@ class ChangedVerdicts:
         """The files with which a case's newest verdict was made, where somebody watched them."""
 
     def about_to(self, event: Event, *, goes_on: bool = False) -> None:
-        """A run begins: what its cases are now is what they will have been. `goes_on`: it is a further part of what one
-        save asked for, so that what changed in the first part stays listed."""
+        """A run begins: what its cases are now is what they will have been. With `goes_on` the run before it was not
+        reported as a whole (it is part of what one save asked for, or a save superseded it): what that changed stays
+        listed, against the verdicts from before it."""
         if not isinstance(event, RunStarted):
             return
         if not goes_on:
             self._before.clear()
         for case in dict.fromkeys(_first(planned.case) for planned in event.cases):
-            if earlier := self._finished(case):
+            earlier = self._finished(case)
+            if not earlier:
+                continue
+            self._learn_of_repeats(case, earlier)
+            if case not in self._before:
                 self._before[case] = earlier
-                self._learn_of_repeats(case, earlier)
                 self._moments |= {record.ref: self.moment_of.get(record.ref) for record in earlier}
 
     def _learn_of_repeats(self, case: CaseRef, records: list[CaseRecord]) -> None:

@@ -168,7 +168,8 @@ class WatchActions(RunActions):
             self.load(saved.snapshot.workspace)
         if obsolete:
             self.runs.cancel(obsolete, kill=True, stop=True)
-        if saved.impact.depths:
+        if saved.impact.depths and not (self.session.running or self.session.starting):
+            # Else what the present round changed was not seen yet: it stays listed beside what comes.
             self._goes_on = False
         if saved.environments:
             self.renew()
@@ -193,9 +194,10 @@ class WatchActions(RunActions):
 
     def admit(self, event: Event) -> Event | None:
         watching = self.session.watching
+        of_watch = watching is not None and bool(watching.board.under_way)
         admitted = event if watching is None else watching.admit(event)
         if admitted is not None:
-            self.session.changed.about_to(admitted, goes_on=self._goes_on)
+            self.session.changed.about_to(admitted, goes_on=self._goes_on and of_watch)
             if isinstance(admitted, RunStarted):
                 self._goes_on = watching is not None
             elif watching is not None and isinstance(admitted, CaseFinished) and admitted.case in watching.moments:
