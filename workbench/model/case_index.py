@@ -23,6 +23,12 @@ _SEAM = re.compile(rb'[ \t\n\r]*,[ \t\n\r]*(\{)[ \t\n\r]*"[^"\\]*"')
 _WINDOW = 1 << 14
 _FARTHEST_SEAM = 1 << 20
 _decoder = json.JSONDecoder()
+MOST_CASES = 100_000
+"""Cases of one file that are opened."""
+
+
+class TooManyCasesError(ValueError):
+    """A file has more cases than are opened."""
 
 
 _ID_SPELLINGS: list[list[str | int]] = [["evalId"], ["eval_id"]]
@@ -80,8 +86,12 @@ class CaseIndex:
 
 
 def index_cases(data: bytes) -> CaseIndex | None:
-    """The cases of a file of today's schema; None where it is not one JSON object with one `eval_cases` list, or not
-    sound JSON."""
+    """Return the cases of a file of today's schema; None if it is not one JSON object with one `eval_cases` list, or
+    not sound JSON.
+
+    Raises:
+        TooManyCasesError: there are more than `MOST_CASES`.
+    """
     start = _list_of_cases(data)
     if start is None:
         return None
@@ -98,6 +108,16 @@ def index_cases(data: bytes) -> CaseIndex | None:
     except ValueError:
         return None
     return index.found if isinstance(frame, dict) else None
+
+
+def last_sound(data: bytes) -> int:
+    """Return the offset after the last sound case of a file that is not sound; 0 if there is none."""
+    start = _list_of_cases(data)
+    if start is None:
+        return 0
+    indexer = _Indexer(data)
+    indexer.read(start)
+    return indexer.found.ends[-1] if indexer.found.ids else 0
 
 
 def _list_of_cases(data: bytes) -> int | None:
@@ -173,6 +193,7 @@ class _Indexer:
                 largest = end - position
                 reach = max(4 * largest, _FARTHEST_SEAM)
             position = met + to_open
+            self._count()
         self._largest = largest
         return position
 
@@ -190,7 +211,12 @@ class _Indexer:
 
     def _note(self, start: int, end: int, eval_id: str) -> None:
         self.found.add(start, end, eval_id)
+        self._count()
         self._largest = max(self._largest, end - start)
+
+    def _count(self) -> None:
+        if len(self.found.ids) > MOST_CASES:
+            raise TooManyCasesError(f"more than {MOST_CASES:,} cases in one file")
 
     def _learn(self, seam: re.Match[bytes], end: int) -> None:
         """From now on look for what stands between this case and the next, from the white space before the brace."""

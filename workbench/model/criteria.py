@@ -10,11 +10,11 @@ from typing import Any
 from workbench.model.breaches import snake
 from workbench.model.config_rules import config_breaches, either, number_of
 from workbench.model.criteria_schema import OPTION_NAMES
-from workbench.model.faults import Fault
+from workbench.model.faults import Fault, unexpected
 from workbench.model.json_nodes import Node
 from workbench.model.locating import fault_of, faults_of, find
 from workbench.model.places import Places
-from workbench.model.scanner import scan
+from workbench.model.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.model.text_file import TextFile, file_faults, unreadable
 
 DEFAULTS = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
@@ -68,10 +68,11 @@ def read_config(path: Path) -> CriteriaConfig:
     """Read a criteria config. Never raises: a file that is missing, unreadable or wrong has faults, and only those
     criteria that could be read."""
     try:
-        file = TextFile.read(path)
+        return _parsed(path, TextFile.read(path, LARGEST_TREE))
     except OSError as error:
         return CriteriaConfig(path, (), faults=(unreadable(path, error),))
-    return _parsed(path, file)
+    except Exception as error:
+        return CriteriaConfig(path, (), faults=(unexpected(path, error),))
 
 
 def parse_config(path: Path, content: bytes) -> CriteriaConfig:
@@ -80,6 +81,8 @@ def parse_config(path: Path, content: bytes) -> CriteriaConfig:
 
 
 def _parsed(path: Path, file: TextFile) -> CriteriaConfig:
+    if not is_scannable(file.data):
+        return CriteriaConfig(path, (), faults=(Fault(path, 0, 0, "", "the file is too large for a criteria config"),))
     text = file.text()
     places = Places(text)
     scanned = scan(text, places=places)

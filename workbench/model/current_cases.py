@@ -1,7 +1,7 @@
 """The cases of a file of today's schema, each read from its piece of the file when it is asked for."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ from workbench.model.case_rules import dropped, two_spellings
 from workbench.model.evalset_schema import EvalSet
 from workbench.model.faults import Fault
 from workbench.model.locating import fault_of, faults_of
-from workbench.model.places import Location, Places
-from workbench.model.scanner import scan
+from workbench.model.places import Location, Places, json_path
+from workbench.model.scanner import is_scannable, scan
 from workbench.model.text_file import TextFile
 from workbench.model.validation import read_json, validate, validate_case
+from workbench.regular_file import size_words
 
 Looked = tuple[dict[str, Any] | None, list[Fault]]
 """A case as `evalset_schema.EvalCase` validated it, None where ADK would reject it, and its faults."""
@@ -46,9 +47,15 @@ class CurrentCases:
         if value is not None and not odd and (not warnings or not (breaches or _is_worth_scanning(text, value))):
             return value, []
         start, end = self._index.starts[number], self._index.ends[number]
+        above: Location = ("eval_cases", number)
+        if not is_scannable(text):
+            faults = list(self._at_start(number, breaches))
+            if odd and not faults:
+                message = "ADK's reader refuses this case: it is nested too deeply, or holds half a character"
+                faults.append(Fault(self._path, *self._file.at(start), json_path(above), message))
+            return (None if any(fault.severity == "error" for fault in faults) else value), faults
         places = self._file.places(start, end)
         scanned = scan(self._file.text(start, end), places=places, depth=2)
-        above: Location = ("eval_cases", number)
         faults = [fault_of(self._path, flaw, places, above) for flaw in scanned.flaws]
         if scanned.root is not None:
             breaches += two_spellings(scanned.root.value())
@@ -76,15 +83,28 @@ class CurrentCases:
     def fault(self, number: int, breach: Breach) -> Fault:
         """Something that is wrong with the case at a position, as a fault at its place."""
         start, end = self._index.starts[number], self._index.ends[number]
+        if not is_scannable(self._file.data[start:end]):
+            return next(self._at_start(number, [breach]))
         places = self._file.places(start, end)
         root = scan(self._file.text(start, end), places=places).root
         assert root is not None  # there is a case
         return next(faults_of(self._path, [breach], root, places, ("eval_cases", number)))
 
+    def _at_start(self, number: int, breaches: Iterable[Breach]) -> Iterator[Fault]:
+        """Place breaches of a case that is too large to be scanned at its beginning."""
+        line, column = self._file.at(self._index.starts[number])
+        for breach in breaches:
+            path = json_path(("eval_cases", number, *breach.location))
+            yield Fault(self._path, line, column, path, breach.message, breach.hint, breach.severity)
+
     def frame_faults(self) -> Iterator[Fault]:
         """What is wrong with the file around its cases."""
         value, breaches = validate(EvalSet, self._index.frame)
         if value is not None and value.keys() <= _EVALSET_KEYS and not _is_worth_scanning(self._index.frame, value):
+            return
+        if not is_scannable(self._index.frame):
+            message = f"too much stands beside the cases ({size_words(len(self._index.frame))})"
+            yield Fault(self._path, 0, 0, "", message, "ADK reads nothing of it: delete it")
             return
         places = _FramePlaces(self._file, self._index)
         scanned = scan(places.text, places=places)

@@ -11,12 +11,12 @@ from workbench.model.case_index import CaseIndex
 from workbench.model.case_rules import normal, normal_invocation, normal_session
 from workbench.model.current_cases import CurrentCases
 from workbench.model.evalset_schema import SessionInput
-from workbench.model.faults import Fault
+from workbench.model.faults import Fault, unexpected
 from workbench.model.locating import fault_of, faults_of
 from workbench.model.old_formats import session_input
 from workbench.model.opening import FileFormat, Opened, name_of, open_file
 from workbench.model.places import Places
-from workbench.model.scanner import scan
+from workbench.model.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.model.schema_words import breaches_of, describe
 from workbench.model.text_file import TextFile, file_faults, unreadable
 
@@ -107,12 +107,16 @@ class EvalsetDocument:
             return self._kept[index]
         if self._content is None or not 0 <= index < len(self.cases):
             raise IndexError(f"{self.path} has no case {index}")
-        value, faults = self._content.look(index, warnings=False)
-        if value is None:
+        try:
+            value, faults = self._content.look(index, warnings=False)
+            case = None if value is None else _eval_case(value, self._content.raw(index))
+        except Exception as error:
+            raise BrokenCaseError((unexpected(self.path, error),)) from None
+        if case is None:
             raise BrokenCaseError(tuple(fault for fault in faults if fault.severity == "error"))
         if len(self._kept) >= _CASES_KEPT:
             self._kept.pop(next(iter(self._kept)), None)
-        case = self._kept[index] = _eval_case(value, self._content.raw(index))
+        self._kept[index] = case
         return case
 
     def fault(self, index: int, breach: Breach) -> Fault:
@@ -137,7 +141,11 @@ class EvalsetDocument:
         """Validate every case (once) and return all faults of the file, which `faults` holds from then on."""
         if not self._checked:
             self._checked = True
-            found = dict.fromkeys([*self.faults, *self._case_faults()])
+            found = dict.fromkeys(self.faults)
+            try:
+                found |= dict.fromkeys(self._case_faults())
+            except Exception as error:
+                found[unexpected(self.path, error)] = None
             self.faults = tuple(sorted(found, key=lambda fault: (fault.line, fault.column)))
         return self.faults
 
@@ -188,7 +196,11 @@ def open_evalset(path: Path, *, initial_session: dict[str, Any] | None = None) -
     A file that is missing or unreadable gives a document without cases and with its faults. `initial_session` is what
     `read_initial_session` gave; it goes with the old test format only, and is a fault of any other file.
     """
-    return EvalsetDocument(path, open_file(path, initial_session))
+    opened = open_file(path, initial_session)
+    try:
+        return EvalsetDocument(path, opened)
+    except Exception as error:
+        return EvalsetDocument(path, Opened((*opened.faults, unexpected(path, error)), size=opened.size))
 
 
 def case_or_none(document: EvalsetDocument, index: int | None) -> EvalCase | None:
@@ -206,9 +218,11 @@ def read_initial_session(path: Path) -> dict[str, Any]:
         BrokenFileError: the file cannot be read or ADK would reject it.
     """
     try:
-        file = TextFile.read(path)
+        file = TextFile.read(path, LARGEST_TREE)
     except OSError as error:
         raise BrokenFileError((unreadable(path, error),)) from None
+    if not is_scannable(file.data):
+        raise BrokenFileError((Fault(path, 0, 0, "", "the file is too large for an initial session"),))
     text = file.text()
     places = Places(text)
     scanned = scan(text, places=places)

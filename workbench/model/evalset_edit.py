@@ -11,7 +11,7 @@ from workbench.model.json_edit import EditError, apply_splices, hides, rearrange
 from workbench.model.json_layout import Layout, layout_of, line_indent
 from workbench.model.json_nodes import Child, Node
 from workbench.model.json_transplant import transplanted
-from workbench.model.scanner import scan
+from workbench.model.scanner import is_scannable, scan
 from workbench.model.text_file import TextFile
 
 _BOM = b"\xef\xbb\xbf"
@@ -242,8 +242,9 @@ def _bytes(text: str) -> bytes:
 def _why_not(file: TextFile) -> str:
     if file.encoding == "broken":
         return _NOT_UTF8
-    scanned = scan(file.text(), keep=False)
-    if any(flaw.severity == "error" for flaw in scanned.flaws):
+    if not is_scannable(file.data):
+        return "the file is too large to be changed in this form: change it in an editor"
+    if any(flaw.severity == "error" for flaw in scan(file.text()).flaws):
         return "the JSON is not in order, so nothing is changed in it: mend it in an editor first"
     if file.data.lstrip()[:1] == b"[":
         return "the file is in an old format: `agent-workbench migrate` makes one of today's schema of it"

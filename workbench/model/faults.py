@@ -33,3 +33,11 @@ class Fault:
         """The whole fault on one line, raw (not yet safe for a terminal)."""
         text = f"{self.where(file)}: {self.message}"
         return f"{text}. {self.hint}" if self.hint else text
+
+
+def unexpected(file: Path, error: Exception) -> Fault:
+    """Return the fault of a file that a reader of ours cannot cope with: one file never costs more than itself."""
+    if isinstance(error, MemoryError | RecursionError):
+        return Fault(file, 0, 0, "", "the file is too large or nested too deeply", "Divide it, or make it flatter")
+    message = f"the file cannot be opened: {type(error).__name__}: {error}"[:500]
+    return Fault(file, 0, 0, "", message, "Simplify it; this is a defect of agent-workbench, so report it")

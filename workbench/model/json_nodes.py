@@ -8,6 +8,10 @@ from workbench.model.places import Location
 NodeKind = Literal["object", "array", "string", "number", "word", "missing"]
 
 
+_FEW = 32
+"""Members of an object that are searched one by one."""
+
+
 @dataclass(slots=True)
 class Child:
     """A member of an object or an item of an array (`key` None; its key offsets are those of the item)."""
@@ -27,6 +31,7 @@ class Node:
     end: int
     scalar: Any = None
     children: list[Child] = field(default_factory=list)
+    _members: dict[str | None, Child] | None = field(default=None, repr=False, compare=False)
 
     def value(self) -> Any:
         """The value as Python data; of keys that stand twice the last one counts, as in every JSON reader here."""
@@ -51,6 +56,10 @@ class Node:
 
     def member(self, key: str) -> Child | None:
         """The member of that key, the last one if it stands twice."""
+        if len(self.children) > _FEW and self._members is None:
+            self._members = {child.key: child for child in self.children}
+        if self._members is not None:
+            return self._members.get(key)
         return next((child for child in reversed(self.children) if child.key == key), None)
 
     def find(self, location: Location) -> Child | None:

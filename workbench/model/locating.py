@@ -1,5 +1,6 @@
 """Faults in a file, from what is known to be wrong with a value: which line that is, and how the file spells it."""
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +13,8 @@ from workbench.model.faults import Fault
 from workbench.model.json_nodes import Child, Node
 from workbench.model.open_frames import Flaw
 from workbench.model.places import Location, json_path
+
+_MOST_PLACED = 1_000
 
 
 class Lines(Protocol):
@@ -30,8 +33,8 @@ def faults_of(
     path: Path, breaches: Iterable[Breach], root: Node, lines: Lines, above: Location = ()
 ) -> Iterator[Fault]:
     """Breaches of the value `root` as faults at their places: the key or value itself, or the nearest parent that
-    the file has."""
-    for breach in breaches:
+    the file has. Only the first are told: each takes a look at all members of an object."""
+    for breach in itertools.islice(breaches, _MOST_PLACED):
         location, child = resolve(root, breach.location)
         offset = root.start if child is None else child.key_start if breach.on_key else child.node.start
         line, column = lines.at(offset)

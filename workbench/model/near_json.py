@@ -24,9 +24,6 @@ _NEXT_LINE_IS_JSON = re.compile(
     r'\s*(?:\Z|[{}\[\]]|"(?:[^"\\\n]|\\.)*"\s*[:,}\]]|"(?:[^"\\\n]|\\.)*"\s*$)', re.MULTILINE
 )
 _LINE_END = re.compile(r"[\r\n]")
-_LAST_QUOTE = re.compile(r'"(?=[ \t]*(?:[,:}\]]|\Z))')
-_UNCLOSED_KEY = re.compile(r"[\w$-]+(?=\s*:\s*[\[{\]}]*$)")
-_QUOTES = re.compile(r'(?<!\\)"')
 
 
 _NOT_NUMBERS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
@@ -51,14 +48,6 @@ def near_token(text: str, start: int, complain: Complain) -> tuple[Token | None,
     """What was meant at `start`, where no JSON token begins, and where to read on; no token for what is to be
     skipped."""
     return _Near(text, complain).read(start)
-
-
-def end_of_line_text(text: str, position: int) -> int:
-    """Where a text on this line ends: after the next quote that a comma, a bracket or the line's end follows; at the
-    line's end if there is none."""
-    limit = _line_end(text, position)
-    quote = _LAST_QUOTE.search(text, position, limit)
-    return quote.end() if quote else limit
 
 
 class _Near:
@@ -124,9 +113,6 @@ class _Near:
 
     def _bare_word(self, match: re.Match[str]) -> Token:
         raw, start, end = match.group(), match.start(), match.end()
-        unopened = self._unopened(start)
-        if unopened is not None:
-            return unopened
         if self._text.startswith(":", skip_space(self._text, end)):
             self._complain(start, f"the key `{raw[:60]}` is not in quotes", f'Write "{raw[:60]}"', certain=True)
             return Token("word", start, end, raw)
@@ -141,47 +127,31 @@ class _Near:
         self._complain(start, f"`{raw[:60]}` is neither true, false, null nor a number", "Text needs double quotes")
         return Token("word", start, end, raw)
 
-    def _unopened(self, start: int) -> Token | None:
-        """The text whose first quote is missing: the next quote ends it, and so the quotes of its line are odd."""
-        line = self._text[start : _line_end(self._text, start)]
-        quote = _LAST_QUOTE.search(line) if len(_QUOTES.findall(line)) % 2 else None
-        if quote is None or line.find('"') != quote.start():
-            return None
-        self._complain(start, "this text is never opened", 'A " is missing before it', certain=True)
-        end = start + quote.end()
-        return Token("string", start, end, _unescape(self._text[start : end - 1]), quoted=True)
-
     def _broken_string(self, start: int) -> Token:
         """A string that begins well and holds something that JSON forbids."""
         text, position, complained = self._text, start + 1, False
         while True:
             stop = _STRING_STOP.search(text, position)
             if stop is None:
-                self._complain(start, "this text is never closed: the file ends inside it", 'A " is missing')
-                return self._string(start, len(text), closed=False)
+                return self._unclosed(start, len(text), "file")
             position, character = stop.end(), stop.group()
             if character == '"':
-                return self._string(start, position)
+                return Token("string", start, position, _unescape(text[start + 1 : position - 1]), quoted=True)
             if character == "\\":
                 escape = _ESCAPE.match(text, position - 1)
                 if escape is None:
                     self._complain(position - 1, *_bad_escape(text[position - 1 : position + 5]), certain=True)
                 position = escape.end() if escape else min(position + 1, len(text))
             elif character in "\r\n" and _NEXT_LINE_IS_JSON.match(text, position):
-                self._complain(start, "this text is never closed: the line ends inside it", 'A " is missing')
-                return self._string(start, position - 1, closed=False)
+                return self._unclosed(start, position - 1, "line")
             elif not complained:
                 complained = True
                 self._complain(position - 1, *_control_character(character), certain=True)
 
-    def _string(self, start: int, end: int, *, closed: bool = True) -> Token:
-        if closed:
-            return Token("string", start, end, _unescape(self._text[start + 1 : end - 1]), quoted=True)
-        # The comma that ended the line was meant for the list or object.
-        raw = self._text[start + 1 : end].rstrip().removesuffix(",")
-        if key := _UNCLOSED_KEY.match(raw):
-            raw = key.group()
-        return Token("string", start, start + 1 + len(raw), _unescape(raw), quoted=True)
+    def _unclosed(self, start: int, end: int, inside: str) -> Token:
+        message = f"this text is never closed: the {inside} ends inside it"
+        self._complain(start, message, 'A " is missing', last=True)
+        return Token("string", start, end, self._text[start + 1 : end], quoted=True)
 
 
 def _line_end(text: str, position: int) -> int:

@@ -1,30 +1,32 @@
 """From a path to what is in the file: its cases, what it is called, and what is wrong around them."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from workbench.model.breaches import Breach
-from workbench.model.case_index import CaseIndex, index_cases
+from workbench.model.case_index import CaseIndex, TooManyCasesError, index_cases, last_sound
 from workbench.model.current_cases import CurrentCases
 from workbench.model.evalset_schema import EvalSet
-from workbench.model.faults import Fault
+from workbench.model.faults import Fault, unexpected
 from workbench.model.json_nodes import Node
 from workbench.model.locating import fault_of, faults_of
 from workbench.model.old_cases import OldCases
 from workbench.model.old_formats import old_format_of
 from workbench.model.places import Places
-from workbench.model.scanner import Scan, scan
+from workbench.model.scanner import Scan, is_scannable, scan
 from workbench.model.schema_words import describe
 from workbench.model.text_file import TextFile, file_faults, unreadable
 from workbench.model.validation import read_json, validate, validate_case
+from workbench.regular_file import size_words
 
 FileFormat = Literal["current", "old_evalset", "old_test"]
-LARGEST_TREE = 4 * 1024 * 1024
-"""Of a file that no fast reader takes, a tree is made up to so many characters (a second or two); of a larger one only
-the errors in its JSON are told."""
+LARGEST_READ = 32 * 1024 * 1024
+"""Bytes of the largest file that is read as a whole if it is not of today's schema."""
+_PIECE = 256 * 1024
+"""Bytes after the last sound case in which the error of a large file is looked for."""
 _SUFFIXES = (".evalset.json", ".test.json", ".json")
 _WRAPPER = '{"eval_set_id": "…", "eval_cases": […]}'
 
@@ -65,12 +67,13 @@ def name_of(path: Path) -> str:
 
 
 def open_file(path: Path, initial_session: dict[str, Any] | None) -> Opened:
-    """Read and look at the file; never raises because of it."""
+    """Read and look at the file. Never raises because of it: whatever happens becomes its fault."""
     try:
-        file = TextFile.read(path)
+        return _Opening(path, TextFile.read(path), initial_session).opened()
     except OSError as error:
         return Opened((unreadable(path, error),))
-    return _Opening(path, file, initial_session).opened()
+    except Exception as error:
+        return Opened((unexpected(path, error),))
 
 
 class _Opening:
@@ -80,15 +83,21 @@ class _Opening:
         self._session = initial_session
 
     def opened(self) -> Opened:
-        index = index_cases(self._file.data)
+        try:
+            index = index_cases(self._file.data)
+        except TooManyCasesError as error:
+            fault = Fault(self._path, 0, 0, "eval_cases", str(error), "Divide the file into several")
+            return Opened((fault,), size=len(self._file.data))
         if index is not None:
             bom = self._file_faults() if self._file.has_bom else []
             return self._current(index, [*bom, *self._session_fault()])
         if self._file.other_encoding:
             return Opened(tuple(self._file_faults()), size=len(self._file.data))
+        if not is_scannable(self._file.data):
+            return self._large()
         text = self._file.text()
         places = Places(text)
-        scanned = scan(text, places=places, keep=len(text) <= LARGEST_TREE)
+        scanned = scan(text, places=places)
         faults = [*self._file_faults(), *(fault_of(self._path, flaw, places) for flaw in scanned.flaws)]
         if any(fault.severity == "error" for fault in faults):
             return self._broken(faults, scanned, places)
@@ -105,15 +114,19 @@ class _Opening:
             faults.append(Fault(self._path, *places.at(root.start), "", message, f"Expected {_WRAPPER}"))
             return Opened(tuple(faults), size=len(self._file.data))
         content = read_json(self._file.data)
-        kind = old_format_of(content)
-        if kind is None:
+        if old_format_of(content) is None:
             faults.append(self._strange_list(content, places.at(root.start)))
             return Opened(tuple(faults), size=len(self._file.data))
+        return self._old(content, faults, places, self._tree)
+
+    def _old(self, content: list[Any], faults: list[Fault], places: Places, tree: Callable[[], Node]) -> Opened:
+        kind = old_format_of(content)
+        assert kind is not None  # the callers looked
         if kind != "old_test":
             faults += self._session_fault()
         name = name_of(self._path)
         session = self._session if kind == "old_test" else None
-        cases = OldCases(self._path, content, self._tree, places, kind, name, session)
+        cases = OldCases(self._path, content, tree, places, kind, name, session)
         frame = {"eval_set_id": name, "name": name}
         return Opened(tuple(faults), kind, frame, cases, len(self._file.data))
 
@@ -126,10 +139,38 @@ class _Opening:
         """A file with errors in its JSON."""
         root = scanned.root
         frame = root.value() if root is not None and root.kind == "object" else {}
-        if root is not None and root.kind == "object" and root.children and self._file.encoding != "broken":
-            faults += _meant_faults(self._path, root, scanned, places)
+        certain = all(flaw.certain for flaw in scanned.flaws if flaw.severity == "error")
+        if root is not None and root.kind == "object" and root.children and certain and self._file.encoding != "broken":
+            faults += _meant_faults(self._path, root, places)
         faults.sort(key=lambda fault: (fault.line, fault.column))
         return Opened(tuple(faults), "current", frame, None, len(self._file.data))
+
+    def _large(self) -> Opened:
+        """Open a file that takes too long to be scanned, and is not plainly of today's schema."""
+        data, faults = self._file.data, self._file_faults()
+        try:
+            content = read_json(data) if len(data) <= LARGEST_READ else None
+        except ValueError:
+            content = None
+        if isinstance(content, list) and old_format_of(content) is not None:
+            return self._old(content, faults, Places(""), lambda: Node("array", 0, 0))
+        return Opened((*faults, self._large_fault(sound=content is not None)), size=len(data))
+
+    def _large_fault(self, *, sound: bool) -> Fault:
+        """Return the first error of a large file, if it is in the first case that cannot be read."""
+        data = self._file.data
+        start = last_sound(data)
+        piece = TextFile(data[start : start + _PIECE]).text()
+        before = '{"eval_cases":[0' if start else ""
+        flaws = () if sound else scan(before + piece).flaws
+        flaw = next((flaw for flaw in flaws if flaw.severity == "error"), None)
+        offset = max(0, flaw.offset - len(before)) if flaw is not None else 0
+        if flaw is not None and (offset < len(piece) - 1 or start + _PIECE >= len(data)):
+            place = self._file.at(start + len(piece[:offset].encode("utf-8", "surrogatepass")))
+            return Fault(self._path, *place, "", flaw.message, flaw.hint)
+        message = f"the file ({size_words(len(data))}) is in no form that is read at this size"
+        place = self._file.at(start) if start else (0, 0)
+        return Fault(self._path, *place, "", message, f"Expected {_WRAPPER}, each key once")
 
     def _tree(self) -> Node:
         root = scan(self._file.text()).root
@@ -175,19 +216,15 @@ def _index_of(root: Node, file: TextFile) -> CaseIndex:
     return index
 
 
-def _meant_faults(path: Path, root: Node, scanned: Scan, places: Places) -> Iterator[Fault]:
-    """Where the text that is not JSON, once mended, would be rejected by ADK's schema: its user wants to hear of all
-    faults. Nothing is said of what stands around a fault that can be mended in more than one way."""
-    doubts = [flaw.offset for flaw in scanned.flaws if flaw.severity == "error" and not flaw.certain]
+def _meant_faults(path: Path, root: Node, places: Places) -> Iterator[Fault]:
+    """Return what ADK's schema would reject if the text were the JSON that is certainly meant: its user wants to hear
+    of all faults at once."""
     member = root.member("eval_cases")
     cases = member.node.children if member is not None and member.node.kind == "array" else []
-    if not doubts:
-        frame = {child.key: child.node.value() for child in root.children if not (cases and child is member)}
-        frame |= {"eval_cases": []} if cases else {}
-        _, breaches = validate(EvalSet, json.dumps(frame).encode("ascii"))
-        yield from faults_of(path, breaches, root, places)
+    frame = {child.key: child.node.value() for child in root.children if not (cases and child is member)}
+    frame |= {"eval_cases": []} if cases else {}
+    _, breaches = validate(EvalSet, json.dumps(frame).encode("ascii"))
+    yield from faults_of(path, breaches, root, places)
     for number, case in enumerate(cases):
-        node = case.node
-        if not any(node.start <= offset <= node.end for offset in doubts):
-            _, breaches = validate_case(json.dumps(node.value()).encode("ascii"))
-            yield from faults_of(path, breaches, node, places, ("eval_cases", number))
+        _, breaches = validate_case(json.dumps(case.node.value()).encode("ascii"))
+        yield from faults_of(path, breaches, case.node, places, ("eval_cases", number))

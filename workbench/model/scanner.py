@@ -8,10 +8,15 @@ from dataclasses import dataclass
 
 from workbench.model.brackets import closing_of
 from workbench.model.json_nodes import Node
-from workbench.model.mending import Mender
+from workbench.model.mismatches import Mismatches
 from workbench.model.open_frames import Flaw, Frame, Reading
 from workbench.model.places import Places
 from workbench.model.tokens import Token
+
+LARGEST_TREE = 4 * 1024 * 1024
+"""Bytes of the longest text that is scanned when a file is opened."""
+_MOST_MARKS = 150_000
+"""Commas, colons and brackets of such a text, which say how long scanning takes: about a second."""
 
 
 @dataclass(frozen=True)
@@ -22,34 +27,42 @@ class Scan:
     flaws: tuple[Flaw, ...]
 
 
-def scan(text: str, *, places: Places | None = None, keep: bool = True, depth: int = 0) -> Scan:
+def scan(text: str, *, places: Places | None = None, depth: int = 0) -> Scan:
     """Read `text`, whatever it holds. Never raises; a text that is not JSON has at least one flaw of severity error.
 
-    `places` knows the lines of `text` if it is a piece of a file. Without `keep` there is no tree, only errors, and
-    memory does not grow with the text. `depth` is how many brackets are open around a piece of a file.
+    `places` knows the lines of `text` if it is a piece of a file. `depth` is how many brackets are open around a piece
+    of a file. Memory and time are about a hundred times those of a fast reader, so ask `is_scannable` first.
     """
-    return _Scanner(Reading(text, places or Places(text), keep, depth)).run()
+    return _Scanner(Reading(text, places or Places(text), depth)).run()
+
+
+def is_scannable(data: bytes) -> bool:
+    """Whether a text is short enough to be scanned when a file is opened."""
+    return len(data) <= LARGEST_TREE and sum(map(data.count, (b",", b":", b"[", b"{"))) <= _MOST_MARKS
 
 
 class _Scanner:
-    """A state machine over tokens. What cannot stand where it stands is left to the mender."""
+    """A state machine over tokens. It ends at a token that cannot stand where it stands."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._complain = reading.complain
         self._outside = reading.outside
-        self._mender = Mender(reading)
-        self._done = False
+        self._mismatches = Mismatches(reading)
 
     def run(self) -> Scan:
         reading = self._reading
-        while not reading.full and not self._done:
+        while not reading.done:
             token = reading.lexer.next()
+            if reading.done:
+                break
             if token.kind == "end":
                 self._finish()
                 break
             self._take(token)
             reading.previous = token
+        for frame in reading.frames[1:]:
+            frame.node.end = max(frame.node.end, reading.lexer.position)
         return Scan(self._outside.last.node if self._outside.last else None, reading.flaws())
 
     def _take(self, token: Token) -> None:
@@ -75,51 +88,44 @@ class _Scanner:
             self._reading.accept(self._outside, token)
             return
         self._reading.forget(token.start)
-        self._complain(token.start, "text after the end of the JSON", "A file holds one JSON value")
-        self._done = True
+        self._complain(token.start, "text after the end of the JSON", "A file holds one JSON value", last=True)
 
     def _in_list(self, frame: Frame, token: Token) -> None:
         if frame.expect == "comma":
-            if self._mender.stray_quote(frame, token):
+            if self._mismatches.touching_text(token):
                 return
             self._comma_is_missing("Between two items of a list", token)
         self._reading.accept(frame, token)
 
     def _in_object(self, frame: Frame, token: Token) -> None:
         is_key = token.kind not in ("{", "[") and self._reading.lexer.colon_follows(token)
-        if frame.implicit and frame.expect in ("key", "comma") and not is_key:
-            self._reading.close(self._reading.previous.end)
-            self._take(token)
-        elif frame.expect in ("first", "key"):
+        if frame.expect in ("first", "key"):
             self._key(frame, token)
         elif frame.expect in ("colon", "value") and is_key:
-            self._mender.key_for_value(frame, token)
-            self._key(self._reading.top, token)
+            self._mismatches.key_for_value(frame)
         elif frame.expect == "colon":
             self._complain(self._reading.previous.end, "a colon is missing after this key", certain=True)
             self._reading.accept(frame, token)
         elif frame.expect == "value":
             self._reading.accept(frame, token)
-        elif self._mender.stray_quote(frame, token):
+        elif self._mismatches.touching_text(token):
             return
         elif is_key:
             self._comma_is_missing(f"Before the key `{token.value}`", token)
             self._key(frame, token)
         else:
-            self._mender.value_without_key(frame, token)
+            self._mismatches.value_without_key(frame, token)
 
     def _key(self, frame: Frame, token: Token) -> None:
         if token.kind in ("{", "["):
-            self._mender.value_without_key(frame, token)
+            self._mismatches.value_without_key(frame, token)
             return
-        if not self._reading.lexer.colon_follows(token):
-            token = self._mender.unclosed_key(token) or token
         key = token.value if isinstance(token.value, str) else self._reading.text[token.start : token.end]
         if token.kind == "number" or (token.kind == "word" and token.value is not key):
             self._complain(token.start, "a key must be text in double quotes", f'Write "{key}"')
         frame.key = Token("string", token.start, token.end, key)
         frame.expect = "colon"
-        if key in frame.keys:
+        if key in frame.keys and self._reading.wants_warnings:
             first = self._reading.places.line(frame.keys[key])
             message = f"`{key}` stands twice in this object: this one counts, the one of line {first} is dropped"
             self._complain(token.start, message, severity="warning")
@@ -129,8 +135,7 @@ class _Scanner:
 
     def _comma(self, frame: Frame, token: Token) -> None:
         if frame is self._outside:
-            if frame.expect != "end" or not self._mender.goes_on_after(token):
-                self._complain(token.start, "a comma outside of everything", "Delete it")
+            self._mismatches.comma_outside(token)
         elif frame.node.kind == "object" and frame.expect in ("colon", "value"):
             self._reading.value_is_missing(frame, token.start)
             frame.expect, frame.comma = "key", token.start
@@ -147,19 +152,17 @@ class _Scanner:
             return
         key = frame.last
         if frame.node.kind == "object" or key is None or key.node.kind != "string" or frame.expect == "value":
-            self._complain(token.start, "a colon with no key before it")
-            return
-        frame.drop_last()
-        self._mender.key_in_list(frame, Token("string", key.node.start, key.node.end, key.node.scalar), token)
+            self._complain(token.start, "a colon with no key before it", last=True)
+        else:
+            self._mismatches.key_in_list(frame, key.node.start)
 
     def _closer(self, frame: Frame, token: Token) -> None:
-        if frame.implicit:
-            self._reading.close(self._reading.previous.end)
-            self._closer(self._reading.top, token)
-        elif frame is self._outside:
-            self._mender.surplus_outside(token)
-        elif closing_of(frame.bracket) == token.kind or self._mender.mismatch(frame, token):
-            self._close(self._reading.top, token)
+        if frame is self._outside:
+            self._mismatches.surplus_closer(token)
+        elif closing_of(frame.bracket) != token.kind:
+            self._mismatches.wrong_closer(frame, token)
+        else:
+            self._close(frame, token)
 
     def _close(self, frame: Frame, token: Token) -> None:
         if frame.node.kind == "object" and frame.expect in ("colon", "value"):
@@ -181,11 +184,8 @@ class _Scanner:
         """The end of the text: what is still open is closed here."""
         text = self._reading.text
         last = max(len(text.rstrip(" \t\r\n")) - 1, 0)
-        opened = [frame for frame in self._reading.frames[1:] if not frame.implicit]
-        if opened:
-            self._mender.still_open(opened, last)
+        if len(self._reading.frames) > 1:
+            self._mismatches.still_open(self._reading.frames[1:], last)
         elif self._outside.last is None:
             empty = not text.strip(" \t\r\n")
             self._complain(last, "the file is empty" if empty else "the file holds no JSON value")
-        for frame in self._reading.frames[1:]:
-            frame.node.end = last + 1

@@ -13,6 +13,8 @@ from workbench.model.content_schema import Content, Part
 from workbench.model.evalset_schema import adapter
 from workbench.model.places import Location
 
+_MOST_ERRORS = 2_000
+"""More errors of one value are counted and not named."""
 # What pydantic's error types want, in the words of JSON.
 _WANTED = {
     "string": "text",
@@ -49,6 +51,8 @@ def breaches_of(schema: type, value: Any) -> list[Breach]:
 
 def explain(schema: type, error: ValidationError) -> list[Breach]:
     """All that `error` says about a value that should be a `schema`, one breach for each mistake a person made."""
+    if error.error_count() > _MOST_ERRORS:
+        return [Breach((), f"{error.error_count():,} values in it are not what ADK's schema says")]
     details = error.errors(include_url=False)
     unknown = {item["loc"]: item for item in details if item["type"] == "extra_forbidden"}
     breaches = []

@@ -8,7 +8,7 @@ from typing import Literal
 
 from workbench.model.faults import Fault
 from workbench.model.places import Places
-from workbench.regular_file import read_regular
+from workbench.regular_file import LARGEST, read_regular
 
 _BREAK = re.compile(rb"\r\n?|\n")
 _BOM = b"\xef\xbb\xbf"
@@ -30,13 +30,13 @@ class TextFile:
         self._last_line = (0, 1)
 
     @classmethod
-    def read(cls, path: Path) -> "TextFile":
+    def read(cls, path: Path, limit: int = LARGEST) -> "TextFile":
         """Return the file at `path`.
 
         Raises:
             OSError: it cannot be read, is no regular file, or is too large.
         """
-        return cls(read_regular(path))
+        return cls(read_regular(path, limit))
 
     @cached_property
     def encoding(self) -> Encoding:

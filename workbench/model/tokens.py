@@ -36,7 +36,8 @@ class Token(NamedTuple):
 
 
 Complain = Callable[..., None]
-"""Called as complain(offset, message, hint="", severity="error", certain=False); see `open_frames.Flaw`."""
+"""Called as complain(offset, message, hint="", severity="error", certain=False, last=False); see
+`open_frames.Reading.complain`."""
 
 
 class Lexer:

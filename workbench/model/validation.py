@@ -45,7 +45,7 @@ def validate(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Bre
     try:
         value: dict[str, Any] = validator.validate_json(text)
     except ValidationError as error:
-        if error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid":
+        if error.error_count() > 1 or error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid":
             return None, explain(schema, error)
         return _validate_shielded(schema, text)
     return value, []

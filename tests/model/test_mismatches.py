@@ -1,7 +1,8 @@
-"""One slip of the pen is one fault, on its line: every mark of an evalset left out, doubled or exchanged in turn."""
+"""Every mark of an evalset left out, doubled or exchanged in turn: the error is where a strict reader stops."""
 
 import json
 import re
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -43,30 +44,52 @@ def _one_error_near(text: str, offset: int, within: int = 1) -> None:
     assert abs(places.line(flaw.offset) - places.line(offset)) <= within, flaw
 
 
-@pytest.mark.parametrize("mark", [",", ":", "]", "}", '"'])
-def test_a_mark_that_is_left_out(mark: str) -> None:
+def _error_where_json_stops(text: str) -> Flaw:
+    """Return the first error. It is on the line on which Python's reader stops, or ends the text before that line."""
+    flaw = _errors(text)[0]
+    with pytest.raises(json.JSONDecodeError) as stopped:
+        json.loads(text)
+    lines = stopped.value.lineno - Places(text).line(flaw.offset)
+    assert 0 <= lines <= 1, (flaw, stopped.value)
+    return flaw
+
+
+@pytest.mark.parametrize("mark", [",", ":"])
+def test_a_mark_that_is_left_out_is_one_error(mark: str) -> None:
     for offset in _marks(mark):
         _one_error_near(_TEXT[:offset] + _TEXT[offset + 1 :], offset)
 
 
-@pytest.mark.parametrize("mark", [",", "]"])
-def test_a_mark_that_stands_twice(mark: str) -> None:
+@pytest.mark.parametrize("mark", ["[", "]", "{", "}", '"'])
+def test_a_bracket_or_quote_that_is_left_out_is_told_where_the_text_cannot_go_on(mark: str) -> None:
     for offset in _marks(mark):
-        _one_error_near(_TEXT[:offset] + mark + _TEXT[offset:], offset)
+        _error_where_json_stops(_TEXT[:offset] + _TEXT[offset + 1 :])
 
 
-def test_a_brace_that_stands_twice() -> None:
-    """In an object inside an object that shows only where the outer one ends, some lines below."""
-    for offset in _marks("}"):
-        text = _TEXT[:offset] + "}" + _TEXT[offset:]
-        _one_error_near(text, offset, within=6)
-        assert _errors(text)[0].message.startswith("a surplus brace `}`")
+@pytest.mark.parametrize("mark", [",", "]", "}", "[", "{"])
+def test_a_mark_that_stands_twice_is_told_where_the_text_cannot_go_on(mark: str) -> None:
+    for offset in _marks(mark):
+        _error_where_json_stops(_TEXT[:offset] + mark + _TEXT[offset:])
 
 
 @pytest.mark.parametrize(("mark", "other"), [("}", "]"), ("]", "}")])
-def test_a_bracket_of_the_other_kind(mark: str, other: str) -> None:
+def test_a_bracket_of_the_other_kind_is_one_error(mark: str, other: str) -> None:
     for offset in _marks(mark):
         _one_error_near(_TEXT[:offset] + other + _TEXT[offset + 1 :], offset)
+
+
+def test_the_hint_names_the_bracket_that_is_missing_by_its_indentation() -> None:
+    lines = _TEXT.splitlines()
+    for number, line in enumerate(lines[:-1]):
+        if line.strip().rstrip(",") in ("}", "]"):
+            text = "\n".join([*lines[:number], *lines[number + 1 :]])
+            flaw = _errors(text)[-1]
+            assert f"should be closed before line {number + 1}" in flaw.hint, (line, flaw)
+
+
+def test_a_text_without_indentation_gets_no_hint_by_it() -> None:
+    flat = "\n".join(line.strip() for line in _TEXT.splitlines()[:-1])
+    assert "indentation" not in _errors(flat)[0].hint
 
 
 def test_a_trailing_comma_in_every_place() -> None:
@@ -89,10 +112,19 @@ def test_a_comment_on_every_line() -> None:
         assert root.value() == _CONTENT
 
 
-def test_a_file_that_was_cut_off_anywhere() -> None:
-    """One case of two turns: each place is read anew from the beginning."""
+def test_a_file_that_is_cut_off_anywhere_says_so() -> None:
     text = json.dumps({**_CONTENT, "eval_cases": _CASES[:1]}, indent=2)
     for end in range(1, len(text) - 1):
         flaws = _errors(text[:end])
         assert 1 <= len(flaws) <= 2
         assert "never closed" in flaws[-1].message
+
+
+@pytest.mark.parametrize(
+    "unit", ['{"a":', "[", '{"a":[', '{"a" ', "[1 ", "]", '"a', "'a", '[{"a":1}', '{"a":}', "x ", "{,", "/*"]
+)
+def test_reading_takes_time_in_proportion_to_the_length(unit: str) -> None:
+    """Thirty times the text in a quadratic reader would be minutes."""
+    began = time.process_time()
+    assert _errors(unit * 300_000)
+    assert time.process_time() - began < 2
