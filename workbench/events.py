@@ -103,6 +103,8 @@ class PlannedCase:
     criteria_source: str
     criteria_changed: tuple[str, ...] = ()
     """The criteria that are not those of the file, because the user changed them for this run: in words, one each."""
+    matched_by: str = ""
+    """How the agent was found: `folder`, `app_name`, `choice`, `location` or `given`; "" where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agents.owners import OwnersFileError, keep_owner, read_owners
+from workbench.agents.owners import KeptOwners, LastOwner, OwnersFileError, keep_last_owners, keep_owner, read_owners
 
 
 def test_answers_come_back(tmp_path: Path) -> None:
     root = tmp_path / "project"
-    assert read_owners(tmp_path) == {}
+    assert read_owners(tmp_path) == KeptOwners()
     keep_owner(tmp_path, "evals/b.evalset.json", root / "agents" / "desk", root)
     keep_owner(tmp_path, "evals/a.evalset.json", tmp_path / "elsewhere", root)
     keep_owner(tmp_path, "evals/b.evalset.json", root, root)
-    assert read_owners(tmp_path) == {
+    assert read_owners(tmp_path).answers == {
         "evals/a.evalset.json": (tmp_path / "elsewhere").as_posix(),
         "evals/b.evalset.json": ".",
     }
@@ -53,5 +53,33 @@ def test_a_write_that_fails_leaves_the_old_answers(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OwnersFileError, match="No space"):
         keep_owner(tmp_path, "b", tmp_path, tmp_path)
-    assert read_owners(tmp_path) == {"a": "."}
+    assert read_owners(tmp_path).answers == {"a": "."}
     assert [path.name for path in tmp_path.iterdir()] == ["owners.json"]
+
+
+def test_last_owners_come_back_beside_the_answers(tmp_path: Path) -> None:
+    keep_owner(tmp_path, "evals/a.evalset.json", tmp_path / "desk", tmp_path)
+    keep_last_owners(tmp_path, {"evals/a.evalset.json": LastOwner("desk", "")})
+    keep_last_owners(tmp_path, {"evals/b.evalset.json": LastOwner("bots/shop", "shop")})
+    kept = read_owners(tmp_path)
+    assert kept.answers == {"evals/a.evalset.json": "desk"}
+    assert kept.last == {
+        "evals/a.evalset.json": LastOwner("desk", ""),
+        "evals/b.evalset.json": LastOwner("bots/shop", "shop"),
+    }
+    assert (tmp_path / "last_owners.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_last_owners_that_are_known_write_nothing(tmp_path: Path) -> None:
+    keep_last_owners(tmp_path, {"a": LastOwner("desk", None)})
+    before = (tmp_path / "last_owners.json").stat().st_ino
+    keep_last_owners(tmp_path, {"a": LastOwner("desk", None)})
+    assert (tmp_path / "last_owners.json").stat().st_ino == before
+
+
+@pytest.mark.parametrize("owner", ["desk", {"agent": 1}, {"app_name": "desk"}, {"agent": "desk", "app_name": []}])
+def test_last_owners_of_the_wrong_shape_are_refused(tmp_path: Path, owner: object) -> None:
+    content = {"schema": "agent-workbench/last-owners/1", "owners": {"a": owner}}
+    (tmp_path / "last_owners.json").write_text(json.dumps(content))
+    with pytest.raises(OwnersFileError, match="last_owners"):
+        read_owners(tmp_path)

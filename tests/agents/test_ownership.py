@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import AGENT, Tree, evalset
+from workbench.agents.owners import KeptOwners
 from workbench.agents.workspace import EvalsetEntry, open_workspace
 
 
-def _entry(project: Path, relative: str, **options: dict[str, str]) -> EvalsetEntry:
-    workspace = open_workspace(project, **options)  # type: ignore[arg-type]
+def _entry(project: Path, relative: str, kept: KeptOwners | None = None) -> EvalsetEntry:
+    workspace = open_workspace(project, kept_owners=kept)
     return next(entry for entry in workspace.evalsets if entry.relative == relative)
 
 
@@ -22,9 +23,14 @@ def _entry(project: Path, relative: str, **options: dict[str, str]) -> EvalsetEn
         (["desk", "desk/sub_agents/bill"], "desk/sub_agents/bill/eval/x.test.json", "desk", "bill", "its folder holds"),
         (["."], "tests/eval/x.evalset.json", None, "project", "its folder holds"),
         # Beside the agent, next to its package: the only agent under the nearest common folder.
-        (["shop/shop_agent"], "shop/eval/data/x.test.json", None, "shop_agent", "the only agent under shop/"),
+        (
+            ["shop/shop_agent"],
+            "shop/eval/data/x.test.json",
+            None,
+            "shop_agent",
+            "matched by location: the only",
+        ),
         (["one/app", "two/app"], "two/tests/eval/evalsets/x.evalset.json", None, "two/app", "only agent under two/"),
-        (["app"], "tests/eval/evalsets/x.evalset.json", "wrong_name", "app", "the only agent under project/"),
         (["shop/agent_a", "shop/agent_a/sub/b"], "shop/eval/x.test.json", None, "agent_a", "only agent under shop/"),
         # app_name, before the nearest folder is asked.
         (["a", "b"], "evals/x.evalset.json", "b", "b", 'app_name names it: "b"'),
@@ -40,11 +46,15 @@ def _entry(project: Path, relative: str, **options: dict[str, str]) -> EvalsetEn
         ),
         (["a", "a/sub/b", "z/b"], "evals/x.evalset.json", "b", "z/b", "app_name names it"),
         (["a", "a/sub/b"], "evals/x.evalset.json", "b", "b", "app_name names it"),
+        # The name of the project, if the agent is the only one in it.
+        (["app"], "tests/eval/evalsets/x.evalset.json", "Project", "app", "app_name names it"),
+        (["one/app", "two/app"], "evals/x.evalset.json", "two", "two/app", "app_name names it"),
         # None, and why.
-        (["a", "b"], "evals/x.evalset.json", "c", None, 'is "c", and there are 2 agents near it: a, b'),
+        (["a", "b"], "evals/x.evalset.json", "c", None, 'the agent "c", which is not there. Near it: a, b'),
+        (["b"], "evals/x.evalset.json", "c", None, 'the agent "c", which is not there. Near it: b'),
         (["a", "b"], "evals/x.evalset.json", None, None, "no session_input.app_name, and there are 2 agents"),
         (["one/app", "two/app"], "evals/x.evalset.json", "app", None, 'is "app", and there are 2 agents'),
-        (list("abcdefg"), "evals/x.evalset.json", None, None, "7 agents near it: a, b, c, d, e and 2 more"),
+        (list("abcdefg"), "evals/x.evalset.json", None, None, "7 agents near it: a, b, c, d, e, f, g"),
         ([], "evals/x.evalset.json", "a", None, "no agent was found under"),
     ],
 )
@@ -58,20 +68,21 @@ def test_rules(tree: Tree, agents: list[str], file: str, app_name: str | None, o
 def test_an_answer_is_used_where_the_files_do_not_decide(tree: Tree) -> None:
     files = {f"{agent}/agent.py": AGENT for agent in ("a", "b")}
     project = tree({".git/": "", "evals/x.evalset.json": evalset(), "evals/y.evalset.json": evalset("a"), **files})
-    kept = {"evals/x.evalset.json": "b", "evals/y.evalset.json": "b"}
-    chosen = _entry(project, "evals/x.evalset.json", kept_owners=kept)
+    kept = KeptOwners({"evals/x.evalset.json": "b", "evals/y.evalset.json": "b"})
+    chosen = _entry(project, "evals/x.evalset.json", kept)
     assert chosen.agent is not None
     assert (chosen.agent.name, chosen.agent_reason) == ("b", "chosen by you (.workbench/owners.json)")
-    named = _entry(project, "evals/y.evalset.json", kept_owners=kept)
+    named = _entry(project, "evals/y.evalset.json", kept)
     assert named.agent is not None
     assert named.agent.name == "a"
 
 
-def test_an_answer_that_is_out_of_date_is_told(tree: Tree) -> None:
-    project = tree({".git/": "", "evals/x.evalset.json": evalset(), "a/agent.py": AGENT, "b/agent.py": AGENT})
-    entry = _entry(project, "evals/x.evalset.json", kept_owners={"evals/x.evalset.json": "gone"})
+@pytest.mark.parametrize("agents", [("a", "b"), ("a",)])
+def test_an_answer_whose_agent_is_gone_is_told(tree: Tree, agents: tuple[str, ...]) -> None:
+    project = tree({".git/": "", "evals/x.evalset.json": evalset(), **{f"{one}/agent.py": AGENT for one in agents}})
+    entry = _entry(project, "evals/x.evalset.json", KeptOwners({"evals/x.evalset.json": "gone"}))
     assert entry.agent is None
-    assert entry.agent_reason == "the agent chosen for it, gone, is not there any more"
+    assert entry.agent_reason == f"the agent chosen for it, gone, is not there any more. Near it: {', '.join(agents)}"
 
 
 def test_an_evalset_that_cannot_be_read_still_has_its_agent(tree: Tree) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.owners import keep_owner
+from workbench.agents.owners import KeptOwners, keep_owner
 from workbench.agents.workspace import (
     Workspace,
     assign_agent,
@@ -179,7 +179,7 @@ def test_answers_kept_in_the_project_are_read(tree: Tree) -> None:
     chosen = open_workspace(project).evalsets[0].agent
     assert chosen is not None
     assert chosen.name == "b"
-    assert open_workspace(project, kept_owners={}).evalsets[0].agent is None
+    assert open_workspace(project, kept_owners=KeptOwners()).evalsets[0].agent is None
 
 
 def test_a_config_holds_for_all(tree: Tree) -> None:

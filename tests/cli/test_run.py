@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from tests.cli.conftest import Here
-from tests.cli.projects import BAD, GOOD, RAISES, REPOSITORY, Project, case, lines_with, statuses
+from tests.cli.projects import BAD, ECHO, GOOD, RAISES, REPOSITORY, Project, case, lines_with, statuses
 from tests.hostile import leaks
 from workbench.cli.report import json_schema
 
@@ -136,12 +136,66 @@ def test_what_discovery_finds_broken_or_without_an_agent_is_an_error_of_its_own(
     assert (code, report["summary"]["passed"]) == (0, 2)
 
 
-def test_a_config_that_was_found_and_is_wrong_is_2(project: Project) -> None:
+def test_a_config_that_was_found_and_is_wrong_costs_its_own_cases(project: Project) -> None:
     project.evalset(GOOD)
-    project.write("echo/test_config.json", '{"criteria": {"response_match_score": NaN}}')
-    done = project.run("run", ".")
-    assert done.returncode == 2
-    assert "echo/test_config.json:1:" in done.stderr
+    project.write("other/agent.py", ECHO)
+    project.evalset(GOOD, path="other/talk.evalset.json")
+    project.write("other/test_config.json", '{"criteria": {"response_match_score": NaN}}')
+    for target in (".", "other/talk.evalset.json"):
+        code, report = project.report(target)
+        assert code == 3
+        found = {item["agent"]: item for item in report["cases"]}
+        assert found["other"]["error"]["kind"] == "config"
+        assert found["other"]["error"]["message"].startswith("other/test_config.json:1:")
+        assert target != "." or found["echo"]["status"] == "passed"
+    assert project.run("score", "last").returncode == 3
+
+
+def test_an_evalset_that_lost_its_agent_never_runs_with_the_neighbour(project: Project) -> None:
+    project.write("other/agent.py", ECHO)
+    project.evalset(GOOD)
+    project.evalset(GOOD, path="other/talk.evalset.json")
+    assert project.run("run", ".").returncode == 0
+    (project.root / "other/agent.py").unlink()
+    code, report = project.report(".")
+    assert code == 3
+    found = {item["evalset_file"]: item for item in report["cases"]}
+    assert found["echo/talk.evalset.json"]["status"] == "passed"
+    lost = found["other/talk.evalset.json"]
+    assert (lost["agent"], lost["status"], lost["error"]["kind"]) == ("other", "error", "no_agent")
+    assert "its agent other is gone" in lost["error"]["message"]
+    named = project.run("run", "other/talk.evalset.json")
+    assert named.returncode == 2
+    assert "its agent other is gone" in named.stderr
+    checked = project.run("check", ".")
+    assert checked.returncode == 2
+    assert "its agent other is gone" in checked.stdout
+    scored = project.run("score", "last", "--plain")
+    assert "ERROR other/talk/good no_agent: its agent other is gone" in scored.stdout
+
+
+def test_naming_an_agent_for_an_evalset_that_lost_its_own_is_kept(project: Project) -> None:
+    project.write("other/agent.py", ECHO)
+    project.evalset(GOOD, path="other/talk.evalset.json")
+    assert project.run("run", ".").returncode == 0
+    (project.root / "other/agent.py").unlink()
+    assert project.run("run", "echo", "other/talk.evalset.json").returncode == 0
+    code, report = project.report(".")
+    assert code == 0
+    assert [(item["agent"], item["matched_by"]) for item in report["cases"]] == [("echo", "choice")]
+
+
+def test_an_agent_matched_by_location_is_told_everywhere(project: Project) -> None:
+    project.evalset(GOOD, path="evals/talk.evalset.json")
+    done = project.run("run", ".", "--plain", "--junit", "junit.xml")
+    assert "matched by location" in done.stderr
+    assert "echo was matched by location: evals/talk.evalset.json" in done.stdout
+    assert "matched by location" in (project.root / "junit.xml").read_text()
+    _, report = project.report(".")
+    assert report["cases"][0]["matched_by"] == "location"
+    checked = project.run("check", ".")
+    assert checked.returncode == 0
+    assert "note: evals/talk.evalset.json: it runs with echo, matched by location" in checked.stdout
 
 
 def test_a_command_line_of_adk_eval(project: Project) -> None:

@@ -100,13 +100,24 @@ def test_an_interpreter_that_is_none_is_refused(desk: Project, python: str) -> N
         ('{"criteria": {"response_match_score": 0.5,}}', "comma"),
     ],
 )
-def test_a_wrong_config_refuses_the_run_wherever_it_was_found(desk: Project, config: object, words: str) -> None:
+def test_a_wrong_config_blocks_the_cases_that_it_governs_and_no_others(
+    desk: Project, config: object, words: str
+) -> None:
+    desk.agent(AGENT, "other")
+    desk.write("other/b.evalset.json", evalset("b", {"sound": [turn("hi")]}))
     desk.write("desk/test_config.json", config)
     for targets in ((), (named(desk, "desk/a.evalset.json"),)):
-        with pytest.raises(UsageFaultError, match=r"desk/test_config\.json:1") as refused:
-            desk.plan(None, *targets)
-        assert words in str(refused.value)
-        assert refused.value.kind == "config"
+        entries = desk.plan(None, *targets).entries
+        blocked = [entry for entry in entries if entry.blocked is not None]
+        assert {entry.entry.relative.partition("/")[0] for entry in blocked} == {"desk"}
+        for entry in blocked:
+            assert entry.blocked is not None
+            assert entry.blocked.kind == "config"
+            assert entry.blocked.message.startswith("desk/test_config.json:1")
+            assert words in entry.blocked.message
+            assert entry.ref.eval_id
+        others = [entry.ref.eval_id for entry in entries if entry.blocked is None]
+        assert others == ([] if targets else ["sound"])
 
 
 def test_a_broken_file_that_was_named_refuses_the_run_with_all_its_faults(desk: Project) -> None:

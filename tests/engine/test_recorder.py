@@ -4,10 +4,12 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import pytest
 
 from workbench.engine.event_lines import Line
+from workbench.engine.owner_notes import OwnersToKeep
 from workbench.engine.recorder import Recorder
 from workbench.engine.secrets import Secrets
 from workbench.event_json import from_json, to_json
@@ -57,6 +59,8 @@ class Writer:
             raise self.error
         self.pieces.update(pieces)
         return "run-1", {digest: [len(digest), len(text), 0] for digest, text in pieces.items()}
+
+    def keep_owners(self, owners: OwnersToKeep, root: Path) -> None: ...
 
     def sum_up(self) -> None:
         self.summed_up.append(threading.get_ident())

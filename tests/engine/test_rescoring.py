@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from workbench.agents.discovery import AgentFolder, discover, name_agents
 from workbench.engine.children import Children
 from workbench.engine.event_lines import Line
 from workbench.engine.options import RunOptions, UsageFaultError
+from workbench.engine.owner_notes import OwnersToKeep
 from workbench.engine.recorder import EventWriter
 from workbench.engine.rescore_plan import RescorePlan, make_rescore_plan
 from workbench.engine.rescoring import Rescoring
@@ -245,6 +247,8 @@ async def test_a_disk_that_is_full_stops_it(ran: Any, children: Children) -> Non
         def keep(self, contents: Mapping[str, bytes]) -> None: ...
 
         def keep_pieces(self, pieces: Mapping[str, str]) -> None: ...
+
+        def keep_owners(self, owners: OwnersToKeep, root: Path) -> None: ...
 
         def sum_up(self) -> None: ...
 

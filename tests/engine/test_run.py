@@ -13,6 +13,7 @@ from tests.engine.project import Outcome, Project, evalset, execute, turn
 from workbench.agents import channel
 from workbench.engine.children import Children
 from workbench.engine.options import RunOptions
+from workbench.engine.owner_notes import OwnersToKeep
 from workbench.engine.plan import Plan
 from workbench.engine.run import Run
 from workbench.engine.target_words import Target
@@ -330,6 +331,8 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Projec
         def keep(self, contents: Any) -> None: ...
 
         def keep_pieces(self, pieces: Any) -> None: ...
+
+        def keep_owners(self, owners: OwnersToKeep, root: Path) -> None: ...
 
         def sum_up(self) -> None: ...
 

@@ -127,18 +127,18 @@ def test_what_cannot_be_judged_is_skipped_with_the_reason_at_the_line_of_the_cas
     assert f"{TALK}:5" in done.output
 
 
-def test_what_cannot_be_collected_is_an_error_that_names_its_place(project: Project) -> None:
+def test_a_broken_file_costs_one_test_and_the_rest_runs(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/broken.test.json", '{"eval_set_id": "x",\n "eval_cases": [}')
     project.write("other/agent.py", "def root_agent(message, session):\n    return message\n")
     project.write("other/test_config.json", '{\n  "criteria": {"response_macth_score": 0.8}\n}')
     project.evalset(GOOD, path="other/talk.evalset.json")
     project.evalset(case("a"), path="lost.test.json")
-    done = run_pytest(project.root, "--evalsets", "--continue-on-collection-errors")
+    done = run_pytest(project.root, "--evalsets")
     assert done.outcomes == {
         ("PASSED", f"{TALK}::good"),
-        ("ERROR", "echo/broken.test.json"),
-        ("ERROR", "other/talk.evalset.json"),
+        ("ERROR", "echo/broken.test.json::(broken file)"),
+        ("ERROR", "other/talk.evalset.json::good"),
         ("ERROR", "lost.test.json::a"),
     }
     assert "broken.test.json:2:17" in done.output

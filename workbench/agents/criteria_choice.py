@@ -14,12 +14,14 @@ class CriteriaChoice:
     """The criteria of an evalset and in words where they come from, such as "test_config.json beside the evalset".
 
     A file without `criteria` keeps what else it says (a user simulator, custom metrics) and gets the default criteria.
+    `given`: the user named the file, for all evalsets.
     """
 
     config: CriteriaConfig
     reason: str
     changed: tuple[str, ...] = ()
     """What the user changed for one run and the file does not say, in words: a sentence for each criterion."""
+    given: bool = False
 
 
 class CriteriaChooser:
@@ -33,7 +35,9 @@ class CriteriaChooser:
 
     def __init__(self, root: Path, config: Path | None) -> None:
         self._root = root
-        self._given = None if config is None else _with_defaults(read_config(config), f"given: {config}")
+        self._given = (
+            None if config is None else replace(_with_defaults(read_config(config), f"given: {config}"), given=True)
+        )
         self._found: dict[Path, CriteriaChoice] = {}
 
     def choose(self, evalset: Path) -> CriteriaChoice:

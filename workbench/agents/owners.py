@@ -1,65 +1,129 @@
-"""The answers to "which agent does this evalset belong to?", kept in `owners.json` of the state folder.
+"""What is kept about owners of evalsets in the state folder: the user's answers, and with which agent each ran last.
 
-The file holds `{"schema": "agent-workbench/owners/1", "owners": {evalset: agent folder}}`, both relative to the root
-with "/"; an agent outside the root is kept with its whole path.
+`owners.json` holds the answers to "which agent does this evalset belong to?" as
+`{"schema": "agent-workbench/owners/1", "owners": {evalset: agent folder}}`. `last_owners.json` holds
+`{"schema": "agent-workbench/last-owners/1", "owners": {evalset: {"agent": agent folder, "app_name": name}}}`. They are
+two files because a run writes the second one, and must not lose an answer that is given meanwhile. All paths are
+relative to the root with "/"; an agent outside the root is kept with its whole path.
 """
 
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from workbench.regular_file import read_regular_text
 
-_SCHEMA = "agent-workbench/owners/1"
-_FILE = "owners.json"
+_ANSWERS = "owners.json", "agent-workbench/owners/1"
+_LAST = "last_owners.json", "agent-workbench/last-owners/1"
 
 
 class OwnersFileError(ValueError):
-    """The file with the kept answers is there and cannot be understood or written."""
+    """A file with what is kept about owners is there and cannot be understood or written."""
 
 
-def read_owners(state_dir: Path) -> dict[str, str]:
-    """Evalset → agent folder. Empty if nothing was ever asked.
+@dataclass(frozen=True, slots=True)
+class LastOwner:
+    """The agent that an evalset belonged to the last time. `folder` is relative to the root. `app_name` is what the
+    file said in `session_input.app_name` then: "" for nothing, None if that is not known."""
+
+    folder: str
+    app_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOwners:
+    """What is kept about owners: the user's `answers` (evalset → agent folder) and the `last` owners by evalset."""
+
+    answers: Mapping[str, str] = field(default_factory=dict)
+    last: Mapping[str, LastOwner] = field(default_factory=dict)
+
+
+def read_owners(state_dir: Path) -> KeptOwners:
+    """Read what is kept. Empty if nothing was ever asked or run.
 
     Raises:
-        OwnersFileError: the file cannot be read or is not ours.
+        OwnersFileError: a file cannot be read or is not ours.
     """
-    file = state_dir / _FILE
+    answers = _read(state_dir, *_ANSWERS)
+    if not all(isinstance(folder, str) for folder in answers.values()):
+        raise _not_ours(state_dir, *_ANSWERS)
+    last = _read(state_dir, *_LAST)
+    if not all(map(_is_last, last.values())):
+        raise _not_ours(state_dir, *_LAST)
+    owners = {evalset: LastOwner(item["agent"], item.get("app_name")) for evalset, item in last.items()}
+    return KeptOwners(answers, owners)
+
+
+def keep_owner(state_dir: Path, evalset: str, agent_folder: Path, root: Path) -> None:
+    """Keep the answer that `evalset` (relative to the root) belongs to the agent in `agent_folder`. The folder
+    `state_dir` must exist. The new file takes the old one's place at once, mode 0600.
+
+    Raises:
+        OwnersFileError: the answers kept so far cannot be read (they are not overwritten), or the file not written.
+    """
+    answers = {**read_owners(state_dir).answers, evalset: kept_path(agent_folder, root)}
+    _write(state_dir, *_ANSWERS, answers)
+
+
+def keep_last_owners(state_dir: Path, owners: Mapping[str, LastOwner]) -> None:
+    """Keep with which agents these evalsets run now; nothing is written if all of that is kept already.
+
+    Raises:
+        OwnersFileError: as `keep_owner`.
+    """
+    before = read_owners(state_dir).last
+    now = {**before, **owners}
+    if now != before:
+        content = {evalset: {"agent": item.folder, "app_name": item.app_name} for evalset, item in now.items()}
+        _write(state_dir, *_LAST, content)
+
+
+def kept_path(agent_folder: Path, root: Path) -> str:
+    """The folder of an agent as it is kept: relative to the root, or whole if it lies outside."""
+    inside = agent_folder.is_relative_to(root)
+    return agent_folder.relative_to(root).as_posix() if inside else agent_folder.as_posix()
+
+
+def _is_last(item: Any) -> bool:
+    if not isinstance(item, dict) or not isinstance(item.get("agent"), str):
+        return False
+    return item.get("app_name") is None or isinstance(item["app_name"], str)
+
+
+def _read(state_dir: Path, name: str, schema: str) -> dict[str, Any]:
+    file = state_dir / name
     try:
         data: Any = json.loads(read_regular_text(file))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise OwnersFileError(f"{file}: {error}") from None
-    owners = data.get("owners") if isinstance(data, dict) and data.get("schema") == _SCHEMA else None
-    if not isinstance(owners, dict) or not all(isinstance(folder, str) for folder in owners.values()):
-        raise OwnersFileError(f"{file}: not a file of kept answers ({_SCHEMA})")
-    return dict(owners)
+    owners = data.get("owners") if isinstance(data, dict) and data.get("schema") == schema else None
+    if not isinstance(owners, dict):
+        raise _not_ours(state_dir, name, schema)
+    return owners
 
 
-def keep_owner(state_dir: Path, evalset: str, agent_folder: Path, root: Path) -> None:
-    """Keep that `evalset` (relative to the root) belongs to the agent in `agent_folder`; the folder `state_dir` exists
-    already. Written to a new file that then takes the old one's place, mode 0600.
+def _not_ours(state_dir: Path, name: str, schema: str) -> OwnersFileError:
+    return OwnersFileError(f"{state_dir / name}: not a file of kept owners ({schema}); delete it to start anew")
 
-    Raises:
-        OwnersFileError: the answers kept so far cannot be read (they are not overwritten), or the file not written.
-    """
-    owners = read_owners(state_dir)
-    inside = agent_folder.is_relative_to(root)
-    owners[evalset] = agent_folder.relative_to(root).as_posix() if inside else agent_folder.as_posix()
-    text = json.dumps({"schema": _SCHEMA, "owners": dict(sorted(owners.items()))}, indent=2) + "\n"
+
+def _write(state_dir: Path, name: str, schema: str, owners: Mapping[str, Any]) -> None:
+    text = json.dumps({"schema": schema, "owners": dict(sorted(owners.items()))}, indent=2) + "\n"
     try:
-        handle, name = tempfile.mkstemp(prefix=".owners-", dir=state_dir)
+        handle, temporary = tempfile.mkstemp(prefix=".owners-", dir=state_dir)
     except OSError as error:
         raise OwnersFileError(f"{state_dir}: {error.strerror or error}") from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        Path(name).replace(state_dir / _FILE)
+        Path(temporary).replace(state_dir / name)
     except OSError as error:
         with suppress(OSError):  # what matters is the error above; at worst an empty file with our name stays behind
-            Path(name).unlink()
-        raise OwnersFileError(f"{state_dir / _FILE}: {error.strerror or error}") from None
+            Path(temporary).unlink()
+        raise OwnersFileError(f"{state_dir / name}: {error.strerror or error}") from None

@@ -1,7 +1,12 @@
 """Which agent an evalset belongs to.
 
-In this order: the agent whose folder holds it (the innermost); the one that its `session_input.app_name` names; the
-only agent under the nearest common folder; what the user answered when asked; none.
+In this order: the agent whose folder holds it (the innermost); the one that its `session_input.app_name` names; what
+the user answered when asked; the only agent under the nearest common folder ("matched by location"); none.
+
+An owner never changes silently. If the last owner of an evalset is gone, or is no agent any more, the evalset belongs
+to none until the user chooses another one. The last owner is known from earlier runs (`workbench.agents.owners`), from
+the file's own `app_name`, or from signs that the folder of the evalset was an agent's. If the rules find another agent
+than the last one, which is still there, the evalset runs with it, and `Owned.before` names the last one.
 
 An agent inside another agent's folder is usually a sub-agent with a `root_agent` of its own. It owns what lies in its
 folder and what names it, but does not count where the only agent under a folder is looked for: a project with one
@@ -10,42 +15,75 @@ agent and its three sub-agents has one agent.
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Literal, TypeAlias
 
-from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored
+from workbench.agents.declared_name import declared_name
+from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, agent_at
+from workbench.agents.former_agents import lacks_its_agent, may_have_been_agent
+from workbench.agents.owners import KeptOwners, LastOwner, kept_path
 
-_SHOWN = 5
+OwnerRule: TypeAlias = Literal["folder", "app_name", "choice", "location", "given", "none"]
+"""How the owner was found. `given`: named for this run, by `--agent` or in a test."""
+AppName: TypeAlias = Callable[[], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """How an evalset came to its agent. `app_name` is what the file says ("" for nothing, None if it was not read).
+
+    `lost` is the last owner if that is no agent any more: its folder relative to the root, or the name in the file.
+    `before` is the folder of the last owner if that is still an agent and the evalset has another one now.
+    """
+
+    rule: OwnerRule = "folder"
+    app_name: str | None = None
+    lost: str = ""
+    before: str = ""
+    last: LastOwner | None = None
+    """The last owner as it was kept, if it is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The agent of an evalset (None: none), why that one or why none in words, and how it was found."""
+
+    agent: AgentFolder | None
+    reason: str
+    owned: Owned
 
 
 class Ownership:
-    """The rules above for the `agents` that were found in `bases`, the folders that were looked through.
-    `kept_owners` maps evalset to agent folder, both relative to `root`, as `workbench.agents.owners` keeps them.
-    `ignored` is what was found and not taken: a definition that cannot be read explains a missing agent."""
+    """The rules above for the `agents` that were found in `bases`, the folders that were looked through. Paths in
+    `kept` are relative to `root`. `ignored` is what was found and not taken: a definition that cannot be read explains
+    a missing agent."""
 
     def __init__(
         self,
         agents: Sequence[AgentFolder],
         root: Path,
         bases: Sequence[Path],
-        kept_owners: Mapping[str, str],
+        kept: KeptOwners,
         ignored: Sequence[Ignored] = (),
     ) -> None:
         self._root = root
         self._bases = bases
-        self._kept = kept_owners
+        self._kept = kept
+        self._agents = agents
         self._by_folder = {agent.folder: agent for agent in agents}
-        outermost = [agent for agent in agents if not any(step in self._by_folder for step in agent.folder.parents)]
-        self._outermost = frozenset(outermost)
+        self._outermost = [
+            agent for agent in agents if not any(step in self._by_folder for step in agent.folder.parents)
+        ]
         self._unreadable = {item.path.parent: item for item in ignored if item.path.name in DEFINITION_FILES}
-        self._by_name: dict[str, list[AgentFolder]] = defaultdict(list)
-        for agent in agents:
-            for name in {agent.name, agent.folder.name}:
-                self._by_name[name].append(agent)
         self._under: dict[Path, list[AgentFolder]] = defaultdict(list)
-        for agent in outermost:
+        for agent in self._outermost:
             for parent in agent.folder.parents:
                 self._under[parent].append(agent)
+        self._is_there = cache(self._look_for)
+        self._lacks_its_agent = cache(lacks_its_agent)
 
     def is_agent(self, folder: Path) -> bool:
         """Whether `folder` is that of an agent."""
@@ -55,64 +93,200 @@ class Ownership:
         """The innermost agent whose folder holds `file`."""
         return next((self._by_folder[parent] for parent in file.parents if parent in self._by_folder), None)
 
-    def owner(self, file: Path, app_name: Callable[[], str | None]) -> tuple[AgentFolder | None, str]:
-        """The agent that `file` (absolute) belongs to, and why that one or why none, in words. `app_name` reads the
-        name from the file; it is called only if the folders do not decide."""
-        holder = self.holder(file)
-        if holder:
-            return holder, "its folder holds the evalset"
-        name = app_name()
-        if name:
+    def owner(self, file: Path, app_name: AppName) -> Owner:
+        """The owner of `file` (absolute). `app_name` reads the name from the file; it is called only if the folders do
+        not decide."""
+        relative = relative_to(file, self._root)
+        last, answer = self._kept.last.get(relative), self._kept.answers.get(relative)
+        chosen = None if answer is None else self._by_folder.get(self._root / answer)
+        gone = last is not None and not self._is_there(last.folder)
+        if chosen is not None and last is not None and (gone or last.folder == answer):
+            return _chosen(chosen)
+        if last is not None and gone:
+            return self._after_loss(file, app_name, last)
+        found = self._by_rules(file, app_name, chosen, last)
+        if last is None or found.agent is None or kept_path(found.agent.folder, self._root) == last.folder:
+            return found
+        return Owner(found.agent, found.reason, Owned(found.owned.rule, found.owned.app_name, before=last.folder))
+
+    def _look_for(self, folder: str) -> bool:
+        """Whether there is an agent in a kept folder, also where the walk does not go."""
+        path = self._root / folder
+        return path in self._by_folder or (path.is_dir() and agent_at(path)[0] is not None)
+
+    def _after_loss(self, file: Path, app_name: AppName, last: LastOwner) -> Owner:
+        """The owner if the last one is gone: none, unless the file names another agent than it did then."""
+        name = app_name() or ""
+        if name and last.app_name is not None and name != last.app_name:
             named = self._named(file, name)
             if named:
-                return named, f'session_input.app_name names it: "{name}"'
-        nearest = next((folder for folder in self._folders_above(file) if folder in self._under), None)
+                return Owner(named, _NAMES.format(name), Owned("app_name", name, before=last.folder))
+        folder = self._root / last.folder
+        why = "its folder is not there any more"
+        if folder.is_dir():
+            why = lacks_its_agent(folder) or may_have_been_agent(folder) or "its folder defines no agent any more"
+        if folder in self._unreadable:
+            why = self._cannot_be_read(folder)
+        return self._lost(file, f"its agent {self._shown_agent(last.folder)} is gone: {why}", last.folder, name, last)
+
+    def _by_rules(self, file: Path, app_name: AppName, chosen: AgentFolder | None, last: LastOwner | None) -> Owner:
+        holder = self.holder(file)
+        if last is None:
+            lost = self._former_owner(file, holder)
+            if lost:
+                return _chosen(chosen) if chosen else self._lost(file, lost[1], lost[0], None, None)
+        if holder:
+            return Owner(holder, "its folder holds the evalset", Owned("folder"))
+        name = app_name() or ""
+        named = self._named(file, name) if name else None
+        if named:
+            return Owner(named, _NAMES.format(name), Owned("app_name", name))
+        if chosen:
+            return _chosen(chosen, name)
+        return self._by_location(file, name, last)
+
+    def _by_location(self, file: Path, name: str, last: LastOwner | None) -> Owner:
+        nearest = self._nearest(file)
         near = self._under[nearest] if nearest else []
-        if nearest and len(near) == 1:
-            return near[0], f"the only agent under {self._show(nearest)}"
-        relative = relative_to(file, self._root)
-        answer = self._kept.get(relative)
+        only = near[0] if nearest and len(near) == 1 else None
+        answer = self._kept.answers.get(self._relative(file))
         if answer is not None:
-            chosen = self._by_folder.get(self._root / answer)
-            if chosen:
-                return chosen, "chosen by you (.workbench/owners.json)"
-        return None, self._why_none(file, name, near, answer)
+            message = f"the agent chosen for it, {answer}, is not there any more"
+            return self._lost(file, message, answer, name, None)
+        kept = only is not None and last is not None and kept_path(only.folder, self._root) == last.folder
+        if name and near and not kept and not self._called(name):
+            message = f'session_input.app_name names the agent "{name}", which is not there'
+            return self._lost(file, message, name, name, None)
+        if nearest is None or only is None:
+            return Owner(None, self._why_none(file, name, near), Owned("none", name))
+        doubt = None if kept else self._doubt(file, nearest)
+        if doubt:
+            return self._lost(file, doubt[1], doubt[0], name, None)
+        return Owner(only, f"matched by location: the only agent under {self._show(nearest)}", Owned("location", name))
+
+    def _nearest(self, file: Path) -> Path | None:
+        """The nearest common folder of `file` and an agent."""
+        return next((folder for folder in self._folders_above(file) if folder in self._under), None)
 
     def _folders_above(self, file: Path) -> list[Path]:
         return [folder for folder in file.parents if any(folder.is_relative_to(base) for base in self._bases)]
 
+    def _former_owner(self, file: Path, holder: AgentFolder | None) -> tuple[str, str] | None:
+        """The folder that holds `file` and is certainly an agent's that is not there, and why in words."""
+        nearest = self._nearest(file)
+        for folder in self._folders_above(file):
+            if holder is not None and folder == holder.folder:
+                return None
+            relative = self._relative(folder)
+            if holder is None and folder in self._unreadable:
+                return relative, self._cannot_be_read(folder)
+            sign = self._lacks_its_agent(folder)
+            if sign:
+                return relative, f"its agent {self._shown_agent(relative)} is gone: {sign}"
+            if folder == nearest:
+                return None
+        return None
+
+    def _doubt(self, file: Path, nearest: Path) -> tuple[str, str] | None:
+        """A folder between `file` and the common folder that may have been the agent's, and why in words."""
+        for folder in self._folders_above(file):
+            if folder == nearest:
+                return None
+            sign = may_have_been_agent(folder)
+            if sign:
+                relative = self._relative(folder)
+                return relative, f"it lies in {relative}/, which may have been its agent: {sign}"
+        return None
+
     def _named(self, file: Path, name: str) -> AgentFolder | None:
-        """The agent called `name`, of several the one nearest to `file`; as written, else with the blanks, hyphens and
-        capitals that a repository has and a package cannot have."""
-        found = self._by_name.get(name) or [
-            agent for known, agents in self._by_name.items() if _loose(known) == _loose(name) for agent in agents
-        ]
+        """The agent called `name`, of several the one nearest to `file`."""
+        found = self._called(name)
         found = [agent for agent in found if agent in self._outermost] or found
         depths = {agent.folder: len(Path(os.path.commonpath((agent.folder, file))).parts) for agent in found}
         nearest = [folder for folder, depth in depths.items() if depth == max(depths.values())]
         return self._by_folder[nearest[0]] if len(nearest) == 1 else None
 
-    def _why_none(self, file: Path, name: str | None, near: Sequence[AgentFolder], answer: str | None) -> str:
-        unreadable = next((self._unreadable[step] for step in file.parents if step in self._unreadable), None)
-        if unreadable:
-            return f"{relative_to(unreadable.path, self._root)}: {unreadable.reason}"
-        if answer is not None:
-            return f"the agent chosen for it, {answer}, is not there any more"
+    def _called(self, name: str) -> Sequence[AgentFolder]:
+        """The agents called `name`: by their folder, else by the name that they give themselves, else by the folder of
+        their project. Each as written, else with the blanks, hyphens and capitals that a repository has and a package
+        cannot have."""
+        for names in (self._folder_names, self._declared_names, self._project_names):
+            found = names.get(name) or _distinct(
+                agent for known, agents in names.items() if _loose(known) == _loose(name) for agent in agents
+            )
+            if found:
+                return found
+        return ()
+
+    @cached_property
+    def _folder_names(self) -> Mapping[str, list[AgentFolder]]:
+        return _by(self._agents, lambda agent: {agent.name, agent.folder.name})
+
+    @cached_property
+    def _declared_names(self) -> Mapping[str, list[AgentFolder]]:
+        return _by(self._agents, lambda agent: {declared_name(agent)} - {""})
+
+    @cached_property
+    def _project_names(self) -> Mapping[str, list[AgentFolder]]:
+        """Folders in which an agent is the only one, as `shop-bot` with the package `app`."""
+        names: dict[str, list[AgentFolder]] = defaultdict(list)
+        for folder, agents in self._under.items():
+            if len(agents) == 1 and folder.is_relative_to(self._root):
+                names[folder.name].append(agents[0])
+        return {name: _distinct(agents) for name, agents in names.items()}
+
+    def _lost(self, file: Path, why: str, lost: str, name: str | None, last: LastOwner | None) -> Owner:
+        nearest = self._nearest(file)
+        near = [agent.name for agent in self._under[nearest]] if nearest else []
+        if near:
+            why += f". Near it: {', '.join(near)}"
+        return Owner(None, why, Owned("none", name, lost, last=last))
+
+    def _why_none(self, file: Path, name: str, near: Sequence[AgentFolder]) -> str:
         if not near:
             return f"no agent was found under {self._root}"
-        names = [agent.name for agent in near]
-        shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
         which = f'session_input.app_name is "{name}"' if name else "it has no session_input.app_name"
-        return f"{which}, and there are {len(names)} agents near it: {shown}"
+        return f"{which}, and there are {len(near)} agents near it: {', '.join(agent.name for agent in near)}"
+
+    def _cannot_be_read(self, folder: Path) -> str:
+        item = self._unreadable[folder]
+        return f"{self._relative(item.path)}: {item.reason}"
+
+    def _shown_agent(self, folder: str) -> str:
+        """`shop_bot (bots/shop_bot/)`; the folder only where it says more than the name."""
+        name = Path(folder).name or self._root.name
+        return name if name == folder else f"{name} ({folder}/)"
+
+    def _relative(self, path: Path) -> str:
+        return relative_to(path, self._root)
 
     def _show(self, folder: Path) -> str:
-        relative = relative_to(folder, self._root)
+        relative = self._relative(folder)
         return f"{self._root.name or self._root}/" if relative == "." else f"{relative}/"
+
+
+_NAMES = 'session_input.app_name names it: "{}"'
+
+
+def _chosen(agent: AgentFolder, name: str | None = None) -> Owner:
+    return Owner(agent, "chosen by you (.workbench/owners.json)", Owned("choice", name))
 
 
 def relative_to(path: Path, root: Path) -> str:
     """`path` relative to `root` with "/"; as it is where it lies elsewhere."""
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+
+def _by(agents: Iterable[AgentFolder], names_of: Callable[[AgentFolder], set[str]]) -> Mapping[str, list[AgentFolder]]:
+    found: dict[str, list[AgentFolder]] = defaultdict(list)
+    for agent in agents:
+        for name in names_of(agent):
+            found[name].append(agent)
+    return found
+
+
+def _distinct(agents: Iterable[AgentFolder]) -> list[AgentFolder]:
+    return list({agent.folder: agent for agent in agents}.values())
 
 
 def _loose(name: str) -> str:

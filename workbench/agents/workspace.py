@@ -2,34 +2,36 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, name_agents
-from workbench.agents.owners import read_owners
-from workbench.agents.ownership import Ownership, relative_to
+from workbench.agents.owners import KeptOwners, LastOwner, kept_path, read_owners
+from workbench.agents.ownership import Owned, Owner, Ownership, relative_to
 from workbench.agents.targets import STATE_FOLDER, absolute, at_its_place, discover_for, find_agent, find_root
 from workbench.model.evalset import BrokenCaseError, EvalsetDocument, open_evalset
 
 __all__ = [
     "EvalsetEntry",
     "Workspace",
+    "app_name",
     "assign_agent",
     "duplicate_set_ids",
     "find_agent",
     "find_root",
     "open_targets",
     "open_workspace",
+    "owners_of",
 ]
 
 
 @dataclass(frozen=True)
 class EvalsetEntry:
     """An evalset, the agent it belongs to (None: none, and `agent_reason` says why) and its criteria. `relative` is
-    the path from the root with "/"."""
+    the path from the root with "/"; `owned` tells how the agent was found, and which one was lost."""
 
     file: Path
     relative: str
@@ -37,11 +39,22 @@ class EvalsetEntry:
     agent: AgentFolder | None
     agent_reason: str
     criteria: CriteriaChoice
+    owned: Owned = field(default_factory=Owned)
 
     @property
     def eval_set_id(self) -> str:
         """What the file calls itself."""
         return self.document.eval_set_id
+
+    @property
+    def owner(self) -> Owner:
+        """Its agent, with the reason."""
+        return Owner(self.agent, self.agent_reason, self.owned)
+
+    @property
+    def agent_name(self) -> str:
+        """The name of its agent, or of the one that it lost; "" if it belongs to none."""
+        return self.agent.name if self.agent is not None else Path(self.owned.lost).name
 
 
 @dataclass(frozen=True)
@@ -63,27 +76,32 @@ def open_workspace(
     path: Path,
     *,
     config: Path | None = None,
-    kept_owners: Mapping[str, str] | None = None,
+    kept_owners: KeptOwners | None = None,
+    previous: Workspace | None = None,
     initial_session: dict[str, Any] | None = None,
 ) -> Workspace:
     """Open a folder, an evalset (of any name) or an agent (its folder, or the file that defines it). Runs nothing.
 
     A folder gives the evalsets in and below it; an agent's folder also those elsewhere in the project that belong to
-    it. `config` holds for all of them. `kept_owners` are the user's answers (`workbench.agents.owners`), by default
-    those kept in the root's `.workbench`. `initial_session` goes with test files of the old format.
+    it. `config` holds for all of them. `kept_owners` are those that are kept (`workbench.agents.owners`), by default
+    in the root's `.workbench`. `previous` is an earlier reading of the same folder: an evalset that never ran is known
+    from it to have had another owner. `initial_session` goes with test files of the old format.
 
     Raises:
         FileNotFoundError: there is no file or folder at `path`.
         OwnersFileError: the kept answers cannot be read.
     """
-    return open_targets([path], config=config, kept_owners=kept_owners, initial_session=initial_session)
+    return open_targets(
+        [path], config=config, kept_owners=kept_owners, previous=previous, initial_session=initial_session
+    )
 
 
 def open_targets(
     paths: Sequence[Path],
     *,
     config: Path | None = None,
-    kept_owners: Mapping[str, str] | None = None,
+    kept_owners: KeptOwners | None = None,
+    previous: Workspace | None = None,
     initial_session: dict[str, Any] | None = None,
 ) -> Workspace:
     """`open_workspace` for several paths, one or more, in one workspace: the root is that of their nearest common
@@ -96,6 +114,8 @@ def open_targets(
     found, bases = discover_for(targets, root)
     agents = name_agents(found.agents, root)
     kept = read_owners(root / STATE_FOLDER) if kept_owners is None else kept_owners
+    if previous is not None and previous.root == root:
+        kept = KeptOwners(kept.answers, {**owners_of(previous), **kept.last})
     ownership = Ownership(agents, root, bases, kept, found.ignored)
     chooser = CriteriaChooser(root, config)
     asked_for = _Asked(targets, ownership)
@@ -119,8 +139,22 @@ def assign_agent(workspace: Workspace, agent: AgentFolder, reason: str = "named 
         taken = any(item.name == agent.name for item in agents)
         known = replace(agent, name=agent.folder.as_posix()) if taken else agent
         agents = (*agents, known)
-    entries = tuple(replace(entry, agent=known, agent_reason=reason) for entry in workspace.evalsets)
+    entries = tuple(
+        replace(entry, agent=known, agent_reason=reason, owned=replace(entry.owned, rule="given"))
+        for entry in workspace.evalsets
+    )
     return replace(workspace, agents=agents, evalsets=entries)
+
+
+def owners_of(workspace: Workspace) -> dict[str, LastOwner]:
+    """The owner of each evalset (relative to the root) as it would be kept, also one that is lost since."""
+    found: dict[str, LastOwner] = {}
+    for entry in workspace.evalsets:
+        if entry.agent is not None and entry.owned.rule != "given":
+            found[entry.relative] = LastOwner(kept_path(entry.agent.folder, workspace.root), entry.owned.app_name)
+        elif entry.owned.last is not None:
+            found[entry.relative] = entry.owned.last
+    return found
 
 
 def duplicate_set_ids(workspace: Workspace) -> dict[tuple[str, str], tuple[EvalsetEntry, ...]]:
@@ -166,11 +200,12 @@ def _entry(
     initial_session: dict[str, Any] | None,
 ) -> EvalsetEntry:
     document = open_evalset(file, initial_session=initial_session)
-    agent, reason = ownership.owner(file, lambda: _app_name(document))
-    return EvalsetEntry(file, relative_to(file, root), document, agent, reason, chooser.choose(file))
+    owner = ownership.owner(file, lambda: app_name(document))
+    relative = relative_to(file, root)
+    return EvalsetEntry(file, relative, document, owner.agent, owner.reason, chooser.choose(file), owner.owned)
 
 
-def _app_name(document: EvalsetDocument) -> str | None:
+def app_name(document: EvalsetDocument) -> str | None:
     """What the first case calls its app: one case says it for all, and a large file is not read for it."""
     if not document.cases:
         return None

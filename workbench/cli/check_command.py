@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,7 @@ def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, a
         return _ERRORS
     if "error" in severities:
         return _ERRORS
-    return _CLEAN if workspace.evalsets and not severities else _WARNINGS
+    return _CLEAN if workspace.evalsets and not severities - {"note"} else _WARNINGS
 
 
 def _import_problems(workspace: "Workspace") -> "list[Problem]":
@@ -107,7 +108,7 @@ def _say(workspace: "Workspace", problems: "list[Problem]") -> None:
     files = _count(summary["files"], "evalset file")
     if not workspace.evalsets:
         write_line(sys.stderr, plain(f"No evalsets in {workspace.target}"))
-    elif not problems:
+    elif not summary["errors"] and not summary["warnings"]:
         write_line(sys.stderr, f"{files}, {_count(summary['cases'], 'case')}: nothing found")
     else:
         errors, warnings = _count(summary["errors"], "error"), _count(summary["warnings"], "warning")
@@ -136,12 +137,13 @@ def _report(workspace: "Workspace", problems: "list[Problem]") -> dict[str, obje
 
 
 def _summary(workspace: "Workspace", problems: "list[Problem]") -> dict[str, int]:
-    errors = sum(problem.fault.severity == "error" for problem in problems)
+    counts = Counter(problem.fault.severity for problem in problems)
     return {
         "files": len(workspace.evalsets),
         "cases": sum(len(entry.document.cases) for entry in workspace.evalsets),
-        "errors": errors,
-        "warnings": len(problems) - errors,
+        "errors": counts["error"],
+        "warnings": counts["warning"],
+        "notes": counts["note"],
     }
 
 

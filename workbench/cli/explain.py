@@ -4,7 +4,7 @@ Safe for a terminal, like all text of the headless front ends.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from workbench.cli.lines import error_text, marks
@@ -83,6 +83,18 @@ def criteria_and_source(record: CaseRecord) -> str:
     """Which criteria apply to a case, and why those."""
     text, source = criteria_text(record), one_line(record.planned.criteria_source, limit=1000)
     return f"{text} ({source})" if text else source
+
+
+def matched_by_location(records: Iterable[CaseRecord]) -> list[str]:
+    """A sentence for each agent that was found by its location only, with its evalsets."""
+    files: dict[str, dict[str, None]] = {}
+    for record in records:
+        if record.planned.matched_by == "location":
+            files.setdefault(record.ref.agent, {})[record.ref.evalset_file] = None
+    return [
+        f"{one_line(agent, limit=100)} was matched by location: {one_line(', '.join(found), limit=1000)}"
+        for agent, found in files.items()
+    ]
 
 
 def criteria_text(record: CaseRecord) -> str:

@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Iterator
 
-from workbench.cli.explain import other_criteria, reasons, score_text
+from workbench.cli.explain import matched_by_location, other_criteria, reasons, score_text
 from workbench.cli.export_besides import Besides
 from workbench.cli.lines import label
 from workbench.cli.repeat_lines import by_need, repeats_of
@@ -23,7 +23,7 @@ _ROOM = 60_000
 """Characters: GitHub takes no comment of more than 65,536."""
 _COLUMNS = (
     "run_id agent evalset_file eval_set_id eval_id repeat case_status error metric score threshold metric_status reason"
-    " seconds model_calls input_tokens output_tokens judge_calls criteria_changed"
+    " seconds model_calls input_tokens output_tokens judge_calls criteria_changed matched_by"
 )
 _STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪ not evaluated"}
 
@@ -67,6 +67,9 @@ def _markdown(store: Store, besides: Besides, most: int) -> Iterator[str]:
     yield f"### agent-workbench: {count_text(store)}"
     yield ""
     yield f"Run {code_span(run.run_id)}, {code_span(run.started)}"
+    for told in matched_by_location(records):
+        yield ""
+        yield code_span(told)
     seen = min(_SEEN, most)
     yield from _problems(others[:seen], besides)
     if folded := others[seen:most]:
@@ -147,7 +150,7 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
     names = [_cell(text) for text in (store.run.run_id, ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id)]
     before = [*names, ref.repeat, record.status, _cell(error)]
     counts = [usage.model_calls, usage.input_tokens, usage.output_tokens, usage.judge_calls]
-    after = [record.duration_seconds, *counts, _cell(other_criteria(record))]
+    after = [record.duration_seconds, *counts, _cell(other_criteria(record)), record.planned.matched_by]
     for result in record.metrics.values():
         verdict = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]
         yield [*before, *verdict, *after]

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.owners import OwnersFileError, read_owners
+from workbench.agents.owners import KeptOwners, OwnersFileError, read_owners
 from workbench.agents.workspace import Workspace
 from workbench.cli.early_refusal import selection_of
 from workbench.cli.following import follow, nothing_ran
@@ -51,8 +51,8 @@ def _plan(request: RunRequest) -> Plan:
     return make_plan(open_request(request, selection), selection, request.options)
 
 
-def open_request(request: RunRequest, selection: Selection) -> Workspace:
-    """The workspace that holds what is asked for.
+def open_request(request: RunRequest, selection: Selection, previous: Workspace | None = None) -> Workspace:
+    """Open the workspace that holds what is asked for; `previous` is an earlier reading of it.
 
     Raises:
         UsageFaultError: a path is gone, or a file that goes with it cannot be read.
@@ -63,12 +63,13 @@ def open_request(request: RunRequest, selection: Selection) -> Workspace:
         folder=Path.cwd(),
         config=request.config,
         kept_owners=_kept_owners(request.state_dir),
+        previous=previous,
         initial_session=session,
     )
 
 
-def _kept_owners(state: Path | None) -> dict[str, str] | None:
-    """Which evalset belongs to which agent by what the user answered on the screen; None: as kept in the root."""
+def _kept_owners(state: Path | None) -> KeptOwners | None:
+    """Read what `--state-dir` keeps about owners; None: as kept in the root."""
     if state is None:
         return None
     try:

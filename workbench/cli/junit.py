@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as Tree
 
-from workbench.cli.explain import criteria_and_source, other_criteria, reasons
+from workbench.cli.explain import criteria_and_source, matched_by_location, other_criteria, reasons
 from workbench.repeats.account import accounts
 from workbench.repeats.wording import sentence
 from workbench.store import CaseRecord, RunSummary, Store
@@ -47,9 +47,11 @@ def _suite(records: list[CaseRecord], run: RunSummary) -> Iterator[bytes]:
     criteria = criteria_and_source(next((record for record in records if record.criteria), records[0]))
     properties = Tree.Element("properties")
     Tree.SubElement(properties, "property", {"name": "criteria", "value": _line(criteria)})
+    for told in matched_by_location(records):
+        Tree.SubElement(properties, "property", {"name": "agent", "value": _line(told)})
     for case in accounts(records, run.until_sure):
-        told = {"name": _line(f"repeats of {case.ref.eval_id}"), "value": _line(sentence(case))}
-        Tree.SubElement(properties, "property", told)
+        repeats = {"name": _line(f"repeats of {case.ref.eval_id}"), "value": _line(sentence(case))}
+        Tree.SubElement(properties, "property", repeats)
     parts = itertools.chain((properties,), map(_case, records))
     yield from _around(suite, 1, (_piece(part, 2) for part in parts))
 

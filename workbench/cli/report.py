@@ -9,10 +9,11 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from workbench.agents.ownership import OwnerRule
 from workbench.cli.refusal import SCHEMA
 from workbench.cli.report_repeats import report_repeats
 from workbench.cli.report_shape import (
@@ -142,6 +143,7 @@ def _case(record: CaseRecord, prices: Prices) -> ReportCase:
         status=record.status,
         error=_error(record.error) if record.error else None,
         attempt=record.attempt,
+        matched_by=_rule(record.planned.matched_by),
         config_file=record.planned.config_file,
         duration_seconds=record.duration_seconds,
         usage=_usage(record, prices),
@@ -151,6 +153,11 @@ def _case(record: CaseRecord, prices: Prices) -> ReportCase:
         rubrics=list(record.rubrics),
         criteria_changed=list(record.planned.criteria_changed),
     )
+
+
+def _rule(matched_by: str) -> OwnerRule | None:
+    """A rule that is known; a journal of another version may hold others."""
+    return next((rule for rule in get_args(OwnerRule) if rule == matched_by), None)
 
 
 def _usage(record: CaseRecord, prices: Prices) -> ReportUsage:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from workbench.agents.ownership import OwnerRule
 from workbench.cli.report_parts import Count, Object, Part, Seconds, Words
 from workbench.cli.report_repeats import ReportRepeats
 from workbench.events import CaseStatus, ErrorKind, MetricStatus
@@ -95,6 +96,8 @@ class ReportCase(Part):
     error: ReportError | None
     attempt: Annotated[int, Field(ge=1)]
     """Counts from 1; 2 where the agent's process was lost under the first attempt without a fault of the case."""
+    matched_by: OwnerRule | None
+    """How the agent was found; null if the evalset belongs to none, and in runs of earlier versions."""
     config_file: Words | None
     """The file with the criteria, relative to `root`; null for the defaults."""
     duration_seconds: Seconds

@@ -28,7 +28,7 @@ AGENT   an agent's folder; then every TARGET is a file, FILE:ids or an id
 Exit codes
     0  every case passed
     1  some case failed
-    2  the command line, a file named on it or a config is wrong; nothing ran
+    2  the command line is wrong, or a file or config named on it; nothing ran
     3  something could not be evaluated, or nothing ran
   130  interrupted; what was scored is kept
 """

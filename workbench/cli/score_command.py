@@ -23,7 +23,7 @@ RUN  the id of a run or the beginning of one, `last`, or a JSON report
 Exit codes
     0  every case passed
     1  some case failed
-    2  the command line, the run, or a config is wrong; nothing was scored
+    2  the command line, the run, or a config named on it is wrong; nothing was scored
     3  something could not be evaluated, or there was nothing to score
   130  interrupted; what was scored is kept
 """

@@ -4,16 +4,21 @@ import asyncio
 from pathlib import Path
 
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
-from workbench.agents.discovery import AgentFolder, name_agents
+from workbench.agents.discovery import name_agents
+from workbench.agents.owners import KeptOwners, OwnersFileError, read_owners
+from workbench.agents.ownership import Ownership
 from workbench.agents.targets import discover_for, find_root
+from workbench.agents.workspace import app_name
 from workbench.cli.following import follow, nothing_ran
 from workbench.cli.score_command import ScoreRequest
+from workbench.engine.blocking import lost_agent
 from workbench.engine.children import Children
 from workbench.engine.options import UsageFaultError
 from workbench.engine.recorder import Publish
 from workbench.engine.rescore_plan import CriteriaOf, RescorePlan, make_rescore_plan
 from workbench.engine.rescoring import Rescoring
 from workbench.engine.transcripts import StoredRun
+from workbench.events import CaseError
 from workbench.history.journal import Journal
 from workbench.history.state_dir import state_dir
 from workbench.history.stored_run import open_run
@@ -42,8 +47,18 @@ def _plan(request: ScoreRequest) -> RescorePlan:
     run = open_run(request.run, state_dir(find_root(here), request.state_dir), here)
     root = _root(run, request, here)
     criteria_of = _criteria_now(CriteriaChooser(root, request.config), root, given=request.config is not None)
-    case_of = _Cases(root).get
-    return make_rescore_plan(run, root, criteria_of, case_of, _agents(root), request.options, case_ids=request.cases)
+    cases = _Cases(root)
+    owners = _Owners(root, _kept_owners(state_dir(root, request.state_dir)), cases)
+    return make_rescore_plan(
+        run,
+        root,
+        criteria_of,
+        cases.get,
+        owners.agents,
+        request.options,
+        case_ids=request.cases,
+        lost_of=owners.lost,
+    )
 
 
 def _root(run: StoredRun, request: ScoreRequest, here: Path) -> Path:
@@ -81,16 +96,44 @@ class _Cases:
         self._files: dict[str, tuple[EvalsetDocument, dict[str, int]]] = {}
 
     def get(self, evalset_file: str, eval_id: str) -> EvalCase | None:
+        found = self._file(evalset_file)
+        return None if found is None else case_or_none(found[0], found[1].get(eval_id))
+
+    def document(self, evalset_file: str) -> EvalsetDocument | None:
+        """The evalset as it is now; None if it is not there any more."""
+        found = self._file(evalset_file)
+        return None if found is None else found[0]
+
+    def _file(self, evalset_file: str) -> tuple[EvalsetDocument, dict[str, int]] | None:
         if evalset_file not in self._files:
             file = _file(self._root, evalset_file)
             if file is None:
                 return None
             document = open_evalset(file)
             self._files[evalset_file] = document, {case.eval_id: case.index for case in document.cases}
-        document, places = self._files[evalset_file]
-        return case_or_none(document, places.get(eval_id))
+        return self._files[evalset_file]
 
 
-def _agents(root: Path) -> tuple[AgentFolder, ...]:
-    found, _ = discover_for([root], root)
-    return name_agents(found.agents, root)
+class _Owners:
+    """The agents of the project as they are now, and the evalsets that lost theirs."""
+
+    def __init__(self, root: Path, kept: KeptOwners, cases: _Cases) -> None:
+        found, bases = discover_for([root], root)
+        self.agents = name_agents(found.agents, root)
+        self._root, self._cases = root, cases
+        self._ownership = Ownership(self.agents, root, bases, kept, found.ignored)
+
+    def lost(self, evalset_file: str) -> CaseError | None:
+        """The error of an evalset whose agent is gone."""
+        document = self._cases.document(evalset_file)
+        if document is None:
+            return None
+        owner = self._ownership.owner(document.path, lambda: app_name(document))
+        return lost_agent(owner)
+
+
+def _kept_owners(state: Path) -> KeptOwners:
+    try:
+        return read_owners(state)
+    except OwnersFileError as error:
+        raise UsageFaultError(str(error)) from None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.cli.explain import criteria_text, reasons, way_out
+from workbench.cli.explain import criteria_text, matched_by_location, reasons, way_out
 from workbench.cli.lines import label
 from workbench.cli.repeat_lines import repeat_lines, repeats_of
 from workbench.prices import Prices, case_cost, money, total
@@ -47,6 +47,7 @@ def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[Summary
     records = list(store.current_records())
     yield SummaryLine("")
     yield from _criteria(records)
+    yield from _agents(records)
     yield from _judges(records)
     for state, title, style in _SECTIONS:
         found = [record for record in records if record.state == state]
@@ -150,6 +151,15 @@ def _criteria(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
         why = one_line(source, limit=1000)
         yield SummaryLine(f"{text} ({why})" if text else why, 2)
         yield SummaryLine(named + more, 4, "dim")
+
+
+def _agents(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
+    """The agents that nothing but their place connects with their evalsets."""
+    told = matched_by_location(records)
+    if told:
+        yield SummaryLine("Agents:", style="bold")
+    for sentence in told:
+        yield SummaryLine(sentence, 2)
 
 
 def _judges(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:

@@ -64,7 +64,7 @@ class _Session:
         self._children = Children()
         self._watcher = Watcher(
             workspace,
-            lambda: open_request(request, selection),
+            lambda: open_request(request, selection, self._watcher.snapshot.workspace),
             lambda: self._children.footprints,
             results=lambda: self._children.results,
         )

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,18 +13,18 @@ from workbench.agents.environment import AgentEnvironment, agent_environment
 from workbench.agents.interpreter import Interpreter, InterpreterError, choose_interpreter
 from workbench.agents.ownership import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.engine.blocking import ConfigFaults, refuse_named, why_blocked, why_broken
 from workbench.engine.borrowed import borrowed_notices
-from workbench.engine.options import RunOptions, UsageFaultError, UsageKind
+from workbench.engine.options import RunOptions, UsageFaultError
+from workbench.engine.owner_notes import OwnersToKeep, owner_notices, owners_to_keep
 from workbench.engine.selection import Chosen, choose
 from workbench.engine.target_words import Selection
 from workbench.engine.until_sure import too_few
 from workbench.events import CaseError, CaseRef, Noticed, PlannedCase
-from workbench.metrics.registry import check_criteria
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.faults import Fault
 
 _WARNINGS_SHOWN = 10
-_FAULTS_IN_MESSAGE = 20
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,15 @@ class PlanEntry:
 
 @dataclass(frozen=True)
 class Plan:
-    """`agents` are those of the entries, by name; `notices` what is odd about files, configs and interpreters."""
+    """`agents` are those of the entries that run, by name; `notices` what is odd about files, configs and interpreters;
+    `owners` what the run keeps about the owners of evalsets."""
 
     run_id: str
     root: Path
     entries: tuple[PlanEntry, ...]
     agents: Mapping[str, AgentSetting]
     notices: tuple[Noticed, ...]
+    owners: OwnersToKeep = field(default_factory=OwnersToKeep)
 
     def config_file(self, entry: PlanEntry) -> str | None:
         """The file with the criteria, relative to the root; None for the defaults."""
@@ -85,7 +87,9 @@ class Plan:
 
     def planned(self, entry: PlanEntry) -> PlannedCase:
         """Return the entry as a run announces it."""
-        return PlannedCase(entry.ref, self.config_file(entry), entry.criteria_source, entry.entry.criteria.changed)
+        matched_by = "" if entry.entry.agent is None else entry.entry.owned.rule
+        changed = entry.entry.criteria.changed
+        return PlannedCase(entry.ref, self.config_file(entry), entry.criteria_source, changed, matched_by)
 
 
 def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -> Plan:
@@ -93,35 +97,45 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
     loop's thread. Test files come before evalsets: they are meant to be fast.
 
     Raises:
-        UsageFaultError: a config is wrong, a file that was named is broken or belongs to no agent, an id does not
-            exist, or nothing is selected.
+        UsageFaultError: a config or an evalset that was named is wrong, a named evalset belongs to no agent, an id does
+            not exist, or nothing is selected.
     """
     chosen = sorted(choose(workspace, selection), key=lambda item: item.entry.document.kind != "test")
-    configs = {item.entry.criteria.config.path: item.entry.criteria.config for item in chosen}
-    warnings = list(check_configs(configs.values(), workspace.root))
+    configs = ConfigFaults(workspace.root)
+    configs.refuse_given(item.entry.criteria for item in chosen)
     for item in chosen:
         item.entry.document.check()
-    _refuse_named(chosen)
-    entries = tuple(entry for item in chosen for entry in _entries(item, options.runs))
+    named = [item.entry for item in chosen if item.named]
+    refuse_named(named, workspace.root)
+    entries = tuple(entry for item in chosen for entry in _entries(item, options.runs, configs))
     if not entries:
         raise UsageFaultError(
             f"there are no cases in {', '.join(item.entry.relative for item in chosen)}", "", "nothing"
         )
+    running = list({entry.entry.file: entry.entry for entry in entries if entry.blocked is None}.values())
     agents = {
-        item.entry.agent.name: agent_setting(item.entry.agent, workspace.root, options)
-        for item in chosen
-        if item.entry.agent is not None and not item.entry.document.broken
+        entry.agent.name: agent_setting(entry.agent, workspace.root, options)
+        for entry in running
+        if entry.agent is not None
     }
-    for item in chosen:
-        faults = item.entry.document.faults
-        warnings += [fault for fault in faults if fault.severity == "warning" and not item.entry.document.broken]
     notices = (
-        *fault_notices(warnings, workspace.root),
+        *fault_notices(_warnings(running, configs), workspace.root),
         *agent_notices(agents.values()),
+        *owner_notices(running),
         *(borrowed_notices((item.entry for item in chosen), workspace.root) if selection.agent else ()),
         *_repeat_notices(options),
     )
-    return Plan(new_run_id(), workspace.root, entries, agents, notices)
+    owners = owners_to_keep(running, named if selection.agent else (), workspace.root)
+    return Plan(new_run_id(), workspace.root, entries, agents, notices, owners)
+
+
+def _warnings(running: Iterable[EvalsetEntry], configs: ConfigFaults) -> list[Fault]:
+    """What is odd in the files that are going to run: configs first, each once."""
+    entries = list(running)
+    used = {entry.criteria.config.path: entry.criteria.config for entry in entries}
+    faults = [fault for config in used.values() for fault in configs.of(config)]
+    faults += [fault for entry in entries for fault in entry.document.faults]
+    return [fault for fault in faults if fault.severity == "warning"]
 
 
 def new_run_id() -> str:
@@ -131,54 +145,14 @@ def new_run_id() -> str:
     return f"{now:%Y-%m-%dT%H-%M-%S}-{now.microsecond * 0x10000 // 1_000_000:04x}"
 
 
-def check_configs(configs: Iterable[CriteriaConfig], root: Path) -> Iterator[Fault]:
-    """The warnings about these configs.
-
-    Raises:
-        UsageFaultError: one of them has an error.
-    """
-    faults = [fault for config in configs for fault in (*config.faults, *check_criteria(config))]
-    errors = [fault for fault in faults if fault.severity == "error"]
-    if errors:
-        raise _refusal(errors, root, "config")
-    yield from faults
-
-
-def _refuse_named(chosen: Sequence[Chosen]) -> None:
-    named = [item.entry for item in chosen if item.named]
-    for entry in named:
-        if entry.document.broken:
-            errors = [fault for fault in entry.document.faults if fault.severity == "error"]
-            raise _refusal(errors, None, "broken_file", entry.relative)
-    for entry in named:
-        if entry.agent is None:
-            raise UsageFaultError(
-                f"{entry.relative} belongs to no agent: {entry.agent_reason}", "--agent PATH names one"
-            )
-
-
-def _refusal(faults: Sequence[Fault], root: Path | None, kind: UsageKind, file: str | None = None) -> UsageFaultError:
-    lines = [
-        fault.sentence(file if root is None else relative_to(fault.file, root)) for fault in faults[:_FAULTS_IN_MESSAGE]
-    ]
-    if len(faults) > _FAULTS_IN_MESSAGE:
-        lines.append(f"and {len(faults) - _FAULTS_IN_MESSAGE} more faults")
-    return UsageFaultError("\n".join(lines), "", kind)
-
-
-def _entries(item: Chosen, runs: int) -> Iterator[PlanEntry]:
+def _entries(item: Chosen, runs: int, configs: ConfigFaults) -> Iterator[PlanEntry]:
     entry, document = item.entry, item.entry.document
-    agent = entry.agent.name if entry.agent is not None else ""
-    if document.broken:
-        errors = [fault for fault in document.faults if fault.severity == "error"]
-        more = f" (and {len(errors) - 1} more fault{'s' * (len(errors) > 2)})" if len(errors) > 1 else ""
-        hint = "`agent-workbench run` with the file's own name lists all its faults" if more else ""
-        error = CaseError("broken_file", errors[0].sentence(entry.relative) + more, hint)
-        yield PlanEntry(CaseRef(agent, entry.relative, document.eval_set_id, ""), entry, None, error)
+    agent = entry.agent_name
+    broken = why_broken(entry)
+    if broken is not None:
+        yield PlanEntry(CaseRef(agent, entry.relative, document.eval_set_id, ""), entry, None, broken)
         return
-    blocked = None
-    if entry.agent is None:
-        blocked = CaseError("no_agent", f"the evalset belongs to no agent: {entry.agent_reason}", "--agent names one")
+    blocked = why_blocked(entry, configs)
     wanted = None if item.indexes is None else set(item.indexes)
     for case in document.cases:
         if wanted is None or case.index in wanted:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
 from workbench.engine.event_lines import Line, as_line
+from workbench.engine.owner_notes import OwnersToKeep
 from workbench.engine.secrets import Secrets
 from workbench.engine.span_keeping import PieceKeeper, SpanKeeping
 from workbench.engine.unkept import as_far_as_kept
@@ -44,6 +45,14 @@ class EventWriter(PieceKeeper, Protocol):
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
         """Keeps the contents of files by their digests; what cannot be kept is left out. From any thread."""
+        ...
+
+    def keep_owners(self, owners: OwnersToKeep, root: Path) -> None:
+        """Keeps with which agents evalsets run. From any thread.
+
+        Raises:
+            ValueError: that cannot be read or written.
+        """
         ...
 
     def sum_up(self) -> None:

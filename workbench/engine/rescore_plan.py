@@ -8,6 +8,7 @@ from pathlib import Path
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.ownership import relative_to
+from workbench.engine.blocking import ConfigFaults
 from workbench.engine.hidden import holds_secrets
 from workbench.engine.judge_environment import judge_environment
 from workbench.engine.options import RunOptions, UsageFaultError
@@ -15,7 +16,6 @@ from workbench.engine.plan import (
     AgentSetting,
     agent_notices,
     agent_setting,
-    check_configs,
     fault_notices,
     new_run_id,
 )
@@ -23,7 +23,7 @@ from workbench.engine.preflight.looked import Looked
 from workbench.engine.preflight.notices import notices
 from workbench.engine.preflight.whole_plan import LOOKED_AT
 from workbench.engine.transcripts import StoredCase, StoredRun
-from workbench.events import CaseRef, Noticed, PlannedCase
+from workbench.events import CaseError, CaseRef, Noticed, PlannedCase
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.base import Scored
 from workbench.model.criteria import stored_config
@@ -35,16 +35,19 @@ CriteriaOf = Callable[[str], CriteriaChoice | None]
 """The criteria that apply now to an evalset (its path relative to the root); None where its file is gone."""
 CaseOf = Callable[[str, str], EvalCase | None]
 """A case as it stands now in an evalset (its path, the case's id); None where it cannot be read any more."""
+LostOf = Callable[[str], CaseError | None]
+"""The error of an evalset (its path relative to the root) whose agent is gone; None where that is not so."""
 
 
 @dataclass(frozen=True)
 class RescoreEntry:
     """One stored execution of a case, and the criteria it is scored by. `kept` are verdicts that hold: nobody is asked
-    for them."""
+    for them. `blocked` says why it cannot be scored."""
 
     stored: StoredCase
     criteria: CriteriaChoice
     kept: tuple[Scored, ...] = ()
+    blocked: CaseError | None = None
 
     @property
     def ref(self) -> CaseRef:
@@ -66,7 +69,8 @@ class RescorePlan:
         """The entry as a run announces it."""
         path = entry.criteria.config.path
         file = None if path is None else relative_to(path, self.root)
-        return PlannedCase(entry.ref, file, entry.criteria.reason, entry.criteria.changed)
+        criteria, rule = entry.criteria, entry.stored.planned.matched_by
+        return PlannedCase(entry.ref, file, criteria.reason, criteria.changed, rule)
 
 
 def make_rescore_plan(
@@ -78,24 +82,35 @@ def make_rescore_plan(
     options: RunOptions,
     *,
     case_ids: Sequence[str] = (),
+    lost_of: LostOf = lambda file: None,
 ) -> RescorePlan:
     """The plan for the cases of a stored run, with `case_ids` only for those; `agents` are those that are there now.
+    Cases whose config is wrong, or whose agent is lost, get an error. An agent that was named for the stored run is not
+    looked for.
 
     Raises:
-        UsageFaultError: a config has an error, there is no such case, or no case at all.
+        UsageFaultError: a config that was named has an error, there is no such case, or no case at all.
     """
     stored = _chosen(run, case_ids)
     now = {file: criteria_of(file) for file in {case.ref.evalset_file for case in stored}}
-    configs = {choice.config.path: choice.config for choice in now.values() if choice is not None}
-    warnings = list(check_configs(configs.values(), root))
-    entries = tuple(RescoreEntry(case, now[case.ref.evalset_file] or _as_stored(case, run)) for case in stored)
-    settings, missing = _settings(stored, {agent.name: agent for agent in agents}, root, options)
+    configs = ConfigFaults(root)
+    configs.refuse_given(choice for choice in now.values() if choice is not None)
+    used = {choice.config.path: choice.config for choice in now.values() if choice is not None}
+    faults = [fault for config in used.values() for fault in configs.of(config)]
+    lost = {file: lost_of(file) for file in now}
+    entries = tuple(
+        RescoreEntry(case, choice, blocked=_lost(case, lost) or configs.blocked(choice))
+        for case in stored
+        for choice in [now[case.ref.evalset_file] or _as_stored(case, run)]
+    )
+    scored = [entry.stored for entry in entries if entry.blocked is None]
+    settings, missing = _settings(scored, {agent.name: agent for agent in agents}, root, options)
     notices = (
         *(Noticed("warning", trouble) for trouble in run.trouble),
         *_about_files(now),
         *_about_changes(stored, case_of),
         *_about_agents(missing, root),
-        *fault_notices(warnings, root),
+        *fault_notices([fault for fault in faults if fault.severity == "warning"], root),
         *agent_notices(setting for name, setting in settings.items() if name not in missing),
     )
     return RescorePlan(new_run_id(), run.run_id, root, entries, settings, notices)
@@ -105,10 +120,14 @@ def look_ahead(plan: RescorePlan, options: RunOptions) -> list[Noticed]:
     """What `workbench.engine.preflight` says of the cases that are going to be scored. Not for an event loop's
     thread."""
     environments = {name: JudgeEnvironment(**judge_environment(setting)) for name, setting in plan.settings.items()}
-    entries = [entry for entry in plan.entries if entry.stored.why_incomplete() is None]
+    entries = [entry for entry in plan.entries if entry.blocked is None and entry.stored.why_incomplete() is None]
     cases = [_looked(plan, entry) for entry in entries[:LOOKED_AT]]
     scale = len(entries) / max(1, len(cases))
     return list(notices(cases, environments.__getitem__, options, scale, played=False))
+
+
+def _lost(case: StoredCase, lost: Mapping[str, CaseError | None]) -> CaseError | None:
+    return None if case.planned.matched_by == "given" else lost[case.ref.evalset_file]
 
 
 def _looked(plan: RescorePlan, entry: RescoreEntry) -> Looked:

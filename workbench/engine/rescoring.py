@@ -73,7 +73,7 @@ class Rescoring:
         try:
             self._announce(ahead)
             context.limit_judges(self._judge_cache)
-            configs = [entry.criteria.config for entry in self._plan.entries]
+            configs = [entry.criteria.config for entry in self._plan.entries if entry.blocked is None]
             self._children.scorer.warm({criterion.name for config in configs for criterion in config.criteria})
             await self._score_all(context)
         except Exception:
@@ -163,6 +163,8 @@ class Rescoring:
 
     async def _verdicts(self, entry: RescoreEntry, scoring: CaseScoring) -> Verdicts:
         stored = entry.stored
+        if entry.blocked is not None:
+            return Verdicts("error", entry.blocked)
         incomplete = stored.why_incomplete()
         if incomplete is not None:
             return Verdicts(stored.status, incomplete)

@@ -164,8 +164,17 @@ class Run:
         except Exception:
             return [Noticed("error", "the look at what is going to run failed", traceback.format_exc())]
 
+    def _keep_owners(self) -> None:
+        """Keep with which agents the evalsets run, so that no other one takes their place silently; for a thread."""
+        try:
+            if self._writer is not None:
+                self._writer.keep_owners(self._plan.owners, self._plan.root)
+        except ValueError as error:
+            self._tell(Noticed("warning", f"which agents ran which evalsets cannot be kept: {error}"))
+
     def _read_what_determines(self) -> None:
         """The secrets, and without them the agents' files as they are before the first case; for a thread."""
+        self._keep_owners()
         self._secrets = Secrets([setting.environment.values for setting in self._plan.agents.values()])
         self._evidence.read(self._secrets.clean_text)
 

@@ -1,11 +1,11 @@
 """The evalsets and cases that are meant by a selection, of those that are there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.agents.owners import OwnersFileError
+from workbench.agents.owners import KeptOwners, OwnersFileError
 from workbench.agents.targets import absolute, at_its_place, find_agent
 from workbench.agents.workspace import EvalsetEntry, Workspace, assign_agent, open_targets
 from workbench.engine.options import UsageFaultError
@@ -34,7 +34,8 @@ def open_selection(
     *,
     folder: Path,
     config: Path | None = None,
-    kept_owners: Mapping[str, str] | None = None,
+    kept_owners: KeptOwners | None = None,
+    previous: Workspace | None = None,
     initial_session: dict[str, Any] | None = None,
 ) -> Workspace:
     """The workspace that holds what is selected; ids are looked for in the agent's folder, or in `folder`. The other
@@ -45,7 +46,9 @@ def open_selection(
     """
     paths = searched(selection, folder)
     try:
-        workspace = open_targets(paths, config=config, kept_owners=kept_owners, initial_session=initial_session)
+        workspace = open_targets(
+            paths, config=config, kept_owners=kept_owners, previous=previous, initial_session=initial_session
+        )
     except (FileNotFoundError, OwnersFileError) as error:
         raise UsageFaultError(str(error)) from None
     if selection.agent is None:
@@ -68,7 +71,7 @@ def choose(workspace: Workspace, selection: Selection) -> list[Chosen]:
     for target in selection.targets:
         entries = _entries(workspace, target)
         for entry in entries:
-            if target.path is None or not target.path.is_dir():
+            if target.named and (target.path is None or not target.path.is_dir()):
                 named.add(entry.file)
             indexes = _indexes(entry, target.case_ids) if target.case_ids else None
             before = cases.get(entry.file)

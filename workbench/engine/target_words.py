@@ -27,11 +27,12 @@ LISTED = 5
 @dataclass(frozen=True, slots=True)
 class Target:
     """One thing to run: an existing file or folder at `path`, or where that is None the evalsets whose id is `name`.
-    `case_ids` empty means all cases."""
+    `case_ids` empty means all cases. `named`: it stands on a command line, or in a test."""
 
     name: str
     path: Path | None
     case_ids: tuple[str, ...] = ()
+    named: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,8 @@ def _announcement(data: Mapping[str, Any], file: Path, refs: Iterable[CaseRef]) 
             ref = CaseRef(**case)
             if ref in wanted:
                 config, source = item.get("config_file"), str(item.get("criteria_source") or "not known")
-                wanted[ref] = PlannedCase(ref, config, source, sentences(item.get("criteria_changed")))
+                changed, rule = sentences(item.get("criteria_changed")), str(item.get("matched_by") or "")
+                wanted[ref] = PlannedCase(ref, config, source, changed, rule)
     words = {name: str(data.get(name) or "") for name in ("root", "started", "scored_from")}
     run_id = str(data.get("run_id") or file.parent.name)
     told = data.get("until_sure")

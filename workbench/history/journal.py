@@ -13,7 +13,9 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from workbench.agents.owners import keep_last_owners, keep_owner
 from workbench.engine.event_lines import Line
+from workbench.engine.owner_notes import OwnersToKeep
 from workbench.event_json import from_json
 from workbench.events import CaseRef, Event, Noticed, PlannedCase, RunStarted
 from workbench.history.answers import FILE_NAME as ANSWERS_FILE
@@ -181,6 +183,18 @@ class Journal:
         """Keeps contents of files by their digests in the state folder; none where nothing can be written."""
         if self.path is not None:
             keep_objects(self.path.parents[2], contents)
+
+    def keep_owners(self, owners: OwnersToKeep, root: Path) -> None:
+        """Keep with which agents evalsets run; nothing where nothing can be written.
+
+        Raises:
+            OwnersFileError: that cannot be read or written.
+        """
+        if self.path is not None:
+            state = self.path.parents[2]
+            for evalset, folder in owners.choices.items():
+                keep_owner(state, evalset, folder, root)
+            keep_last_owners(state, owners.last)
 
     def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, list[int]]] | None:
         """Keeps what models and tools were asked and answered beside the journal: the run's id, and where. None where

@@ -92,9 +92,10 @@ def _planned(item: Any) -> PlannedCase:
 
 def planned_case(ref: CaseRef, item: dict[str, Any]) -> PlannedCase:
     """Return the case of a report as its run announced it."""
-    config = item.get("config_file")
+    config, rule = item.get("config_file"), item.get("matched_by")
     file = config if isinstance(config, str) else None
-    return PlannedCase(ref, file, "as in the report", sentences(item.get("criteria_changed")))
+    changed = sentences(item.get("criteria_changed"))
+    return PlannedCase(ref, file, "as in the report", changed, rule if isinstance(rule, str) else "")
 
 
 def _ref(item: dict[str, Any]) -> CaseRef:

@@ -7,7 +7,8 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong (`error`: ADK rejects it) or odd (`warning`: ADK drops or misreads it) in a file.
+    """One thing that is wrong (`error`: ADK rejects it), odd (`warning`: ADK drops or misreads it) or good to know
+    (`note`) in a file.
 
     `line` and `column` count from 1, in characters; 0 where the fault belongs to the whole file. `json_path` is written
     like `eval_cases[2].conversation[0].user_content`, "" for the document itself. `message` says what is there and what
@@ -20,7 +21,7 @@ class Fault:
     json_path: str
     message: str
     hint: str = ""
-    severity: Literal["error", "warning"] = "error"
+    severity: Literal["error", "warning", "note"] = "error"
 
     def where(self, file: str | None = None) -> str:
         """`file:line:column (json path)`, with what is unknown left out."""

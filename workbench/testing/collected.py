@@ -6,10 +6,6 @@ from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
-from workbench.agents.criteria_choice import CriteriaChooser
-from workbench.agents.targets import find_root
-from workbench.engine.options import UsageFaultError
-from workbench.engine.plan import check_configs
 from workbench.model.evalset import EvalsetDocument, open_evalset
 from workbench.regular_file import read_regular
 from workbench.text import one_line, plain
@@ -19,8 +15,7 @@ _FAULTS_SHOWN = 20
 
 
 class CollectionFaultError(Exception):
-    """The file, or the config with its criteria, is broken; a line for each fault, with file and line. Safe for a
-    terminal."""
+    """The file is broken; a line for each fault, with file and line. Safe for a terminal."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +45,6 @@ class CollectedFile:
             if len(errors) > _FAULTS_SHOWN:
                 lines.append(f"and {len(errors) - _FAULTS_SHOWN} more faults")
             raise CollectionFaultError(plain("\n".join(lines)))
-        root = find_root(path)
-        try:
-            list(check_configs([CriteriaChooser(root, None).choose(path).config], root))
-        except UsageFaultError as fault:
-            raise CollectionFaultError(plain(f"{path}: its criteria cannot be used\n{fault}")) from None
         ids = [case.eval_id for case in document.cases]
         return CollectedFile(path, tuple(map(CollectedCase, _names(ids), ids, _lines(document))))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.discovery import AgentFolder
+from workbench.agents.ownership import Owned
 from workbench.agents.worker.loading import Loaded, NoAgentError, recognised
 from workbench.agents.workspace import Workspace
 from workbench.engine.children import Children
@@ -145,7 +146,10 @@ def _given_to(workspace: Workspace, loaded: Loaded, folder: Path | None) -> Work
         owner = next((entry.agent for entry in workspace.evalsets if entry.agent is not None), None)
         folder = workspace.root if owner is None else owner.folder
     agent = AgentFolder(loaded.name, folder, "python", folder / "agent.py", "")
-    entries = tuple(replace(entry, agent=agent, agent_reason="given to evaluate") for entry in workspace.evalsets)
+    owned = Owned("given")
+    entries = tuple(
+        replace(entry, agent=agent, agent_reason="given to evaluate", owned=owned) for entry in workspace.evalsets
+    )
     return replace(workspace, agents=(agent,), evalsets=entries)
 
 

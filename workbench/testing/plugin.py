@@ -55,7 +55,9 @@ class EvalsetFile(pytest.File):
         try:
             self._collected = CollectedFile.read(self.path)
         except CollectionFaultError as fault:
-            raise self.CollectError(str(fault)) from None
+            # An error of collection would stop the whole session; one broken file costs one test.
+            yield BrokenFileItem.from_parent(self, name="(broken file)", message=str(fault))
+            return
         for case in self._collected.cases:
             yield EvalCaseItem.from_parent(self, name=case.name, case=case)
 
@@ -67,6 +69,23 @@ class EvalsetFile(pytest.File):
         if _WORKER not in stash:
             stash[_WORKER] = Worker()
         return stash[_WORKER].evaluate(self._collected, case)
+
+
+class BrokenFileItem(pytest.Item):
+    """A test that stands for the cases of a file that cannot be read: an error, with the file's faults."""
+
+    def __init__(self, *, message: str, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._message = message
+
+    def setup(self) -> None:
+        raise pytest.fail.Exception(self._message, pytrace=False)
+
+    def runtest(self) -> None:
+        """Never reached: the test ends in its setup."""
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, 0, self.name
 
 
 class EvalCaseItem(pytest.Item):
@@ -91,6 +110,9 @@ class EvalCaseItem(pytest.Item):
         for stream, text in outcome.output.items():
             self.add_report_section("setup", stream, text)
         self.user_properties += [(name, score) for name, score in outcome.scores.items() if score is not None]
+        if outcome.matched_by == "location":
+            self.user_properties.append(("agent", f"{outcome.agent}, matched by location"))
+            self.add_report_section("setup", "agent", f"{outcome.agent} was matched by location")
         if outcome.status == "error":
             raise pytest.fail.Exception(outcome.explanation, pytrace=False)
         if outcome.status in ("not_evaluated", "cancelled"):

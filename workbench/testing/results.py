@@ -38,6 +38,8 @@ class CaseOutcome:
     explanation: str = field(repr=False)
     details: str = field(repr=False)
     output: dict[str, str] = field(default_factory=dict, repr=False)
+    matched_by: str = ""
+    """How the agent was found: `folder`, `app_name`, `choice`, `location` or `given`; "" if it has none."""
 
     @property
     def passed(self) -> bool:
@@ -167,6 +169,7 @@ def outcomes(store: Store) -> tuple[CaseOutcome, ...]:
             explanation=explanation(record, store.run.root),
             details=details(record),
             output=printed(record),
+            matched_by=record.planned.matched_by,
         )
         for record in store.current_records()
     )

@@ -34,9 +34,9 @@ class Findings:
     @property
     def worst(self) -> dict[Pair, Severity]:
         """For each row that anything was found for, the worst of it."""
+        severities = {pair: {fault.severity for fault in found} for pair, found in self.faults.items()}
         return {
-            pair: "error" if any(fault.severity == "error" for fault in found) else "warning"
-            for pair, found in self.faults.items()
+            pair: "error" if "error" in found else "warning" for pair, found in severities.items() if found != {"note"}
         }
 
 

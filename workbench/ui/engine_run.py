@@ -284,8 +284,8 @@ class _Journaled:
 
 
 def select(workspace: "Workspace", cases: list[tuple[int, int]]) -> "tuple[Workspace, Selection]":
-    """The workspace with only the evalsets that are meant, and the selection: an evalset of which all cases are meant
-    is not named, so that a fault in it does not refuse the others."""
+    """The workspace with only the evalsets that are meant, and the selection. No target counts as named: a fault in one
+    file does not refuse the others."""
     from workbench.engine.target_words import Selection, Target
 
     meant: dict[int, list[int]] = {}
@@ -293,7 +293,12 @@ def select(workspace: "Workspace", cases: list[tuple[int, int]]) -> "tuple[Works
         meant.setdefault(evalset, []).append(case)
     entries = {evalset: workspace.evalsets[evalset] for evalset in meant}
     partly = [
-        Target(entry.relative, entry.file, tuple(entry.document.cases[case].eval_id for case in meant[evalset]))
+        Target(
+            entry.relative,
+            entry.file,
+            tuple(entry.document.cases[case].eval_id for case in meant[evalset]),
+            named=False,
+        )
         for evalset, entry in entries.items()
         if len(meant[evalset]) < len(entry.document.cases)
     ]

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.workspace import Workspace
+from workbench.engine.blocking import lost_in
 from workbench.engine.options import RunOptions, UsageFaultError
 from workbench.engine.rescore_plan import RescorePlan, make_rescore_plan
 from workbench.engine.transcripts import StoredCase, StoredRun
@@ -63,7 +64,9 @@ def plan_rescoring(
     if references_of_now:
         for stored in run.cases.values():
             _take_reference(stored, case_of(stored.ref.evalset_file, stored.ref.eval_id))
-    plan = make_rescore_plan(run, workspace.root, criteria_of, case_of, workspace.agents, options)
+    plan = make_rescore_plan(
+        run, workspace.root, criteria_of, case_of, workspace.agents, options, lost_of=lost_in(workspace)
+    )
     if not lacking:
         return plan
     notice = Noticed("warning", f"not scored, for want of a transcript: {_named(lacking)}", "r runs them")

@@ -90,9 +90,11 @@ class Session:
         Raises:
             OSError, ValueError: the path is not there, or the kept answers cannot be read.
         """
+        from workbench.agents.owners import read_owners
         from workbench.agents.workspace import open_workspace
 
-        return open_workspace(self.path)
+        kept = None if self._state_dir is None else read_owners(self._state_dir)
+        return open_workspace(self.path, kept_owners=kept, previous=self.workspace)
 
     def take(self, workspace: "Workspace") -> None:
         """Works on this reading from now on."""

@@ -22,7 +22,7 @@ class Watch:
 
     def _reopen(self) -> Workspace:
         self.reads += 1
-        return open_workspace(self.shop.root)
+        return open_workspace(self.shop.root, previous=self.watcher.snapshot.workspace)
 
     def look(self, *names: str, all_files: bool = False) -> Saved | None:
         return self.watcher.look(Batch(frozenset(self.shop.root / name for name in names), all_files))
@@ -240,3 +240,26 @@ def test_what_is_watched_and_why(watch: Watch, shop: Shop) -> None:
     listed = dict(watch.watcher.watched()["desk"])
     assert listed[shop.root / "shared/words.py"] == "it was seen to read it"
     assert listed[shop.root / "desk/talk.evalset.json"] == "its evalset"
+
+
+def test_an_agent_that_is_gone_makes_its_cases_wait_and_is_told_once(shop: Shop, watch: Watch) -> None:
+    source = (shop.root / "desk/agent.py").read_text()
+    (shop.root / "desk/agent.py").unlink()
+    saved = watch.look("desk/agent.py")
+    assert saved is not None
+    assert {key.file for key in saved.blocked} == {"desk/talk.evalset.json"}
+    assert {key.file for key in saved.impact.depths} == {"desk/talk.evalset.json"}
+    assert [fault.path.name for fault in saved.faults] == ["talk.evalset.json"]
+    assert "its agent desk is gone" in saved.faults[0].message
+    (entry,) = (one for one in saved.snapshot.workspace.evalsets if one.relative == "desk/talk.evalset.json")
+    assert entry.agent is None
+    shop.write("shared/words.py", "def reply(message):\n    return 'no'\n")
+    later = watch.look("shared/words.py")
+    assert later is not None
+    assert {key.file for key in later.impact.depths} == {"router/talk.evalset.json"}
+    assert later.faults == ()
+    shop.write("desk/agent.py", source)
+    back = watch.look("desk/agent.py")
+    assert back is not None
+    assert back.blocked == frozenset()
+    assert {key.file for key in back.impact.depths} == {"desk/talk.evalset.json"}

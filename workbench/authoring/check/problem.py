@@ -7,7 +7,7 @@ from workbench.model.faults import Fault
 
 Rule: TypeAlias = Literal[
     "file",  # the file's JSON, or what ADK's schema says of it
-    "owner",  # an evalset without an agent
+    "owner",  # an evalset without an agent, with another one than before, or matched by location
     "config",  # the criteria's names, thresholds and options
     "never-passes",  # a threshold that no score reaches
     "cannot-apply",  # a criterion that has nothing to judge in any case
@@ -36,7 +36,8 @@ Rule: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """`fault` has place, words and severity: `error` stops a run or makes it worthless, `warning` may be meant."""
+    """`fault` has place, words and severity: `error` stops a run or makes it worthless, `warning` may be meant, `note`
+    is only to be known."""
 
     rule: Rule
     fault: Fault

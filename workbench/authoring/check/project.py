@@ -69,10 +69,7 @@ class _Check:
     def _evalset(self, entry: EvalsetEntry) -> Iterator[Problem]:
         document = entry.document
         yield from (Problem("file", fault) for fault in document.check())
-        if entry.agent is None:
-            message = f"the evalset belongs to no agent: {entry.agent_reason}"
-            hint = "Put it into an agent's folder, or name one with --agent when you run it"
-            yield Problem("owner", Fault(entry.file, 0, 0, "", message, hint))
+        yield from _owner(entry)
         yield from self._frame(entry)
         counts, played = Judged(), Played(entry.criteria.config, self._judges_of(entry.agent))
         for summary in document.cases:
@@ -148,6 +145,22 @@ class _Check:
         if agent.folder not in self._tools:
             self._tools[agent.folder] = declared_tools(agent)
         return self._tools[agent.folder]
+
+
+def _owner(entry: EvalsetEntry) -> Iterator[Problem]:
+    """An evalset without an agent, one whose agent changed, and one that was matched by location."""
+    owned = entry.owned
+    if entry.agent is None:
+        message = entry.agent_reason if owned.lost else f"the evalset belongs to no agent: {entry.agent_reason}"
+        hint = "Put it into an agent's folder, choose one on the screen, or name one with --agent when you run it"
+        yield Problem("owner", Fault(entry.file, 0, 0, "", message, hint))
+        return
+    if owned.before:
+        message = f"it ran with {owned.before} before, and belongs to {entry.agent.name} now: {entry.agent_reason}"
+        yield Problem("owner", Fault(entry.file, 0, 0, "", message, "", "warning"))
+    if owned.rule == "location":
+        message = f"it runs with {entry.agent.name}, {entry.agent_reason}"
+        yield Problem("owner", Fault(entry.file, 0, 0, "", message, "", "note"))
 
 
 def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ from workbench.engine.watch.criteria_change import changed_criteria
 from workbench.engine.watch.evalset_change import changed_cases
 from workbench.engine.watch.reading import may_read
 from workbench.engine.watch.snapshot import Key, Snapshot
-from workbench.engine.watch.unusable import is_refused, with_sound
+from workbench.engine.watch.unusable import has_lost, is_refused, with_sound
 
 Depth: TypeAlias = Literal["decide", "score", "run"]
 """`decide`: thresholds and match types, over stored scores and transcripts; `score`: judges and new criteria over
@@ -91,7 +91,7 @@ def _of_entry(found: Impact, before: EvalsetEntry | None, now: EvalsetEntry, cha
             found.edited.add(key)
             found.add(key, depth, now.relative)
     if before is not None:
-        if before.agent != now.agent:
+        if before.agent != now.agent and not has_lost(now):
             for case in now.document.cases:
                 found.add(Key(now.relative, case.eval_id), "run", "it belongs to another agent now")
         used |= _of_criteria(found, before, now) & changed

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.engine.blocking import lost_in
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import Plan, make_plan
 from workbench.engine.rescore_plan import RescoreEntry, RescorePlan, make_rescore_plan
@@ -28,7 +29,7 @@ def run_plan(workspace: Workspace, keys: Sequence[Key], options: RunOptions) -> 
         meant.setdefault(key.file, []).append(key.eval_id)
     entries = tuple(entry for entry in workspace.evalsets if entry.relative in meant)
     partly = [
-        Target(entry.relative, entry.file, tuple(meant[entry.relative]))
+        Target(entry.relative, entry.file, tuple(meant[entry.relative]), named=False)
         for entry in entries
         if len(meant[entry.relative]) < len(entry.document.cases)
     ]
@@ -68,6 +69,7 @@ def scoring_plan(
         lambda file, eval_id: None,
         workspace.agents,
         options,
+        lost_of=lost_in(workspace),
     )
     changed = {ref for ref, case in cases.items() if case is not before[ref]}
     settled = tuple(

@@ -1,4 +1,5 @@
-"""Evalsets and configs that cannot be used as they stand: their cases wait, as they are, until that is mended."""
+"""Evalsets and configs that cannot be used as they stand, and evalsets that lost their agent: their cases wait, as they
+are, until that is mended."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -24,12 +25,17 @@ def with_sound(now: EvalsetEntry, sound: EvalsetEntry | None) -> EvalsetEntry:
     return replace(now, document=sound.document)
 
 
+def has_lost(entry: EvalsetEntry) -> bool:
+    """Whether the agent of an evalset is gone."""
+    return entry.agent is None and bool(entry.owned.lost)
+
+
 def waiting_cases(entries: Iterable[EvalsetEntry], sound: Mapping[str, EvalsetEntry]) -> set[Key]:
-    """The cases that cannot be run or scored before their evalset or their criteria are mended."""
+    """The cases that cannot be run or scored before their evalset, their agent or their criteria are mended."""
     return {
         Key(entry.relative, case.eval_id)
         for entry in entries
-        if entry.document.broken or is_refused(entry.criteria.config)
+        if entry.document.broken or has_lost(entry) or is_refused(entry.criteria.config)
         for case in with_sound(entry, sound.get(entry.relative)).document.cases
     }
 
@@ -38,6 +44,8 @@ def faults_of(entries: Iterable[EvalsetEntry]) -> list[FileFault]:
     """The first fault of each evalset and config that cannot be used."""
     found: dict[object, FileFault] = {}
     for entry in entries:
+        if has_lost(entry):
+            found.setdefault(entry.file, FileFault(entry.file, 0, entry.agent_reason))
         config = entry.criteria.config
         for fault in (*_first(entry.document.faults), *_first((*config.faults, *check_criteria(config)))):
             message = f"{fault.message}. {fault.hint}" if fault.hint else fault.message

@@ -1,7 +1,7 @@
 """From files that change to what is to be done: the watch over one workspace."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from workbench.engine.watch.impact import Impact, files_that_judge, impact
 from workbench.engine.watch.links import Links, without_twins
 from workbench.engine.watch.rereading import reread
 from workbench.engine.watch.snapshot import Key, Snapshot, take_snapshot
-from workbench.engine.watch.unusable import faults_of, is_refused, waiting_cases
+from workbench.engine.watch.unusable import faults_of, has_lost, is_refused, waiting_cases
 from workbench.regular_file import read_regular
 
 Footprints = Callable[[], Mapping[Path, Collection[Path]]]
@@ -143,6 +143,8 @@ class Watcher:
         self._keep_sound()
         footprints = self._footprints()
         found = impact(before, new, changed - own, footprints, results=self._results(), screen_files=self._screen_files)
+        for key in _newly_lost(old.workspace, new.workspace):
+            found.add(key, "run", "its agent is gone")
         broken = impact(new, new, set(self._broken), footprints) if self._broken else Impact()
         blocked = frozenset(broken.of("run") | waiting_cases(new.workspace.evalsets, self._sound))
         faults = self._faults = (*self._broken.values(), *faults_of(new.workspace.evalsets))
@@ -193,11 +195,13 @@ class Watcher:
         return sorted(path for path in files if path is not None)
 
     def _keep_sound(self) -> None:
-        """Each evalset and its criteria as they were when they could be read last."""
+        """Each evalset, its agent and its criteria as they were when they could be used last."""
         for entry in self._snapshot.workspace.evalsets:
             earlier = self._sound.get(entry.relative, entry)
+            owner = earlier if has_lost(entry) else entry
             self._sound[entry.relative] = replace(
                 entry,
+                agent=owner.agent,
                 document=earlier.document if entry.document.broken else entry.document,
                 criteria=earlier.criteria if is_refused(entry.criteria.config) else entry.criteria,
             )
@@ -243,6 +247,14 @@ def _folders_of(workspace: Workspace) -> frozenset[Path]:
         bases = {entry.file.parent for entry in workspace.evalsets}
         bases |= {entry.agent.folder for entry in workspace.evalsets if entry.agent is not None}
     return frozenset(folder.path for base in bases if base.is_dir() for folder in Walk(base))
+
+
+def _newly_lost(old: Workspace, new: Workspace) -> Iterator[Key]:
+    """The cases whose agent was there and is gone."""
+    lost_before = {entry.relative for entry in old.evalsets if has_lost(entry)}
+    for entry in new.evalsets:
+        if has_lost(entry) and entry.relative not in lost_before:
+            yield from (Key(entry.relative, case.eval_id) for case in entry.document.cases)
 
 
 def _is_found_by_name(path: Path) -> bool:

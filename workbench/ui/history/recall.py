@@ -81,7 +81,7 @@ def _clean(workspace: "Workspace") -> Callable[[str], str]:
 
 
 def _stale(found: dict[CaseRef, CaseRecord], agents: set[str], entries: "dict[str, EvalsetEntry]") -> set[Name]:
-    """The cases whose agent, reference, scenario or criteria are not what they were."""
+    """The cases whose agent (its files, or another one), reference, scenario or criteria are not what they were."""
     numbers = {
         file: {case.eval_id: case.index for case in entries[file].document.cases}
         for file in {ref.evalset_file for ref in found}
@@ -92,7 +92,8 @@ def _stale(found: dict[CaseRef, CaseRecord], agents: set[str], entries: "dict[st
         if number is None:
             continue
         entry = entries[ref.evalset_file]
-        if ref.agent in agents or _differs(entry, number, record):
+        other = record.planned.matched_by not in ("", "given") and ref.agent != entry.agent_name
+        if other or ref.agent in agents or _differs(entry, number, record):
             stale.add((ref.evalset_file, ref.eval_id))
     return stale
 

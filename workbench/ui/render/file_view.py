@@ -58,7 +58,8 @@ def _case_of(fault: Fault, entry: EvalsetEntry) -> str | None:
 def fault_lines(faults: Iterable[Fault], entry: EvalsetEntry, view: View) -> Iterator[Line]:
     """Every fault, errors first: its place, what is wrong, the way out."""
     width = max(view.width - 4, 10)
-    for fault in sorted(faults, key=lambda fault: (fault.severity != "error", fault.line, fault.column)):
+    told = [fault for fault in faults if fault.severity != "note"]  # The page says itself whose the evalset is.
+    for fault in sorted(told, key=lambda fault: (fault.severity != "error", fault.line, fault.column)):
         error = fault.severity == "error"
         style = "status-error" if error else "status-not-evaluated"
         file = entry.relative if fault.file == entry.file else fault.file.name

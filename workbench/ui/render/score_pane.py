@@ -230,6 +230,8 @@ def _source(subject: Subject, view: View) -> Iterator[Line]:
         for sentence in changed:
             yield from under((), wrap([safe(sentence)], view.room))
     if subject.entry is not None:
+        if subject.entry.owned.rule == "location":
+            yield from part("agent", [safe(subject.entry.agent_reason)], view)
         yield from criteria_part(subject.entry, view)
     elif subject.record is not None:
         yield from part("criteria", [safe(subject.record.planned.criteria_source)], view)

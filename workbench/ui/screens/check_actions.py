@@ -90,7 +90,7 @@ class CheckActions(Shell):
                 one_line(fault.message, limit=300),
                 pair or (),
                 hint=one_line(self._place(fault), limit=60),
-                kind="!" if fault.severity == "error" else "~",
+                kind={"error": "!", "warning": "~", "note": "·"}[fault.severity],
                 help=plain(fault.sentence(self._place(fault)), limit=2000),
             )
             for fault, pair in found.every

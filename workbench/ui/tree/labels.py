@@ -99,6 +99,10 @@ class Labels:
         counts = self._verdicts.counts[row.evalset]
         if not entry.document.cases and entry.document.broken:
             return left, [(FACES["error"].glyph + " broken file", "error")]
+        if entry.owned.rule == "location":
+            left.append((" by location", "muted"))
+        if entry.owned.lost and entry.agent is None:
+            return left, [(FACES["error"].glyph + " agent gone", "error")]
         if whole := self._verdicts.views.get((row.evalset, WHOLE_FILE)):
             return left, [(f"{FACES[whole.state].glyph} {FACES[whole.state].word}", style_of(whole.state))]
         right = self._counts(counts, outline.count(row))

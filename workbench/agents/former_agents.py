@@ -1,0 +1,62 @@
+"""Signs that a folder was an agent's and is not one any more. Files are read, never run."""
+
+import ast
+import re
+import warnings
+from pathlib import Path
+
+from workbench.regular_file import read_regular
+
+_LARGEST = 1 << 20
+_IMPORTS_AGENT = re.compile(rb"\bagent\b")
+_MODULE, _PACKAGE, _OF_ADK = "agent.py", "__init__.py", ".adk"
+
+
+def lacks_its_agent(folder: Path) -> str:
+    """Say in words that the package in `folder` imports its module `agent`, which is missing; "" if it does not.
+
+    ADK's agents are such packages. Nothing else explains the import, so this sign is certain.
+    """
+    if (folder / _MODULE).exists() or not _imports_agent_module(folder / _PACKAGE):
+        return ""
+    return f"its {_PACKAGE} imports `agent`, and there is no {_MODULE}"
+
+
+def may_have_been_agent(folder: Path) -> str:
+    """A sign in words that may also stand for something else; "" if there is none.
+
+    An `agent.py` that defines no agent, the compiled form of one that is gone, or the folder `.adk` in which ADK keeps
+    the results of an agent.
+    """
+    if (folder / _MODULE).is_file():
+        return f"its {_MODULE} defines no root_agent"
+    if any((folder / "__pycache__").glob("agent.*.pyc")):
+        return f"an {_MODULE} ran there, and is gone"
+    return f"ADK kept results in its {_OF_ADK}, and it defines no agent" if (folder / _OF_ADK).is_dir() else ""
+
+
+def _imports_agent_module(package: Path) -> bool:
+    """Whether the `__init__.py` at `package` imports the module `agent` beside it."""
+    try:
+        source = read_regular(package, _LARGEST)
+        if not _IMPORTS_AGENT.search(source):
+            return False
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = ast.parse(source)
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(_is_of_agent(node, package.parent.name) for node in module.body)
+
+
+def _is_of_agent(node: ast.stmt, own: str) -> bool:
+    """Whether a statement imports the module `agent` of the package called `own`."""
+    if isinstance(node, ast.Import):
+        return any(f".{alias.name}".endswith(f".{own}.agent") for alias in node.names)
+    if not isinstance(node, ast.ImportFrom):
+        return False
+    named = any(alias.name == "agent" for alias in node.names)
+    if node.level == 1:
+        return node.module == "agent" or (node.module is None and named)
+    path = f".{node.module or ''}"
+    return node.level == 0 and (path.endswith(f".{own}.agent") or (path.endswith(f".{own}") and named))

@@ -1,0 +1,61 @@
+"""What a run says and keeps about the owners of its evalsets: an owner never changes silently."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.agents.owners import LastOwner, kept_path
+from workbench.agents.workspace import EvalsetEntry, app_name
+from workbench.events import Noticed
+
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class OwnersToKeep:
+    """Owners that a run keeps, by evalset: the agents that they run with now (`last`), and `choices` that the user made
+    by naming both an evalset that lost its agent and another agent."""
+
+    last: Mapping[str, LastOwner] = field(default_factory=dict)
+    choices: Mapping[str, Path] = field(default_factory=dict)
+
+
+def owners_to_keep(running: Iterable[EvalsetEntry], named: Iterable[EvalsetEntry], root: Path) -> OwnersToKeep:
+    """Collect the owners of the evalsets that are `running`; `named` are those that stand on the command line. An agent
+    that is given for one run is no owner, unless the evalset lost its own."""
+    files = {entry.file for entry in named}
+    last: dict[str, LastOwner] = {}
+    choices: dict[str, Path] = {}
+    for entry in running:
+        if entry.agent is None:
+            continue
+        chosen = entry.owned.rule == "given" and bool(entry.owned.lost) and entry.file in files
+        if chosen:
+            choices[entry.relative] = entry.agent.folder
+        if chosen or entry.owned.rule != "given":
+            name = entry.owned.app_name
+            known = app_name(entry.document) or "" if name is None else name
+            last[entry.relative] = LastOwner(kept_path(entry.agent.folder, root), known)
+    return OwnersToKeep(last, choices)
+
+
+def owner_notices(entries: Sequence[EvalsetEntry]) -> Iterator[Noticed]:
+    """What the user should know: which evalsets were matched by location, and which changed their agent."""
+    matched: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        if entry.agent is not None and entry.owned.rule == "location":
+            matched.setdefault((entry.agent.name, entry.agent_reason), []).append(entry.relative)
+    for (agent, reason), files in matched.items():
+        yield Noticed("info", f"{agent} runs {_listed(files)}, {reason}", "--agent names another one")
+    for entry in entries:
+        if entry.agent is None or entry.owned.rule == "given":
+            continue
+        if entry.owned.before:
+            before = Path(entry.owned.before).name or entry.owned.before
+            message = f"{entry.relative} ran with {before} before, and runs with {entry.agent.name} now"
+            yield Noticed("warning", f"{message}: {entry.agent_reason}")
+
+
+def _listed(files: Sequence[str]) -> str:
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    return ", ".join(files[:_NAMED]) + more
