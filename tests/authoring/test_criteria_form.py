@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -246,7 +247,8 @@ def test_what_a_criterion_costs_and_needs() -> None:
     assert "service" in cost(known()["safety_v1"])
     assert "reference" in needs(known()["final_response_match_v2"])
     assert "scenario" in needs(known()["per_turn_user_simulator_quality_v1"])
-    assert "cannot score it yet" in guide(known()["multi_turn_task_success_v1"])
+    assert cost(known()["multi_turn_task_success_v1"]) == "1 call of Google's evaluation service a conversation"
+    assert "cannot score it yet" in guide(replace(known()["safety_v1"], module=""))
 
 
 def test_both_versions_by_criterion() -> None:

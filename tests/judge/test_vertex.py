@@ -174,6 +174,41 @@ class TestWithTheRealClient:
         assert "Be kind." in sent
         assert '"hi"' in sent
 
+    @pytest.mark.parametrize(
+        "name", ["multi_turn_task_success_v1", "multi_turn_trajectory_quality_v1", "multi_turn_tool_use_quality_v1"]
+    )
+    async def test_rubrics_of_a_conversation_are_read_as_the_clients_types_define_them(
+        self, service: ScriptedVertex, client: Vertex, name: str
+    ) -> None:
+        met = {
+            "evaluatedRubric": {
+                "rubricId": "r1",
+                "content": {"property": {"description": "The state is told."}},
+                "type": "TASK",
+                "importance": "HIGH",
+            },
+            "verdict": True,
+            "reasoning": "It is.",
+        }
+        # The service leaves `verdict` out where a rubric is not met, and may leave out everything else.
+        script(service, rated(0.5, "half", [met, {"evaluatedRubric": {"rubricId": "r2"}}, {}]))
+        rating = await client.rate(name, {"agents": {}, "turns": [{"turn_index": 0, "events": []}]})
+        assert service.asked[0].metric == name
+        assert (rating.score, rating.explanation) == (0.5, "SCRIPTED half")
+        assert rating.rubrics == (
+            {"id": "r1", "text": "The state is told.", "met": True, "reasoning": "It is."},
+            {"id": "r2", "text": "", "met": False, "reasoning": ""},
+            {"id": "", "text": "", "met": False, "reasoning": ""},
+        )
+
+    async def test_bytes_of_a_conversation_are_sent_as_they_are(self, service: ScriptedVertex, client: Vertex) -> None:
+        script(service, rated(1.0))
+        picture = {"inline_data": {"data": "iVBORw0KGgo=", "mime_type": "image/png"}}
+        event = {"author": "user", "content": {"role": "user", "parts": [picture]}}
+        turns = [{"turn_index": 0, "turn_id": "one", "events": [event]}]
+        await client.rate("multi_turn_task_success_v1", {"agents": {}, "turns": turns})
+        assert '"iVBORw0KGgo="' in json.dumps(service.asked[0].request.body["instance"])
+
 
 @needs_client
 async def test_a_key_comes_before_a_project(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from workbench.judge.base import Judge, JudgeOptions, NotAvailableError
+from workbench.metrics import registry
 from workbench.metrics.base import Functions, ScoreRequest, Service
 from workbench.metrics.registry import asks, check_criteria, known, score, score_asking, with_informational
 from workbench.model.criteria import CriteriaConfig, Criterion, default_config, read_config
@@ -42,11 +43,7 @@ def test_every_name_of_adk_has_a_row_that_a_user_can_read() -> None:
         for text in (info.measures, info.when_to_use, info.how_to_read):
             assert text.endswith(".")
         assert 0 < len(info.title) <= 32
-    assert [name for name, info in known().items() if not info.supported] == [
-        "multi_turn_task_success_v1",
-        "multi_turn_trajectory_quality_v1",
-        "multi_turn_tool_use_quality_v1",
-    ]
+    assert all(info.supported for info in known().values())
 
 
 def test_good_configs_have_no_faults(checked: Callable[..., tuple[Fault, ...]]) -> None:
@@ -243,11 +240,12 @@ class _Nobody:
         raise NotAvailableError("no functions")
 
 
-async def test_what_is_not_supported_is_named(turn: Callable[..., Turn]) -> None:
-    for name, info in known().items():
-        if not info.supported:
-            result = (await score_asking(_request(name, turn("a", text="yes")), _Nobody())).result
-            assert (result.status, result.reason) == ("not_evaluated", f"{name} is not supported yet")
+async def test_what_is_not_supported_is_named(turn: Callable[..., Turn], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A criterion of a newer ADK, for which no module is there yet."""
+    name = "safety_v1"
+    monkeypatch.setattr(registry, "_BY_NAME", {name: replace(known()[name], module="")})
+    result = (await score_asking(_request(name, turn("a", text="yes")), _Nobody())).result
+    assert (result.status, result.reason) == ("not_evaluated", "safety_v1 is not supported yet")
 
 
 async def test_what_asks_nobody_needs_no_bench(turn: Callable[..., Turn]) -> None:

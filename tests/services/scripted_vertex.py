@@ -11,7 +11,8 @@ From outside, for whole programs:
 
 `FILE` is a JSON list of rules; the first that fits answers, 1.0 where none does:
 `{"contains": text in prompt, response or reference, "metric": name, "times": n, "score": number or null,
-  "explanation": text, "fault": one of FAULTS, "status": n, "retry_after": text, "latency": seconds}`.
+  "explanation": text, "rubrics": list of RubricVerdict, "fault": one of FAULTS, "status": n, "retry_after": text,
+  "latency": seconds}`.
 
 Every explanation starts with SCRIPTED, so that every screen that shows it says so. The definition of the metric
 `coherence`, which the client fetches from Google Cloud Storage, is served too (STORAGE_EMULATOR_HOST).
@@ -62,8 +63,11 @@ class Asked:
         return "\n".join(self.text(name) or "" for name in ("prompt", "response", "reference"))
 
 
-def rated(score: Any, explanation: str = "as the script says") -> Response:
-    result = {"score": score, "explanation": f"SCRIPTED {explanation}"}
+def rated(score: Any, explanation: str = "as the script says", rubrics: Sequence[Mapping[str, Any]] = ()) -> Response:
+    """`rubrics` are verdicts on rubrics that the service made up, as its `RubricVerdict` spells them."""
+    result: dict[str, Any] = {"score": score, "explanation": f"SCRIPTED {explanation}"}
+    if rubrics:
+        result["rubricVerdicts"] = list(rubrics)
     return Response(body=json.dumps({"metricResults": [result]}).encode())
 
 
@@ -135,7 +139,7 @@ def _response(rule: Mapping[str, Any]) -> Response:
         return FAULTS[rule["fault"]]()
     if "status" in rule:
         return failed(rule["status"])
-    return rated(rule["score"], rule.get("explanation", "as the script says"))
+    return rated(rule["score"], rule.get("explanation", "as the script says"), rule.get("rubrics", ()))
 
 
 def _logging(answer: Callable[[Asked], Response], log: Path) -> Callable[[Asked], Response]:

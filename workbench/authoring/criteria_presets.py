@@ -125,12 +125,12 @@ def cost(info: CriterionInfo, samples: int = DEFAULT_SAMPLES) -> str:
     """Who is asked how often, in words, where each question is asked so many times."""
     asked = f"up to {samples} judge calls" if samples > 1 else "1 judge call"
     if info.needs_service:
-        return "1 call of Google's evaluation service a turn"
+        return f"1 call of Google's evaluation service a {'conversation' if info.once else 'turn'}"
     if not info.needs_judge:
         return "no calls"
     if info.name == "hallucinations_v1":
         return "2 judge calls a text: a turn's answer, and what was said on the way if you ask for it"
-    if info.name == "rubric_based_multi_turn_trajectory_quality_v1":
+    if info.once:
         return f"{asked} a conversation"
     if info.name == "per_turn_user_simulator_quality_v1":
         return f"{asked} a message of the simulated user"

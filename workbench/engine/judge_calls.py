@@ -16,7 +16,6 @@ RUBRIC_TYPES = {
     "rubric_based_tool_use_quality_v1": "TOOL_USE_QUALITY",
     "rubric_based_multi_turn_trajectory_quality_v1": "TRAJECTORY_QUALITY",
 }
-_WHOLE = "rubric_based_multi_turn_trajectory_quality_v1"
 _LONGEST = 20
 """Turns assumed of a simulated conversation without a limit."""
 
@@ -60,6 +59,8 @@ def criterion_calls(
     """How often judges are asked for one criterion of one case with so many `turns`, up to `samples` times a question;
     `rubrics` are all that stand in the case and its turns."""
     info = known()[criterion.name]
+    if info.once:
+        turns = Span(min(turns.low, 1), min(turns.high, 1))
     if info.needs_service:
         return turns
     if criterion.name == "hallucinations_v1":
@@ -71,7 +72,7 @@ def criterion_calls(
         wanted = RUBRIC_TYPES[criterion.name]
         if not criterion.options.get("rubrics") and not any(rubric.get("type") == wanted for rubric in rubrics):
             return Span()
-        return votes.times(Span(min(turns.low, 1), 1) if criterion.name == _WHOLE else turns)
+        return votes.times(turns)
     # The simulated user's first message is compared as text; ending the conversation is a question of its own.
     return votes.times(turns)
 

@@ -11,7 +11,8 @@ from workbench.metrics.base import Scored
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One reply that brought no verdict: `kind` is a `workbench.judge.base.FaultKind`. A reply that came, but could
-    not be read, is "unreadable" too; one that passed over a rubric or a sentence is "skipped"."""
+    not be read, is "unreadable" too; one that passed over a rubric or a sentence is
+    "skipped", a rating of Google's service without a score is "unrated"."""
 
     kind: str
     message: str
@@ -22,8 +23,10 @@ def faults_behind(scored: Scored) -> list[Fault]:
     the verdict over the case."""
     turns = [turn for turn in scored.turns if turn.status == "error"]
     found = [fault for turn in turns for fault in _faults(turn.details)] or list(_faults(scored.result.details))
-    if not found and (scored.result.details.keys() & {"judge", "service"}):
+    if not found and "judge" in scored.result.details:
         return [Fault("skipped", scored.result.reason)]
+    if not found and "service" in scored.result.details:
+        return [Fault("unrated", scored.result.reason)]
     return found
 
 

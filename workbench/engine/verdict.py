@@ -15,6 +15,7 @@ _UNANSWERED: Mapping[str, str] = {
 }
 _WAYS_OUT: Mapping[str, str] = {
     "skipped": "The next run asks again; another judge_model may answer everything",
+    "unrated": "The next run asks the service again",
     "cut": "Raise max_output_tokens in judge_model_config, or name another judge_model",
     "blocked": "Another judge_model may answer what this one refuses",
     "unreadable": "The report has each reply word for word; the next run asks again, another judge_model may do better",

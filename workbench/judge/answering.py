@@ -28,10 +28,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What the evaluation service gave for one instance."""
+    """What the evaluation service gave for one instance. `rubrics` are those that it made up itself: `{"id", "text",
+    "met", "reasoning"}` each."""
 
     score: float | None
     explanation: str = ""
+    rubrics: tuple[dict[str, Any], ...] = ()
 
 
 class JudgeCallError(Exception):

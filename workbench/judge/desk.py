@@ -220,7 +220,7 @@ class DeskService:
         if rated["score"] is None or rated["error"] is not None:
             return rated
         if first:
-            bench.run.keep(key, rated["explanation"], {name: rated[name] for name in ("score", "explanation")})
+            bench.run.keep(key, _text_of(rated), {name: rated[name] for name in ("score", "explanation", "rubrics")})
             return rated
         bench.tally.cached += 1
         return {**rated, "seconds": 0.0, "cached": True}
@@ -275,20 +275,25 @@ def _kept_reply(kept: Mapping[str, Any] | None) -> Reply | None:
 def _kept_rating(kept: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if kept is None or not isinstance(kept.get("score"), int | float):
         return None
-    explanation = str(kept.get("explanation", ""))
-    return _rated(float(kept["score"]), explanation, cached=True)
+    listed = kept.get("rubrics")
+    rubrics = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    return _rated(Rating(float(kept["score"]), str(kept.get("explanation", "")), tuple(rubrics)), cached=True)
 
 
-def _rated(score: float | None, explanation: str, **rest: Any) -> dict[str, Any]:
+def _rated(rating: Rating, **rest: Any) -> dict[str, Any]:
     """A rating in the shape of `workbench.metrics.base.Service.rate`."""
-    blank = {"error": None, "seconds": 0.0, "attempts": 0, "cached": False}
-    return {"score": score, "explanation": explanation, **blank, **rest}
+    given = {"score": rating.score, "explanation": rating.explanation, "rubrics": list(rating.rubrics)}
+    return {**given, "error": None, "seconds": 0.0, "attempts": 0, "cached": False, **rest}
+
+
+def _text_of(rated: Mapping[str, Any]) -> str:
+    """All that a rating says in words."""
+    told = (str(rubric.get(name, "")) for rubric in rated["rubrics"] for name in ("text", "reasoning"))
+    return "\n".join((rated["explanation"], *told))
 
 
 def _rating(outcome: Outcome[Rating]) -> dict[str, Any]:
     rating, fault = outcome.value, outcome.fault
     made = {"seconds": outcome.seconds, "attempts": outcome.attempts}
     error = None if fault is None else dataclasses.asdict(fault)
-    if rating is None:
-        return _rated(None, "", error=error, **made)
-    return _rated(rating.score, rating.explanation, error=error, **made)
+    return _rated(rating or Rating(None), error=error, **made)

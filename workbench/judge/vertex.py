@@ -1,4 +1,4 @@
-"""Google's evaluation service (Vertex AI), for one environment: what an agent's `safety_v1` asks.
+"""Google's evaluation service (Vertex AI), for one environment: what `safety_v1` and the `multi_turn_…` criteria ask.
 
 Its client takes seconds and hundreds of megabytes to import, so it lives in a child (`vertex_child.py`). The client
 ignores `GOOGLE_VERTEX_BASE_URL`; we read it and pass it on.
@@ -68,13 +68,13 @@ class Vertex:
 
     async def rate(self, metric: str, instance: Mapping[str, Any]) -> Rating:
         """One attempt to get the rating of `instance`: `{"prompt", "response", "reference"}`, or `{"agents", "turns"}`.
-        `metric` is a name of ADK's, `safety_v1` or `response_evaluation_score`, or one that the service knows.
+        `metric` is a name of ADK's.
 
         Raises:
             JudgeCallError: there is none.
         """
         answer = await self._child.call({"metric": metric, "instance": dict(instance)})
-        return Rating(answer["score"], answer["explanation"])
+        return Rating(answer["score"], answer["explanation"], tuple(answer["rubrics"]))
 
     async def close(self) -> None:
         """Ends the child."""

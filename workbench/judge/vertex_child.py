@@ -3,10 +3,12 @@
 One instance a call, by the client's `evaluate_instances`: its `evaluate` does the same for data sets, with a progress
 bar, swallowed errors and waits that cannot be cancelled. What is sent for an instance is what `evaluate` sends.
 
-→ `{"metric", "instance"}` ← `{"score": float | None, "explanation"}`
+→ `{"metric", "instance"}` ← `{"score": float | None, "explanation", "rubrics": [{"id", "text", "met",
+"reasoning"}]}`
 """
 
 import asyncio
+import json
 import logging
 import math
 import os
@@ -31,6 +33,7 @@ _KEY = (
     "out and set GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION"
 )
 _LONGEST = 20_000
+_MOST_RUBRICS = 1_000
 _NOT_NEEDED = ("litellm", "matplotlib", "sklearn", "torch")
 """What the client imports if it is there, and does without if it is not: seconds and a hundred megabytes."""
 _STATUSES = {
@@ -106,8 +109,14 @@ class Evaluation:
 
     def _instance(self, given: Mapping[str, Any]) -> Any:
         if "turns" in given:
-            data = self._types.evals.AgentData.model_validate({"agents": given.get("agents"), "turns": given["turns"]})
-            return self._types.EvaluationInstance(agent_data=data)
+            # Bytes in a content are base64 here, which only the client's JSON reader knows.
+            data = json.dumps({"agents": given.get("agents"), "turns": given["turns"]})
+            return self._types.EvaluationInstance.model_validate(
+                {
+                    "prompt": {"contents": {"contents": []}},
+                    "agent_data": self._types.evals.AgentData.model_validate_json(data),
+                }
+            )
         texts = {name: given.get(name) for name in ("prompt", "response", "reference")}
         said = [
             {"author": author, "content": _content(text)}
@@ -156,7 +165,23 @@ def _rating(reply: Any) -> dict[str, Any]:
         raise _fault(result.error.code, result.error.message or "")
     score = result.score
     usable = score is not None and not math.isnan(score)
-    return {"score": score if usable else None, "explanation": (result.explanation or "")[:_LONGEST]}
+    return {
+        "score": score if usable else None,
+        "explanation": (result.explanation or "")[:_LONGEST],
+        "rubrics": [_rubric(verdict) for verdict in (result.rubric_verdicts or [])[:_MOST_RUBRICS]],
+    }
+
+
+def _rubric(verdict: Any) -> dict[str, Any]:
+    """A verdict on a rubric that the service made up; it leaves `verdict` out where the rubric is not met."""
+    rubric = verdict.evaluated_rubric
+    described = getattr(getattr(getattr(rubric, "content", None), "property", None), "description", None)
+    return {
+        "id": getattr(rubric, "rubric_id", None) or "",
+        "text": (described or "")[:_LONGEST],
+        "met": bool(verdict.verdict),
+        "reasoning": (verdict.reasoning or "")[:_LONGEST],
+    }
 
 
 def _fault(code: int | None, message: str) -> CallFailedError:

@@ -40,9 +40,11 @@ class Service(Protocol):
     """Google's evaluation service, for one criterion of one case."""
 
     async def rate(self, metric: str, instance: Mapping[str, Any]) -> dict[str, Any]:
-        """`{"score": float | None, "explanation": str, "error": {"kind", "code", "message"} | None, "seconds",
-        "attempts", "cached"}`; never raises but when cancelled. `instance` is `{"prompt", "response", "reference"}`
-        (texts), or for a whole conversation `{"agents": {…}, "turns": […]}`."""
+        """Return a rating: `{"score": float | None, "explanation": str, "rubrics": [{"id", "text", "met",
+        "reasoning"}], "error": {"kind", "code", "message"} | None, "seconds", "attempts", "cached"}`. Never raises but
+        when cancelled.
+        `instance` is `{"prompt", "response", "reference"}` (texts), or for a whole conversation `{"agents": {…},
+        "turns": […]}`."""
         ...
 
 

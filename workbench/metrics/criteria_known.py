@@ -41,6 +41,8 @@ class CriterionInfo:
     informational: bool = False
     compares_calls: bool = False
     """Whether the expected tool calls decide its score."""
+    once: bool = False
+    """Whether the conversation is judged once, as a whole, and not turn by turn."""
     options: tuple[Option, ...] = ()
     module: str = ""
 
@@ -175,6 +177,7 @@ KNOWN: tuple[CriterionInfo, ...] = (
         "the type TRAJECTORY_QUALITY.",
         needs_rubrics=True,
         needs_judge=True,
+        once=True,
         options=_BY_RUBRIC,
         module="judged.rubrics",
     ),
@@ -211,24 +214,30 @@ KNOWN: tuple[CriterionInfo, ...] = (
         title="Task was done",
         measures="Whether the conversation reached the user's goals, rated by Google's evaluation service.",
         when_to_use="For whole conversations without a reference, if you have a Google Cloud project.",
-        how_to_read="From 0 to 1 for the whole conversation; it stands at the last turn.",
+        how_to_read="From 0 to 1 for the whole conversation; it stands at the last turn, with the service's rubrics.",
         needs_service=True,
+        once=True,
+        module="judged.service_conversation",
     ),
     CriterionInfo(
         name="multi_turn_trajectory_quality_v1",
         title="Way was sound",
         measures="How sound the agent's way through the conversation was, rated by Google's evaluation service.",
         when_to_use="For whole conversations without a reference, if you have a Google Cloud project.",
-        how_to_read="From 0 to 1 for the whole conversation; it stands at the last turn.",
+        how_to_read="From 0 to 1 for the whole conversation; it stands at the last turn, with the service's rubrics.",
         needs_service=True,
+        once=True,
+        module="judged.service_conversation",
     ),
     CriterionInfo(
         name="multi_turn_tool_use_quality_v1",
         title="Tools were used well",
         measures="How well tools were used over the conversation, rated by Google's evaluation service.",
         when_to_use="For whole conversations without a reference, if you have a Google Cloud project.",
-        how_to_read="From 0 to 1 for the whole conversation; it stands at the last turn.",
+        how_to_read="From 0 to 1 for the whole conversation; it stands at the last turn, with the service's rubrics.",
         needs_service=True,
+        once=True,
+        module="judged.service_conversation",
     ),
     CriterionInfo(
         name="per_turn_user_simulator_quality_v1",

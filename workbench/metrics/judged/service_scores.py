@@ -10,6 +10,7 @@ of the case: `service`, its name for people.
 import asyncio
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from workbench.events import MetricResult
@@ -21,6 +22,7 @@ from workbench.model.criteria import Criterion
 from workbench.model.invocation import Invocation
 
 SERVICE = "Google's evaluation service (Vertex AI)"
+_NO_MORE: Mapping[str, Any] = MappingProxyType({})
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
@@ -34,7 +36,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     instances = _instances(request)
     service = bench.service()
     rated = await asyncio.gather(*(service.rate(criterion.name, instance) for instance in instances))
-    turns = [_turn(criterion, rating) for rating in rated]
+    turns = [rated_turn(criterion, rating) for rating in rated]
     overall = mean([turn.score for turn in turns if turn.score is not None])
     scored = [turn for turn in turns if turn.score is not None]
     lowest = min(scored, key=lambda turn: turn.score or 0.0, default=turns[0])
@@ -56,7 +58,11 @@ def _instance(turn: Invocation, reference: str | None) -> dict[str, str | None]:
     return {"prompt": user_text(turn), "response": answer_text(turn), "reference": reference}
 
 
-def _turn(criterion: Criterion, rating: Mapping[str, Any]) -> MetricResult:
+def rated_turn(
+    criterion: Criterion, rating: Mapping[str, Any], more: Mapping[str, Any] = _NO_MORE, said: str = ""
+) -> MetricResult:
+    """Return the verdict of a rating of the service. `more` are further details; `said` is told before what
+    the service explains."""
     error = rating.get("error")
     value = None if error else _number(rating.get("score"))
     explanation = str(rating.get("explanation") or "")[:MAX_KEPT]
@@ -64,13 +70,15 @@ def _turn(criterion: Criterion, rating: Mapping[str, Any]) -> MetricResult:
         "explanation": explanation,
         "error": error,
         **{key: rating.get(key) for key in ("seconds", "attempts", "cached")},
+        **more,
     }
     if error:
         reason = f"the service failed: {error.get('message') or error.get('code') or error.get('kind')}"
     elif value is None:
         reason = "the service gave no score"
     else:
-        reason = f"rated {value:g}" + (f": {explanation}" if explanation else "")
+        why = "; ".join(filter(None, (said, explanation)))
+        reason = f"rated {value:g}" + (f": {why}" if why else "")
     return turn_result(criterion, value, reason, details)
 
 

@@ -1,0 +1,104 @@
+"""multi_turn_task_success_v1, multi_turn_trajectory_quality_v1 and multi_turn_tool_use_quality_v1: what Google's
+evaluation service says of a whole conversation.
+
+One call for the conversation, after its last turn, with what ADK sends: instructions and tools of each agent, and all
+recorded events. The service makes up rubrics and gives a verdict on each. Its score stands at the last turn and is that
+of the case. No score, or an error, makes the criterion an error.
+
+Details of the last turn: `rubrics` [{"rubric_id", "text", "score", "rationale"}], `explanation`, `error`, `seconds`,
+`attempts`, `cached`. Details of the case: `service`, its name for people, and `rubrics`.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from workbench.events import MetricResult
+from workbench.metrics.base import Bench, Scored, ScoreRequest
+from workbench.metrics.judged.outcome import nothing_in_turn, over_case, same_length
+from workbench.metrics.judged.service_scores import SERVICE, rated_turn
+from workbench.metrics.judged.turn_evidence import agents, events
+from workbench.metrics.judged.voting import MAX_KEPT
+from workbench.model.invocation import Invocation
+
+
+async def score(request: ScoreRequest, bench: Bench) -> Scored:
+    """Return the service's score of the conversation.
+
+    Raises:
+        NotScorableError: there is a reference of another length.
+        NotAvailableError: no project or no credentials.
+    """
+    criterion = request.criterion
+    same_length(request)
+    rating = await bench.service().rate(criterion.name, conversation_sent(request.actual))
+    rubrics = list(_rubrics(rating.get("rubrics")))
+    last = rated_turn(criterion, rating, {"rubrics": rubrics}, _told(rubrics))
+    earlier = [nothing_in_turn(criterion, "rated once, after the last turn")] * (len(request.actual) - 1)
+    turns: list[MetricResult] = [*earlier, last]
+    return over_case(criterion, turns, last.score, last.reason, {"service": SERVICE, "rubrics": rubrics})
+
+
+def conversation_sent(turns: Sequence[Invocation]) -> dict[str, Any]:
+    """Return a conversation in the shape of the client's `AgentData`, as ADK makes it. Ids are numbered, so that the
+    same conversation is the same question in the next run."""
+    ids: dict[str, str] = {}
+    known: dict[str, dict[str, Any]] = {}
+    for turn in turns:
+        for name, agent in agents(turn).items():
+            known.setdefault(name, agent)
+    configs = {
+        name: {
+            "agent_id": agent.get("name") or name,
+            "instruction": agent.get("instructions"),
+            "tools": agent.get("tool_declarations"),
+        }
+        for name, agent in known.items()
+    }
+    return {"agents": configs, "turns": [_turn(number, turn, ids) for number, turn in enumerate(turns)]}
+
+
+def _turn(number: int, turn: Invocation, ids: dict[str, str]) -> dict[str, Any]:
+    said = [{"author": "user", "content": turn.get("user_content")}]
+    said += [
+        {"author": event.get("author"), "content": _with_ids(event["content"], ids)}
+        for event in events(turn)
+        if event.get("content") is not None
+    ]
+    said.append({"author": "agent", "content": turn.get("final_response")})
+    return {"turn_index": number, "turn_id": f"turn_{number + 1}", "events": said}
+
+
+def _with_ids(content: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
+    """Replace the ids of calls and their results, which are random, by numbers in their order."""
+    return {**content, "parts": [_part(part, ids) for part in content.get("parts") or ()]}
+
+
+def _part(part: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
+    changed = dict(part)
+    for key in ("function_call", "function_response"):
+        if isinstance(inner := part.get(key), dict) and inner.get("id"):
+            changed[key] = {**inner, "id": ids.setdefault(inner["id"], f"call_{len(ids) + 1}")}
+    return changed
+
+
+def _rubrics(given: Any) -> Iterator[dict[str, Any]]:
+    for number, rubric in enumerate(given if isinstance(given, list) else ()):
+        text = str(rubric.get("text") or "")[:MAX_KEPT]
+        yield {
+            "rubric_id": text or str(rubric.get("id") or f"rubric_{number}"),
+            "text": text,
+            "score": 1.0 if rubric.get("met") else 0.0,
+            "rationale": str(rubric.get("reasoning") or "")[:MAX_KEPT],
+        }
+
+
+def _told(rubrics: Sequence[dict[str, Any]]) -> str:
+    """Say how many rubrics of the service are met, and name the first that is not."""
+    if not rubrics:
+        return ""
+    missed = [rubric for rubric in rubrics if not rubric["score"]]
+    said = f"{len(rubrics) - len(missed)} of {len(rubrics)} rubrics of the service met"
+    if not missed:
+        return said
+    rationale = f" ({missed[0]['rationale']})" if missed[0]["rationale"] else ""
+    return f"{said}, not: {missed[0]['rubric_id']}{rationale}"
