@@ -90,6 +90,10 @@ class CurrentCases:
         assert root is not None  # there is a case
         return next(faults_of(self._path, [breach], root, places, ("eval_cases", number)))
 
+    def place(self, number: int) -> tuple[int, int]:
+        """Line and column at which the case begins."""
+        return self._file.at(self._index.starts[number])
+
     def _at_start(self, number: int, breaches: Iterable[Breach]) -> Iterator[Fault]:
         """Place breaches of a case that is too large to be scanned at its beginning."""
         line, column = self._file.at(self._index.starts[number])

@@ -32,9 +32,17 @@ def old_format_of(content: Any) -> OldFormat | None:
     objects = [item for item in content if isinstance(item, dict)]
     if any("query" in item for item in objects):
         return "old_test"
-    if not content or any("data" in item or "name" in item for item in objects):
+    if not content or any(map(_is_old_case, objects)):
         return "old_evalset"
     return "old_test" if any(nearest(key, _TURN_KEYS) for item in objects for key in item) else None
+
+
+def _is_old_case(item: dict[str, Any]) -> bool:
+    """Whether an object looks like an old case: turns below `data`, or no other keys than an old case has."""
+    turns = item.get("data")
+    if isinstance(turns, list) and turns:
+        return any(not isinstance(turn, dict) or any(nearest(key, _TURN_KEYS) for key in turn) for turn in turns)
+    return "data" in item or ("name" in item and all(nearest(key, _CASE_KEYS) for key in item))
 
 
 def convert_case(item: Any, index: int) -> tuple[Case | None, list[Breach]]:

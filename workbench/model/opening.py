@@ -11,6 +11,7 @@ from workbench.model.case_index import CaseIndex, TooManyCasesError, index_cases
 from workbench.model.current_cases import CurrentCases
 from workbench.model.evalset_schema import EvalSet
 from workbench.model.faults import Fault, unexpected
+from workbench.model.foreign_files import WRAPPER, not_an_evalset, not_cases, not_json
 from workbench.model.json_nodes import Node
 from workbench.model.locating import fault_of, faults_of
 from workbench.model.old_cases import OldCases
@@ -28,7 +29,6 @@ LARGEST_READ = 32 * 1024 * 1024
 _PIECE = 256 * 1024
 """Bytes after the last sound case in which the error of a large file is looked for."""
 _SUFFIXES = (".evalset.json", ".test.json", ".json")
-_WRAPPER = '{"eval_set_id": "…", "eval_cases": […]}'
 
 
 class Cases(Protocol):
@@ -111,7 +111,7 @@ class _Opening:
             return self._current(index, [*faults, *self._session_fault()])
         if root.kind != "array":
             message = f"the file holds {describe(root.scalar)}, and an evalset is an object"
-            faults.append(Fault(self._path, *places.at(root.start), "", message, f"Expected {_WRAPPER}"))
+            faults.append(Fault(self._path, *places.at(root.start), "", message, f"Expected {WRAPPER}"))
             return Opened(tuple(faults), size=len(self._file.data))
         content = read_json(self._file.data)
         if old_format_of(content) is None:
@@ -132,12 +132,31 @@ class _Opening:
 
     def _current(self, index: CaseIndex, faults: list[Fault]) -> Opened:
         cases = CurrentCases(self._path, self._file, index)
+        foreign = self._foreign(cases)
+        if foreign is not None:
+            return Opened((*faults, foreign), "current", cases.frame(), size=len(self._file.data))
         faults += cases.frame_faults()
         return Opened(tuple(faults), "current", cases.frame(), cases, len(self._file.data))
+
+    def _foreign(self, cases: CurrentCases) -> Fault | None:
+        """Return why sound JSON is no evalset at all, None if it looks like one."""
+        if not cases.ids:
+            return not_an_evalset(self._path, cases.frame())
+        if any(cases.ids):
+            return None
+        try:
+            return not_cases(self._path, cases.raw(0), cases.place(0))
+        except ValueError:
+            return None  # Its own faults say why it cannot be read.
 
     def _broken(self, faults: list[Fault], scanned: Scan, places: Places) -> Opened:
         """A file with errors in its JSON."""
         root = scanned.root
+        foreign = not_json(self._path, self._file.text(), places)
+        if foreign is None and root is not None and root.kind == "object" and root.children:
+            foreign = not_an_evalset(self._path, (str(child.key) for child in root.children), places.at(root.start))
+        if foreign is not None:
+            return Opened((foreign,), size=len(self._file.data))
         frame = root.value() if root is not None and root.kind == "object" else {}
         certain = all(flaw.certain for flaw in scanned.flaws if flaw.severity == "error")
         if root is not None and root.kind == "object" and root.children and certain and self._file.encoding != "broken":
@@ -170,7 +189,7 @@ class _Opening:
             return Fault(self._path, *place, "", flaw.message, flaw.hint)
         message = f"the file ({size_words(len(data))}) is in no form that is read at this size"
         place = self._file.at(start) if start else (0, 0)
-        return Fault(self._path, *place, "", message, f"Expected {_WRAPPER}, each key once")
+        return Fault(self._path, *place, "", message, f"Expected {WRAPPER}, each key once")
 
     def _tree(self) -> Node:
         root = scan(self._file.text()).root
@@ -189,7 +208,7 @@ class _Opening:
     def _strange_list(self, content: list[Any], place: tuple[int, int]) -> Fault:
         modern = any(isinstance(item, dict) and {"eval_id", "evalId"} & item.keys() for item in content)
         message = "a list of cases without what belongs around it" if modern else "a list that is in no format of ADK's"
-        return Fault(self._path, *place, "", message, f"Expected {_WRAPPER}")
+        return Fault(self._path, *place, "", message, f"Expected {WRAPPER}")
 
 
 def _index_of(root: Node, file: TextFile) -> CaseIndex:

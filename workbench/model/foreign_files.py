@@ -1,0 +1,53 @@
+"""Files that are called like evalsets and are something else: one message for each, not one for each of its lines."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from workbench.model.breaches import nearest
+from workbench.model.faults import Fault
+from workbench.model.places import Places
+
+WRAPPER = '{"eval_set_id": "…", "eval_cases": […]}'
+"""What an evalset looks like, for hints."""
+_FRAME_KEYS = ("eval_set_id", "eval_cases")
+_CASE_KEYS = ("eval_id", "conversation", "conversation_scenario", "session_input")
+_BEFORE = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
+_JSON_BEGINS = "{[\"'"
+_SHOWN = 20
+
+
+def not_json(path: Path, text: str, places: Places) -> Fault | None:
+    """Return the one fault of a text with errors that does not even begin like JSON, else None."""
+    before = _BEFORE.match(text)
+    start = before.end() if before is not None else 0
+    if start >= len(text) or text[start] in _JSON_BEGINS:
+        return None
+    begins = text[start : start + _SHOWN].splitlines()[0]
+    return Fault(path, *places.at(start), "", f"the file is not JSON: it begins with `{begins}`", _expected())
+
+
+def not_an_evalset(path: Path, keys: Iterable[str], place: tuple[int, int] = (1, 1)) -> Fault | None:
+    """Return the one fault of an object whose `keys` include none of an evalset, nor any that is nearly one.
+
+    An object without keys may become an evalset: None.
+    """
+    found = list(keys)
+    if not found or any(nearest(key, _FRAME_KEYS) for key in found):
+        return None
+    message = "the file is in no ADK format: it has neither `eval_set_id` nor `eval_cases`"
+    return Fault(path, *place, "", message, _expected())
+
+
+def not_cases(path: Path, first: Any, place: tuple[int, int]) -> Fault | None:
+    """Return the one fault of `eval_cases` whose `first` entry has none of the keys of a case, else None."""
+    if not isinstance(first, dict) or any(nearest(str(key), _CASE_KEYS) for key in first):
+        return None
+    message = "`eval_cases` holds no cases of ADK: the first has neither `eval_id` nor `conversation`"
+    hint = 'Expected {"eval_id": "…", "conversation": […]}'
+    return Fault(path, *place, "eval_cases[0]", message, hint)
+
+
+def _expected() -> str:
+    return f"Expected {WRAPPER}. If it is no evalset, give it another name"
