@@ -6,6 +6,7 @@ import pytest
 
 from tests.agents.conftest import AGENT, Tree, evalset
 from workbench.agents.owners import KeptOwners, keep_owner
+from workbench.agents.targets import project_around
 from workbench.agents.workspace import (
     Workspace,
     assign_agent,
@@ -46,6 +47,42 @@ def _files(workspace: Workspace) -> list[str]:
 def test_root(tree: Tree, marks: list[str], path: str, root: str) -> None:
     project = tree({"a/b/x.evalset.json": "{}", **dict.fromkeys(marks, "")})
     assert find_root(project / path) == project / root
+
+
+@pytest.mark.parametrize(
+    ("marks", "here", "path", "root"),
+    [
+        ([], ".", "a/b", "."),
+        ([], "a", "a/b/x.evalset.json", "a"),
+        ([], "c", "a/b", "a/b"),
+        (["a/.workbench/"], ".", "a/b", "a"),
+        ([".workbench/"], "a", "a/b", "."),
+    ],
+)
+def test_the_current_folder_is_the_root_of_what_it_contains(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch, marks: list[str], here: str, path: str, root: str
+) -> None:
+    project = tree({"a/b/x.evalset.json": "{}", "c/": "", **dict.fromkeys(marks, "")})
+    monkeypatch.chdir(project / here)
+    assert find_root(project / path) == project / root
+    assert open_workspace(project / path).root == project / root
+
+
+def test_the_home_folder_is_the_root_of_nothing_below_it(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tree({"a/b/x.evalset.json": "{}"})
+    monkeypatch.setenv("HOME", str(project))
+    monkeypatch.chdir(project)
+    assert find_root(Path("a/b")) == project / "a/b"
+
+
+def test_an_older_state_folder_lies_in_another_project(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tree({".git/": "", "a/.workbench/": "", "b/.git/": "", "b/.workbench/": ""})
+    assert project_around(project / "a") == project
+    assert project_around(project / "b") is None
+    loose = tree({"loose/a/.workbench/": ""}) / "loose"
+    monkeypatch.chdir(loose)
+    (project / ".git").rmdir()
+    assert project_around(loose / "a") == loose
 
 
 def test_root_of_a_work_tree_and_of_a_relative_path(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +201,7 @@ def test_without_a_mark_the_agent_may_lie_above(tree: Tree, monkeypatch: pytest.
     # The folder that one works in is near enough, and so is the project of a pyproject.toml.
     monkeypatch.chdir(project)
     here = open_workspace(Path("evals"))
-    assert here.root == project / "evals"
+    assert here.root == project
     assert here.evalsets[0].agent is not None
     monkeypatch.undo()
     tree({"pyproject.toml": ""})

@@ -135,7 +135,7 @@ def test_a_run_that_was_killed_is_listed_and_its_other_cases_count_as_cancelled(
     assert run["seconds"] is None
     assert run["counts"] == {"passed": 1, "failed": 0, "error": 0, "not_evaluated": 0, "cancelled": 1}
     assert run["no_verdict"] == 1
-    assert "1 passed, 1 without a verdict (did not end" in history_command._line(run, None)
+    assert "1 passed, 1 without a verdict (did not end" in history_command._line(run, is_baseline=False)
 
 
 def test_a_run_of_a_later_version_is_said_to_be_that(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from workbench.engine.options import UsageFaultError
-from workbench.history.run_words import place_of
+from workbench.history.run_words import place_of, state_of
 from workbench.history.state_dir import FOLDER, JOURNAL_FILE, runs_dir
 
 
@@ -17,14 +17,15 @@ def kept(state: Path, run_id: str) -> Path:
 
 
 @pytest.mark.parametrize("word", ["last", "2026"])
-def test_runs_of_the_folders_below_are_pointed_out(word: str, tmp_path: Path) -> None:
+def test_runs_of_older_state_folders_below_are_found(word: str, tmp_path: Path) -> None:
     state = tmp_path / FOLDER
     with pytest.raises(UsageFaultError) as refused:
         place_of(word, state, tmp_path)
     assert "`agent-workbench run` keeps one" in refused.value.hint
-    kept(tmp_path / "desk" / FOLDER, "2026-11-21T10-30-00-3f2a")
-    with pytest.raises(UsageFaultError) as refused:
-        place_of(word, state, tmp_path)
-    assert f"--state-dir names a folder with some: {tmp_path / 'desk' / FOLDER}" in refused.value.hint
+    older = kept(tmp_path / "desk" / FOLDER, "2026-11-21T10-30-00-3f2a")
+    assert place_of(word, state, tmp_path) == older
+    assert state_of(older) == tmp_path / "desk" / FOLDER
     journal = kept(state, "2026-11-22T10-30-00-3f2a")
-    assert place_of("2026", state, tmp_path) == journal
+    assert place_of("2026-11-22", state, tmp_path) == journal
+    with pytest.raises(UsageFaultError):
+        place_of("2026", tmp_path / "named", tmp_path)  # --state-dir stands for itself

@@ -12,11 +12,32 @@ STATE_FOLDER = ".workbench"
 
 
 def find_root(path: Path) -> Path:
-    """The nearest folder at or above `path` that holds `.workbench` or `.git`, else `path` itself (the folder it is
-    in, for a file). Absolute; links are not resolved."""
+    """Return the root of the project that `path` belongs to. Every command and the screen ask here.
+
+    That is the nearest folder at or above `path` with `.workbench` or `.git`; else the current folder if it contains
+    `path`; else `path` itself (the folder it is in, for a file). Absolute; links are not resolved.
+    """
     folder = absolute(path)
     folder = folder if folder.is_dir() else folder.parent
-    return next((step for step in (folder, *folder.parents) if is_project(step)), folder)
+    marked = next((step for step in (folder, *folder.parents) if is_project(step)), None)
+    return marked or _current_around(folder) or folder
+
+
+def project_around(root: Path) -> Path | None:
+    """The root that `root` would belong to without a `.workbench` of its own; None for a repository, and if there is
+    no other."""
+    if is_repository(root):
+        return None
+    return next((step for step in root.parents if is_project(step)), None) or _current_around(root.parent)
+
+
+def _current_around(folder: Path) -> Path | None:
+    """The current folder if it contains `folder`. Not the home folder, nor the root of the file system: they hold
+    everything, and everything would be looked through."""
+    here = Path.cwd()
+    if here in (home(), Path(here.anchor)):
+        return None
+    return here if folder.resolve().is_relative_to(here.resolve()) else None
 
 
 def is_project(folder: Path) -> bool:
@@ -57,8 +78,8 @@ def discover_for(targets: Sequence[Path], root: Path) -> tuple[Discovery, tuple[
 
     A target inside a folder that is otherwise passed over (ignored by git, hidden, an environment) was asked for, so it
     is walked through too. Where nothing marks a root, an agent may lie above it: the folder of `pyproject.toml` is
-    looked through instead, or else the current folder if the target is inside it; and an agent in whose folder all that
-    lies is found as well.
+    looked through instead, unless the root is the current folder; and an agent in whose folder all that lies is found
+    as well.
     """
     bases = [root] if is_project(root) else _outermost([_base(find_root(target)) for target in targets])
     found = [discover(base) for base in bases]
@@ -79,14 +100,10 @@ def discover_for(targets: Sequence[Path], root: Path) -> tuple[Discovery, tuple[
 
 def _base(root: Path) -> Path:
     """Where to look for agents if nothing marks `root` as one."""
-    if is_project(root):
+    if is_project(root) or root == Path.cwd():
         return root
     steps = (root, *root.parents)
-    project = next((step for step in steps if (step / "pyproject.toml").is_file()), None)
-    here = Path.cwd()
-    # Home and the root of the file system hold everything, so they say nothing.
-    near = here if here in steps and here not in (home(), Path(here.anchor)) else root
-    return project or near
+    return next((step for step in steps if (step / "pyproject.toml").is_file()), root)
 
 
 def _outermost(folders: Iterable[Path]) -> list[Path]:

@@ -14,6 +14,8 @@ from workbench.cli.streams import has_failed, write_line
 from workbench.text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from workbench.history.summary_files import IndexEntry
 
 SCHEMA = "agent-workbench/history/1"
@@ -68,7 +70,7 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
     """Whether it was done."""
     from workbench.agents.targets import find_root
     from workbench.history import state_dir as places
-    from workbench.history.run_words import run_id_of
+    from workbench.history.run_words import kept_place, state_of
 
     wanted = {"delete": 1, "pin": 1, "unpin": 0}[action]
     if len(words) < wanted or (action != "delete" and len(words) > wanted):
@@ -76,20 +78,34 @@ def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:
             f"`history {action}` takes {_TAKES[action]}",
             try_help="agent-workbench history",
         )
-    state = places.state_dir(find_root(Path.cwd()), state_dir)
+    root = find_root(Path.cwd())
+    state = places.state_dir(root, state_dir)
     # All of them are looked up before the first is deleted.
-    ids = list(dict.fromkeys(run_id_of(word, state) for word in words))
+    journals = list(dict.fromkeys(kept_place(word, state) for word in words))
+    _say_where({state_of(journal) for journal in journals} - {state}, root)
     from workbench.history.retention import pin, unpin
 
     if action == "pin":
-        pin(state, ids[0])
-        write_line(sys.stdout, f"{one_line(ids[0])} is the baseline")
+        pin(state_of(journals[0]), journals[0].parent.name)
+        write_line(sys.stdout, f"{one_line(journals[0].parent.name)} is the baseline")
     elif action == "unpin":
-        unpin(state)
+        for one in places.states_of(state):
+            unpin(one)
         write_line(sys.stdout, "no run is the baseline")
     else:
-        return _delete(state, ids)
+        by_state: dict[Path, list[str]] = {state: []} if not journals else {}
+        for journal in journals:
+            by_state.setdefault(state_of(journal), []).append(journal.parent.name)
+        done = [_delete(one, ids) for one, ids in by_state.items()]
+        return all(done)
     return True
+
+
+def _say_where(states: "Iterable[Path]", root: Path) -> None:
+    """Name older state folders that are used where they lie."""
+    for state in sorted(states):
+        shown = state.relative_to(root) if state.is_relative_to(root) else state
+        write_line(sys.stderr, one_line(f"{shown} is used where it lies: its runs are from before, of its own folder"))
 
 
 def _delete(state: Path, ids: list[str]) -> bool:
@@ -133,20 +149,23 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
 
     root = _root(words)
     state = places.state_dir(root, state_dir)
-    found = list_runs(state)
+    lists = {one: list_runs(one) for one in places.states_of(state)}
+    _say_where((one for one in lists if one != state and lists[one].runs), root)
+    kept = [{**run, "kept_in": _kept_in(one, state, root)} for one, found in lists.items() for run in found.runs]
     entries, trouble = _of_adk(root)
+    trouble = [*(line for found in lists.values() for line in found.trouble), *trouble]
     age = ages()
-    runs = [*found.runs, *entries]
+    runs = [*kept, *entries]
     runs = sorted(runs, key=lambda run: age(run["run_id"], str(run["started"])), reverse=True)[:limit]
-    pinned = baseline(state)
-    for line in (*found.trouble, *trouble):
+    pinned = {baseline(one) for one in lists} - {None}
+    for line in trouble:
         write_line(sys.stderr, f"warning: {one_line(line, limit=1000)}")
     if as_json:
-        told = [{**run, "baseline": run["run_id"] == pinned, "adk": run.get("adk", False)} for run in runs]
+        told = [{**run, "baseline": run["run_id"] in pinned, "adk": run.get("adk", False)} for run in runs]
         write_line(sys.stdout, json.dumps({"schema": SCHEMA, "root": str(root), "runs": told}))
         return True
     for run in runs:
-        write_line(sys.stdout, _line(run, pinned))
+        write_line(sys.stdout, _line(run, is_baseline=run["run_id"] in pinned))
     if not runs:
         write_line(sys.stderr, one_line(no_run_kept(state), limit=1000))
     return True
@@ -160,7 +179,12 @@ def _of_adk(root: Path) -> "tuple[list[IndexEntry], list[str]]":
     return adk_entries((agent.folder for agent in found.agents), root)
 
 
-def _line(run: dict[str, Any], pinned: str | None) -> str:
+def _kept_in(state: Path, own: Path, root: Path) -> str:
+    """The older state folder that a run lies in, relative to the root; "" for the project's own."""
+    return "" if state == own else state.relative_to(root).as_posix()
+
+
+def _line(run: dict[str, Any], *, is_baseline: bool) -> str:
     from workbench.history.summary import unreached_apart
 
     unreached = (run.get("no_verdict") or 0) if run["seconds"] is None else 0
@@ -168,7 +192,9 @@ def _line(run: dict[str, Any], pinned: str | None) -> str:
     counts["without a verdict"] = counts.pop("not_run")
     parts = [f"{counts[status]} {status.replace('_', ' ')}" for status in counts if counts[status]]
     parts = [part.replace(" error", " errors") if part != "1 error" else part for part in parts]
-    marks = ["baseline"] if run["run_id"] == pinned else []
+    marks = ["baseline"] if is_baseline else []
+    if run.get("kept_in"):
+        marks.append(f"in {run['kept_in']}")
     if run.get("adk"):
         marks.append(f"adk {run['file']}")
     elif run["seconds"] is None:

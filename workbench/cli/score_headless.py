@@ -20,7 +20,7 @@ from workbench.engine.rescoring import Rescoring
 from workbench.engine.transcripts import StoredRun
 from workbench.events import CaseError
 from workbench.history.journal import Journal
-from workbench.history.state_dir import state_dir
+from workbench.history.state_dir import state_dir, states_of
 from workbench.history.stored_run import open_run
 from workbench.model.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
 
@@ -66,9 +66,12 @@ def _root(run: StoredRun, request: ScoreRequest, here: Path) -> Path:
     it, wherever the project lay when it ran; one from elsewhere says itself where it ran, if that is on this
     machine."""
     root = find_root(here)
-    kept_here = request.state_dir is None and run.file is not None and run.file.is_relative_to(state_dir(root))
+    if request.state_dir is None and run.file is not None:
+        kept = next((state for state in states_of(state_dir(root)) if run.file.is_relative_to(state)), None)
+        if kept is not None:
+            return kept.parent
     stored = Path(run.root)
-    return root if kept_here or not run.root or not stored.is_absolute() or not stored.is_dir() else stored
+    return root if not run.root or not stored.is_absolute() or not stored.is_dir() else stored
 
 
 def _criteria_now(chooser: CriteriaChooser, root: Path, *, given: bool) -> CriteriaOf:

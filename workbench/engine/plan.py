@@ -12,6 +12,7 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import AgentEnvironment, agent_environment
 from workbench.agents.interpreter import Interpreter, InterpreterError, choose_interpreter
 from workbench.agents.ownership import relative_to
+from workbench.agents.targets import STATE_FOLDER, project_around
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.blocking import ConfigFaults, refuse_named, why_blocked, why_broken
 from workbench.engine.borrowed import borrowed_notices
@@ -119,6 +120,7 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
         if entry.agent is not None
     }
     notices = (
+        *_root_notices(workspace.root),
         *fault_notices(_warnings(running, configs), workspace.root),
         *agent_notices(agents.values()),
         *owner_notices(running),
@@ -159,6 +161,15 @@ def _entries(item: Chosen, runs: int, configs: ConfigFaults) -> Iterator[PlanEnt
             for repeat in range(1, runs + 1):
                 ref = CaseRef(agent, entry.relative, document.eval_set_id, case.eval_id, repeat)
                 yield PlanEntry(ref, entry, case.index, blocked)
+
+
+def _root_notices(root: Path) -> Iterator[Noticed]:
+    """That an older `.workbench` inside the project is used."""
+    around = project_around(root) if (root / STATE_FOLDER).is_dir() else None
+    if around is not None:
+        folder = relative_to(root / STATE_FOLDER, around)
+        hint = f"Delete or move it to keep runs in {around / STATE_FOLDER}"
+        yield Noticed("info", f"{folder} was there before, and is used for {relative_to(root, around)}", hint)
 
 
 def _repeat_notices(options: RunOptions) -> Iterator[Noticed]:

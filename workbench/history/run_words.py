@@ -5,11 +5,12 @@ of the journal in it.
 """
 
 import difflib
+from collections.abc import Iterable
 from pathlib import Path
 
 from workbench.engine.options import UsageFaultError
 from workbench.history.ages import ages
-from workbench.history.state_dir import FOLDER, JOURNAL_FILE, runs_dir
+from workbench.history.state_dir import JOURNAL_FILE, runs_dir, states_of
 
 LAST = "last"
 BASELINE = "baseline"
@@ -39,10 +40,24 @@ def run_id_of(word: str, state: Path) -> str:
     Raises:
         UsageFaultError: there is no such run.
     """
+    return kept_place(word, state).parent.name
+
+
+def kept_place(word: str, state: Path) -> Path:
+    """The journal of the kept run that `word` means, in the state folder `state` or an older one below its project.
+
+    Raises:
+        UsageFaultError: there is no such run.
+    """
     journal = _by_id(word, state)
     if journal is None:
         raise _unknown(word, state, state)
-    return journal.parent.name
+    return journal
+
+
+def state_of(journal: Path) -> Path:
+    """The state folder that a journal lies in."""
+    return journal.parents[2]
 
 
 def last_run(state: Path) -> Path | None:
@@ -58,27 +73,35 @@ def run_ids(state: Path) -> list[str]:
 
 
 def _by_id(word: str, state: Path) -> Path | None:
+    states = states_of(state)
     if word == LAST:
-        found = last_run(state)
+        found = _newest(filter(None, map(last_run, states)))
         if found is None:
             raise UsageFaultError(f"no run is kept in {runs_dir(state)}", _where_runs_are(state))
         return found
     if word == BASELINE:
-        pinned = baseline(state)
-        if pinned is None:
-            raise UsageFaultError("no run is the baseline", "`agent-workbench history pin RUN` makes one")
-        return runs_dir(state) / pinned / JOURNAL_FILE
+        for one in states:
+            pinned = baseline(one)
+            if pinned is not None:
+                return runs_dir(one) / pinned / JOURNAL_FILE
+        raise UsageFaultError("no run is the baseline", "`agent-workbench history pin RUN` makes one")
     if not word or "/" in word or word in (".", ".."):
         return None
-    exact = runs_dir(state) / word / JOURNAL_FILE
-    if exact.is_file():
-        return exact
-    begun = [path for path in _journals(state) if path.parent.name.startswith(word)]
+    for one in states:
+        exact = runs_dir(one) / word / JOURNAL_FILE
+        if exact.is_file():
+            return exact
+    begun = [path for one in states for path in _journals(one) if path.parent.name.startswith(word)]
     if len(begun) > 1:
         raise UsageFaultError(
             f"{len(begun)} runs begin with {word}", f"They are {_few([p.parent.name for p in begun])}"
         )
     return begun[0] if begun else None
+
+
+def _newest(journals: Iterable[Path]) -> Path | None:
+    age = ages()
+    return max(journals, key=lambda path: age(path.parent.name, ""), default=None)
 
 
 def _journals(state: Path) -> list[Path]:
@@ -118,10 +141,14 @@ def _unknown(word: str, state: Path, folder: Path) -> UsageFaultError:
         near = difflib.get_close_matches(Path(word).name, _names_beside(folder / word), n=1)
         hint = f"Beside it there is {near[0]}" if near else _where_runs_are(state)
         return UsageFaultError(f"{word} does not exist", hint)
-    ids = run_ids(state)
+    ids = _all_ids(state)
     near = difflib.get_close_matches(word, [*ids, LAST], n=3, cutoff=0.5)
     hint = f"The nearest: {', '.join(near)}. {_where_runs_are(state)}" if near else _where_runs_are(state)
     return UsageFaultError(f"no run {word} is kept, and there is no report of that name", hint)
+
+
+def _all_ids(state: Path) -> list[str]:
+    return [run_id for one in states_of(state) for run_id in run_ids(one)]
 
 
 def _names_beside(path: Path) -> list[str]:
@@ -133,7 +160,7 @@ def _names_beside(path: Path) -> list[str]:
 
 def _where_runs_are(state: Path) -> str:
     """How to see which runs there are."""
-    ids = run_ids(state)
+    ids = _all_ids(state)
     if not ids:
         return no_run_kept(state)
     return f"`agent-workbench history` lists the runs that are kept, the newest: {_few(ids)}"
@@ -141,16 +168,8 @@ def _where_runs_are(state: Path) -> str:
 
 def no_run_kept(state: Path) -> str:
     """That `state` holds no run, and where there are some."""
-    below = _states_below(state.parent)
     way = "`agent-workbench run` keeps one, --state-dir names another folder"
-    if below:
-        way = f"--state-dir names a folder with some: {_few(below)}"
     return f"No run is kept in {runs_dir(state)}; {way}"
-
-
-def _states_below(root: Path) -> list[str]:
-    """Folders of runs one step down: outside of git each folder that was run has its own."""
-    return sorted(str(state) for state in root.glob(f"*/{FOLDER}") if run_ids(state))
 
 
 def _few(names: list[str]) -> str:

@@ -1,0 +1,28 @@
+"""Which folder is the root: every command finds the same `.workbench`."""
+
+from tests.cli.projects import GOOD, Project
+
+
+def test_runs_from_the_folder_above_are_listed_there(project: Project) -> None:
+    (project.root / ".git").rmdir()
+    project.evalset(GOOD)
+    assert project.run("run", "echo").returncode == 0
+    assert (project.root / ".workbench/runs").is_dir()
+    assert not (project.root / "echo/.workbench").exists()
+    assert "1 passed" in project.run("history").stdout
+
+
+def test_an_older_state_folder_is_used_where_it_lies_and_named(project: Project) -> None:
+    project.evalset(GOOD)
+    (project.root / "echo/.workbench").mkdir()
+    done = project.run("run", "echo", "--plain")
+    assert done.returncode == 0
+    assert "echo/.workbench was there before" in done.stderr
+    listed = project.run("history")
+    assert "(in echo/.workbench)" in listed.stdout
+    assert "echo/.workbench is used where it lies" in listed.stderr
+    assert project.run("score", "last").returncode == 0
+    assert project.run("history", "pin", "last").returncode == 0
+    assert "baseline" in project.run("history").stdout
+    assert not (project.root / ".workbench").exists()
+    assert project.run("history", "delete", "last").returncode == 0

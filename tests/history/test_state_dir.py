@@ -1,0 +1,37 @@
+"""State folders: the project's own, and older ones inside it."""
+
+from pathlib import Path
+
+import pytest
+
+from workbench.history.state_dir import FOLDER, judge_cache_dir, make_state_dir, nested_states, runs_dir
+
+
+def _state(folder: Path) -> Path:
+    runs_dir(folder / FOLDER).mkdir(parents=True)
+    return folder / FOLDER
+
+
+def test_older_state_folders_are_found_a_few_levels_below(tmp_path: Path) -> None:
+    found = [_state(tmp_path / "bot"), _state(tmp_path / "agents/desk")]
+    _state(tmp_path / "a/b/c/d/e")
+    (tmp_path / "empty" / FOLDER).mkdir(parents=True)
+    assert nested_states(tmp_path) == found
+
+
+@pytest.mark.parametrize("folder", ["node_modules/x", ".hidden", "env", "repository"])
+def test_what_belongs_to_somebody_else_is_passed_over(tmp_path: Path, folder: str) -> None:
+    for path in ("env/pyvenv.cfg", "repository/.git/HEAD"):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text("")
+    _state(tmp_path / folder)
+    assert nested_states(tmp_path) == []
+
+
+def test_a_new_state_folder_takes_over_the_answers_of_judges(tmp_path: Path) -> None:
+    old = judge_cache_dir(_state(tmp_path / "bot")) / "ab" / ("ab" * 32 + ".json")
+    old.parent.mkdir(parents=True)
+    old.write_text("{}")
+    make_state_dir(tmp_path / FOLDER)
+    assert (judge_cache_dir(tmp_path / FOLDER) / "ab" / old.name).read_text() == "{}"
+    assert old.exists()
