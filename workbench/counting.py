@@ -1,7 +1,7 @@
 """Numbers with their nouns, and thresholds, as they are written for people."""
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
+def counted(number: int, noun: str, plural: str = "") -> str:
     """Return `1 case`, `2 cases`, `1,234 cases`. `plural` is for nouns that do not take an s."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 

@@ -10,6 +10,8 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
+from workbench.counting import counted
+
 LARGEST = 256 * 1024 * 1024
 """Bytes of the largest file that is read as a whole."""
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -60,7 +62,7 @@ def size_words(size: int) -> str:
     for unit, name in ((1024 * 1024, "MB"), (1024, "kB")):
         if size >= unit:
             return f"{size // unit:,} {name}"
-    return f"{size} bytes"
+    return counted(size, "byte")
 
 
 def _check(path: Path, status: os.stat_result, limit: int | None) -> None:

@@ -11,6 +11,8 @@ The model stays byte-faithful; only the copy that is shown changes.
 
 import re
 
+from workbench.counting import counted
+
 # C0 without tab and newline, DEL, C1, the bidi marks, embeddings, overrides and isolates, the invisible line and
 # paragraph separators (some terminals break on them), the tag characters, the BOM and lone surrogates.
 _HOSTILE = re.compile(
@@ -57,7 +59,7 @@ def plain(text: str, *, limit: int = DEFAULT_LIMIT) -> str:
     if dropped > 0:
         text = text[:limit]
     safe = _HOSTILE.sub(_picture, _LINE_BREAKS.sub("\n", text)).expandtabs(_TAB_WIDTH)
-    return f"{safe}… [{dropped:,} more characters]" if dropped > 0 else safe
+    return f"{safe}… [{counted(dropped, 'more character')}]" if dropped > 0 else safe
 
 
 def one_line(text: str, *, limit: int = 400) -> str:

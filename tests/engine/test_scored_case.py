@@ -52,7 +52,7 @@ def test_of_too_large_questions_the_middle_is_left_out_and_what_the_judge_found_
     for question in questions:
         assert question["prompt"].startswith("first ")
         assert question["prompt"].endswith(" last")
-        assert "190,011 characters are left out here" in question["prompt"]
+        assert "190,011 characters left out" in question["prompt"]
         assert question["replies"] == [{"text": "{}", "verdict": ["supported"]}]
     assert all(turn["details"]["texts"] == [{"sentences": LABELLED}] for turn in message["turns"])
 

@@ -119,7 +119,7 @@ def test_recorded_events_are_read_as_well() -> None:
 
 
 def test_what_makes_no_sense_is_refused(turn: MakeTurn) -> None:
-    with pytest.raises(NotScorableError, match="1 turns expected, 2 made"):
+    with pytest.raises(NotScorableError, match="1 turn expected, 2 made"):
         _score([turn()], [turn(), turn()])
     with pytest.raises(NotScorableError, match="reference"):
         _score(None, [turn()])

@@ -25,6 +25,7 @@ from workbench.agents.declared_name import declared_name
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, agent_at
 from workbench.agents.former_agents import lacks_its_agent, may_have_been_agent
 from workbench.agents.owners import KeptOwners, LastOwner, kept_path
+from workbench.counting import counted
 
 OwnerRule: TypeAlias = Literal["folder", "app_name", "choice", "location", "given", "none"]
 """How the owner was found. `given`: named for this run, by `--agent` or in a test."""
@@ -246,7 +247,9 @@ class Ownership:
         if not near:
             return f"no agent was found under {self._root}"
         which = f'session_input.app_name is "{name}"' if name else "it has no session_input.app_name"
-        return f"{which}, and there are {len(near)} agents near it: {', '.join(agent.name for agent in near)}"
+        return (
+            f"{which}, and there are {counted(len(near), 'agent')} near it: {', '.join(agent.name for agent in near)}"
+        )
 
     def _cannot_be_read(self, folder: Path) -> str:
         item = self._unreadable[folder]

@@ -14,6 +14,7 @@ from workbench.cli.common_options import FILE
 from workbench.cli.refusal import Refused
 from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
+from workbench.counting import counted
 from workbench.text import plain
 
 if TYPE_CHECKING:
@@ -105,14 +106,14 @@ def _say(workspace: "Workspace", problems: "list[Problem]") -> None:
         if fault.hint:
             write_line(sys.stdout, plain(f"    {fault.hint}"))
     summary = _summary(workspace, problems)
-    files = _count(summary["files"], "evalset file")
+    files = counted(summary["files"], "evalset file")
     if not workspace.evalsets:
         write_line(sys.stderr, plain(f"No evalsets in {workspace.target}"))
     elif not summary["errors"] and not summary["warnings"]:
-        write_line(sys.stderr, f"{files}, {_count(summary['cases'], 'case')}: nothing found")
+        write_line(sys.stderr, f"{files}, {counted(summary['cases'], 'case')}: nothing found")
     else:
-        errors, warnings = _count(summary["errors"], "error"), _count(summary["warnings"], "warning")
-        write_line(sys.stderr, f"{files}, {_count(summary['cases'], 'case')}: {errors}, {warnings}")
+        errors, warnings = counted(summary["errors"], "error"), counted(summary["warnings"], "warning")
+        write_line(sys.stderr, f"{files}, {counted(summary['cases'], 'case')}: {errors}, {warnings}")
 
 
 def _report(workspace: "Workspace", problems: "list[Problem]") -> dict[str, object]:
@@ -151,7 +152,3 @@ def _shown(workspace: "Workspace", file: Path) -> str:
     from workbench.agents.ownership import relative_to
 
     return relative_to(file, workspace.root)
-
-
-def _count(number: int, what: str) -> str:
-    return f"1 {what}" if number == 1 else f"{number} {what}s"

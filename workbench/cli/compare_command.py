@@ -12,6 +12,7 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
+from workbench.counting import counted
 from workbench.text import one_line, plain
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _lines(found: "Comparison") -> Iterator[str]:
         for case in cases[:most]:
             yield from _case_lines(case, word)
         if len(cases) > most:
-            yield f"and {len(cases) - most} more cases {_MORE[change]} (--json has them all)"
+            yield f"and {counted(len(cases) - most, 'more case')} {_MORE[change]} (--json has them all)"
     for word, rows in (("only in A", found.only_before), ("only in B", found.only_after)):
         if rows:
             names = ", ".join(_label(row["ref"]) for row in rows[:5])
@@ -142,18 +143,14 @@ def _run_line(name: str, run: "Summary") -> str:
 
 def _summary_line(found: "Comparison") -> str:
     parts = [
-        _count(found.count("regression"), "regression"),
-        _count(found.count("fix"), "fix", "fixes"),
-        *([_count(found.count("other"), "other verdict")] if found.count("other") else []),
+        counted(found.count("regression"), "regression"),
+        counted(found.count("fix"), "fix", "fixes"),
+        *([counted(found.count("other"), "other verdict")] if found.count("other") else []),
         *([f"{unfinished} without a verdict"] if (unfinished := found.count("unfinished")) else []),
-        _count(found.count("score"), "changed score"),
+        counted(found.count("score"), "changed score"),
         f"{found.unchanged} unchanged",
     ]
     return ", ".join(parts)
-
-
-def _count(number: int, what: str, many: str = "") -> str:
-    return f"{number} {what if number == 1 else many or what + 's'}"
 
 
 def _label(ref: Sequence[Any]) -> str:

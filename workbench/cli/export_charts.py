@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from workbench.authoring.triage.agreement import JudgeAgreement
 from workbench.cli.html_text import html_line
 from workbench.cli.lines import label
+from workbench.counting import counted
 from workbench.history.pass_rates import RunRate
 from workbench.text import one_line
 from workbench.ui.pictures.figures import BINS, STEPS, Scores, Share
@@ -50,7 +51,7 @@ def rates_chart(rates: Sequence[RunRate]) -> Iterator[str]:
             f'<rect x="{number * _RATE_WIDTH}" y="{_RATES_HEIGHT - height}" width="{_RATE_WIDTH - 2}"'
             f' height="{height}" class="{style}"><title>{html_line(said)}</title></rect>'
         )
-    words = f"{len(rates)} runs of these evalsets, the oldest left: now {last.rate * 100:.0f} %"
+    words = f"{counted(len(rates), 'run')} of these evalsets, the oldest left: now {last.rate * 100:.0f} %"
     best = max(one.rate for one in rates)
     yield '<section class="whole"><h2>Pass rate over runs</h2>\n'
     yield _svg(len(rates) * _RATE_WIDTH, _RATES_HEIGHT, words, drawn, framed=True)

@@ -14,6 +14,7 @@ from workbench.cli.common_options import FILE
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line, write_pieces
+from workbench.counting import counted
 from workbench.text import one_line
 
 if TYPE_CHECKING:
@@ -149,7 +150,9 @@ def _write(files: Mapping[str, Pieces], output: Path | None) -> None:
             write_line(sys.stderr, f"written: {one_line(str(output / name))}")
         return
     if len(files) != 1:
-        raise Refused(f"the run has {len(files)} evalsets, each a file of its own", hint="-o FOLDER holds them")
+        raise Refused(
+            f"the run has {counted(len(files), 'evalset')}, each a file of its own", hint="-o FOLDER holds them"
+        )
     (content,) = files.values()
     if output is not None:
         replace_pieces(output, content)

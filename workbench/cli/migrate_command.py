@@ -10,6 +10,7 @@ from workbench.atomic import replace_content
 from workbench.cli.refusal import Refused
 from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
+from workbench.counting import counted
 from workbench.regular_file import read_regular
 from workbench.text import plain
 
@@ -81,8 +82,8 @@ def _write(content: bytes, old: Path, new: Path | None, kept: Path) -> None:
 
 
 def _say(migration: "Migration", what: str, old: Path) -> None:
-    cases = "1 case" if migration.cases == 1 else f"{migration.cases} cases"
-    turns = "1 turn" if migration.turns == 1 else f"{migration.turns} turns"
+    cases = counted(migration.cases, "case")
+    turns = counted(migration.turns, "turn")
     write_line(sys.stderr, plain(f"{old} ({cases}, {turns}) {what}"))
     for fault in migration.left_behind:
         write_line(sys.stderr, plain(f"not carried over: {fault.sentence()}"))

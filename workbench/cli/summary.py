@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from workbench.cli.explain import criteria_text, matched_by_location, reasons, way_out
 from workbench.cli.lines import label
 from workbench.cli.repeat_lines import repeat_lines, repeats_of
+from workbench.counting import counted
 from workbench.prices import Prices, case_cost, money, total
 from workbench.store import CaseRecord, CaseState, Store
 from workbench.text import one_line
@@ -72,12 +73,12 @@ def judged_text(records: Sequence[CaseRecord], prices: Prices) -> str:
     kept = sum(record.usage.judge_calls_cached for record in records)
     if not calls and not kept:
         return ""
-    more = f" ({kept:,} {'more ' if calls else ''}answer{'' if kept == 1 else 's'} kept from earlier)" if kept else ""
-    parts = [f"Judged with {calls:,} call{'' if calls == 1 else 's'}{more}"]
+    more = f" ({counted(kept, 'more answer' if calls else 'answer')} kept from earlier)" if kept else ""
+    parts = [f"Judged with {counted(calls, 'call')}{more}"]
     read = sum(record.usage.judge_input_tokens for record in records)
     written = sum(record.usage.judge_output_tokens for record in records)
     if read or written:
-        parts.append(f"{read:,} tokens in, {written:,} out")
+        parts.append(f"{counted(read, 'token')} in, {written:,} out")
     if prices:
         cost = total(case_cost(record.metrics.values(), record.simulated, prices) for record in records)
         unknown = "cost not known: not every judge has a price and says its tokens"
@@ -92,7 +93,7 @@ def count_text(store: Store) -> str:
     parts = [f"{counts[state]} {word}" for state, word in _WORDS if counts[state]]
     parts = [part if part == "1 error" else part.replace(" error", " errors") for part in parts]
     interrupted = "interrupted, " if store.run.interrupted else ""
-    cases = "1 case" if total == 1 else f"{total} cases"
+    cases = counted(total, "case")
     return f"{interrupted}{cases} in {store.run.duration_seconds:.1f} s: {', '.join(parts) or 'nothing ran'}"
 
 
@@ -117,7 +118,11 @@ def _problems(records: Iterable[CaseRecord], root: str) -> Iterator[SummaryLine]
         names.setdefault(label(replace(record.ref, repeat=1)), []).append(record.ref.repeat)
     for lines, names in groups.items():
         for name, repeats in list(names.items())[:_CASES_NAMED]:
-            which = "" if repeats == [1] else f" (repeat{'s' * (len(repeats) > 1)} {', '.join(map(str, repeats))})"
+            which = (
+                ""
+                if repeats == [1]
+                else f" ({'repeat' if len(repeats) < 2 else 'repeats'} {', '.join(map(str, repeats))})"
+            )
             yield SummaryLine(name + which, 2, "bold")
         if len(names) > _CASES_NAMED:
             yield SummaryLine(f"and {len(names) - _CASES_NAMED} more", 2)

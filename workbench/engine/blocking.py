@@ -10,6 +10,7 @@ from pathlib import Path
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.ownership import Owner, relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.counting import counted
 from workbench.engine.options import UsageFaultError, UsageKind
 from workbench.events import CaseError
 from workbench.metrics.registry import check_criteria
@@ -110,11 +111,11 @@ def _errors(faults: Iterable[Fault]) -> list[Fault]:
 
 
 def _more(errors: Sequence[Fault]) -> str:
-    return "1 more fault" if len(errors) == 2 else f"{len(errors) - 1} more faults"
+    return counted(len(errors) - 1, "more fault")
 
 
 def _refusal(faults: Sequence[Fault], root: Path, kind: UsageKind) -> UsageFaultError:
     lines = [fault.sentence(relative_to(fault.file, root)) for fault in faults[:_FAULTS_IN_MESSAGE]]
     if len(faults) > _FAULTS_IN_MESSAGE:
-        lines.append(f"and {len(faults) - _FAULTS_IN_MESSAGE} more faults")
+        lines.append(f"and {counted(len(faults) - _FAULTS_IN_MESSAGE, 'more fault')}")
     return UsageFaultError("\n".join(lines), "", kind)

@@ -14,6 +14,7 @@ from workbench.agents.interpreter import Interpreter, InterpreterError, choose_i
 from workbench.agents.ownership import relative_to
 from workbench.agents.targets import STATE_FOLDER, project_around
 from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.counting import counted
 from workbench.engine.blocking import ConfigFaults, refuse_named, why_blocked, why_broken
 from workbench.engine.borrowed import borrowed_notices
 from workbench.engine.options import RunOptions, UsageFaultError
@@ -202,7 +203,7 @@ def fault_notices(warnings: Sequence[Fault], root: Path) -> Iterator[Noticed]:
             yield Noticed("warning", f"{fault.where(name)}: {fault.message}", fault.hint)
         if len(faults) > _WARNINGS_SHOWN:
             more = len(faults) - _WARNINGS_SHOWN
-            yield Noticed("warning", f"{name}: {more} more warnings")
+            yield Noticed("warning", f"{name}: {counted(more, 'more warning')}")
 
 
 def agent_notices(settings: Iterable[AgentSetting]) -> Iterator[Noticed]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.agents.worker.frames import FrameTooLargeError, encode
+from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.metrics import registry
 from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
@@ -109,7 +110,7 @@ def _brief(prompt: str) -> str:
         return prompt
     start, end = prompt[:_END_OF_PROMPT], prompt[-_END_OF_PROMPT:]
     return (
-        f"{start}\n[… {left_out:,} characters are left out here: all questions together are too large to keep …]\n{end}"
+        f"{start}\n[… {counted(left_out, 'character')} left out: all questions together are too large to keep …]\n{end}"
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from workbench.agents.owners import KeptOwners, OwnersFileError
 from workbench.agents.targets import absolute, at_its_place, find_agent
 from workbench.agents.workspace import EvalsetEntry, Workspace, assign_agent, open_targets
+from workbench.counting import counted
 from workbench.engine.options import UsageFaultError
 from workbench.engine.target_words import (
     LISTED,
@@ -104,7 +105,7 @@ def _entry_by_id(workspace: Workspace, name: str) -> EvalsetEntry:
     found = evalsets_called(name, workspace.evalsets)
     if len(found) > 1:
         files = ", ".join(entry.relative for entry in found[:LISTED])
-        raise UsageFaultError(f"{len(found)} evalsets are called {name}", f"Name the file: {files}")
+        raise UsageFaultError(f"{counted(len(found), 'evalset')} are called {name}", f"Name the file: {files}")
     return found[0]
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from workbench.counting import counted
 from workbench.events import CaseFinished, CaseRef, Noticed
 from workbench.rates import counts, fewest_for_sure, fewest_to_decide, pass_rate, sure
 
@@ -68,9 +69,9 @@ def too_few(threshold: float, runs: int) -> Noticed | None:
     wanted = f"{threshold * 100:g} %"
     return Noticed(
         "warning",
-        f"with at most {runs} repeat{'s' * (runs > 1)} a case can turn out to pass less often than {wanted}, but never"
+        f"with at most {counted(runs, 'repeat')} a case can turn out to pass less often than {wanted}, but never"
         " surely as often",
-        f"That takes {needed} passes in a row at least",
+        f"That takes {counted(needed, 'pass', 'passes')} in a row at least",
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias
 
 from workbench.agents.python_source import parse_source
+from workbench.counting import counted
 from workbench.history.objects import read_object
 from workbench.history.summary import Row, Summary
 
@@ -151,7 +152,7 @@ def _changed(agent: str, path: str, old: Any, new: Any, state: Path, models: tup
     if max(len(one), len(other)) > _LONGEST:
         return ChangedFile(agent, path, kind)
     lines = [line for line in difflib.unified_diff(one, other, n=0, lineterm="") if line[:3] not in ("---", "+++")]
-    more = [f"… {len(lines) - _LINES} more lines"] if len(lines) > _LINES else []
+    more = [f"… {counted(len(lines) - _LINES, 'more line')}"] if len(lines) > _LINES else []
     return ChangedFile(agent, path, kind, (*lines[:_LINES], *more))
 
 

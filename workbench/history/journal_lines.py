@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workbench.agents.worker.checked import HEAD, checked_line
+from workbench.counting import counted
 from workbench.history.checked import read_checked
 from workbench.history.summary_files import lines_then
 from workbench.regular_file import open_regular
@@ -72,7 +73,7 @@ class JournalLines:
         gone = lines_then(self._path.parent, self._last + self._unread) - self._last - self._unread
         if gone <= 0 or not self.numbered:
             return ""
-        told = "a line is" if gone == 1 else f"{gone:,} lines are"
+        told = counted(gone, "line is", "lines are")
         return f"{self._path}:{self._place + 1}: {told} gone at the end of the journal"
 
     def _is_head(self, data: dict[str, Any]) -> bool:
@@ -95,7 +96,7 @@ class JournalLines:
         self._last, self._unread = number, 0
         if gone <= 0:
             return data, ""
-        told = "a line of the journal is gone" if gone == 1 else f"{gone:,} lines of the journal are gone"
+        told = counted(gone, "line of the journal is gone", "lines of the journal are gone")
         return data, f"{self._path}:{self._place}: {told} before this one"
 
     def _left_out(self, why: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from workbench.counting import counted
 from workbench.engine.determined import OPTIONS, changed_files, determined, differences
 from workbench.engine.options import RunOptions, UsageFaultError
 from workbench.engine.plan import Plan
@@ -175,7 +176,7 @@ def _files_now(then: Sources, plan: Plan) -> tuple[Kept, Sources]:
 def _going_on(plan: Plan, found: Resumption) -> Plan:
     run_id, done, cases = found.announced.run_id, found.results, len(found.cases)
     scored = f", of {found.transcripts:,} only scores are missing" if found.transcripts else ""
-    times = "once" if found.answers == 1 else f"{found.answers:,} times"
+    times = "once" if found.answers == 1 else counted(found.answers, "time")
     kept = f", in others models have answered {times}" if found.answers else ""
     text = f"resuming {run_id}: {done:,} of {cases:,} cases have results{scored}{kept}"
     notice = Noticed("info", text, "--fresh starts anew")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbench.counting import counted
 from workbench.history.ages import ages
 from workbench.history.journal_lines import read_lines
 from workbench.history.state_dir import JOURNAL_FILE as FILE_NAME
@@ -171,4 +172,4 @@ def _unlisted(runs: Path, run_id: str, size: int | None, found: RunList) -> Inde
 def _first(damaged: list[str]) -> Iterator[str]:
     yield from damaged[:1]
     if len(damaged) > 1:
-        yield f"and {len(damaged) - 1} more lines of it"
+        yield f"and {counted(len(damaged) - 1, 'more line')} of it"

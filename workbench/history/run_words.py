@@ -8,6 +8,7 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
+from workbench.counting import counted
 from workbench.engine.options import UsageFaultError
 from workbench.history.ages import ages
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir, states_of
@@ -94,7 +95,7 @@ def _by_id(word: str, state: Path) -> Path | None:
     begun = [path for one in states for path in _journals(one) if path.parent.name.startswith(word)]
     if len(begun) > 1:
         raise UsageFaultError(
-            f"{len(begun)} runs begin with {word}", f"They are {_few([p.parent.name for p in begun])}"
+            f"{counted(len(begun), 'run')} begin with {word}", f"They are {_few([p.parent.name for p in begun])}"
         )
     return begun[0] if begun else None
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from workbench.counting import counted
 from workbench.judge.answering import JudgeCallError, Scrub
 from workbench.judge.base import JudgeFault
 from workbench.judge.pauses import Lane
@@ -129,5 +130,5 @@ async def _one(attempt: Callable[[], Awaitable[T]], road: Road) -> T | JudgeCall
 
 
 def _fault(error: JudgeCallError, made: int) -> JudgeFault:
-    message = f"{error.message} ({made} attempts)" if made > 1 else error.message
+    message = f"{error.message} ({counted(made, 'attempt')})" if made > 1 else error.message
     return JudgeFault(error.kind, message, error.code)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.functions import Functions
+from workbench.counting import counted
 from workbench.judge.answering import Answer, Rating, cut_fault
 from workbench.judge.attempts import Outcome, Road, ask_until_answered
 from workbench.judge.availability import HEURISTIC, who_judges
@@ -245,7 +246,7 @@ def _is_nothing(answer: Answer) -> bool:
 def _reply(outcome: Outcome[Answer]) -> Reply:
     answer, fault = outcome.value, outcome.fault
     if answer is not None and len(answer.text or "") > _LONGEST:
-        message = f"the reply has {len(answer.text or ''):,} characters: more than {_LONGEST:,} are not read"
+        message = f"the reply has {counted(len(answer.text or ''), 'character')}: more than {_LONGEST:,} are not read"
         answer, fault = None, JudgeFault("unreadable", message)
     if answer is None:
         return Reply(None, fault, seconds=outcome.seconds, attempts=outcome.attempts)

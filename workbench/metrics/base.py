@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from workbench.counting import counted
 from workbench.events import MetricResult, MetricStatus
 from workbench.judge.base import Judge, JudgeOptions
 from workbench.model.criteria import Criterion
@@ -102,7 +103,7 @@ def turn_pairs(request: ScoreRequest) -> list[tuple[dict[str, Any], dict[str, An
     if request.expected is None:
         raise NotScorableError(f"{name} compares with a reference, and this case has none")
     if len(request.expected) != len(request.actual):
-        raise NotScorableError(f"{name}: {len(request.expected)} turns expected, {len(request.actual)} made")
+        raise NotScorableError(f"{name}: {counted(len(request.expected), 'turn')} expected, {len(request.actual)} made")
     return list(zip(request.expected, request.actual, strict=True))
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.agents.functions import FunctionFailedError
+from workbench.counting import counted
 from workbench.events import MetricResult, MetricStatus
 from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest
 from workbench.metrics.interval import Interval, declared_interval
@@ -64,7 +65,9 @@ def _turns_with_rubrics(request: ScoreRequest) -> list[dict[str, Any]]:
     """The turns that were made, each with the case's rubrics and those of its reference, as ADK adds them to them."""
     actual, expected = request.actual, request.expected
     if expected is not None and len(expected) != len(actual):
-        raise NotScorableError(f"{request.criterion.name}: {len(expected)} turns expected, {len(actual)} made")
+        raise NotScorableError(
+            f"{request.criterion.name}: {counted(len(expected), 'turn')} expected, {len(actual)} made"
+        )
     turns = []
     for index, turn in enumerate(actual):
         own = () if expected is None else expected[index].get("rubrics") or ()

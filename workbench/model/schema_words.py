@@ -8,6 +8,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 from typing_extensions import is_typeddict
 
+from workbench.counting import counted
 from workbench.model.breaches import Breach, nearest, snake
 from workbench.model.content_schema import Content, Part
 from workbench.model.evalset_schema import adapter
@@ -52,7 +53,7 @@ def breaches_of(schema: type, value: Any) -> list[Breach]:
 def explain(schema: type, error: ValidationError) -> list[Breach]:
     """All that `error` says about a value that should be a `schema`, one breach for each mistake a person made."""
     if error.error_count() > _MOST_ERRORS:
-        return [Breach((), f"{error.error_count():,} values in it are not what ADK's schema says")]
+        return [Breach((), f"{counted(error.error_count(), 'value')} in it are not what ADK's schema says")]
     details = error.errors(include_url=False)
     unknown = {item["loc"]: item for item in details if item["type"] == "extra_forbidden"}
     breaches = []

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
+from workbench.counting import counted
 from workbench.model.evalset import EvalsetDocument, open_evalset
 from workbench.regular_file import read_regular
 from workbench.text import one_line, plain
@@ -43,7 +44,7 @@ class CollectedFile:
             errors = [fault for fault in faults if fault.severity == "error"]
             lines = [fault.sentence() for fault in errors[:_FAULTS_SHOWN]]
             if len(errors) > _FAULTS_SHOWN:
-                lines.append(f"and {len(errors) - _FAULTS_SHOWN} more faults")
+                lines.append(f"and {counted(len(errors) - _FAULTS_SHOWN, 'more fault')}")
             raise CollectionFaultError(plain("\n".join(lines)))
         ids = [case.eval_id for case in document.cases]
         return CollectedFile(path, tuple(map(CollectedCase, _names(ids), ids, _lines(document))))

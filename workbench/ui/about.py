@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from workbench.actions import BY_ID, key_label
+from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.tree.labels import label
 from workbench.ui.widgets.overview import Line
@@ -55,14 +56,12 @@ def about_everything(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]
     lines = [
         ("folder", one_line(str(workspace.target))),
         ("agents", ", ".join(dict.fromkeys(label(entry.agent.name) for entry in entries if entry.agent)) or "none"),
-        ("evalsets", f"{len(entries):,} with {cases:,} cases"),
+        ("evalsets", f"{len(entries):,} with {counted(cases, 'case')}"),
     ]
     lines += [("broken", f"{one_line(entry.relative)}: {_first_fault(entry)}") for entry in broken]
     lines += [("no agent", f"{one_line(entry.relative)}: {one_line(entry.agent_reason)}") for entry in loose]
     if workspace.ignored:
-        count = len(workspace.ignored)
-        what = "1 file or folder" if count == 1 else f"{count:,} files and folders"
-        lines.append(("passed over", f"{what}; the palette lists them"))
+        lines.append(("ignored", f"{counted(len(workspace.ignored), 'path')}; the palette lists them"))
     palette = key_label(keys["palette"][0]) if keys["palette"] else "the palette"
     lines.append(("pictures", f"{palette} then '{BY_ID['pictures'].label}': {BY_ID['pictures'].help}"))
     lines += [("", ""), ("first keys", "")]
@@ -111,7 +110,7 @@ def about_nothing(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]")
             ("", "To look around with the sample agents: agent-workbench sample_agents in a checkout of the project."),
         ]
     if workspace.ignored:
-        lines += [("", ""), ("passed over", f"{len(workspace.ignored)} files and folders")]
+        lines += [("", ""), ("ignored", counted(len(workspace.ignored), "path"))]
         lines += [("", f"{_below(workspace, item.path)}: {one_line(item.reason)}") for item in workspace.ignored[:8]]
     lines += [("", ""), ("", f"{palette} then '{BY_ID['reload'].label}' looks again; {leave} leaves.")]
     return lines

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.counting import counted
+
 LIMIT = 74_000
 """Bytes of text. Several terminals and multiplexers cut or drop sequences of more than 100 000 characters."""
 
@@ -37,4 +39,4 @@ def copy(what: str, text: str, write: Callable[[str], None]) -> Copied:
 
 
 def _size(number: int) -> str:
-    return f"{number:,} bytes" if number != 1 else "1 byte"
+    return counted(number, "byte")

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.counting import counted
 from workbench.ui.draft import Draft, Setting, configs
 from workbench.ui.judge_setting import judge_setting, said, with_judge
 
@@ -81,5 +82,5 @@ def _folder(entries: "Sequence[EvalsetEntry]") -> Path:
     """The folder of the evalsets for which the defaults apply, if it is one."""
     folders = {entry.file.parent for entry in entries if entry.criteria.config.path is None}
     if len(folders) > 1:
-        raise ValueError(f"the evalsets are in {len(folders)} folders: save for one of them at a time")
+        raise ValueError(f"the evalsets are in {counted(len(folders), 'folder')}: save for one of them at a time")
     return folders.pop()

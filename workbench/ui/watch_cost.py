@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
+from workbench.counting import counted
 from workbench.engine.watch.board import Estimate, Limit
 from workbench.engine.watch.impact import Depth
 from workbench.events import CaseRef
@@ -53,7 +54,7 @@ def estimate(
 
 def limit_words(limit: Limit, prices: Prices) -> str:
     """`50 calls, $0.50`."""
-    said = [] if limit.calls is None else [f"{limit.calls:,} call{'' if limit.calls == 1 else 's'}"]
+    said = [] if limit.calls is None else [counted(limit.calls, "call")]
     return ", ".join([*said, *([] if limit.money is None else [money(limit.money, prices.currency)])])
 
 

@@ -16,6 +16,7 @@ from textual.theme import Theme
 
 from workbench import config
 from workbench.actions import keymap
+from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.engine_run import Engine
 from workbench.ui.host import Host
@@ -129,8 +130,9 @@ class WorkbenchApp(App[int], inherit_bindings=False):
             return await super().push_screen_wait(screen, mode=mode)
 
     def _say_dropped(self, number: int) -> None:
-        keys = "1 key was" if number == 1 else f"{number:,} keys were"
-        self.notify(f"{keys} ignored: the action before took too long", severity="warning", markup=False)
+        self.notify(
+            f"{counted(number, 'key')} ignored: the action before took too long", severity="warning", markup=False
+        )
 
     # Opening and ending
 

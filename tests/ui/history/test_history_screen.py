@@ -1,6 +1,7 @@
 """The history on the screen: from H to a run, to a case in it, to what changed between two, and back."""
 
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from workbench.history.run_list import list_runs
 from workbench.history.run_words import baseline
 from workbench.history.summary import Summary
 from workbench.model.evalset import case_or_none
+from workbench.ui import aging
 from workbench.ui.history.change_rows import ChangeRows
 
 IDS = ["on_time", "late_parcel"]
@@ -202,6 +204,42 @@ def test_a_comparison_in_which_nothing_changed_says_so_in_its_list() -> None:
         told[unchanged] = [rows.row_pieces(place, 40)[0][1][0] for place in range(1, rows.row_count())]
     assert told == {0: ["no case is in both runs"], 3: ["no case changed"]}
     assert not rows.can_stop(1)
+
+
+async def test_times_grow_old_on_an_idle_screen(
+    open_screen: OpenScreen, kept: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = 5
+    started = datetime(2026, 1, 2, 10, tzinfo=UTC)
+    monkeypatch.setattr(aging, "now", lambda: (started + timedelta(seconds=seconds)).astimezone())
+    monkeypatch.setattr(aging, "LONGEST", 0.01)
+    screen = open_screen(kept)
+    async with screen.open(size=(120, 30)) as pilot:
+        await _shows(screen, pilot, "ran just now")
+        seconds = 125
+        await _shows(screen, pilot, "ran 2 min ago")
+        await pilot.press("H")
+        await _shows(screen, pilot, "2 min ago", "2 runs")
+        seconds = 185
+        await _shows(screen, pilot, "3 min ago")
+        await pilot.press("escape")
+        await _shows(screen, pilot, "ran 3 min ago")
+
+
+async def test_the_clock_is_looked_at_only_when_a_text_changes(
+    open_screen: OpenScreen, kept: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = datetime(2026, 1, 2, 10, tzinfo=UTC)
+    monkeypatch.setattr(aging, "now", lambda: (started + timedelta(seconds=125)).astimezone())
+    screen = open_screen(kept)
+    async with screen.open(size=(120, 30)) as pilot:
+        await _shows(screen, pilot, "ran 2 min ago")
+        assert screen.main._aging._timer is not None
+        assert screen.main._aging._timer._interval == 55
+        # A run of this session has no age.
+        await pilot.press("r")
+        await screen.until(pilot, lambda: screen.session.running)
+        assert "ran " not in screen.text.splitlines()[0]
 
 
 async def test_without_any_run(open_screen: OpenScreen) -> None:

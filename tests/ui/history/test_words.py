@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE, leaks
 from workbench.history.kept_runs import KeptRun
@@ -37,6 +39,23 @@ RUN = KeptRun(
 )
 def test_when(ago: timedelta, said: str) -> None:
     assert words.when((NOW - ago).astimezone(UTC).isoformat(), NOW) == said
+
+
+@given(st.integers(0, 360 * 86_400), st.integers(0, 300_000))
+def test_what_is_said_of_a_time_is_due_when_it_changes(start: int, seconds: int) -> None:
+    then = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=start)
+    started = then.isoformat()
+    now = (then + timedelta(seconds=seconds)).astimezone()
+    said, after = words.when(started, now), words.until_other_words(started, now)
+    assert after is not None
+    assert words.when(started, now + timedelta(seconds=after * 0.99)) == said
+    if seconds < 3600:
+        assert words.when(started, now + timedelta(seconds=after)) != said
+    assert after <= 86_400
+
+
+def test_no_date_never_changes() -> None:
+    assert words.until_other_words("", NOW) is None
 
 
 def test_every_time_has_room_in_its_column() -> None:

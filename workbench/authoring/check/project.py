@@ -22,6 +22,7 @@ from workbench.authoring.check.placing import placed
 from workbench.authoring.check.problem import Problem, Rule
 from workbench.authoring.check.scenario_rules import Played
 from workbench.authoring.check.source_rules import source_problems, unreadable_definitions
+from workbench.counting import counted
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.registry import check_criteria
 from workbench.model.breaches import Breach
@@ -94,7 +95,9 @@ class _Check:
             hint = "Use letters, digits and _"
             yield Problem("set-id", placed(entry.file, "eval_set_id", message, hint))
         if document.kind == "test" and document.format == "current" and len(document.cases) > 1:
-            message = f"a test file is meant to hold one session, and this one has {len(document.cases)} cases"
+            message = (
+                f"a test file is meant to hold one session, and this one has {counted(len(document.cases), 'case')}"
+            )
             hint = "Name it *.evalset.json, or give each case a file"
             yield Problem("test-file-sessions", placed(entry.file, "eval_cases[1]", message, hint))
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from workbench.authoring.check.problem import Problem
+from workbench.counting import counted
 from workbench.engine.scenario_case import Obstacle, obstacle
 from workbench.judge.environment import JudgeEnvironment
 from workbench.model.breaches import Breach
@@ -29,7 +30,7 @@ class Played:
     def problems(self, document: EvalsetDocument) -> Iterator[Problem]:
         """One for each cause, at the first case that has it."""
         for found, cases in self._cases.items():
-            more = f", nor {len(cases) - 1} other case{'s' * (len(cases) > 2)} here" if len(cases) > 1 else ""
+            more = f", nor {counted(len(cases) - 1, 'other case')} here" if len(cases) > 1 else ""
             message = f"this conversation will not be played{more}: {found.cause}"
             breach = Breach(("conversation_scenario",), message, found.hint, "warning")
             yield Problem("simulator", document.fault(cases[0], breach))

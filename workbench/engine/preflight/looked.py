@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.counting import counted
 from workbench.metrics.registry import known
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.evalset import EvalCase
@@ -48,7 +49,7 @@ def where(affected: Sequence[tuple[Looked, str]]) -> str:
     """So many cases of these agents."""
     count = len({(item.agent, item.file, item.case.eval_id) for item, _ in affected})
     agents = listed(dict.fromkeys(item.agent for item, _ in affected))
-    return f"{count} case{'s' * (count != 1)} of {agents}"
+    return f"{counted(count, 'case')} of {agents}"
 
 
 def listed(names: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from workbench.counting import counted
 from workbench.engine.watch.impact import DEPTHS, Depth
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved
@@ -41,7 +42,7 @@ class Estimate:
         if self.calls is None:
             return f"{said}, cost not known before they have run"
         if self.calls:
-            said += f", about {self.calls:,} call{'' if self.calls == 1 else 's'}"
+            said += f", about {counted(self.calls, 'call')}"
         return f"{said}, {self.money}" if self.money else said
 
     def above(self, limit: Limit) -> bool:

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.judge.base import Judge
 from workbench.metrics.base import Bench, Scored, ScoreRequest
@@ -182,16 +183,12 @@ def _remark(claims: Sequence[Claim], adk_score: float | None) -> str:
     dropped = sum(claim.origin == "dropped" and claim.counts for claim in claims)
     repeated = sum(claim.times > 1 for claim in claims)
     own = sum(claim.own for claim in claims)
-    told = [f"left out {_many(dropped, 'passage')}"] if dropped else []
-    told += [f"repeated {_many(repeated, 'sentence')}"] if repeated else []
+    told = [f"left out {counted(dropped, 'passage')}"] if dropped else []
+    told += [f"repeated {counted(repeated, 'sentence')}"] if repeated else []
     figure = "no score" if adk_score is None else f"{math.floor(adk_score * 100 + 1e-9) / 100:.2f}"
     told = [f"the judge {', '.join(told)} (ADK's figure: {figure})"] if told else []
-    told += [f"{_many(own, 'sentence')} of the judge's own"] if own else []
+    told += [f"{counted(own, 'sentence')} of the judge's own"] if own else []
     return "".join(f"{each}; " for each in told)
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _text_details(judged: _Judged) -> dict[str, Any]:

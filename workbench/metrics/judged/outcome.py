@@ -6,6 +6,7 @@ What could not be judged makes the criterion an error: its score is that of the 
 from collections.abc import Sequence
 from typing import Any
 
+from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.metrics.base import NotScorableError, Scored, ScoreRequest, status_of
 from workbench.model.criteria import Criterion
@@ -70,7 +71,7 @@ def same_length(request: ScoreRequest) -> None:
     """
     if request.expected is not None and len(request.expected) != len(request.actual):
         name = request.criterion.name
-        raise NotScorableError(f"{name}: {len(request.expected)} turns expected, {len(request.actual)} made")
+        raise NotScorableError(f"{name}: {counted(len(request.expected), 'turn')} expected, {len(request.actual)} made")
 
 
 def asked_of(asked: int, of: int) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from workbench.counting import counted
 from workbench.judge.thoughts import spoken
 
 MAX_LENGTH = 1_000_000
@@ -34,7 +35,9 @@ def json_values(text: str) -> list[Any]:
         UnreadableError: the text is too long.
     """
     if len(text) > MAX_LENGTH:
-        raise UnreadableError(f"the reply has {len(text):,} characters, more than the {MAX_LENGTH:,} that are read")
+        raise UnreadableError(
+            f"the reply has {counted(len(text), 'character')}, more than the {MAX_LENGTH:,} that are read"
+        )
     return [value for _, _, value in _decoded(spoken(text))]
 
 

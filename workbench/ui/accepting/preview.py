@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.authoring.edit import change_of
+from workbench.counting import counted
 from workbench.text import plain
 
 CONTEXT = 3
@@ -42,7 +43,7 @@ def file_diff(before: bytes, after: bytes) -> list[DiffLine]:
     else:
         lines = _closer(list(_unified(old, new, first)))
     if len(lines) > MAX_LINES:
-        lines[MAX_LINES:] = [DiffLine("@", f"… and {len(lines) - MAX_LINES:,} lines more")]
+        lines[MAX_LINES:] = [DiffLine("@", f"… {counted(len(lines) - MAX_LINES, 'more line')}")]
     return lines
 
 

@@ -17,6 +17,7 @@ from workbench.authoring.accept import Comparison
 from workbench.authoring.accept_turn import Hunk
 from workbench.authoring.evalset_file import RejectedError
 from workbench.authoring.saving import ChangedOnDiskError, Saver
+from workbench.counting import counted
 from workbench.metrics.json_difference import ABSENT
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import content_text
@@ -132,7 +133,11 @@ class AcceptScreen(RowsScreen[bool]):
 
     async def _write(self) -> None:
         draft, chosen = self._about.draft, self.list.chosen
-        what = "all that differs" if len(chosen) == len(self._about.comparison.hunks) else _count(len(chosen))
+        what = (
+            "all that differs"
+            if len(chosen) == len(self._about.comparison.hunks)
+            else counted(len(chosen), "difference")
+        )
         label = f"{draft.name}: {what} accepted"
         try:
             value = self._about.comparison.accepted(chosen)
@@ -208,7 +213,3 @@ def _told(found: Sequence[Outcome]) -> Content:
 
 def _score(score: float | None) -> str:
     return "–" if score is None else f"{score:.2f}"
-
-
-def _count(number: int) -> str:
-    return f"{number} difference{'' if number == 1 else 's'}"

@@ -12,6 +12,7 @@ from textual.content import Content
 
 from workbench.actions import footer
 from workbench.authoring.capture import Captured, Choice, case_of, free_id
+from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.chat.review_list import ReviewList, ReviewRow
 from workbench.ui.detail.body import Body
@@ -254,5 +255,4 @@ class ReviewScreen(RowsScreen[bool]):
 def _hint(destination: Destination) -> str:
     if not destination.there:
         return "new"
-    number = len(destination.taken)
-    return f"{number:,} case{'' if number == 1 else 's'}"
+    return counted(len(destination.taken), "case")

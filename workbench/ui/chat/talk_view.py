@@ -7,6 +7,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
 
+from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.chat.pages import CONVERSATION, PAGES, TRACE
 from workbench.ui.chat.talk import Talk
@@ -61,7 +62,7 @@ class TalkView(Vertical):
         aside = page.aside if document.items else "never"
         self._body.show(document, top, cursor=cursor or 0, aside=aside)
         turns = len(self.talk.turns)
-        position = f"{turns} turn{'' if turns == 1 else 's'}" if turns else ""
+        position = counted(turns, "turn") if turns else ""
         self._head.show(tuple(page.title for page in PAGES), self._page, position, _summary(self.talk))
 
     def read(self) -> None:

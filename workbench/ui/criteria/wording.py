@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from workbench.authoring.criteria_form import FormRow
 from workbench.authoring.criteria_presets import cost, needs
 from workbench.authoring.what_if import Flip, Outlook
+from workbench.counting import counted
 from workbench.judge.base import DEFAULT_SAMPLES
 from workbench.metrics.registry import known
 from workbench.text import one_line, plain
@@ -92,4 +93,4 @@ def _named(flip: Flip) -> str:
 
 def cases(number: int) -> str:
     """`1 case`, `2,000 cases`."""
-    return f"{number:,} case{'' if number == 1 else 's'}"
+    return counted(number, "case")

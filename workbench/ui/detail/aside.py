@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from textual.geometry import Size
 
+from workbench.counting import counted
 from workbench.ui.render.document import AsideWhen, Item
 from workbench.ui.render.lines import Line, Segment, cut_line
 from workbench.ui.render.rows import SIDE_BY_SIDE
@@ -69,6 +70,6 @@ class Aside:
         shares = self._of[1]
         more = len(self._lines) - self._top - shares.aside_height
         if more > 0 and y == shares.aside_height - 1:
-            return cut_line((Segment(f"… {more + 1:,} more lines: ctrl+d", "fold"),), shares.aside_width)
+            return cut_line((Segment(f"… {counted(more + 1, 'more line')}: ctrl+d", "fold"),), shares.aside_width)
         index = self._top + y
         return self._lines[index] if index < len(self._lines) else ()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from textual.app import App
 
+from workbench.counting import counted
 from workbench.history.kept_runs import KeptRun
 from workbench.history.retention import delete_runs
 from workbench.history.run_words import baseline
@@ -26,7 +27,7 @@ def why_not(runs: Sequence[KeptRun], running: str) -> str:
 
 async def asked_about(app: "App[object]", state: Path, runs: Sequence[KeptRun]) -> bool:
     """Whether the user wants them gone. In a worker."""
-    title = f"delete {'this run' if len(runs) == 1 else f'{len(runs)} runs'} for good?"
+    title = f"delete {'this run' if len(runs) == 1 else counted(len(runs), 'run')} for good?"
     told = "; ".join(f"{one_line(run.run_id, limit=60)}: {words.counts_in_words(run.counts)}" for run in runs)
     pinned = await asyncio.to_thread(baseline, state)
     if any(run.run_id == pinned for run in runs):

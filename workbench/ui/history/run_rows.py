@@ -1,10 +1,10 @@
 """The list of runs on the screen."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from workbench.history.kept_runs import KeptRun
 from workbench.text import one_line
+from workbench.ui import aging
 from workbench.ui.cells import cell_len, cut, fit
 from workbench.ui.history import words
 from workbench.ui.widgets.rows import Piece, RowView
@@ -66,7 +66,7 @@ class RunRows(RowView):
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         run = self.runs[position]
-        left: list[Piece] = [(fit(words.when(run.started, datetime.now().astimezone()), _WHEN), "label")]
+        left: list[Piece] = [(fit(words.when(run.started, aging.now()), _WHEN), "label")]
         special = words.flags(run, baseline=self.baseline, running=self.running)
         if run.trouble:
             return [*left, (f"! {special[0]}  ", "error"), (one_line(run.run_id), "muted")], []

@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.timer import Timer
 
+from workbench.counting import counted
 from workbench.engine.options import UsageFaultError
 from workbench.events import CaseRef
 from workbench.history.kept_runs import KeptRun
@@ -152,7 +153,7 @@ class RunScreen(TwoSides):
         lines += [("when", f"{time:%A, %-d %B %Y, %H:%M:%S}")] if time else []
         lines += [("came out", words.counts_in_words(summary.came_out()))]
         lines += [("took", words.seconds(run.seconds))] if run.seconds else []
-        used = f"{run.calls:,} calls of models, {run.tokens:,} tokens"
+        used = f"{counted(run.calls, 'model call')}, {counted(run.tokens, 'token')}"
         lines += [("agents used", used)] if run.calls or run.tokens else []
         lines += [("commit", one_line(run.commit) + (", and changed files" if run.dirty else ""))] if run.commit else []
         lines += [("scored from", one_line(run.scored_from))] if run.scored_from else []
@@ -279,7 +280,7 @@ class RunScreen(TwoSides):
         event.stop()
         query = parse_query(event.value)
         self.cases.set_query(query)
-        told = query.faults[0] if query.faults else "" if query.empty else f"{self.cases.cases:,} cases"
+        told = query.faults[0] if query.faults else "" if query.empty else counted(self.cases.cases, "case")
         self.frame.border_subtitle = Content(told) if told else None
 
     def on_filter_input_done(self, event: FilterInput.Done) -> None:

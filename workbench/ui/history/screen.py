@@ -13,10 +13,12 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from workbench.actions import footer
+from workbench.counting import counted
 from workbench.history.kept_runs import KeptRun, kept_runs, newest_runs
 from workbench.history.retention import pin, unpin
 from workbench.history.run_words import baseline
 from workbench.text import one_line
+from workbench.ui import aging
 from workbench.ui.clipboard import copy
 from workbench.ui.editing.key_help import key_items
 from workbench.ui.history import words
@@ -60,6 +62,7 @@ class HistoryScreen(Screen[None]):
         self._show_run, self._compare, self._going_on = show, compare, running
         self._all: Sequence[KeptRun] = ()
         self._read_once = False
+        self._aging = aging.Aging(self, self._age)
         self.list = RunRows()
         self._filter = FilterInput(placeholder="text  :fail  :error  :baseline  :adk")
         self._about = Static("", classes="about", markup=False)
@@ -113,15 +116,21 @@ class HistoryScreen(Screen[None]):
     def _show_filtered(self) -> None:
         wanted = RunFilter(self._filter.value)
         self.list.show_runs([run for run in self._all if wanted.lets_through(run, self._flags(run))])
+        self._age()
         self._show_state()
         self._show_about()
+
+    def _age(self) -> None:
+        self.list.refresh()
+        now = aging.now()
+        self._aging.wait(words.until_other_words(run.started, now) for run in self.list.runs)
 
     def _flags(self, run: KeptRun) -> list[str]:
         return words.flags(run, baseline=self.list.baseline, running=self.list.running)
 
     def _show_state(self) -> None:
         shown, known = len(self.list.runs), len(self._all)
-        parts = [f"{shown:,} of {known:,}" if shown != known else f"{known:,} run{'' if known == 1 else 's'}"]
+        parts = [f"{shown:,} of {known:,}" if shown != known else counted(known, "run")]
         if not self._read_once:
             parts = ["reading …"]
         if self.list.marked:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 
+from workbench.counting import counted
 from workbench.history.kept_runs import KeptRun
 from workbench.text import one_line
 from workbench.ui.status import COUNTED, FACES, Status
@@ -41,6 +42,20 @@ def when(started: str, now: datetime) -> str:
     if time.year == now.year:
         return f"{time.day} {time:%b %H:%M}"
     return f"{time:%Y-%m-%d}"
+
+
+def until_other_words(started: str, now: datetime) -> float | None:
+    """Return the seconds after which `when` says something else, or None if it never does. Beyond an hour that is at
+    midnight, if at all."""
+    time = local(started)
+    if time is None:
+        return None
+    ago = (now - time).total_seconds()
+    midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    tomorrow = (midnight - now).total_seconds()
+    if ago < 0:
+        return min(-ago, tomorrow)
+    return min(_MINUTE - ago % _MINUTE, tomorrow) if ago < _HOUR else tomorrow
 
 
 def nothing_kept(state: Path) -> str:
@@ -176,7 +191,7 @@ def facts(run: KeptRun, special: Sequence[str]) -> list[str]:
     time = local(run.started)
     told = [f"{time:%A, %-d %B %Y, %H:%M:%S}" if time else "no date", counts_in_words(run.counts)]
     told += [f"in {seconds(run.seconds)}"] if run.seconds else []
-    told += [f"{run.calls:,} calls of models, {run.tokens:,} tokens"] if run.calls or run.tokens else []
+    told += [f"{counted(run.calls, 'model call')}, {counted(run.tokens, 'token')}"] if run.calls or run.tokens else []
     told += [f"commit {commit(run)}"] if run.commit else []
     told += [f"scored from {one_line(run.scored_from, limit=60)}"] if run.scored_from else []
     return [*told, *special]

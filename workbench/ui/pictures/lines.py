@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from workbench.counting import counted
 from workbench.history.pass_rates import RunRate
 from workbench.prices import money
 from workbench.store import CaseRecord
@@ -113,7 +114,7 @@ def _columns(rates: Sequence[RunRate], width: int) -> Iterator[Line]:
         yield tuple(row)
     last = shown[-1]
     best = max(one.rate for one in shown)
-    many = f"{len(shown):,} run{'' if len(shown) == 1 else 's'}"
+    many = counted(len(shown), "run")
     if len(shown) < len(rates):
         many = f"the newest {len(shown):,} of {len(rates):,} runs"
     told = f"{many}  now {last.rate * 100:.0f} % ({last.passed:,} of {last.total:,})  best {best * 100:.0f} %"

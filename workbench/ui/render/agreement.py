@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from workbench.authoring.triage.agreement import JudgeAgreement
+from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.cells import cut
 from workbench.ui.render.lines import BLANK, Line, Segment, cut_line, pad, rule, wrap
@@ -40,7 +41,7 @@ def _one(one: JudgeAgreement, width: int) -> Iterator[Line]:
     yield rule((Segment(name, "heading"), Segment(f"  {_PARTS[one.part]}", "label")), right, width)
     yield from wrap(_figures(one), width)
     if one.false_passes:
-        words = "1 false pass" if one.false_passes == 1 else f"{one.false_passes} false passes"
+        words = counted(one.false_passes, "false pass", "false passes")
         yield from wrap([Segment(f"{words}: it passed, you say it should not have", "status-failed")], width)
     yield BLANK
     yield from _matrix(one, width)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.metrics.call_rows import call_rows
 from workbench.metrics.json_difference import shown, type_name
@@ -82,18 +83,18 @@ def _brief(lines: list[Line], mark: str, width: int) -> list[Line]:
         if mark and any(segment.style == mark for segment in line):
             near.update((index - 1, index, index + 1))
     if len(near) <= 2:
-        return [*lines[: BRIEF_LINES - 1], fold(f"… {len(lines) - BRIEF_LINES + 1:,} more lines", width)]
+        return [*lines[: BRIEF_LINES - 1], fold(f"… {counted(len(lines) - BRIEF_LINES + 1, 'more line')}", width)]
     kept: list[Line] = []
     gap = 0
     for index, line in enumerate(lines):
         if index in near and len(kept) < 4 * BRIEF_LINES:
             if gap:
-                kept.append(fold(f"  … {gap:,} more lines", width))
+                kept.append(fold(f"  … {counted(gap, 'more line')}", width))
             kept.append(line)
             gap = 0
         else:
             gap += 1
-    return [*kept, fold(f"  … {gap:,} more lines", width)] if gap else kept
+    return [*kept, fold(f"  … {counted(gap, 'more line')}", width)] if gap else kept
 
 
 def _in_a_row(name: Segment, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> list[Line]:
@@ -225,10 +226,10 @@ def _difference_lines(differences: Sequence[dict[str, Any]], row: dict[str, Any]
             Segment(_phrase(item, "actual"), "diff-extra"),
         ]
         yield from wrap(words, view.room)
-    counted = row.get("more_differences")
-    more = len(differences) - len(kept) + (counted if isinstance(counted, int) else 0)
+    beyond = row.get("more_differences")
+    more = len(differences) - len(kept) + (beyond if isinstance(beyond, int) else 0)
     if more:
-        yield fold(f"… {more:,} more values differ", view.room)
+        yield fold(f"… {counted(more, 'more value')} differ", view.room)
 
 
 def _phrase(item: dict[str, Any], side: str) -> str:

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterator
 from typing import Any
 
+from workbench.counting import counted
 from workbench.history.summary import tool_steps
 from workbench.store import CaseRecord, Turn
 from workbench.text import one_line
@@ -172,4 +173,4 @@ def _difference(change: FileChange, view: View) -> Iterator[Line]:
         style = {"+": "diff-extra", "-": "diff-missing", "@": "muted"}.get(line[:1], "")
         yield from hang([Segment(" ")], wrap([safe(line, style)], max(view.width - 2, 10)), 2)
     if len(lines) > most:
-        yield fold(f"   … {len(lines) - most:,} more lines", view.width)
+        yield fold(f"   … {counted(len(lines) - most, 'more line')}", view.width)

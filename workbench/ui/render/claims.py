@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.text import one_line, plain
 from workbench.ui.render.document import Document, Subject, Target
@@ -72,7 +73,7 @@ def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> I
             "sentences",
             [
                 Segment(f"{share:.2f}", "strong"),
-                Segment(f"  {holding} of {_many(len(labels), 'sentence')} hold", "muted"),
+                Segment(f"  {holding} of {counted(len(labels), 'sentence')} hold", "muted"),
             ],
             view,
         )
@@ -261,10 +262,6 @@ def _first_problem(texts: list[dict[str, Any]]) -> int:
     """The first sentence that does not hold."""
     labels = [words(item.get("label")) for text in texts for item in objects(text.get("sentences"))]
     return next((index for index, label in enumerate(labels) if label not in HOLDS), 0)
-
-
-def _many(number_: int, noun: str) -> str:
-    return f"{number_:,} {noun}{'' if number_ == 1 else 's'}"
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:

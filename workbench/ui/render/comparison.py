@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from workbench import counting
 from workbench.history.causes import ChangedFile
 from workbench.history.compare import ChangedCase, Comparison
 from workbench.history.summary import Row, Summary
@@ -111,7 +112,7 @@ def counted(change: str, number: int) -> str:
     """`1 regression`, `2 regressions`."""
     word, _ = CHANGES[change]
     plural = {"regression": "regressions", "fix": "fixes", "other": "other verdicts"}.get(change, word)
-    return f"{number:,} {word if number == 1 else plural}"
+    return counting.counted(number, word, plural)
 
 
 def _counts(found: Comparison) -> Iterator[Line]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from workbench.counting import counted
 from workbench.events import CaseError
 from workbench.text import plain
 from workbench.ui.render.lines import Line, Segment, hang, safe, wrap
@@ -51,5 +52,6 @@ def _traceback(error: CaseError, width: int, unfolded: bool) -> Iterator[Line]:
         return
     last = text.rsplit("\n", 1)[1]
     told = last.strip() in error.message or last.partition(": ")[2][:60] in error.message
-    words = f"traceback, {count} lines" if told else f"traceback, {count} lines, at the end {plain(last.strip())}"
+    words = f"traceback, {counted(count, 'line')}"
+    words += "" if told else f", at the end {plain(last.strip())}"
     yield from hang([Segment(" ▸ ", "fold")], wrap([Segment(words, "muted")], width - 3), 3)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from workbench.agents.workspace import EvalsetEntry
+from workbench.counting import counted
 from workbench.model.faults import Fault
 from workbench.text import plain
 from workbench.ui.render.document import Document, Subject
@@ -28,7 +29,7 @@ def file_document(entry: EvalsetEntry | None, view: View, found: Iterable[Fault]
         document.add(part("", [safe(evalset.description)], view))
     document.add(part("file", [safe(entry.relative)], view))
     count = len(evalset.cases)
-    document.add(part("cases", [Segment("1 case" if count == 1 else f"{count:,} cases")], view))
+    document.add(part("cases", [Segment(counted(count, "case"))], view))
     if entry.agent is not None:
         document.add(
             part("agent", [safe(entry.agent.name, "strong"), safe(f", because {entry.agent_reason}", "muted")], view)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import groupby
 
+from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.metrics.registry import known
 from workbench.store import CaseRecord
@@ -64,7 +65,7 @@ def build(subject: Subject, view: View) -> Document:
 def _account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
     asked = [item.question for item in all_asked(record, result.name)]
     if asked:
-        many = f"{len(asked)} {'question' if len(asked) == 1 else 'questions'}"
+        many = counted(len(asked), "question")
         yield from under(label("asked"), flow([(Segment(many, "muted"),), *cost_words(asked)], view.room))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.store import CaseRecord
 from workbench.text import one_line, plain
@@ -134,7 +135,7 @@ def leading_vote(item: dict[str, Any]) -> str:
 def cost_words(asked: Iterable[dict[str, Any]]) -> list[Line]:
     """`3 replies`, `1.2 s`, `2,310 → 120 tokens`, `5 attempts`, `cached`: what some questions took."""
     found = replies(asked)
-    told = [f"{len(found)} {'reply' if len(found) == 1 else 'replies'}", *reply_cost(found)]
+    told = [counted(len(found), "reply", "replies"), *reply_cost(found)]
     return [(Segment(text, "muted"),) for text in told]
 
 
@@ -148,7 +149,7 @@ def reply_cost(found: list[dict[str, Any]]) -> list[str]:
     told += token_words(*(sum(count(reply.get(key)) for reply in found) for key in ("input_tokens", "output_tokens")))
     attempts = sum(count(reply.get("attempts")) for reply in fresh)
     if attempts > len(fresh):
-        told.append(f"{attempts} attempts")
+        told.append(counted(attempts, "attempt"))
     cached = len(found) - len(fresh)
     if cached:
         told.append("cached" if cached == len(found) else f"{cached} cached")
@@ -170,7 +171,7 @@ def tally_words(tally: dict[str, Any]) -> list[Line]:
 
 def token_words(into: int, out: int) -> list[str]:
     """`2,310 → 120 tokens`, nothing where nothing was counted."""
-    return [f"{into:,} → {out:,} tokens"] if into or out else []
+    return [f"{into:,} → {counted(out, 'token')}"] if into or out else []
 
 
 def nothing_yet(record: CaseRecord | None, view: View) -> Iterator[Line]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from workbench.counting import counted
 from workbench.store import Turn
 from workbench.text import one_line, plain
 from workbench.ui.render.document import Document, Subject
@@ -48,7 +49,7 @@ def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
     lines = text.rstrip("\n").split("\n")
     if not view.full and len(lines) > BRIEF_OUTPUT:
         # The newest lines say why it stopped.
-        yield fold(f" … {len(lines) - BRIEF_OUTPUT:,} more lines above", view.width)
+        yield fold(f" … {counted(len(lines) - BRIEF_OUTPUT, 'more line')} above", view.width)
         lines = lines[-BRIEF_OUTPUT:]
     yield from hang([], wrap([Segment(plain("\n".join(lines), limit=400_000))], view.width - 2), 1)
 
@@ -66,7 +67,7 @@ def add_turn(document: Document, index: int, turn: Turn, view: View) -> None:
 def _entry(kind: str, body: list[Segment], view: View) -> Iterator[Line]:
     lines = list(wrap(body, max(view.width - 11, 10)))
     if not view.full and len(lines) > 12:
-        lines = [*lines[:10], fold(f"… {len(lines) - 10:,} more lines", view.width - 11)]
+        lines = [*lines[:10], fold(f"… {counted(len(lines) - 10, 'more line')}", view.width - 11)]
     yield from hang([Segment(f" {kind}", "label")], lines, 10)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.agents.workspace import EvalsetEntry
+from workbench.counting import counted
 from workbench.model.criteria import Criterion
 from workbench.model.evalset import EvalCase
 from workbench.text import one_line, plain
@@ -61,7 +62,7 @@ def _session(session: dict[str, Any], view: View) -> Iterator[Line]:
         if len(lines) > 1 and view.full:
             lines = list(wrap_indented([lead, *pretty(session["state"])], view.room))
         elif len(lines) > STATE_LINES:
-            lines = [*lines[:STATE_LINES], fold(f"… {len(lines) - STATE_LINES:,} more lines", view.room)]
+            lines = [*lines[:STATE_LINES], fold(f"… {counted(len(lines) - STATE_LINES, 'more line')}", view.room)]
         yield from lines
 
 

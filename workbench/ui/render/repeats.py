@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from workbench.counting import counted
 from workbench.repeats.account import CaseRepeats, CriterionRepeats, Path
 from workbench.repeats.wording import CAUSES, interval, percent, share, spread, sureness
 from workbench.store import CaseRecord
@@ -150,7 +151,7 @@ def _criterion(criterion: CriterionRepeats, view: View) -> Iterator[Line]:
 
 
 def _paths(case: CaseRepeats, view: View) -> Iterator[Line]:
-    answers = f"{case.answers} different answer{'s' * (case.answers > 1)}"
+    answers = counted(case.answers, "different answer")
     yield _heading("trajectories", f"{len(case.paths)} different, {answers}", view)
     shown = case.paths if view.full else case.paths[:_PATHS]
     for path in shown:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from workbench.counting import counted
 from workbench.text import one_line, plain
 from workbench.ui.render.json_text import pretty_lines
 from workbench.ui.render.judge_words import mark, reply_cost, verdict_mark
@@ -23,7 +24,7 @@ def question_lines(question: dict[str, Any], opened: bool, view: View) -> Iterat
     """What was asked: how long it is, or all of it; then each reply."""
     prompt = words(question.get("prompt"))
     sign = "▾" if opened else "▸"
-    size = f"{len(prompt):,} characters" if prompt else "empty"
+    size = counted(len(prompt), "character") if prompt else "empty"
     style = "label" if opened else "fold"
     line = (Segment(" " * _INDENT), Segment(f"{sign} question", style), Segment(f"  {size}", "muted"))
     yield cut_line(line, max(view.width, MIN_WIDTH))
@@ -72,7 +73,7 @@ def _answer(reply: dict[str, Any]) -> Iterator[Line]:
         if labels and sum(labels.values()) == len(verdict):
             yield from ((Segment(f"{labels[name]} × ", "muted"), mark(LABELS[name])) for name in LABELS if labels[name])
         else:
-            yield (Segment(f"{len(verdict):,} {'sentence' if len(verdict) == 1 else 'sentences'}"),)
+            yield (Segment(counted(len(verdict), "sentence")),)
     else:
         yield (Segment("no verdict" if verdict is None else one_line(str(verdict), limit=60), "muted"),)
 
@@ -95,4 +96,4 @@ def _raw(text: str, opened: bool, room: int) -> list[Line]:
     lines = list(wrap([Segment(plain(text) or "(an empty text)", "" if text else "muted")], room))
     if opened or len(lines) <= BRIEF_REPLY:
         return lines
-    return [*lines[: BRIEF_REPLY - 1], fold(f"… {len(lines) - BRIEF_REPLY + 1:,} more lines", room)]
+    return [*lines[: BRIEF_REPLY - 1], fold(f"… {counted(len(lines) - BRIEF_REPLY + 1, 'more line')}", room)]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.store import CaseRecord
 from workbench.text import one_line, plain
@@ -116,7 +117,7 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Ite
     reason = words(rubric.get("rationale")).strip()
     lines = list(wrap([Segment(plain(reason) or "no reason was given", "muted")], room))
     if len(lines) > BRIEF_REASON and not opened:
-        lines = [*lines[: BRIEF_REASON - 1], fold(f"… {len(lines) - BRIEF_REASON + 1} more lines", room)]
+        lines = [*lines[: BRIEF_REASON - 1], fold(f"… {counted(len(lines) - BRIEF_REASON + 1, 'more line')}", room)]
     yield from hang([], lines, _GUTTER)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.metrics.registry import known
 from workbench.store import CaseRecord
@@ -224,11 +225,11 @@ def _cost(record: CaseRecord) -> str:
     usage = record.usage
     told = [f"{record.duration_seconds:.1f} s"]
     if usage.model_calls:
-        told.append(f"{usage.model_calls:,} model call{'s' * (usage.model_calls != 1)}")
+        told.append(counted(usage.model_calls, "model call"))
     if usage.input_tokens or usage.output_tokens:
-        told.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
+        told.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
     if usage.judge_calls:
-        asked = f"{usage.judge_calls:,} judge call{'s' * (usage.judge_calls != 1)}"
+        asked = counted(usage.judge_calls, "judge call")
         told.append(f"{asked}, {usage.judge_calls_cached:,} from the cache")
     return " · ".join(told)
 

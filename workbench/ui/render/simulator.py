@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.store import CaseRecord, Turn
 from workbench.text import one_line, plain
@@ -81,7 +82,10 @@ def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Li
             continue
         yield (Segment(name, "label"),)
         if len(lines) > BRIEF_SETTING and not full:
-            lines = [*lines[: BRIEF_SETTING - 1], fold(f"… {len(lines) - BRIEF_SETTING + 1} more lines", width)]
+            lines = [
+                *lines[: BRIEF_SETTING - 1],
+                fold(f"… {counted(len(lines) - BRIEF_SETTING + 1, 'more line')}", width),
+            ]
         yield from hang([], lines, 2)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from workbench.counting import counted
 from workbench.text import DEFAULT_LIMIT, plain, visible
 from workbench.ui.render.lines import Line, Segment, fold, wrap
 from workbench.ui.render.rows import View, mark_lead, pair, under
@@ -98,7 +99,7 @@ def _cut(lines: Iterator[Line], width: int, view: View, beyond: int = 0) -> list
         return list(lines)
     kept = list(islice(lines, BRIEF_LINES))
     more = sum(1 for _ in lines) + beyond
-    return [*kept, fold(f"… {'about ' * bool(beyond)}{more:,} more lines", width)] if more else kept
+    return [*kept, fold(f"… {'about ' * bool(beyond)}{counted(more, 'more line')}", width)] if more else kept
 
 
 def _lines_in(text: str, width: int) -> int:
@@ -113,7 +114,7 @@ def _excerpt(pieces: Sequence[Piece], view: View) -> Iterator[Segment]:
             kept = text if whole else text[:BRIEF_MARKED]
             yield from marked([(kept, kind)])
             if len(text) > len(kept):
-                yield Segment(f" … {len(text) - len(kept):,} more characters ", "fold")
+                yield Segment(f" … {counted(len(text) - len(kept), 'more character')} ", "fold")
         elif whole or len(text) < 3 * _KEPT_CHARACTERS:
             yield Segment(plain(text, limit=_FULL))
         else:
@@ -126,7 +127,7 @@ def _reduced(text: str, *, first: bool, last: bool) -> Iterator[Segment]:
     tail = "" if last else _ending(text)
     left_out = text[len(head) : len(text) - len(tail)]
     lines = left_out.count("\n")
-    amount = f"{lines:,} lines" if lines > 1 else f"{len(left_out):,} characters"
+    amount = counted(lines, "line") if lines > 1 else counted(len(left_out), "character")
     at_line_start, to_line_end = not head or head.endswith("\n"), left_out.endswith("\n")
     yield Segment(plain(head))
     yield Segment(f"{'' if at_line_start else ' '}… {amount} the same …", "fold")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.cells import cell_len, cut
 from workbench.ui.render.document import Subject
@@ -93,9 +94,9 @@ def _not_run(subject: Subject, width: int) -> Line:
         faults = subject.entry.document.faults
         errors = sum(fault.severity == "error" for fault in faults)
         if errors:
-            words = f"{errors} {'fault' if errors == 1 else 'faults'} in the file: its cases cannot run"
+            words = f"{counted(errors, 'fault')} in the file: its cases cannot run"
             return cut_line((Segment(words, "status-error"),), width)
         if faults:
-            words = f"{len(faults)} {'warning' if len(faults) == 1 else 'warnings'} in the file"
+            words = f"{counted(len(faults), 'warning')} in the file"
             return cut_line((Segment(words, "status-not-evaluated"),), width)
     return ()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from workbench.counting import counted
 from workbench.metrics.alignment import lcs_pairs
 from workbench.model.invocation import content_text, intermediate_texts, tool_calls
 from workbench.store import Turn
@@ -191,8 +192,8 @@ def other_parts(content: Any) -> list[str]:
             if kind in ("text", "thought", "thought_signature") or value is None:
                 continue
             if kind == "inline_data" and isinstance(value, dict):
-                size = len(str(value.get("data") or ""))
-                found.append(f"file {one_line(str(value.get('mime_type') or '?'))}, {size:,} characters of base64")
+                size = counted(len(str(value.get("data") or "")), "character")
+                found.append(f"file {one_line(str(value.get('mime_type') or '?'))}, {size} of base64")
             else:
                 found.append(f"{kind.replace('_', ' ')} {one_line(compact(value), limit=200)}")
     return [one_line(text) for text in found]

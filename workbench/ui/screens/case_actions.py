@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.screens.writing_actions import Contents, WritingActions
@@ -127,7 +128,7 @@ class CaseActions(WritingActions):
         by_evalset = self.entries_of(pairs)
         chosen = [self.chosen(*one) for one in by_evalset.items()]
         names = [name for one in chosen for name in one.names]
-        if len(pairs) > 1 and not await self._sure(f"delete {len(pairs)} cases?", _listed(names)):
+        if len(pairs) > 1 and not await self._sure(f"delete {counted(len(pairs), 'case')}?", _listed(names)):
             return
         if await self.change_cases(
             [*map(self.session.entry, by_evalset)],
@@ -159,7 +160,7 @@ class CaseActions(WritingActions):
         others = [entry for entry in self.session.workspace.evalsets if entry.file != source.file]
         others.sort(key=lambda entry: entry.agent != source.agent)
         items = [
-            Item(label(entry.relative), entry, hint=f"{len(entry.document.cases)} cases", help=_agent_of(entry))
+            Item(label(entry.relative), entry, hint=counted(len(entry.document.cases), "case"), help=_agent_of(entry))
             for entry in others
             if entry.document.format == "current"
         ]

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.screens.undo_actions import UndoActions
@@ -94,7 +95,7 @@ class CriteriaActions(UndoActions):
         now = workspace.evalsets if workspace else ()
         entry = next((one for one in now if one.file == entry.file), entry)
         count = len(self._with_same_config(entry))
-        holds = f"{count} evalset{'' if count == 1 else 's'}"
+        holds = counted(count, "evalset")
         if draft.before is None:
             return one_line(
                 f"No config holds for {entry.relative}: the defaults do. s writes {self._below(str(draft.file))}, "

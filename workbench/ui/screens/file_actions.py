@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.counting import counted
 from workbench.text import one_line, plain
 from workbench.ui.screens.case_actions import CaseActions
 from workbench.ui.screens.pick import PickScreen, searching
@@ -97,8 +98,8 @@ class FileActions(CaseActions):
         return found or (False, None)
 
     async def _agreed(self, entry: "EvalsetEntry", migration: "Migration") -> bool:
-        turns = f"{migration.turns} turn{'' if migration.turns == 1 else 's'}"
-        cases = f"{migration.cases} case{'' if migration.cases == 1 else 's'}"
+        turns = counted(migration.turns, "turn")
+        cases = counted(migration.cases, "case")
         items = [
             Item(f"write it: {cases}, {turns}", True, help="The file itself becomes the new one; u brings it back."),
             Item("leave it as it is", False),
@@ -112,7 +113,7 @@ class FileActions(CaseActions):
         items.append(Item("the new file:", heading=True))
         items += [Item(plain(line, limit=400), False, help=_LEAVES) for line in lines[:_SHOWN]]
         if len(lines) > _SHOWN:
-            items.append(Item(f"… {len(lines) - _SHOWN:,} more lines", False, help=_LEAVES))
+            items.append(Item(f"… {counted(len(lines) - _SHOWN, 'more line')}", False, help=_LEAVES))
         return bool(await self.app.push_screen_wait(PickScreen(f"migrate {label(entry.relative)}", searching(items))))
 
 

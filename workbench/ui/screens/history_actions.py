@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from workbench.text import one_line
+from workbench.ui import aging
 from workbench.ui.host import Host
 from workbench.ui.screens.chat_actions import ChatActions
 from workbench.ui.screens.pick import PickScreen, searching
@@ -188,12 +189,11 @@ def _import_screens() -> None:
 
 
 def _items(runs: "list[KeptRun]", pinned: str | None) -> list[Item]:
-    from datetime import datetime
 
     from workbench.ui.cells import fit
     from workbench.ui.history import words
 
-    now = datetime.now().astimezone()
+    now = aging.now()
     items = []
     for run in runs:
         special = words.flags(run, baseline=pinned, running="")

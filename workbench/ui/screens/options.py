@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.events import Key, Paste
 
 from workbench.actions import footer
-from workbench.counting import count
+from workbench.counting import counted
 from workbench.metrics.registry import known
 from workbench.text import one_line
 from workbench.ui.criteria.value_field import IN_NUMBERS
@@ -69,7 +69,7 @@ class OptionsScreen(RowsScreen[Ending | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as dialog:
-            dialog.border_title = Content(f"criteria for the next run: {count(self._cases, 'case')}")
+            dialog.border_title = Content(f"criteria for the next run: {counted(self._cases, 'case')}")
             dialog.border_subtitle = Content("0…9 threshold · enter runs · esc discards")
             yield self._list
             yield self.message

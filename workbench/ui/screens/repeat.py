@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Label, Static
 
+from workbench.counting import counted
 from workbench.rates import fewest_for_sure
 from workbench.ui.times import Times
 from workbench.ui.widgets.plain_input import PlainInput
@@ -118,5 +119,6 @@ def _meaning(times: Times) -> str:
         return _HOW
     needed = fewest_for_sure(times.until_sure)
     if needed is not None and needed > times.runs:
-        return f"to be sure takes {needed} passes in a row: with at most {times.runs} it can only turn out too low"
-    return f"until each case is sure, at most {times.runs} times; {_HOW}"
+        passes = counted(needed, "pass", "passes")
+        return f"to be sure takes {passes} in a row: with at most {times.runs} it can only turn out too low"
+    return f"until each case is sure, at most {counted(times.runs, 'time')}; {_HOW}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from textual.message import Message
 from textual.timer import Timer
 
+from workbench.counting import counted
 from workbench.events import CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
 from workbench.text import one_line, plain
 from workbench.ui.draft import Draft
@@ -225,7 +226,7 @@ class RunActions(FolderActions):
                 text + hint, severity="error" if notice.level == "error" else "warning", timeout=10, markup=False
             )
         if (more := len(loud) - _NOTICES_SHOWN) > 0:
-            self.say(f"{more} more notices: in the palette", warning=True)
+            self.say(f"{counted(more, 'more notice')}: in the palette", warning=True)
 
     def _tick(self) -> None:
         self.show_facts()
@@ -234,4 +235,4 @@ class RunActions(FolderActions):
 
 def cases(number: int) -> str:
     """`1 case`, `2,000 cases`."""
-    return f"{number:,} case{'' if number == 1 else 's'}"
+    return counted(number, "case")

@@ -1,6 +1,5 @@
 """The main screen's parts and how they share the room; what they do is in the modules beside this one."""
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
@@ -9,7 +8,9 @@ from textual.events import DescendantFocus
 from textual.screen import Screen
 
 from workbench.actions import footer
+from workbench.counting import counted
 from workbench.text import one_line
+from workbench.ui import aging
 from workbench.ui.about import about_agent, about_everything, about_nothing
 from workbench.ui.session import Session
 from workbench.ui.tree.outline import Row
@@ -43,6 +44,7 @@ class Shell(Screen[None]):
         self.right = Right()
         self.key_line = KeyLine(footer(), keys)
         self._shown_record: CaseRecord | None = None
+        self._aging = aging.Aging(self, self.show_facts)
 
     def use_keys(self, keys: "Mapping[str, tuple[str, ...]]") -> None:
         """Shows other keys from now on."""
@@ -173,9 +175,10 @@ class Shell(Screen[None]):
         run = self.session.store.run
         if not self.session.recalled or run.run_id != self.session.recalled or self.session.running:
             return ""
-        from workbench.ui.history.words import when
+        from workbench.ui.history.words import until_other_words, when
 
-        return f"ran {when(run.started, datetime.now().astimezone())}"
+        self._aging.wait([until_other_words(run.started, aging.now())])
+        return f"ran {when(run.started, aging.now())}"
 
     def _watch_words(self) -> tuple[str, str]:
         """What the bar says of the watch, in full and in short."""
@@ -186,7 +189,7 @@ class Shell(Screen[None]):
             stale = len(watching.board.depths)
             total = sum(len(entry.document.cases) for entry in self.session.workspace.evalsets)
             calls, money = watching.board.waiting.calls, watching.board.waiting.money.removeprefix("about ")
-            costs = f", {calls:,} calls" if calls else ""
+            costs = f", {counted(calls, 'call')}" if calls else ""
             costs += f", {money}" if money and watching.board.waiting.amount is not None else ""
             short = f"{stale:,} stale{costs}: w runs"
             return f"{watching.board.waiting.words(total)}: w runs them", short
@@ -216,7 +219,9 @@ class Shell(Screen[None]):
             return "reading …"
         cases = sum(len(entry.document.cases) for entry in workspace.evalsets)
         agents = len(self.tree_view.model.groups)
-        return f"{_count(cases, 'case')} in {_count(len(workspace.evalsets), 'evalset')} of {_count(agents, 'agent')}"
+        return (
+            f"{counted(cases, 'case')} in {counted(len(workspace.evalsets), 'evalset')} of {counted(agents, 'agent')}"
+        )
 
     def _show_agent(self, workspace: "Workspace", row: Row) -> None:
         self._shown_record = None
@@ -246,10 +251,6 @@ class Shell(Screen[None]):
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         self.set_class(self.in_right, "-in-right")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _safe(lines: "list[tuple[str, str]]") -> "list[tuple[str, str]]":

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.counting import counted
 from workbench.text import one_line, plain
 from workbench.ui.render.lines import Line
 from workbench.ui.screens.undo_actions import UndoActions
@@ -122,7 +123,7 @@ class TriageActions(UndoActions):
             self.say("triage is about verdicts: none of the marked cases has one")
             return
         (_, first), *others = asked
-        many = f"{len(asked)} cases" if others else "1 case"
+        many = counted(len(asked), "case")
         shown = first if not others else _together(many, [question for _, question in asked])
         answer = await self.app.push_screen_wait(TriageScreen(f"triage: {many}", [shown], {}, self.keys))
         if answer is not None:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from workbench.counting import counted
 from workbench.repeats.wording import CAUSES, percent
 from workbench.store import CaseRecord
 from workbench.text import one_line
@@ -142,7 +143,7 @@ class Labels:
         if view.state in ("running", "queued"):
             so_far = f"{rate.passed}/{rate.total} " if rate.total else ""
             if width >= _WORDS_FROM:
-                so_far += f"of {len(view.refs)} " if rate.total else f"{len(view.refs)} times "
+                so_far += f"of {len(view.refs)} " if rate.total else f"{counted(len(view.refs), 'time')} "
             return [(so_far, "muted"), (FACES[view.state].word, style)]
         pieces: Pieces = [(f"{rate.passed}/{rate.total} ", "muted")]
         if width >= _RATE_FROM and rate.rate is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from workbench.counting import counted
 from workbench.prices import money
 from workbench.text import one_line, plain
 from workbench.trace.spans import Node
@@ -56,7 +57,7 @@ def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Segment]]:
 
 
 def _calls(count: int) -> str:
-    return f"{count:,} model call{'' if count == 1 else 's'}"
+    return counted(count, "model call")
 
 
 def note_lines(words: str, width: int, style: str = "muted") -> Iterator[Line]:

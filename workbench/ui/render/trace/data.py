@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from workbench.counting import counted
 from workbench.text import plain
 from workbench.ui.render.json_text import pretty
 from workbench.ui.render.lines import Line, Segment, fold, hang, wrap, wrap_indented
@@ -31,8 +32,10 @@ def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
         text = pretty(value) if view.full else _first_lines(pretty(value), _COUNTED)
         lines = [_with_key(line) for line in wrap_indented(text, width)]
     if len(lines) > BRIEF and not view.full:
-        more = f"{len(lines) - BRIEF:,}" if len(lines) <= _COUNTED else f"over {_COUNTED - BRIEF:,}"
-        lines = [*lines[:BRIEF], fold(f"… {more} more lines: Y copies all of them", width)]
+        most = _COUNTED - BRIEF
+        more = counted(min(len(lines) - BRIEF, most), "more line")
+        over = "over " * (len(lines) > _COUNTED)
+        lines = [*lines[:BRIEF], fold(f"… {over}{more}: Y copies all of them", width)]
     yield from hang([], lines, indent)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from workbench.counting import counted
 from workbench.prices import Prices, money
 from workbench.store import Turn
 from workbench.text import one_line, plain
@@ -63,7 +64,7 @@ def _heading(read: TraceRead, number: int, width: int) -> Line:
     trace, total = turn.trace, turn.totals[turn.trace.root.number]
     end: list[str] = []
     if total.calls:
-        end.append(f"{total.calls:,} model call{'' if total.calls == 1 else 's'}")
+        end.append(counted(total.calls, "model call"))
     if read.prices and total.calls and total.cost is not None:
         end.append(money(total.cost, read.prices.currency))
     if trace.timed and trace.root.seconds is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from workbench.counting import counted
 from workbench.store import CaseRecord
 from workbench.ui.render.document import Document
 from workbench.ui.render.lines import Line, Segment, cut_line
@@ -22,7 +23,7 @@ def trace_lines(record: CaseRecord, width: int) -> Iterator[Line]:
     add_trace(document, record.turns, None, None, View(width))
     yield from document.lines[:MOST_ROWS]
     if len(document.lines) > MOST_ROWS:
-        yield (Segment(f" … {len(document.lines) - MOST_ROWS:,} more rows: the screen shows them", "fold"),)
+        yield (Segment(f" … {counted(len(document.lines) - MOST_ROWS, 'more row')}: the screen shows them", "fold"),)
     read = read_again(record.turns, None, None)
     for number, turn in enumerate(read.turns):
         if turn.way:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from workbench.counting import counted
 from workbench.text import one_line, plain
 from workbench.trace.path import Drawn, drawn
 from workbench.trace.requests import request_of, tool_names
@@ -96,7 +97,7 @@ def _add_request(document: Document, read: TraceRead, node: Node, key: str, view
 def _add_model_request(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
     request = request_of(node)
     digests = read.contents(node)
-    told = [f"{len(digests)} content{'' if len(digests) == 1 else 's'}"]
+    told = [counted(len(digests), "content")]
     told += [
         name
         for field, name in (("system", "instruction"), ("tools", "tools"), ("config", "options"))

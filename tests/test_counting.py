@@ -1,0 +1,83 @@
+"""Numbers with their nouns: right for one, and by one helper everywhere."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import workbench
+from workbench.counting import counted, exact, threshold
+
+_NOUNS = (
+    "agents|answers|attempts|bytes|calls|cases|characters|claims|contents|criteria|differences|digits|errors|evalsets"
+    "|faults|files|folders|judges|keys|lines|notices|paths|problems|questions|regressions|repeats|replies|rows|rubrics"
+    "|runs|samples|sentences|steps|texts|times|tokens|turns|values|votes|warnings"
+)
+_PLURAL = re.compile(rf" (?:more |other |different )?(?:{_NOUNS})\b")
+_BY_HAND = re.compile(r"'s' \*|'' if [^}]* == 1 else|== 1 else '[a-z]+s'")
+_NO_COUNTS = {"model", "criterion.name", "agent"}
+"""Names before a verb that ends as a plural does."""
+
+
+def test_one_is_singular_and_the_rest_is_plural() -> None:
+    assert [counted(number, "case") for number in (0, 1, 2, 1234)] == ["0 cases", "1 case", "2 cases", "1,234 cases"]
+    assert [counted(number, "reply", "replies") for number in (1, 2)] == ["1 reply", "2 replies"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(1, "1.00"), (0.8, "0.80"), (0.375, "0.375"), (0.123456789, "0.123456789"), (0.1 + 0.2, "0.30000000000000004")],
+)
+def test_a_threshold_is_never_rounded(value: float, shown: str) -> None:
+    assert threshold(value) == shown
+
+
+@given(st.floats(allow_nan=False))
+def test_what_is_shown_of_a_number_is_that_number(value: float) -> None:
+    assert float(exact(value)) == float(threshold(value)) == value
+
+
+def _sources() -> Iterator[Path]:
+    """The modules whose texts are checked: the worker stands alone, and short figures such as `1.2k` have no one."""
+    root = Path(str(workbench.__file__)).parent
+    yield from (path for path in sorted(root.rglob("*.py")) if not {"worker", "heuristic"} & {*path.parts})
+
+
+def _counts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and text of each f-string in which a number that may be 1 stands before a plural."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        for number, (value, text) in enumerate(zip(node.values, node.values[1:], strict=False)):
+            if not isinstance(value, ast.FormattedValue) or not isinstance(text, ast.Constant):
+                continue
+            before = node.values[number - 1] if number else None
+            of = isinstance(before, ast.Constant) and str(before.value).endswith((" of ", "more than ", "at most "))
+            name = ast.unparse(value.value)
+            is_count = name not in _NO_COUNTS and not name.isupper() and not name.startswith("words.short(")
+            if isinstance(text.value, str) and _PLURAL.match(text.value) and is_count and not of:
+                yield node.lineno, f"{{{name}}}{text.value}"
+
+
+def test_every_count_goes_through_the_helper() -> None:
+    found = [
+        f"{path.name}:{line}: {text}"
+        for path in _sources()
+        for line, text in _counts(ast.parse(path.read_text("utf-8")))
+    ]
+    assert found == []
+
+
+def test_no_plural_is_made_by_hand() -> None:
+    found = [
+        f"{path}:{number}: {line.strip()}"
+        for path in _sources()
+        if path.name != "counting.py"
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if _BY_HAND.search(line)
+    ]
+    assert found == []

@@ -1,0 +1,32 @@
+"""Texts that grow old, such as `2 min ago`: brought up to date when their words change, and not before."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from textual.message_pump import MessagePump
+from textual.timer import Timer
+
+LONGEST = 600.0
+"""Seconds after which the clock is looked at in any case: it may have been set, or the machine may have slept."""
+
+
+def now() -> datetime:
+    """Return the time in the user's time zone."""
+    return datetime.now().astimezone()
+
+
+class Aging:
+    """A timer of `owner` that calls `refresh`, which shows the texts again and calls `wait` for the next time."""
+
+    def __init__(self, owner: MessagePump, refresh: Callable[[], object]) -> None:
+        self._owner, self._refresh = owner, refresh
+        self._timer: Timer | None = None
+
+    def wait(self, seconds: Iterable[float | None]) -> None:
+        """Wait until the first of several texts changes. None stands for one that never does."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        first = min((after for after in seconds if after is not None), default=None)
+        if first is not None:
+            self._timer = self._owner.set_timer(min(first, LONGEST), self._refresh)
