@@ -62,11 +62,10 @@ async def test_a_conversation_is_rated_once_and_its_score_stands_at_the_last_tur
     assert scored.result.reason == (
         "rated 0.5: 1 of 2 rubrics of the service met, not: The user is thanked. (Nobody did.)"
     )
-    wanted = [
-        {"rubric_id": "The state is told.", "text": "The state is told.", "score": 1.0, "rationale": "It is."},
-        {"rubric_id": "The user is thanked.", "text": "The user is thanked.", "score": 0.0, "rationale": "Nobody did."},
-    ]
-    assert scored.result.details["rubrics"] == scored.turns[1].details["rubrics"] == wanted
+    found = [(each["rubric_id"], each["verdict"], each["score"]) for each in scored.result.details["rubrics"]]
+    assert found == [("The state is told.", "yes", 1.0), ("The user is thanked.", "no", 0.0)]
+    assert scored.result.details["rubrics"][1]["rationale"] == "Nobody did."
+    assert scored.result.details["rubrics"] == scored.turns[1].details["rubrics"]
 
 
 async def test_a_scenario_is_rated_too_and_a_conversation_without_turns_is_not() -> None:

@@ -5,8 +5,8 @@ One call for the conversation, after its last turn, with what ADK sends: instruc
 recorded events. The service makes up rubrics and gives a verdict on each. Its score stands at the last turn and is that
 of the case. No score, or an error, makes the criterion an error.
 
-Details of the last turn: `rubrics` [{"rubric_id", "text", "score", "rationale"}], `explanation`, `error`, `seconds`,
-`attempts`, `cached`. Details of the case: `service`, its name for people, and `rubrics`.
+Details of the last turn: `rubrics` [{"rubric_id", "text", "origin", "score", "verdict", "rationale"}], `explanation`,
+`error`, `seconds`, `attempts`, `cached`. Details of the case: `service`, its name for people, and `rubrics`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -83,11 +83,13 @@ def _part(part: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
 
 def _rubrics(given: Any) -> Iterator[dict[str, Any]]:
     for number, rubric in enumerate(given if isinstance(given, list) else ()):
-        text = str(rubric.get("text") or "")[:MAX_KEPT]
+        name = str(rubric.get("text") or rubric.get("id") or f"rubric_{number}")[:MAX_KEPT]
         yield {
-            "rubric_id": text or str(rubric.get("id") or f"rubric_{number}"),
-            "text": text,
+            "rubric_id": name,
+            "text": name,
+            "origin": "service",
             "score": 1.0 if rubric.get("met") else 0.0,
+            "verdict": "yes" if rubric.get("met") else "no",
             "rationale": str(rubric.get("reasoning") or "")[:MAX_KEPT],
         }
 

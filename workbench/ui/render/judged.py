@@ -13,7 +13,8 @@ from workbench.store import CaseRecord, Turn
 
 HALLUCINATIONS = "hallucinations_v1"
 USER_QUALITY = "per_turn_user_simulator_quality_v1"
-RUBRICS = "rubric_based_"
+RUBRICS = ("rubric_based_", "multi_turn_")
+"""How the names of criteria with rubrics begin; those of the second kind are made up by Google's service."""
 _NO_VOTES = frozenset({"unread", "missing", "unclear"})
 
 

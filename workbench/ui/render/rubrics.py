@@ -28,7 +28,12 @@ from workbench.ui.render.triaged import overridden
 BRIEF_REASON = 4
 """Lines of a reason that are shown unless all of it is asked for."""
 _GUTTER = 11
-_ORIGINS = {"config": "from the criteria", "case": "from the case", "turn": "from the turn"}
+_ORIGINS = {
+    "config": "from the criteria",
+    "case": "from the case",
+    "turn": "from the turn",
+    "service": "from the service",
+}
 
 
 def build(subject: Subject, view: View) -> Document:
@@ -112,7 +117,8 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Ite
     yield from hang(lead, wrap([Segment(text, strong), *mine], room), _GUTTER)
     votes = vote_words(rubric, verdict)
     origin = _ORIGINS.get(words(rubric.get("origin")), "")
-    told: list[Line] = [(Segment(name, "label"),), *votes, (Segment(origin, "muted"),)]
+    named: list[Line] = [(Segment(name, "label"),)] if name != one_line(text, limit=100) else []
+    told = [*named, *votes, (Segment(origin, "muted"),)]
     yield from hang([], flow(told, room), _GUTTER)
     reason = words(rubric.get("rationale")).strip()
     lines = list(wrap([Segment(plain(reason) or "no reason was given", "muted")], room))

@@ -21,7 +21,7 @@ from workbench.ui.render.judge_words import (
     vote_words,
     who,
 )
-from workbench.ui.render.judged import all_asked, judge_of, mapping, objects, versions, words
+from workbench.ui.render.judged import all_asked, judge_of, mapping, versions, words
 from workbench.ui.render.lines import BLANK, Line, Segment, flow, fold, hang, joined, safe, wrap
 from workbench.ui.render.reference import criteria_part
 from workbench.ui.render.rows import View, label, part, remark, under
@@ -131,17 +131,7 @@ def _service(result: MetricResult) -> Iterator[Line]:
     if explanation := words(result.details.get("explanation")):
         yield (Segment(one_line(explanation)),)
     if "attempts" in result.details:
-        yield from map(_service_rubric, objects(result.details.get("rubrics")))
-    if "attempts" in result.details:
         yield from ((Segment(text, "muted"),) for text in reply_cost([result.details]))
-
-
-def _service_rubric(rubric: dict[str, Any]) -> Line:
-    """A rubric that the service made up, with its verdict, and its reason if it is not met."""
-    met = rubric.get("score") == 1
-    reason = "" if met else one_line(words(rubric.get("rationale")))
-    told = [glyph("passed" if met else "failed"), Segment(f" {one_line(words(rubric.get('rubric_id')))}")]
-    return (*told, Segment(f"  {reason}", "muted")) if reason else tuple(told)
 
 
 def _details(result: MetricResult, view: View) -> Iterator[Line]:
