@@ -42,6 +42,7 @@ OTHERS: tuple[Part, ...] = (
     ("edit_typing",),
     ("history",),
     ("journal",),
+    ("many_cases",),
     ("trace",),
 )
 

@@ -8,7 +8,7 @@ import dataclasses
 import operator
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from workbench.events import Event
 
@@ -75,43 +75,66 @@ def _is_plain(hint: Any) -> bool:
     return hint in (str, int, float, bool, types.NoneType) or get_origin(hint) in (dict, Literal)
 
 
-_HINTS: dict[type[Any], dict[str, Any]] = {}
+Reader: TypeAlias = Callable[[Any], Any]
+"""Takes JSON data of one type and gives its value; ValueError if it has another shape."""
+_READERS: dict[type[Any], list[tuple[str, Reader]]] = {}
 
 
-def _hints(kind: type[Any]) -> dict[str, Any]:
-    if kind not in _HINTS:
-        _HINTS[kind] = get_type_hints(kind)
-    return _HINTS[kind]
+def _readers(kind: type[Any]) -> list[tuple[str, Reader]]:
+    """What reads each field of a kind of value: worked out once, for a large journal has a million of them."""
+    if kind not in _READERS:
+        _READERS[kind] = [(name, _reader(hint)) for name, hint in get_type_hints(kind).items()]
+    return _READERS[kind]
 
 
 def _build(kind: type[Any], data: Any) -> Any:
     if not isinstance(data, Mapping):
         raise ValueError(f"{kind.__name__} must be an object, not {type(data).__name__}")
-    hints = _hints(kind)
-    values = {name: _read(hints[name], data[name]) for name in hints if name in data}
+    values = {name: read(data[name]) for name, read in _readers(kind) if name in data}
     try:
         return kind(**values)
     except TypeError as error:
         raise ValueError(str(error)) from None
 
 
-def _read(hint: Any, value: Any) -> Any:
+def _reader(hint: Any) -> Reader:
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        if value is None:
-            return None
-        return _read(next(member for member in get_args(hint) if member is not type(None)), value)
+        inner = _reader(next(member for member in get_args(hint) if member is not type(None)))
+        return lambda value: None if value is None else inner(value)
     if origin is tuple:
+        return _list_reader(_reader(get_args(hint)[0]))
+    if dataclasses.is_dataclass(hint):
+        return lambda value: _build(hint, value)  # type: ignore[arg-type]
+    if origin is Literal:
+        return _choice_reader(get_args(hint))
+    known: dict[Any, Any] = {float: (int, float), int: int, str: str, bool: bool, dict: dict}
+    wanted = known.get(origin or hint)
+    return _type_reader(hint, wanted) if wanted is not None else lambda value: value
+
+
+def _list_reader(read: Reader) -> Reader:
+    def read_list(value: Any) -> Any:
         if not isinstance(value, list):
             raise ValueError(f"expected a list, got {type(value).__name__}")
-        return tuple(_read(get_args(hint)[0], item) for item in value)
-    if dataclasses.is_dataclass(hint):
-        return _build(hint, value)  # type: ignore[arg-type]
-    if origin is Literal:
-        if value not in get_args(hint):
-            raise ValueError(f"{value!r} is none of {', '.join(map(str, get_args(hint)))}")
+        return tuple(map(read, value))
+
+    return read_list
+
+
+def _choice_reader(choices: tuple[Any, ...]) -> Reader:
+    def read_choice(value: Any) -> Any:
+        if value not in choices:
+            raise ValueError(f"{value!r} is none of {', '.join(map(str, choices))}")
         return value
-    wanted = {float: (int, float), int: int, str: str, bool: bool, dict: dict}.get(origin or hint)
-    if wanted is not None and not isinstance(value, wanted):  # type: ignore[arg-type]
-        raise ValueError(f"expected {hint}, got {type(value).__name__}")
-    return value
+
+    return read_choice
+
+
+def _type_reader(hint: Any, wanted: Any) -> Reader:
+    def read_plain(value: Any) -> Any:
+        if not isinstance(value, wanted):
+            raise ValueError(f"expected {hint}, got {type(value).__name__}")
+        return value
+
+    return read_plain

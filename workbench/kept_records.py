@@ -1,23 +1,30 @@
-"""Cases of kept runs as the records that every surface shows, whole or without their details."""
+"""Cases of kept runs as the records that every surface shows, whole or without their details.
 
-from collections.abc import Collection
+What reads journals is imported when it is needed: verdicts are on the screen before that.
+"""
+
+from collections.abc import Callable, Collection
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.details import Brief, Shelf, brief_error, short_score
-from workbench.events import CaseError, CaseRef, PlannedCase, Usage
-from workbench.history.case_events import Places, case_events
-from workbench.history.report_events import END_IS_LOST
+from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase, Usage
 from workbench.history.summary import Row, Summary
 from workbench.store import CaseRecord, Store
 
+if TYPE_CHECKING:
+    from workbench.history.case_events import Places
 
-def read_records(file: Path, refs: Collection[CaseRef], places: Places | None = None) -> dict[CaseRef, CaseRecord]:
+
+def read_records(file: Path, refs: Collection[CaseRef], places: "Places | None" = None) -> dict[CaseRef, CaseRecord]:
     """Read what a kept run says of these cases; one of which nothing is kept is as one that never began. For a thread.
 
     Raises:
         OSError, ValueError: the file cannot be read, or the cases do not stand at their places.
     """
+    from workbench.history.case_events import case_events
+
     store = Store()
     for event in case_events(file, refs, places):
         store.apply(event)
@@ -27,6 +34,8 @@ def read_records(file: Path, refs: Collection[CaseRef], places: Places | None = 
 def as_it_ended(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) -> dict[CaseRef, CaseRecord]:
     """Give each record an end: in a run that is kept nothing is running. A case without one was cancelled; with
     `damaged` (the run came to its end, and something of its journal is lost) it is an error."""
+    from workbench.history.report_events import END_IS_LOST
+
     for record in records.values():
         if not record.finished:
             if damaged:
@@ -39,7 +48,7 @@ def as_it_ended(records: dict[CaseRef, CaseRecord], *, damaged: bool = False) ->
 class KeptCases:
     """The details of a run's cases in its journal, read case by case at their places."""
 
-    def __init__(self, file: Path, places: Places) -> None:
+    def __init__(self, file: Path, places: "Places") -> None:
         self._file = file
         self._places = places
 
@@ -70,31 +79,36 @@ def brief_records(summary: Summary, file: Path, rows: Collection[Row], shelf: Sh
     kept = KeptCases(
         file, lambda ref: at.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat), ())
     )
-    plans = [(config, source, tuple(changed)) for config, source, changed in summary.plans]
+    plans = [(config, source, tuple(changed), rule) for config, source, changed, rule in summary.plans]
+    usage, scores = lru_cache(Usage), _score_reader()
     found: dict[CaseRef, CaseRecord] = {}
     for row in rows:
         ref = CaseRef(*row["ref"])
-        told = (None, "not known", ()) if row["plan"] is None else plans[row["plan"]]
-        record = CaseRecord(
-            PlannedCase(ref, *told),
-            row["status"],
-            0.0 if row["criteria"] else None,
-            duration_seconds=row["seconds"],
-            usage=Usage(*row["usage"]),
-            run_id=summary.run_id,
-            until_sure=summary.until_sure,
-            brief=Brief(_scores(row), brief_error(row["error"][0]) if row["error"] else None, kept, shelf),
-        )
-        record.fold()
+        told = (None, "not known", (), "") if row["plan"] is None else plans[row["plan"]]
+        error = brief_error(row["error"][0]) if row["error"] else None
+        record = CaseRecord.folded(PlannedCase(ref, *told), row["status"], Brief(scores(row), error, kept, shelf))
+        record.started_at = 0.0 if row["criteria"] else None
+        record.duration_seconds, record.usage = row["seconds"], usage(*row["usage"])
+        record.run_id, record.until_sure = summary.run_id, summary.until_sure
         found[ref] = record
     return found
 
 
-def _scores(row: Row) -> dict[str, Any]:
-    return {
-        name: short_score(name, status, score, threshold, _judge(judge))
-        for name, (score, threshold, status, _, judge) in row["metrics"].items()
-    }
+def _score_reader() -> Callable[[Row], dict[str, MetricResult]]:
+    """Make what reads the scores of rows. Most cases have scores in common: those are made once."""
+    made: dict[tuple[Any, ...], MetricResult] = {}
+
+    def read(row: Row) -> dict[str, MetricResult]:
+        scores: dict[str, MetricResult] = {}
+        for name, (score, threshold, status, _, judge) in row["metrics"].items():
+            key = name, score, threshold, status, judge
+            result = made.get(key)
+            if result is None:
+                result = made[key] = short_score(name, status, score, threshold, _judge(judge))
+            scores[result.name] = result
+        return scores
+
+    return read
 
 
 def _judge(told: str | None) -> dict[str, str]:

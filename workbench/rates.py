@@ -38,6 +38,7 @@ class PassRate:
         return 0 < self.passed < self.total
 
 
+@lru_cache(4096)
 def pass_rate(passed: int, total: int) -> PassRate:
     """The rate with its interval: E. B. Wilson, Probable Inference, 1927. Unlike the textbook's, it is right for few
     repeats and for rates near 0 and 1; of nothing it is 0 to 1.

@@ -57,6 +57,7 @@ class Turn:
     """What took how long in it; None where that was not told."""
 
 
+_NO_USAGE = Usage()
 _DETAILS = (
     *("expected", "criteria", "scenario", "rubrics", "custom_metrics", "simulator"),
     *("turns", "simulated", "metrics", "output", "error"),
@@ -123,6 +124,15 @@ class CaseRecord:
     def lost(self) -> str:
         """Why the details could not be read again; "" if they could."""
         return "" if self.brief is None else self.brief.lost
+
+    @classmethod
+    def folded(cls, planned: PlannedCase, state: CaseState, brief: Brief) -> "CaseRecord":
+        """Make the record of a finished case whose details were never in memory."""
+        record = cls.__new__(cls)
+        record.planned, record.state, record.brief = planned, state, brief
+        record.started_at, record.duration_seconds, record.usage = None, 0.0, _NO_USAGE
+        record.run_id, record.until_sure = "", None
+        return record
 
     def may_fold(self, kept: Kept, shelf: Shelf) -> None:
         """Let the details leave memory when there are too many: `kept` has them."""

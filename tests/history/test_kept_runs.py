@@ -22,6 +22,7 @@ from workbench.history.report_events import kept_events
 from workbench.store import Store
 
 ALL_PASS = [*case_events(PASSED, "passed", [ANSWER_PASSED]), *case_events(FAILED, "passed", [ANSWER_PASSED])]
+CASES = {FILE: [PASSED.eval_id, FAILED.eval_id]}
 
 
 def _adk(root: Path, data: Any = RESULT) -> Path:
@@ -160,9 +161,9 @@ def test_what_earlier_runs_said_of_a_case(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_newest_verdict_of_each_case(tmp_path: Path) -> None:
     keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
     keep_run(tmp_path, "2026-11-21T10-00-00-bbbb", case_events(PASSED, "failed", [TRAJECTORY_FAILED]), ended=False)
-    runs = latest_runs(tmp_path, [FILE])
+    runs = latest_runs(tmp_path, CASES)
     assert [(run.summary.run_id[-4:], run.refs) for run in runs] == [("bbbb", (PASSED,)), ("aaaa", (FAILED,))]
-    assert not latest_runs(tmp_path, ["other.evalset.json"])
+    assert not list(latest_runs(tmp_path, {"other.evalset.json": ["one"]}))
 
 
 def test_an_earlier_verdict_does_not_stand_in_for_one_that_may_be_lost(tmp_path: Path) -> None:
@@ -173,7 +174,7 @@ def test_an_earlier_verdict_does_not_stand_in_for_one_that_may_be_lost(tmp_path:
     (announcement,) = (line for line in lines if b'"RunStarted"' in line)
     for lost in ([verdict], [verdict, announcement]):
         journal.write_bytes(b"".join(line for line in lines if line not in lost))
-        assert [run.refs for run in latest_runs(tmp_path, [FILE])] == [(PASSED,)]
+        assert [run.refs for run in latest_runs(tmp_path, CASES)] == [(PASSED,)]
 
 
 def test_agents_whose_files_are_not_what_they_were(tmp_path: Path) -> None:

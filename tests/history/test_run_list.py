@@ -62,7 +62,7 @@ def test_a_run_of_a_clock_that_was_wrong_is_not_the_newest_until_its_day_comes(t
     assert [run.run_id for run in newest_runs(tmp_path)] == [right, wrong]
     assert [run.run_id for run in kept_runs(tmp_path, tmp_path, ())[0]] == [right, wrong]
     assert run_id_of("last", tmp_path) == right
-    (latest,) = latest_runs(tmp_path, [PASSED.evalset_file])
+    (latest,) = latest_runs(tmp_path, {PASSED.evalset_file: [PASSED.eval_id]})
     assert latest.summary.run_id == right
     assert superfluous(tmp_path, 1) == [wrong]
 

@@ -1,7 +1,9 @@
 """The newest verdict of each case, over the runs that are kept: what somebody who comes back wants to see."""
 
+import itertools
+import json
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -9,61 +11,82 @@ from typing import Any
 
 from workbench.events import CaseRef
 from workbench.history.ages import ages
-from workbench.history.journal import FILE_NAME
 from workbench.history.run_list import checked_summary
-from workbench.history.state_dir import runs_dir
+from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 from workbench.history.summary import Row, Summary, has_verdict
+from workbench.history.summary_files import FILE_NAME as SUMMARY_NAME
 from workbench.history.summary_files import read_newest
 from workbench.regular_file import read_regular
 
-_LOOKED_AT = 20
-"""Runs, the newest first, in which verdicts are looked for."""
-_MOST = 64 * 2**20
-"""Bytes of journals: of what lies further back only the history tells."""
+_LOOKED_AT = 100
+"""Runs, the newest first, in which verdicts are looked for: of what lies further back only the history tells."""
+_FEW = 50
+"""Cases so few that it is quicker to search a summary for their ids than to read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LatestRun:
-    """A run that has the newest verdict of the cases `refs`, all repeats of each; `file` is its journal."""
+    """A run that has the newest verdict of some cases: `rows` are all repeats of each, `file` is its journal."""
 
     summary: Summary
     file: Path
-    refs: tuple[CaseRef, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def refs(self) -> tuple[CaseRef, ...]:
+        """The executions."""
+        return tuple(CaseRef(*row["ref"]) for row in self.rows)
 
 
-def latest_runs(state: Path, files: Collection[str]) -> list[LatestRun]:
-    """The runs with the newest verdicts of the cases of these evalsets (relative to the root), the newest run first.
-    What cannot be read is passed over; a case without a verdict in a run is looked for further back, unless that may
-    have been lost."""
-    found: list[LatestRun] = []
+def latest_runs(state: Path, cases: Mapping[str, Collection[str]]) -> Iterator[LatestRun]:
+    """Yield the runs with the newest verdicts of `cases` (evalset relative to the root → ids), the newest run first.
+
+    Each comes as soon as it is read, and nothing further back is read once every case has a verdict. What cannot be
+    read is passed over. A case without a verdict in a run is looked for further back, unless its verdict may have been
+    lost."""
+    wanted = {file: set(ids) or {""} for file, ids in cases.items()}
+    missing = {(file, eval_id) for file, ids in wanted.items() for eval_id in ids}
     seen: set[tuple[str, str]] = set()
-    wanted, left = set(files), _MOST
-    for run_id in _newest(runs_dir(state), wanted)[:_LOOKED_AT]:
-        journal = runs_dir(state) / run_id / FILE_NAME
+    for run_id in _newest(runs_dir(state), set(wanted))[:_LOOKED_AT]:
+        if not missing:
+            return
+        if not _may_have(runs_dir(state) / run_id, missing):
+            continue
         try:
-            left -= journal.stat().st_size
-            if left < 0:
-                break
             summary, damaged = checked_summary(state, run_id)
         except (OSError, ValueError):
             continue
-        of_files = [row for row in summary.rows.values() if row["ref"][1] in wanted]
+        of_cases: dict[tuple[str, str], list[Row]] = {}
+        for row in summary.rows.values():
+            _, file, _, eval_id, _ = row["ref"]
+            if file in wanted and (file, eval_id) not in seen:
+                of_cases.setdefault((file, eval_id), []).append(row)
         # What is lost may have been verdicts: neither another repeat nor an earlier run, which may have passed, stands
         # in for them.
-        lost = {_name(row) for row in of_files if damaged and row["status"] is None}
-        rows = [row for row in of_files if has_verdict(row) and _name(row) not in lost]
-        names = {_name(row) for row in rows} - seen
-        if names:
-            refs = tuple(CaseRef(*row["ref"]) for row in rows if _name(row) in names)
-            found.append(LatestRun(summary, journal, refs))
-        seen |= names | lost
+        lost = {name for name, rows in of_cases.items() if damaged and any(row["status"] is None for row in rows)}
+        found = {
+            name: ended
+            for name, rows in of_cases.items()
+            if name not in lost and (ended := [row for row in rows if has_verdict(row)])
+        }
+        if found:
+            rows = tuple(itertools.chain.from_iterable(found.values()))
+            yield LatestRun(summary, runs_dir(state) / run_id / JOURNAL_FILE, rows)
+        seen.update(found, lost)
+        missing -= seen
         if damaged and not summary.started:
-            break  # Nobody knows which cases it had.
-    return found
+            return  # Nobody knows which cases it had.
 
 
-def _name(row: Row) -> tuple[str, str]:
-    return row["ref"][1], row["ref"][3]
+def _may_have(folder: Path, missing: Collection[tuple[str, str]]) -> bool:
+    """Whether a run may have one of these cases."""
+    if len(missing) > _FEW:
+        return True
+    try:
+        content = (folder / SUMMARY_NAME).read_bytes()
+    except OSError:
+        return True
+    return any(json.dumps(eval_id).encode("ascii") in content for _, eval_id in missing)
 
 
 def _newest(runs: Path, wanted: set[str]) -> list[str]:

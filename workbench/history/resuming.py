@@ -70,8 +70,10 @@ def newest_interrupted(state: Path) -> RunStarted | None:
     """How the newest run announced itself, if it was interrupted and nobody is writing it; None otherwise."""
     for run_id in run_ids(state)[:1]:
         path = runs_dir(state) / run_id / FILE_NAME
+        if _is_complete(path):
+            return None  # Most are. The announcement of many cases is long.
         announced = announcement(path)
-        if announced is not None and not announced.scored_from and not _is_complete(path) and not is_written(path):
+        if announced is not None and not announced.scored_from and not is_written(path):
             return announced
     return None
 

@@ -14,9 +14,9 @@ from typing import Any
 from workbench.event_json import sentences
 from workbench.events import Usage, ended_as
 
-SCHEMA = "agent-workbench/summary/5"
-"""3: with places in the journal. 4: with cancelled cases. 5: with the criteria changed for the run. An older one is
-made again from the journal."""
+SCHEMA = "agent-workbench/summary/6"
+"""3: with places in the journal. 4: with cancelled cases. 5: with the criteria changed for the run. 6: with the rule
+by which an evalset has its agent. An older one is made again from the journal."""
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _LONGEST = 2000
 _USAGE = tuple(item.name for item in fields(Usage))
@@ -48,7 +48,7 @@ class Summary:
     interrupted: bool = False
     until_sure: float | None = None
     plans: list[list[Any]] = field(default_factory=list)
-    """The different [config_file, criteria_source, criteria_changed] of its cases."""
+    """The different [config_file, criteria_source, criteria_changed, matched_by] of its cases."""
     rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
 
     def counts(self) -> dict[str, int]:
@@ -95,7 +95,9 @@ class Summary:
         if data.get("schema") != SCHEMA:
             raise ValueError(f"a summary of another version: {data.get('schema')!r}")
         try:
-            rows = {tuple(row["ref"]): {**row, "at": array("Q", row["at"])} for row in data["rows"]}
+            rows = {tuple(row["ref"]): row for row in data["rows"]}
+            for row in rows.values():
+                row["at"] = array("Q", row["at"])
             return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name != "rows"}, rows=rows)
         except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(f"a damaged summary: {error!r}") from None
@@ -160,13 +162,13 @@ class Gathering:
         for name in ("versions", "models", "sources"):
             setattr(summary, name, _object(data.get(name)))
         summary.until_sure = number(data.get("until_sure"))
-        places: dict[tuple[str | None, str, tuple[str, ...]], int] = {}
+        places: dict[tuple[str | None, str, tuple[str, ...], str], int] = {}
         for planned in data["cases"]:
             config = planned.get("config_file")
-            changed = sentences(planned.get("criteria_changed"))
-            plan = config if isinstance(config, str) else None, _text(planned.get("criteria_source")), changed
+            changed, rule = sentences(planned.get("criteria_changed")), _text(planned.get("matched_by"))
+            plan = config if isinstance(config, str) else None, _text(planned.get("criteria_source")), changed, rule
             self._row(planned["case"])["plan"] = places.setdefault(plan, len(places))
-        summary.plans = [[config, source, list(changed)] for config, source, changed in places]
+        summary.plans = [[config, source, list(changed), rule] for config, source, changed, rule in places]
 
     def _run_resumed(self, data: Mapping[str, Any]) -> None:
         self.summary.seconds, self.summary.interrupted = None, False
@@ -187,9 +189,8 @@ class Gathering:
         row = self._row(data["case"])
         row.update({**_new_row(row["ref"]), "plan": row["plan"]})
         self._done[tuple(row["ref"])] = ([], [])
-        row["criteria"], row["judges"] = map(digest, split_judges(data["criteria"]))
-        row["settings"] = digest([data.get("custom_metrics"), data.get("simulator")])
-        row["expected"] = digest([data["expected"], data.get("scenario"), data.get("rubrics")])
+        row.update(digests_of_criteria(data["criteria"], data.get("custom_metrics"), data.get("simulator")))
+        row["expected"] = digest_of_case(data["expected"], data.get("scenario"), data.get("rubrics"))
 
     def _turn_finished(self, data: Mapping[str, Any]) -> None:
         row = self._row(data["case"])
@@ -236,6 +237,17 @@ def gather(events: Iterable[Mapping[str, Any]]) -> Summary:
     for event in events:
         gathering.take(event)
     return gathering.summary
+
+
+def digests_of_criteria(criteria: Mapping[str, Any], custom_metrics: Any, simulator: Any) -> dict[str, str]:
+    """Return what a row says of the criteria that a case was judged by: `criteria`, `judges` and `settings`."""
+    without, judges = map(digest, split_judges(criteria))
+    return {"criteria": without, "judges": judges, "settings": digest([custom_metrics, simulator])}
+
+
+def digest_of_case(expected: Any, scenario: Any, rubrics: Any) -> str:
+    """Return what a row says of what was expected of a case."""
+    return digest([expected, scenario, rubrics])
 
 
 def digest(value: Any) -> str:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from workbench.events import CaseRef, RunFinished, RunStarted
 from workbench.prices import Prices
@@ -68,6 +68,8 @@ class Session:
         self.overtaken: set[tuple[str, str]] = set()
         """Cases (evalset relative to the root, id) whose verdict was made with other files, while nobody watched: in an
         earlier session, or before the watch was armed."""
+        self.loading: Literal["", "results", "changes"] = ""
+        """What is being read of earlier sessions: the verdicts, or which of them files have overtaken since."""
         self.own_runs: set[str] = set()
         """The ids of the runs of this session."""
         self._state_dir = state_dir
@@ -165,13 +167,25 @@ class Session:
         keep_owner(self.state_dir, entry.relative, agent.folder, self.workspace.root)
 
     def recall(self, recalled: "Recalled") -> None:
-        """Takes in what is kept of earlier sessions, as far as this one knows nothing newer."""
-        known = {(ref.evalset_file, ref.eval_id) for ref in self.store.records}
+        """Takes in verdicts of an earlier session, as far as newer ones are not known."""
         if not self.store.current:
             self.recalled = recalled.run.run_id
-        self.store.recall(recalled.run, recalled.current, recalled.records)
+        self.store.recall(recalled.run, list(recalled.records), recalled.records)
         self.verdicts.recall(recalled.records)
-        self.overtaken = recalled.stale - known
+
+    def take_overtaken(self, names: set[tuple[str, str]]) -> None:
+        """Takes in which recalled verdicts were made with other files; what this session ran is none of them."""
+        now = {(ref.evalset_file, ref.eval_id) for ref, record in self.store.records.items() if self._is_own(record)}
+        self.overtaken |= names - now
+
+    def _is_own(self, record: CaseRecord) -> bool:
+        return record.run_id in self.own_runs
+
+    def nothing_found(self, otherwise: str) -> str:
+        """Say why there is nothing to go to: `otherwise` if there are results and none is meant."""
+        if self.loading == "results":
+            return "results are still loading"
+        return otherwise if self.store.current else "nothing has run yet"
 
     # The run
 

@@ -172,6 +172,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
             if self._watch or self.main.arm_when_read:
                 self.main.arm()
             await self.main.offer_interrupted()
+            await self.main.verdicts_shown.wait()
             await self.main.offer_resuming()
 
     def _told_to_end(self, number: int) -> None:

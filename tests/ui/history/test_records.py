@@ -10,9 +10,19 @@ from pathlib import Path
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, case_events
 from tests.history.test_run_list import keep_run
 from tests.ui.conftest import MakeWorkspace
-from workbench.agents.workspace import open_workspace
+from workbench.agents.workspace import Workspace, open_workspace
+from workbench.details import Shelf
 from workbench.kept_records import as_it_ended, read_records
-from workbench.ui.history.recall import recall
+from workbench.ui.history.overtaken import overtaken
+from workbench.ui.history.recall import Recalled, recall
+
+
+def recalled(workspace: Workspace) -> list[Recalled]:
+    return list(recall(workspace.root / ".workbench", workspace, Shelf()))
+
+
+def stale(workspace: Workspace) -> set[str]:
+    return {eval_id for _, eval_id in overtaken(recalled(workspace), workspace)}
 
 
 def test_what_has_no_end_was_cancelled_and_says_so(tmp_path: Path) -> None:
@@ -37,23 +47,17 @@ def test_what_is_recalled_is_the_newest_verdict_and_what_overtook_it(
     from tests.ui.history.test_history_screen import keep
 
     workspace = make_workspace()
-    state = workspace.root / ".workbench"
-    assert recall(state, workspace) is None
+    assert not recalled(workspace)
     digest = blake2b((workspace.root / "order_desk/agent.py").read_bytes(), digest_size=16).hexdigest()
     keep(workspace, "2026-01-01T10-00-00-aaaa", {"on_time": "passed", "late_parcel": "passed"}, digest)
     keep(workspace, "2026-01-02T10-00-00-bbbb", {"late_parcel": "failed"}, digest)
-    found = recall(state, workspace)
-    assert found is not None
-    assert {ref.eval_id: record.state for ref, record in found.records.items()} == {
-        "on_time": "passed",
-        "late_parcel": "failed",
-    }
-    assert [ref.eval_id for ref in found.current] == ["late_parcel"]
-    assert not found.stale
+    assert [{ref.eval_id: record.state for ref, record in part.records.items()} for part in recalled(workspace)] == [
+        {"late_parcel": "failed"},
+        {"on_time": "passed"},
+    ]
+    assert not stale(workspace)
     (workspace.root / "order_desk/agent.py").write_text("root_agent = 1\n", encoding="utf-8")
-    changed = recall(state, workspace)
-    assert changed is not None
-    assert {name[1] for name in changed.stale} == {"on_time", "late_parcel"}
+    assert stale(workspace) == {"on_time", "late_parcel"}
 
 
 def test_a_function_that_judges_overtakes_as_well(make_workspace: MakeWorkspace) -> None:
@@ -70,11 +74,9 @@ def test_a_function_that_judges_overtakes_as_well(make_workspace: MakeWorkspace)
     digest = blake2b((root / "order_desk/agent.py").read_bytes(), digest_size=16).hexdigest()
     keep(workspace, "2026-01-01T10-00-00-aaaa", {"on_time": "passed", "late_parcel": "passed"}, digest)
     run_at = datetime(2026, 1, 1, 10, tzinfo=UTC).timestamp()
-    for written, stale in ((run_at - 5, set()), (run_at + 5, {"on_time", "late_parcel"})):
+    for written, overtook in ((run_at - 5, set()), (run_at + 5, {"on_time", "late_parcel"})):
         os.utime(judges, (written, written))
-        found = recall(root / ".workbench", workspace)
-        assert found is not None
-        assert {name[1] for name in found.stale} == stale
+        assert stale(workspace) == overtook
 
 
 def test_another_custom_metric_overtakes(make_workspace: MakeWorkspace) -> None:
@@ -86,9 +88,7 @@ def test_another_custom_metric_overtakes(make_workspace: MakeWorkspace) -> None:
     (entry, *others) = workspace.evalsets
     custom = replace(entry.criteria.config, custom_metrics={"brief": {"code_config": {"name": "x.y.brief"}}})
     entry = replace(entry, criteria=replace(entry.criteria, config=custom))
-    found = recall(workspace.root / ".workbench", replace(workspace, evalsets=(entry, *others)))
-    assert found is not None
-    assert {name[1] for name in found.stale} == {"on_time"}
+    assert stale(replace(workspace, evalsets=(entry, *others))) == {"on_time"}
 
 
 def test_a_case_that_was_renamed_since_counts_no_more(tmp_path: Path, make_workspace: MakeWorkspace) -> None:
@@ -97,6 +97,5 @@ def test_a_case_that_was_renamed_since_counts_no_more(tmp_path: Path, make_works
     before = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
     keep(before, "2026-01-02T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "passed"}, "")
     workspace = make_workspace({"order_desk": {"refunds": ["on_time", "renamed_since"]}})
-    found = recall(workspace.root / ".workbench", workspace)
-    assert found is not None
-    assert [ref.eval_id for ref in found.current] == [ref.eval_id for ref in found.records] == ["on_time"]
+    (found,) = recalled(workspace)
+    assert [ref.eval_id for ref in found.records] == ["on_time"]

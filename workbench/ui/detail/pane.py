@@ -37,6 +37,7 @@ class CaseDetail(CaseFrame):
         super().__init__(id=id)
         self._runs: Path | None = None
         self._prices: Prices | None = None
+        self._loading = False
         self._touched = False
         """Whether the user has scrolled here: from then on nothing else does."""
         self._stage: tuple[object, ...] = ()
@@ -54,9 +55,10 @@ class CaseDetail(CaseFrame):
         item = self._body.item
         return item.key if item is not None else ""
 
-    def know(self, runs: Path, prices: Prices | None) -> None:
-        """From here on cases are shown with what is kept of their runs, and with these prices."""
-        self._runs, self._prices = runs, prices
+    def know(self, runs: Path, prices: Prices | None, *, loading: bool = False) -> None:
+        """From here on cases are shown with what is kept of their runs, and with these prices. `loading`: verdicts of
+        earlier sessions are still being read."""
+        self._runs, self._prices, self._loading = runs, prices, loading
 
     def show(
         self,
@@ -70,7 +72,11 @@ class CaseDetail(CaseFrame):
     ) -> None:
         """Shows another subject from its first problem on; the same case again (run anew, say) is only brought up to
         date."""
-        subject = Subject(record, entry, case, change, found, *triage, self._runs, self._prices, repeats=repeats)
+        subject = Subject(
+            *(record, entry, case, change, found, *triage, self._runs, self._prices),
+            repeats=repeats,
+            loading=self._loading,
+        )
         if subject.identity == self._reading.subject.identity:
             subject = replace(subject, earlier=self._reading.subject.earlier)
         if self._reading.take(subject):

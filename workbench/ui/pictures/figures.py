@@ -42,7 +42,7 @@ def scores(records: Iterable[CaseRecord]) -> list[Scores]:
     """By criterion, in the order in which they appear; what is only informational is left out."""
     found: dict[str, list[tuple[float, float | None, str]]] = {}
     for record in records:
-        for result in record.metrics.values():
+        for result in record.scores.values():
             if result.score is not None and result.status in _COUNTED and result.score == result.score:
                 found.setdefault(result.name, []).append((result.score, result.threshold, result.status))
     return [_scores(name, given) for name, given in found.items()]

@@ -45,6 +45,8 @@ class Subject:
 
     repeats: CaseRepeats | None = None
     """The repeats of the case together, where the case itself is looked at and not one of them."""
+    loading: bool = field(default=False, compare=False)
+    """Whether verdicts of earlier sessions are still being read."""
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -66,7 +68,7 @@ class Subject:
         """Another value whenever there may be something else to show, as long as the subject before is kept."""
         record = self.record
         if record is None:
-            return id(self.entry), id(self.case), self.found, self.triage
+            return id(self.entry), id(self.case), self.found, self.triage, self.loading
         acted = sum(len(turn.acted) + (turn.actual is not None) + (turn.spans is not None) for turn in record.turns)
         printed = tuple((len(text), text[-20:]) for text in record.output.values())
         # The results themselves: they never change, and what is scored again may differ in its reasons only.

@@ -54,7 +54,7 @@ def verdict(subject: Subject) -> Line:
     if subject.record is not None:
         return badge(subject.record.state)
     if subject.case is not None:
-        return badge("not_run")
+        return () if subject.loading else badge("not_run")
     if subject.entry is not None and subject.entry.document.broken:
         return badge("error")
     return ()
@@ -77,6 +77,8 @@ def summary(subject: Subject, width: int) -> Line:
         face = FACES["cancelled" if record.error.kind == "cancelled" else "error"]
         why = Segment(f"{face.glyph} {KIND_WORDS[record.error.kind]}", face.variable)
         return cut_line((why, *gap, *marks), width)
+    if record.lost:
+        return cut_line((Segment(f"! {one_line(record.lost)}", "status-error"),), width)
     judged = [result for result in record.metrics.values() if result.status not in ("informational", "not_applicable")]
     if judged:
         said = triage_chip(subject)
@@ -88,6 +90,8 @@ def summary(subject: Subject, width: int) -> Line:
 
 
 def _not_run(subject: Subject, width: int) -> Line:
+    if subject.case is not None and subject.loading:
+        return cut_line((Segment("results are still loading", "muted"),), width)
     if subject.case is not None:
         return cut_line((Segment("has not run; this is what is expected of it", "muted"),), width)
     if subject.entry is not None:

@@ -12,7 +12,7 @@ from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
-    from workbench.agents.workspace import EvalsetEntry, Workspace
+    from workbench.agents.workspace import EvalsetEntry
 
 
 class FolderActions(Shell):
@@ -42,7 +42,7 @@ class FolderActions(Shell):
     async def read_again(self) -> bool:
         """Reads the folder and shows it; False (and a notice) if it cannot be read."""
         try:
-            workspace = await asyncio.to_thread(self._read)
+            workspace = await asyncio.to_thread(self.session.read)
         except (OSError, ValueError) as error:
             self.session.trouble = str(error)
             self.show_facts()
@@ -50,12 +50,6 @@ class FolderActions(Shell):
             return False
         self.load(workspace)
         return True
-
-    def _read(self) -> "Workspace":
-        """Reads the folder, and imports what will show it: in the thread, so that neither delays a key."""
-        import workbench.ui.detail.pane  # noqa: F401
-
-        return self.session.read()
 
     async def give_agents(self, targets: Iterable[tuple[int, int]]) -> None:
         """Asks for each evalset of the targets that belongs to no agent, once. Where the user would not say, or there

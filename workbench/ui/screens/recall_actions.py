@@ -3,10 +3,13 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from workbench.collecting import collector_paused
 from workbench.text import one_line
 from workbench.ui.screens.watch_actions import WatchActions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from textual.timer import Timer
 
     from workbench.events import CaseRef
@@ -24,36 +27,69 @@ class RecallActions(WatchActions):
 
     # Earlier sessions
 
+    verdicts_shown: asyncio.Event
+    """Set as soon as the verdicts of earlier sessions are on the screen: what is less urgent waits for them."""
+
     def recall(self) -> None:
         """Shows the newest verdicts that are kept, as soon as they are read; nothing waits for that."""
+        self.session.loading = "results"
+        self.verdicts_shown = asyncio.Event()
+        self.show_facts()
         self.run_worker(self._recall(), group="recall", exclusive=True)
 
     async def _recall(self) -> None:
-        session, workspace = self.session, self.session.workspace
-        if workspace is None:
-            return
-
-        def read() -> "Recalled | None":
-            from workbench.ui.history.recall import recall
-
-            return recall(session.state_dir, workspace)
-
         try:
-            recalled = await asyncio.to_thread(read)
+            await self._read_verdicts()
         except Exception as error:
             # What is kept may be damaged in any way; the screen goes on without it.
             self.notify(
                 one_line(f"earlier runs cannot be read: {error!r}", limit=400), severity="warning", markup=False
             )
+        finally:
+            self.session.loading = ""
+            self.verdicts_shown.set()
+            self.cases.show_nothing()
+            self.show_facts()
+
+    async def _read_verdicts(self) -> None:
+        """Shows the verdicts of one run after the other, and then which of them files have overtaken."""
+        session, workspace = self.session, self.session.workspace
+        if workspace is None:
             return
-        if recalled is None or session.workspace is None:
-            return
-        session.recall(recalled)
+        parts: list[Recalled] = []
+
+        def read() -> "Iterator[Recalled]":
+            from workbench.ui.history.recall import recall
+
+            return recall(session.state_dir, workspace, session.store.shelf)
+
+        def compare() -> "set[tuple[str, str]]":
+            from workbench.ui.history.overtaken import overtaken
+
+            return overtaken(parts, workspace)
+
+        with collector_paused():
+            reading = await asyncio.to_thread(read)
+            while (part := await asyncio.to_thread(next, reading, None)) is not None:
+                parts.append(part)
+                session.recall(part)
+                self._show_verdicts()
+        session.loading = "changes"
+        self._show_verdicts()
+        self.verdicts_shown.set()
+        await asyncio.to_thread(_import_panes)
+        session.take_overtaken(await asyncio.to_thread(compare))
         self._overtaken = len(session.overtaken)
-        verdicts = session.verdicts
-        changed, verdicts.changed = verdicts.changed, set()
-        self.tree_view.verdicts_changed(changed)
         self.show_flags()
+        self._show_verdicts()
+
+    def _show_verdicts(self) -> None:
+        verdicts = self.session.verdicts
+        changed, verdicts.changed = verdicts.changed, set()
+        self.tree_view.arrange_again()
+        self.tree_view.verdicts_changed(changed)
+        self.cases.show_nothing()
+        self.cases.show_state()
         self.show_row()
         self.show_facts()
 
@@ -103,3 +139,8 @@ class RecallActions(WatchActions):
         earlier = await asyncio.to_thread(read)
         if self.right.shows_case:
             self.right.detail.show_earlier(ref, earlier)
+
+
+def _import_panes() -> None:
+    """Import what shows a case, in a thread: else the first case would wait for it."""
+    import workbench.ui.detail.pane  # noqa: F401

@@ -53,10 +53,10 @@ class RunActions(FolderActions):
 
     def action_rerun(self) -> None:
         targets = self.session.problems()
-        if targets:
+        if targets and self.session.loading != "results":
             self.start(targets)
         else:
-            self.say("nothing failed" if self.session.store.current else "nothing has run yet")
+            self.say(self.session.nothing_found("nothing failed"))
 
     def action_repeat(self) -> None:
         from workbench.ui.screens.repeat import RepeatScreen

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from workbench.ui.changed import Change
 
 
+_LOADING = {"": "", "results": "loading results", "changes": "checking for changes"}
+
+
 class Shell(Screen[None]):
     """Bar, cases, right side, footer. Below 76 columns one side is seen at a time; `-in-right` is on the screen as
     long as the focus is (or last was) on the right."""
@@ -40,7 +43,7 @@ class Shell(Screen[None]):
         self.session = session
         self.keys = keys
         self.bar = Bar()
-        self.cases = Cases(session.verdicts, session.elapsed)
+        self.cases = Cases(session.verdicts, session.elapsed, lambda: session.loading)
         self.right = Right()
         self.key_line = KeyLine(footer(), keys)
         self._shown_record: CaseRecord | None = None
@@ -104,7 +107,8 @@ class Shell(Screen[None]):
             self._show_agent(workspace, row)
         else:
             self._shown_record = self.session.record(row)
-            self.right.detail.know(self.session.runs_dir, self.session.prices)
+            loading = self.session.loading == "results"
+            self.right.detail.know(self.session.runs_dir, self.session.prices, loading=loading)
             case = self.session.case(row.evalset, row.case) if row.case >= 0 else None
             change = self.change_of(self._shown_record)
             found = self.session.findings.of(row.evalset, row.case)
@@ -159,6 +163,7 @@ class Shell(Screen[None]):
                 rescored=bool(store.run.scored_from),
                 other_criteria=store.run.other_criteria,
                 earlier=self._earlier(),
+                loading=_LOADING[session.loading],
                 seconds=session.elapsed(),
                 changed=not session.draft.empty,
                 judges=session.judges.words,

@@ -125,7 +125,7 @@ class TreeActions(Moving, Shell):
         before = self.tree_view.row
         anew = self.tree_view.next_problem(step)
         if anew is None:
-            self.say("nothing failed" if self.session.store.current else "nothing has run yet")
+            self.say(self.session.nothing_found("nothing failed"))
         elif before == self.tree_view.row:
             self.say("this is the only one")
         elif anew:

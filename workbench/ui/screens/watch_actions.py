@@ -257,7 +257,7 @@ class WatchActions(RunActions):
         found = (verdicts.place(ref.evalset_file, ref.eval_id) for ref in self.session.changed.refs())
         pairs = list(dict.fromkeys(pair for pair in found if pair is not None))
         if not pairs:
-            self.say("no verdict has changed" if self.session.store.current else "nothing has run yet")
+            self.say(self.session.nothing_found("no verdict has changed"))
             return
         row = self.tree_view.row
         here = (row.evalset, row.case) if row is not None and row.case >= 0 else None

@@ -236,6 +236,8 @@ class Verdicts:
 
 
 def _view(records: Sequence[CaseRecord]) -> View:
+    if len(records) == 1 and records[0].finished:
+        return _single_view(records[0])
     active = [record for record in records if record.state == "running"]
     waiting = [record for record in records if record.state == "queued"]
     decided = [record for record in records if record.state != "cancelled"] or records
@@ -251,6 +253,12 @@ def _view(records: Sequence[CaseRecord]) -> View:
         threshold=threshold,
         rate=rate_of(records),
     )
+
+
+def _single_view(record: CaseRecord) -> View:
+    """The view of a case with one execution, which is over: most cases of a large project."""
+    score, threshold = _decisive_score(record)
+    return View((record.ref,), record.ref, record.state, score, threshold, rate_of((record,)))
 
 
 def _decisive_score(record: CaseRecord) -> tuple[float | None, float]:

@@ -30,6 +30,8 @@ class Facts:
     """Whether no agent ran: transcripts were scored again."""
     earlier: str = ""
     """When it was, of a run of an earlier session."""
+    loading: str = ""
+    """What is being read of earlier sessions."""
     seconds: float = 0.0
     judges: str = ""
     """How much judges were asked, in words."""
@@ -67,6 +69,8 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
         middle = [(f"   {facts.resting}", "status-muted")]
         if facts.total:
             middle = [*_run(facts, words=words, meter=meter), *_judges(facts, judges)]
+        if facts.loading:
+            middle.append((f"   {facts.loading}", "status-running"))
         room = width - sum(cell_len(text) for text, _ in (*middle, *tail)) - 2
         # That a judge waits, or is none, is worth more than the end of the folder's name.
         if room >= min(cell_len(facts.root), 6 if judges == 1 else 24):

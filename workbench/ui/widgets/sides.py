@@ -49,8 +49,10 @@ class FilterInput(PlainInput):
 class Cases(Vertical):
     """The framed tree; below it, as long as there is one, the filter."""
 
-    def __init__(self, verdicts: Verdicts, now: Callable[[], float]) -> None:
+    def __init__(self, verdicts: Verdicts, now: Callable[[], float], loading: Callable[[], str] = lambda: "") -> None:
+        """`loading` says which results are still being read, "" for none."""
         super().__init__()
+        self._loading = loading
         self.tree_view = CaseTree(verdicts, now)
         self.input = FilterInput(placeholder="text  :fail  :error  metric<0.8")
         self._nothing = Static("", classes="nothing", markup=False)
@@ -75,15 +77,23 @@ class Cases(Vertical):
 
     def on_input_changed(self, event: PlainInput.Changed) -> None:
         event.stop()
-        query = parse_query(event.value)
-        self.tree_view.set_query(query)
-        if query.faults:
-            text = query.faults[0]
+        self.tree_view.set_query(parse_query(event.value))
+        self.show_nothing()
+        self.show_state()
+
+    def show_nothing(self) -> None:
+        """Say what is wrong with the filter, or why no case matches."""
+        model = self.tree_view.model
+        if model.query.faults:
+            text = model.query.faults[0]
+        elif len(model.outline) or model.query.empty:
+            text = ""
+        elif self._loading():
+            text = "no case matches yet: results are still loading"
         else:
-            text = "" if len(self.tree_view.model.outline) else "no case matches; esc takes the filter back"
+            text = "no case matches; esc takes the filter back"
         self._nothing.update(Content(text))
         self._nothing.display = bool(text)
-        self.show_state()
 
     def on_filter_input_done(self, event: FilterInput.Done) -> None:
         event.stop()
