@@ -112,7 +112,7 @@ class CaseFlow:
         if case.scenario is None:
             return None
         environment = JudgeEnvironment(**self._context.environment_of(self.ref.agent))
-        return obstacle(self._entry.config, case.scenario, environment)
+        return obstacle(self._entry.config, case.scenario, case.rubrics, environment)
 
     def _source(self, case: EvalCase) -> MessageSource:
         """The user of the case, at the beginning of the conversation."""

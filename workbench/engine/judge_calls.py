@@ -1,7 +1,7 @@
 """How many calls judges, the evaluation service and simulated users will be asked for in a run: an estimate, made
 before the first one. What is kept from earlier runs, and retries, are not in it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,13 +68,17 @@ def criterion_calls(
         more = 4 if criterion.options.get("evaluate_intermediate_nl_responses") else 1
         return Span(2 * turns.low, 2 * more * turns.high)
     votes = _votes(samples, all_votes)
-    if criterion.name in RUBRIC_TYPES:
-        wanted = RUBRIC_TYPES[criterion.name]
-        if not criterion.options.get("rubrics") and not any(rubric.get("type") == wanted for rubric in rubrics):
-            return Span()
-        return votes.times(turns)
+    if lacks_rubrics(criterion, rubrics):
+        return Span()
     # The simulated user's first message is compared as text; ending the conversation is a question of its own.
     return votes.times(turns)
+
+
+def lacks_rubrics(criterion: Criterion, rubrics: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether a criterion judges by rubrics and has none: neither its own nor any of the case's `rubrics`."""
+    wanted = RUBRIC_TYPES.get(criterion.name)
+    own = criterion.options.get("rubrics")
+    return wanted is not None and not own and not any(rubric.get("type") == wanted for rubric in rubrics)
 
 
 def options_of(criterion: Criterion) -> JudgeOptions:

@@ -1,15 +1,16 @@
 """What is known of a case with a simulated user before its agent runs: whether it can be played, and what for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
+from workbench.engine.judge_calls import lacks_rubrics
 from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus
 from workbench.judge.availability import kind_of, who_judges
 from workbench.judge.base import JudgeIdentity, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.registry import known
-from workbench.model.criteria import CriteriaConfig
+from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.simulation.config import SimulatorConfig, read_simulator
 from workbench.simulation.instructions import instruction_faults
 from workbench.simulation.scenario import read_scenario
@@ -20,6 +21,7 @@ SUITED = tuple(
 )
 """The criteria that can judge a conversation with a simulated user."""
 NO_REFERENCE = "the user is simulated, so there is no reference to compare with"
+Rubrics: TypeAlias = Sequence[Mapping[str, Any]]
 _OTHER_MODEL = "name another `model` in user_simulator_config"
 
 
@@ -44,9 +46,12 @@ def defaults_apply(config: CriteriaConfig) -> bool:
     return config.path is None or not config.has_criteria
 
 
-def obstacle(config: CriteriaConfig, scenario: Mapping[str, Any], environment: JudgeEnvironment) -> Obstacle | None:
-    """What keeps a scenario from being played, in the agent's `environment`; None if nothing does."""
-    if defaults_apply(config) or not any(_may_judge(criterion.name, config) for criterion in config.criteria):
+def obstacle(
+    config: CriteriaConfig, scenario: Mapping[str, Any], rubrics: Rubrics, environment: JudgeEnvironment
+) -> Obstacle | None:
+    """What keeps a scenario from being played, in the agent's `environment`; None if nothing does. `rubrics` are those
+    of its case."""
+    if defaults_apply(config) or not any(_may_judge(criterion, config, rubrics) for criterion in config.criteria):
         cause = "no criterion was given that can judge a simulated user's conversation"
         return Obstacle("not_evaluated", "config", cause, f"Add to the criteria one of {', '.join(SUITED)}")
     simulator = read_simulator(config.user_simulator_config)
@@ -67,9 +72,11 @@ def obstacle(config: CriteriaConfig, scenario: Mapping[str, Any], environment: J
     return None
 
 
-def _may_judge(name: str, config: CriteriaConfig) -> bool:
-    """Return whether a criterion of a config can judge a conversation with a simulated user."""
-    return name in config.custom_metrics or name in SUITED
+def _may_judge(criterion: Criterion, config: CriteriaConfig, rubrics: Rubrics) -> bool:
+    """Return whether a criterion of a config can judge a case with a simulated user and these rubrics."""
+    if criterion.name in config.custom_metrics:
+        return True
+    return criterion.name in SUITED and not lacks_rubrics(criterion, rubrics)
 
 
 def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> JudgeIdentity | None:

@@ -80,7 +80,7 @@ class _Check:
                 continue  # Its faults are told.
             counts = counts.plus(judged_in(case))
             if case.scenario is not None and entry.agent is not None:
-                played.note(summary.index, case.scenario)
+                played.note(summary.index, case.scenario, case.rubrics)
             for rule, breach in case_problems(case, entry.criteria.config.criteria, self._tools_of(entry.agent)):
                 yield Problem(rule, document.fault(summary.index, breach))
         yield from played.problems(document)

@@ -5,7 +5,7 @@ from typing import Any
 
 from workbench.authoring.check.problem import Problem
 from workbench.counting import counted
-from workbench.engine.scenario_case import Obstacle, obstacle
+from workbench.engine.scenario_case import Obstacle, Rubrics, obstacle
 from workbench.judge.environment import JudgeEnvironment
 from workbench.model.breaches import Breach
 from workbench.model.criteria import CriteriaConfig
@@ -20,10 +20,10 @@ class Played:
         self._environment = environment
         self._cases: dict[Obstacle, list[int]] = {}
 
-    def note(self, index: int, scenario: Mapping[str, Any]) -> None:
-        """Takes in the scenario of the case at a position."""
+    def note(self, index: int, scenario: Mapping[str, Any], rubrics: Rubrics) -> None:
+        """Take in the scenario of the case at a position, and its rubrics."""
         if not self._config.broken:
-            found = obstacle(self._config, scenario, self._environment)
+            found = obstacle(self._config, scenario, rubrics, self._environment)
             if found is not None:
                 self._cases.setdefault(found, []).append(index)
 

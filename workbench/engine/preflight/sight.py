@@ -73,7 +73,7 @@ class Sight:
     def _obstacle(self, item: Looked) -> Obstacle | None:
         if item.case.scenario is None or not self._played:
             return None
-        return obstacle(item.config, item.case.scenario, self.environment_of(item.agent))
+        return obstacle(item.config, item.case.scenario, item.case.rubrics, self.environment_of(item.agent))
 
 
 def _service(values: Mapping[str, str]) -> JudgeIdentity:
