@@ -42,12 +42,12 @@ def track_parcel(id: str) -> dict[str, object]:
 
 def refund(id: str, amount: float | str) -> dict[str, object]:
     """Sends `amount` euros back."""
-    return {"id": id, "refunded": float(amount)}
+    return {"id": id, "refunded": float(amount), "status": "on its way"}
 
 
 def send_label(id: str) -> dict[str, object]:
     """Mails a return label."""
-    return {"id": id, "label": f"RET-{id}"}
+    return {"id": id, "return_label": f"RET-{id}", "sent_to": "mailbox"}
 
 
 TOOLS = {tool.__name__: tool for tool in (find_order, track_parcel, refund, send_label)}

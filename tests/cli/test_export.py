@@ -116,7 +116,7 @@ def test_the_page_has_every_case_and_opens_what_did_not_pass() -> None:
     assert content.count("<details") == 7
     assert content.count("<details open") == 5
     assert content.index("late_parcel") < content.index("needs_a_key")
-    assert "<td>tool_trajectory_avg_score<td>0<td>1<td>0<td>0.500" in content
+    assert "<td>tool_trajectory_avg_score<td>0<td>1<td>0<td>0.5" in content
 
 
 def test_the_page_is_gone_through_by_headings_and_by_heads_of_cases() -> None:

@@ -18,12 +18,11 @@ from workbench.store import Store
     [
         (
             PASSED,
-            "PASS desk/refunds/on_time response_match_score=0.8571428571428571>=0.8 hallucinations_v1=not_applicable",
+            "PASS desk/refunds/on_time response_match_score=0.8571>=0.8 hallucinations_v1=not_applicable",
         ),
         (
             FAILED,
-            "FAIL desk/refunds/late_parcel tool_trajectory_avg_score=0.5<1.0 "
-            "response_match_score=0.8571428571428571>=0.8",
+            "FAIL desk/refunds/late_parcel tool_trajectory_avg_score=0.5<1.0 response_match_score=0.8571>=0.8",
         ),
         (BROKEN, "ERROR desk/refunds/unknown_order agent_raised: KeyError: 'A-9'"),
         (UNKNOWN, "NOT_EVALUATED desk/refunds/needs_a_key safety_v1=not_evaluated"),
@@ -43,10 +42,10 @@ def test_a_kind_is_not_said_twice() -> None:
     assert error_text(CaseError("crashed", "killed by SIGSEGV")) == "crashed: killed by SIGSEGV"
 
 
-def test_scores_are_not_rounded() -> None:
+def test_a_score_never_seems_to_reach_its_threshold() -> None:
     metric = MetricResult("response_match_score", "failed", 0.7999999999999999, 0.8)
     store = feed([started([FAILED])], case_events(FAILED, "failed", [metric]))
-    assert case_line(store.records[FAILED]).endswith("response_match_score=0.7999999999999999<0.8")
+    assert case_line(store.records[FAILED]).endswith("response_match_score=0.7999<0.8")
 
 
 def test_a_verdict_without_a_number_is_still_a_word() -> None:
@@ -58,12 +57,12 @@ def test_a_verdict_without_a_number_is_still_a_word() -> None:
 def test_who_judged_and_how_surely_stands_behind_the_score() -> None:
     assert case_line(judged_case()) == (
         "FAIL order_desk/judged/late_parcel final_response_match_v2=error(split) "
-        "rubric_based_final_response_quality_v1=0.5<0.8(split) hallucinations_v1=0.6666666666666666<0.8"
+        "rubric_based_final_response_quality_v1=0.5<0.8(split) hallucinations_v1=0.6666<0.8"
     )
     assert case_line(judged_case(HEURISTIC)) == (
         "FAIL order_desk/judged/late_parcel final_response_match_v2=error(heuristic,split) "
         "rubric_based_final_response_quality_v1=0.5<0.8(heuristic,split) "
-        "hallucinations_v1=0.6666666666666666<0.8(heuristic)"
+        "hallucinations_v1=0.6666<0.8(heuristic)"
     )
 
 

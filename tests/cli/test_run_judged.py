@@ -567,15 +567,25 @@ def dies(eval_metric, actual_invocations, expected_invocations, conversation_sce
 
 
 def test_without_a_model_rules_judge_and_say_so_everywhere(project: Project) -> None:
-    project.evalset(case("good", "It left on Monday."), case("bad", "hello", "It comes on Friday, 12 May."))
+    project.evalset(case("good", "It left on Monday."), case("unknown", "hello", "It comes on Friday, 12 May."))
     project.write("echo/test_config.json", judged(MATCH, judge_model="heuristic"))
     done, report = run(project, None, "--print-detailed-results")
-    assert (done.returncode, statuses(report)) == (1, {"good": "passed", "bad": "failed"})
+    assert (done.returncode, statuses(report)) == (3, {"good": "passed", "unknown": "error"})
     assert f"PASS echo/talk/good {MATCH}=1.0>=0.5(heuristic)" in done.stdout
-    assert f"{MATCH} 0.0 < 0.5 (heuristic): " in done.stdout
+    assert f"ERROR echo/talk/unknown {MATCH}=error(heuristic)" in done.stdout
+    assert "unclear: the answer lacks '12 may'" in done.stdout
     note = metric(report, MATCH)["details"]["judge"]["note"]
     assert "not a language model" in note
-    assert f"  heuristic: {note}" in done.stdout.splitlines(), (
-        "who judged stands in the summary, with how often it is right"
-    )
-    assert "(heuristic)" in (project.root / "junit.xml").read_text()
+    assert f"  heuristic: {note}" in done.stdout.splitlines()
+    assert metric(report, MATCH)["judged_by"] == "rules"
+    junit = (project.root / "junit.xml").read_text()
+    assert 'name="good (heuristic)"' in junit
+    assert f'<property name="judged_by" value="rules: {MATCH}" />' in junit
+    for form in ("md", "csv", "html"):
+        assert "heuristic" in project.run("export", "last", "--format", form).stdout or form == "csv"
+    table = project.run("export", "last", "--format", "csv").stdout.splitlines()
+    assert table[0].endswith(",judged_by")
+    assert all(row.endswith(",rules") for row in table if f",{MATCH}," in row)
+    assert "judged by rules" in project.run("history").stdout
+    again = project.run("compare", "last", "last", "--json")
+    assert not again.stderr

@@ -121,7 +121,7 @@ def test_a_crashed_metric_is_named_once() -> None:
 
 
 def test_who_judged_is_named_with_what_must_be_known_of_it() -> None:
-    heuristic = JudgeIdentity("heuristic", "heuristic", "not a language model; right on 0.68 of 80 items")
+    heuristic = JudgeIdentity("heuristic", "heuristic", "rules, not a language model")
     gemini = JudgeIdentity("gemini-2.5-flash \x1b[31m", "gemini", base_url="http://127.0.0.1:8123")
     metrics = [
         MetricResult("final_response_match_v2", "passed", 1.0, 0.8, "", {"judge": heuristic.as_json()}),
@@ -131,7 +131,7 @@ def test_who_judged_is_named_with_what_must_be_known_of_it() -> None:
     lines = lines_of(feed([started([PASSED])], case_events(PASSED, "passed", metrics)))
     place = lines.index("Judges:")
     assert lines[place + 1 : place + 3] == [
-        "  heuristic: not a language model; right on 0.68 of 80 items",
+        "  heuristic: rules, not a language model",
         "    final_response_match_v2, hallucinations_v1",
     ]
     assert "at http://127.0.0.1:8123" in lines[place + 3]
@@ -143,19 +143,19 @@ def test_who_judged_is_named_with_what_must_be_known_of_it() -> None:
     ("score", "threshold", "text"),
     [
         (0.5, 1.0, "0.5 < 1.0"),
-        (2 / 3, 0.8, "0.667 < 0.8"),
-        (0.7999999999999999, 0.8, "0.7999999999999999 < 0.8"),
-        (0.79996, 0.8, "0.79996 < 0.8"),
+        (2 / 3, 0.8, "0.6666 < 0.8"),
+        (0.7999999999999999, 0.8, "0.7999 < 0.8"),
+        (0.79996, 0.8, "0.7999 < 0.8"),
         (0.0, 0.0001, "0.0 < 0.0001"),
     ],
 )
-def test_a_rounded_score_never_contradicts_its_verdict(score: float, threshold: float, text: str) -> None:
+def test_a_cut_score_never_contradicts_its_verdict(score: float, threshold: float, text: str) -> None:
     assert score_text(MetricResult("m", "failed", score, threshold)) == text
 
 
 def test_scores_of_other_statuses() -> None:
     assert score_text(MetricResult("m", "passed", 1.0, 1.0)) == "1.0 ≥ 1.0"
-    assert score_text(MetricResult("m", "informational", 1234.0)) == "1234.0"
+    assert score_text(MetricResult("m", "informational", 1234.0)) == "1,234"
     assert score_text(MetricResult("m", "not_applicable", None, 0.8)) == "not applicable"
     assert verdict(MetricResult("m", "error", None, 0.8, "no answer")) == "m error: no answer"
 

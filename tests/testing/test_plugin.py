@@ -177,3 +177,13 @@ def test_loaded_but_unused_it_imports_nothing(repository: Path) -> None:
 def test_pytest_is_told_of_it(repository: Path) -> None:
     project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["entry-points"]["pytest11"] == {"agent-workbench": "workbench.testing.plugin"}
+
+
+def test_tests_that_rules_judged_are_counted_and_marked_in_junit(project: Project) -> None:
+    project.evalset(GOOD)
+    criterion = {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic", "num_samples": 1}}
+    project.write("echo/test_config.json", {"criteria": {"final_response_match_v2": criterion}})
+    done = run_pytest(project.root, "--evalsets", "--junit-xml=results.xml")
+    assert done.outcomes == {("PASSED", f"{TALK}::good")}
+    assert "judged by rules (heuristic), not by a language model: 1 test" in done.output
+    assert 'name="judged_by" value="rules: final_response_match_v2"' in (project.root / "results.xml").read_text()

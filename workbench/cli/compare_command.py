@@ -13,6 +13,7 @@ from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
 from workbench.counting import counted
+from workbench.scores import cut_score
 from workbench.text import one_line, plain
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ def _case_lines(case: "ChangedCase", word: str) -> Iterator[str]:
     for name in case.metrics:
         old, new = (row["metrics"].get(name) for row in (case.before, case.after))
         reason = f": {one_line(new[3], limit=300)}" if new is not None and new[3] else ""
-        yield f"    {one_line(name, limit=100)} {_score(old)} -> {_score(new)}{reason}"
+        said = " (heuristic)" if _by_rules(old) or _by_rules(new) else ""
+        yield f"    {one_line(name, limit=100)} {_score(old)} -> {_score(new)}{said}{reason}"
 
 
 def _verdict(row: "Row") -> str:
@@ -131,7 +133,7 @@ def _verdict(row: "Row") -> str:
 def _score(metric: list[Any] | None) -> str:
     if metric is None:
         return "none"
-    return metric[2].replace("_", " ") if metric[0] is None else f"{metric[0]:.4g}"
+    return metric[2].replace("_", " ") if metric[0] is None else cut_score(float(metric[0]))
 
 
 def _run_line(name: str, run: "Summary") -> str:
@@ -200,7 +202,12 @@ def _case_json(case: "ChangedCase") -> dict[str, Any]:
 def _metric_json(metric: list[Any] | None) -> dict[str, Any] | None:
     if metric is None:
         return None
-    return dict(zip(("score", "threshold", "status", "reason", "judge"), metric, strict=True))
+    found = dict(zip(("score", "threshold", "status", "reason", "judge"), metric, strict=True))
+    return {**found, "judged_by": "rules" if _by_rules(metric) else "model" if metric[4] else None}
+
+
+def _by_rules(metric: list[Any] | None) -> bool:
+    return metric is not None and metric[4] == "heuristic"
 
 
 def _ref_json(ref: Sequence[Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench.cli.lines import error_text, marks
 from workbench.events import CaseError, MetricResult
+from workbench.scores import amount, compared, sign
 from workbench.store import CaseRecord
 from workbench.text import one_line
 
@@ -50,17 +51,14 @@ def verdict(result: MetricResult, said: Sequence[str] = ()) -> str:
 
 
 def score_text(result: MetricResult) -> str:
-    """`0.5 < 1.0`, `0.93 ≥ 0.8`, `3` (informational) or the status. Decimals are cut for people, but never so far
-    that the two sides would say something else than the verdict."""
+    """Return `0.5 < 1.0`, `0.93 ≥ 0.8`, `3.0` (informational) or the status."""
     score, threshold = result.score, result.threshold
     if result.status == "informational" and score is not None:
-        return _short(score, 4)
+        return amount(score)
     if result.status not in ("passed", "failed") or score is None or threshold is None:
         return result.status.replace("_", " ")
-    digits = 3
-    while digits < 17 and score != threshold and _short(score, digits) == _short(threshold, digits):
-        digits += 1
-    return f"{_short(score, digits)} {'≥' if result.status == 'passed' else '<'} {_short(threshold, digits)}"
+    shown, limit = compared(score, threshold)
+    return f"{shown} {sign(score, threshold)} {limit}"
 
 
 def way_out(error: CaseError, root: str) -> Iterator[str]:
@@ -113,8 +111,3 @@ def _criterion(name: str, value: Any) -> str:
     if simple:
         parts.append(f"({one_line(', '.join(simple))})")
     return " ".join(parts)
-
-
-def _short(value: float, digits: int) -> str:
-    text = f"{value:.{digits}f}".rstrip("0")
-    return f"{text}0" if text.endswith(".") else text

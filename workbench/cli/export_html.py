@@ -6,16 +6,17 @@ Each case is what the terminal shows of it, lines and styles alike; those that d
 from collections.abc import Iterator
 
 from workbench.authoring.triage.agreement import agreements
-from workbench.cli.explain import other_criteria, reasons
+from workbench.cli.explain import other_criteria, reasons, score_text
 from workbench.cli.export_besides import Besides
 from workbench.cli.export_charts import agreement_tables, bars, distribution, rates_chart
 from workbench.cli.export_style import STYLE
 from workbench.cli.html_text import class_name, html_body, html_line
-from workbench.cli.lines import label
+from workbench.cli.lines import label, marks
 from workbench.cli.repeat_lines import by_need, repeats_of
 from workbench.cli.summary import count_text
 from workbench.prices import Prices, money
 from workbench.repeats.wording import cells
+from workbench.scores import cut_score
 from workbench.store import CaseRecord, Store
 from workbench.ui.pictures.costs import NO_PRICES, costs, not_known
 from workbench.ui.pictures.figures import dearest, longest, scores, slowest
@@ -94,7 +95,7 @@ def _criteria(records: list[CaseRecord]) -> Iterator[str]:
     for name, found in verdicts.items():
         passed, failed = found.count("passed"), found.count("failed")
         one = spread.get(name)
-        mean, drawn = (f"{one.mean:.3f}", distribution(one)) if one else ("", "")
+        mean, drawn = (cut_score(one.mean), distribution(one)) if one else ("", "")
         cells = f"<td>{passed}<td>{failed}<td>{len(found) - passed - failed}<td>{mean}<td>{drawn}"
         yield f"<tr><td>{html_line(name)}{cells}</tr>\n"
     yield "</tbody></table>\n"
@@ -155,7 +156,8 @@ def _head(record: CaseRecord, besides: Besides) -> str:
 def _passes(record: CaseRecord) -> Iterator[str]:
     for result in record.metrics.values():
         if result.status == "passed" and result.score is not None:
-            yield f"{result.name} {result.score:.3g}"
+            said = "".join(f" ({word})" for word in marks(record, result))
+            yield f"{result.name} {score_text(result)}{said}"
 
 
 def _trace(record: CaseRecord) -> Iterator[str]:

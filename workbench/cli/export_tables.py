@@ -5,12 +5,14 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from workbench.cli.explain import matched_by_location, other_criteria, reasons, score_text
+from workbench.cli.explain import matched_by_location, other_criteria, reasons, verdict
 from workbench.cli.export_besides import Besides
-from workbench.cli.lines import label
+from workbench.cli.lines import label, marks
 from workbench.cli.repeat_lines import by_need, repeats_of
 from workbench.cli.summary import count_text
+from workbench.history.judge_named import judged_by
 from workbench.repeats.wording import cells
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line
@@ -23,7 +25,7 @@ _ROOM = 60_000
 """Characters: GitHub takes no comment of more than 65,536."""
 _COLUMNS = (
     "run_id agent evalset_file eval_set_id eval_id repeat case_status error metric score threshold metric_status reason"
-    " seconds model_calls input_tokens output_tokens judge_calls criteria_changed matched_by"
+    " seconds model_calls input_tokens output_tokens judge_calls criteria_changed matched_by judged_by"
 )
 _STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪ not evaluated"}
 
@@ -95,11 +97,13 @@ def _folded(word: str, records: list[CaseRecord], besides: Besides, most: int) -
     yield ""
     for record in records[:most]:
         scores = ", ".join(
-            f"{result.name} {score_text(result)}" for result in record.metrics.values() if result.status == "passed"
+            verdict(replace(result, reason=""), marks(record, result))
+            for result in record.metrics.values()
+            if result.status == "passed"
         )
-        marks = "".join(f" ⚑ {code_span(said)}" for said in _said(record, besides))
-        marks += "".join(f" {told}" for told in _other_criteria(record))
-        yield f"- {code_span(label(record.ref))}{f' {code_span(scores)}' if scores else ''}{marks}"
+        more = "".join(f" ⚑ {code_span(said)}" for said in _said(record, besides))
+        more += "".join(f" {told}" for told in _other_criteria(record))
+        yield f"- {code_span(label(record.ref))}{f' {code_span(scores)}' if scores else ''}{more}"
     if len(records) > most:
         yield f"- and {len(records) - most} more"
     yield ""
@@ -152,10 +156,10 @@ def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
     counts = [usage.model_calls, usage.input_tokens, usage.output_tokens, usage.judge_calls]
     after = [record.duration_seconds, *counts, _cell(other_criteria(record)), record.planned.matched_by]
     for result in record.metrics.values():
-        verdict = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]
-        yield [*before, *verdict, *after]
+        told = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]
+        yield [*before, *told, *after, judged_by(result.details)]
     if not record.metrics:
-        yield [*before, "", None, None, "", "", *after]
+        yield [*before, "", None, None, "", "", *after, None]
 
 
 def _cell(text: str) -> str:

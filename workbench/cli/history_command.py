@@ -201,6 +201,8 @@ def _line(run: dict[str, Any], *, is_baseline: bool) -> str:
         marks.append("did not end")
     elif run["interrupted"]:
         marks.append("interrupted")
+    if run.get("rules"):
+        marks.append("judged by rules")
     if run["scored_from"]:
         marks.append(f"scored from {run['scored_from']}")
     if run["commit"]:

@@ -16,6 +16,7 @@ from workbench.repeats.account import accounts
 from workbench.repeats.wording import sentence
 from workbench.store import CaseRecord, RunSummary, Store
 from workbench.text import one_line, plain
+from workbench.ui.render.judged import is_heuristic
 from workbench.ui.render.plain_case import plain_case
 
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -74,18 +75,24 @@ def _piece(element: Tree.Element, level: int) -> bytes:
 def _case(record: CaseRecord) -> Tree.Element:
     ref = record.ref
     repeat = f"#{ref.repeat}" if ref.repeat > 1 else ""
+    by_rules = [name for name, result in record.metrics.items() if is_heuristic(result)]
     case = Tree.Element(
         "testcase",
         {
             "classname": _line(f"{ref.agent or '?'}.{ref.eval_set_id or ref.evalset_file}"),
-            "name": _line(f"{ref.eval_id or ref.evalset_file}{repeat}"),
+            "name": _line(f"{ref.eval_id or ref.evalset_file}{repeat}{' (heuristic)' if by_rules else ''}"),
             "time": _seconds(record.duration_seconds),
             "file": _line(ref.evalset_file),
         },
     )
-    if changed := other_criteria(record):
+    told = {"criteria_changed": other_criteria(record)}
+    if by_rules:
+        told["judged_by"] = f"rules: {', '.join(by_rules)}"
+    if any(told.values()):
         properties = Tree.SubElement(case, "properties")
-        Tree.SubElement(properties, "property", {"name": "criteria_changed", "value": _line(changed)})
+        for name, value in told.items():
+            if value:
+                Tree.SubElement(properties, "property", {"name": name, "value": _line(value)})
     if record.state != "passed":
         why = "; ".join(reasons(record)) or "no criterion applied"
         verdict = Tree.SubElement(case, _TAGS.get(record.state, "error"), {"message": _line(why)})

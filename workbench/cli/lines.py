@@ -4,6 +4,7 @@ Everything here is safe for a terminal: foreign text has gone through `workbench
 """
 
 from workbench.events import CaseError, CaseRef, JudgeWaits, MetricResult, Noticed
+from workbench.scores import compared
 from workbench.store import CaseRecord, CaseState
 from workbench.text import one_line
 from workbench.ui.render.judged import all_asked, case_is_split, is_cached, is_heuristic
@@ -40,7 +41,8 @@ def _metric_word(record: CaseRecord, result: MetricResult) -> str:
     said = marks(record, result)
     behind = f"({','.join(said)})" if said else ""
     if result.status in ("passed", "failed") and result.score is not None and result.threshold is not None:
-        return f"{name}={result.score!r}{'>=' if result.status == 'passed' else '<'}{result.threshold!r}{behind}"
+        score, threshold = compared(result.score, result.threshold)
+        return f"{name}={score}{'>=' if result.score >= result.threshold else '<'}{threshold}{behind}"
     return f"{name}={result.status}{behind}"
 
 

@@ -28,6 +28,7 @@ from workbench.cli.report_shape import (
     TurnMetric,
 )
 from workbench.events import CaseError, MetricResult
+from workbench.history.judge_named import judged_by
 from workbench.prices import Prices, case_cost, criterion_cost, total
 from workbench.repeats.account import accounts
 from workbench.store import CaseRecord, Store, Turn
@@ -196,6 +197,7 @@ def _turn_metric(result: MetricResult) -> TurnMetric:
         score=_number(result.score),
         status=result.status,
         reason=result.reason,
+        judged_by=judged_by(result.details),
         details=result.details,
     )
 
@@ -216,7 +218,8 @@ def _fields(part: Any) -> dict[str, Any]:
     """The fields of one model under the names of the JSON, without a copy of what they hold."""
     if not isinstance(part, BaseModel):
         raise TypeError(f"{type(part).__name__} has no place in a report")
-    return {"schema" if name == "schema_name" else name: value for name, value in part}
+    found = ((name, value) for name, value in part if name != "judged_by" or value is not None)
+    return {"schema" if name == "schema_name" else name: value for name, value in found}
 
 
 def _clean(value: Any, depth: int) -> Any:

@@ -8,6 +8,7 @@ from workbench.agents.ownership import OwnerRule
 from workbench.cli.report_parts import Count, Object, Part, Seconds, Words
 from workbench.cli.report_repeats import ReportRepeats
 from workbench.events import CaseStatus, ErrorKind, MetricStatus
+from workbench.history.judge_named import JudgedBy
 
 
 class ReportError(Part):
@@ -49,6 +50,8 @@ class TurnMetric(Part):
     """One sentence for people, or empty."""
     details: Object
     """The explanation as data; its shape belongs to the criterion."""
+    judged_by: JudgedBy | None = None
+    """`rules` where the judge `heuristic` judged, which is no language model. Only there if a judge was asked."""
 
 
 class CaseMetric(Part):
@@ -64,6 +67,8 @@ class CaseMetric(Part):
     """One sentence for people, or empty."""
     details: Object
     """The explanation as data; its shape belongs to the criterion."""
+    judged_by: JudgedBy | None = None
+    """`rules` where the judge `heuristic` judged, which is no language model. Only there if a judge was asked."""
 
 
 class ReportInvocation(Part):

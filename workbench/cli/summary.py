@@ -168,8 +168,8 @@ def _agents(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
 
 
 def _judges(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
-    """Who judged which criteria, with what must be known of each: that it is no language model, how often it is right,
-    an address that is not the service's own."""
+    """Who judged which criteria, with what must be known of each: that it is no language model, an
+    address that is not the service's own."""
     criteria: dict[str, list[str]] = {}
     for record in records:
         for result in record.scores.values():

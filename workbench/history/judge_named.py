@@ -1,7 +1,10 @@
 """The judge that a criterion's details name."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
+
+JudgedBy: TypeAlias = Literal["rules", "model", "function"]
+_KINDS: dict[str, JudgedBy] = {"heuristic": "rules", "python": "function"}
 
 
 def judge_in(details: Mapping[str, Any]) -> dict[str, Any]:
@@ -17,3 +20,9 @@ def judge_in(details: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(judge, dict) and judge:
                 return judge
     return {}
+
+
+def judged_by(details: Mapping[str, Any]) -> JudgedBy | None:
+    """Return what kind of judge a verdict has; None if no judge was asked."""
+    kind = judge_in(details).get("kind")
+    return _KINDS.get(str(kind), "model") if kind else None

@@ -21,7 +21,7 @@ class KeptRun:
     """A run in the list. `path` is its journal or ADK's result file; `word` what `open_summary` finds it by. `seconds`
     is None where nobody knows; `ended` False where its end is not on disk. `better` is how many more cases passed than
     in the run before it of the same evalsets with as many cases; None where there is none. `trouble`: why nothing of
-    it can be read."""
+    it can be read. `rules`: the judge `heuristic` judged in it."""
 
     run_id: str
     path: str
@@ -38,6 +38,7 @@ class KeptRun:
     agents: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     adk: bool = False
+    rules: bool = False
     better: int | None = None
     trouble: str = ""
 
@@ -138,6 +139,7 @@ def _kept(listed: list[tuple[IndexEntry, str]]) -> list[KeptRun]:
                 agents,
                 files,
                 adk,
+                bool(entry.get("rules")),
                 better,
             )
         )

@@ -26,7 +26,7 @@ IndexEntry = dict[str, Any]
 """A run in the list: `run_id`, `started`, `seconds` (None: it did not end by itself), `interrupted`, `scored_from`,
 `counts` by status, `no_verdict` (how many executions it did not come to the end of; unless it ended whole they are
 counted as cancelled), `calls` and `tokens` of the agents' models, `commit`, `dirty`, `agents`, `files` (evalsets),
-`bytes` of the journal that it was made of."""
+`bytes` of the journal that it was made of, and whether `rules` judged anything."""
 
 
 class JournalSize(NamedTuple):
@@ -96,6 +96,7 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
         "agents": sorted({str(ref[0]) for ref in summary.rows}),
         "files": sorted({str(ref[1]) for ref in summary.rows}),
         "bytes": journal_bytes,
+        "rules": any(metric[4] == "heuristic" for row in summary.rows.values() for metric in row["metrics"].values()),
     }
 
 

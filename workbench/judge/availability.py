@@ -66,7 +66,7 @@ def who_judges(options: JudgeOptions, environment: JudgeEnvironment) -> JudgeIde
         return JudgeIdentity(model, kind, note="a Python function")
     from workbench.judge import heuristic
 
-    return JudgeIdentity(model, kind, note=heuristic.note())
+    return JudgeIdentity(model, kind, note=heuristic.NOTE)
 
 
 def _gemini_address(model: str, values: Mapping[str, str]) -> str:

@@ -93,8 +93,8 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class JudgeIdentity:
-    """Who judges, as every surface shows it: `note` is what must be said of it besides ("heuristic, not a language
-    model; right on 0.68 of 80 items"), `base_url` an address that is not the service's own."""
+    """Who judges, as every surface shows it: `note` is what must be said of it besides ("rules, not a language model"),
+    `base_url` an address that is not the service's own."""
 
     model: str
     kind: JudgeKind

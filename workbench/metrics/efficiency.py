@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored, ScoreRequest
 from workbench.model.invocation import tool_calls
+from workbench.scores import amount
 
 Figures: TypeAlias = dict[str, float | None]
 """The figures of a turn or of a case; the first one is the score."""
@@ -54,7 +55,7 @@ def score(request: ScoreRequest) -> Scored:
 
 def _result(name: str, figures: Figures, unit: str) -> MetricResult:
     value = next(iter(figures.values()))
-    said = "not reported" if value is None else f"{value:,.10g} {unit}"
+    said = "not reported" if value is None else f"{amount(value)} {unit}"
     return MetricResult(name, "informational", value, None, said, dict(figures) if len(figures) > 1 else {})
 
 

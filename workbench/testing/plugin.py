@@ -44,6 +44,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         worker.close()
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many tests rules judged: a green dot does not tell."""
+    reports = (report for found in terminalreporter.stats.values() for report in found)
+    judged = {report.nodeid for report in reports if "judged_by" in dict(getattr(report, "user_properties", ()))}
+    if judged:
+        number = f"{len(judged)} test{'' if len(judged) == 1 else 's'}"
+        terminalreporter.write_line(f"judged by rules (heuristic), not by a language model: {number}")
+
+
 class EvalsetFile(pytest.File):
     """An evalset. Its cases that run in this process share what is warm: the import of the framework, the scorer."""
 
@@ -113,6 +122,8 @@ class EvalCaseItem(pytest.Item):
         if outcome.matched_by == "location":
             self.user_properties.append(("agent", f"{outcome.agent}, matched by location"))
             self.add_report_section("setup", "agent", f"{outcome.agent} was matched by location")
+        if by_rules := outcome.judged_by_rules:
+            self.user_properties.append(("judged_by", f"rules: {', '.join(by_rules)}"))
         if outcome.status == "error":
             raise pytest.fail.Exception(outcome.explanation, pytrace=False)
         if outcome.status in ("not_evaluated", "cancelled"):

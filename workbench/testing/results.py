@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.events import CaseError, CaseStatus, MetricResult
+from workbench.history.judge_named import judged_by
 from workbench.repeats.account import CaseRepeats, accounts
 from workbench.repeats.wording import sentence
 from workbench.store import Store, Turn
@@ -54,6 +55,11 @@ class CaseOutcome:
     def scores(self) -> dict[str, float | None]:
         """Score by criterion; None where there is none."""
         return {name: result.score for name, result in self.metrics.items()}
+
+    @property
+    def judged_by_rules(self) -> list[str]:
+        """The criteria that rules judged (`heuristic`), and no language model."""
+        return [name for name, result in self.metrics.items() if judged_by(result.details) == "rules"]
 
     @property
     def reasons(self) -> dict[str, str]:

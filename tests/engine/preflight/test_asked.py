@@ -54,7 +54,7 @@ def test_rules_in_place_of_a_model_are_named(monkeypatch: pytest.MonkeyPatch) ->
     first, *_ = said(looked(judged), values={})
     assert (first.level, first.message) == (
         "info",
-        f"hallucinations_v1: the judge is {heuristic.note()}",
+        f"hallucinations_v1: the judge is {heuristic.NOTE}",
     )
 
 

@@ -32,7 +32,7 @@ TURN: dict[str, Any] = {
 }
 FIGURES = {
     "rubrics": [{"id": "figures", "text": "Every figure in the answer comes from a tool result."}],
-    "answer": "5",
+    "answer": "5 €",
 }
 
 
@@ -120,14 +120,19 @@ async def test_data_that_is_not_as_documented_is_a_fault_and_no_verdict() -> Non
         ("final_response_match", {"user": "x"}),
         ("rubrics", {"rubrics": ["x"]}),
         ("rubrics", {"rubrics": [], "steps": [None]}),
+        ("rubrics", {}),
         ("claims", {"sentences": ["It costs 5 €."], "context": [3]}),
         ("sentences", {"text": None}),
         ("user_message", {"history": ["x"]}),
-        ("rubrics", {**TURN, **FIGURES, "steps": [{"call": {"name": "deep", "args": _deep()}, "response": None}]}),
     ]
     for kind, data in broken:
         with pytest.raises(JudgeCallError, match="cannot read the data"):
             await Heuristic().answer(Question(kind, "", None, data), OPTIONS, 1)
+
+
+async def test_deep_data_is_no_obstacle() -> None:
+    data = {**TURN, **FIGURES, "steps": [{"call": {"name": "deep", "args": _deep()}, "response": None}]}
+    assert (await ask(Question("rubrics", "", None, data)))["verdicts"][0]["verdict"] == "no"
 
 
 async def test_half_a_character_is_no_obstacle() -> None:

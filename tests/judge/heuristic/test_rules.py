@@ -1,193 +1,231 @@
-"""Single rules: what they say, and what they leave alone."""
+"""Single rules: what they decide, and what they leave unclear rather than pass."""
 
+import json
 from typing import Any
 
 import pytest
 
 from workbench.judge.heuristic.answers import compare
 from workbench.judge.heuristic.claims import Claim, label
-from workbench.judge.heuristic.courtesy import claims_nothing
-from workbench.judge.heuristic.languages import language
-from workbench.judge.heuristic.polarity import clauses, disagreements, leading
-from workbench.judge.heuristic.rubrics import decide
-from workbench.judge.heuristic.situation import Call, Situation
+from workbench.judge.heuristic.rubrics import decide, situation
 from workbench.judge.heuristic.user_messages import consistent
 
-
-@pytest.mark.parametrize(
-    ("text", "tongue"),
-    [
-        ("Where is the parcel?", "en"),
-        ("Wo ist das Paket und was kostet es?", "de"),
-        ("¿Dónde está el paquete?", "es"),
-        ("Le colis est dans la gare", "fr"),
-        ("荷物はどこですか", "ja"),
-        ("包裹在哪里", "zh"),
-        ("택배는 어디에 있나요", "ko"),
-        ("Где моя посылка", "ru"),
-        ("12.50", ""),
-    ],
-)
-def test_languages(text: str, tongue: str) -> None:
-    assert language(text) == tongue
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "against"),
-    [
-        ("The lift is open.", "The lift is closed.", True),
-        ("The lift is open.", "The lift is not closed.", False),
-        ("Towels are included.", "Towels aren't included.", True),
-        ("駐車できます", "駐車できません", True),
-        ("Der Lift ist offen.", "Der Lift ist geschlossen.", True),
-        ("Not only towels are included.", "Towels are included.", False),
-        ("No later than Friday you get towels.", "You get towels on Friday.", False),
-    ],
-)
-def test_what_one_affirms_and_the_other_denies(one: str, other: str, against: bool) -> None:
-    assert bool(disagreements(list(clauses(one)), list(clauses(other)))[1]) is against
-
-
-def test_yes_and_no_at_the_beginning() -> None:
-    assert [leading(text) for text in ("Yes, it is.", "Nein.", "はい", "Nobody knows.", "")] == [
-        True,
-        False,
-        True,
-        None,
-        None,
-    ]
+QUESTION = "Could I get a refund for E-5, please?"
 
 
 @pytest.mark.parametrize(
     ("response", "reference", "valid"),
     [
         ("", "", True),
-        ("", "It is there.", False),
-        ("IT IS THERE", "It is there.", True),
-        ("Room 12 is at 7 pm.", "Room 12, 19:00.", True),
-        ("I am sorry, I cannot tell.", "The museum is in the north.", False),
-        ("Anna and Ben.", "Anna, Ben and Carla.", False),
+        ("", "Yes.", False),
+        ("We open at noon!", "we open at noon", True),
+        ("Your refund of 32.00 € for order E-5 is on its way.", "We are sending 32 euros back to you.", True),
+        ("Thank you! Your refund of 32 € is on its way.", "Your refund of 32 € is on its way.", True),
+        ("No, we are closed.", "Yes, we are open.", False),
+        ("It takes 2 days.", "It takes 9 days.", False),
+        ("It takes 48 hours.", "It takes 2 days.", True),
     ],
 )
-def test_answers(response: str, reference: str, valid: bool) -> None:
-    found = compare("Tell me.", response, reference)
-    assert found.valid is valid
-    assert found.reason
-
-
-def labelled(sentence: str, *pieces: tuple[str, str]) -> Claim:
-    context = [{"kind": kind, "name": "find", "text": text, "event": None, "call_id": None} for kind, text in pieces]
-    (claim,) = label([sentence], context)
-    return claim
-
-
-def test_the_excerpt_stands_in_the_context_as_it_is() -> None:
-    record = '{\n "item": "wool blanket",\n "price": 65.9,\n "sold": false\n}'
-    supported = labelled("The wool blanket costs 65.90 €.", ("result", record))
-    assert (supported.label, supported.supporting) == ("supported", '"price": 65.9')
-    denied = labelled("The wool blanket costs 56.90 €.", ("result", record))
-    assert (denied.label, denied.contradicting) == ("contradictory", '"price": 65.9')
-
-
-def test_a_declaration_of_a_tool_is_no_evidence() -> None:
-    declared = '[\n {\n  "name": "find",\n  "description": "Every room has a balcony"\n }\n]'
-    assert labelled("Every room has a balcony.", ("tools", declared)).label == "unsupported"
-    assert labelled("Every room has a balcony.", ("result", "Every room has a balcony.")).label == "supported"
-
-
-def test_without_any_context_a_claim_is_unsupported() -> None:
-    assert labelled("The moon is round.").label == "unsupported"
+def test_answers_that_can_be_looked_up(response: str, reference: str, valid: bool) -> None:
+    assert compare(QUESTION, response, reference).holds is valid
 
 
 @pytest.mark.parametrize(
-    "sentence", ["Hello!", "Thank you very much.", "Shall I book it?", "ありがとうございます。", "I will look."]
+    ("response", "reference"),
+    [
+        ("Pets are not allowed.", "Pets are allowed."),
+        ("The pool is open in the garden.", "The pool is open."),
+        ("The pool is open. That was last year.", "The pool is open."),
+        ("The pool is open. But only for members.", "The pool is open."),
+        ("Restart before you save.", "Save before you restart."),
+        ("Bob paid Ann.", "Ann paid Bob."),
+        ("The pool will open.", "The pool is open."),
+        ("It costs 12 € and 3 € for the bag.", "It costs 12 €."),
+        ("It is out of stock.", "It is in stock."),
+        ("I cannot say.", "Breakfast is served at seven."),
+        ("You may leave.", "You can cancel for free."),
+        ("It seats 40.", "It seats 30."),
+        ("駐車できません。", "駐車できます。"),
+    ],
 )
-def test_courtesies_claim_nothing(sentence: str) -> None:
-    assert claims_nothing(sentence)
+def test_an_answer_that_rules_cannot_compare_is_unclear(response: str, reference: str) -> None:
+    assert compare("", response, reference).holds is None
 
 
-@pytest.mark.parametrize("sentence", ["I am sorry, it is 9 days late.", "Thanks to the storm all trains stand still."])
-def test_a_polite_beginning_does_not_make_a_claim_a_courtesy(sentence: str) -> None:
-    assert not claims_nothing(sentence)
+def test_what_the_question_says_need_not_be_said_again() -> None:
+    assert compare("Where is D-21?", "Your parcel arrives in 3 days.", "D-21 arrives in 3 days.").holds
 
 
-CALLS = (
-    Call("find_order", {"id": "A-7"}, {"status": "late", "carrier": "DHL", "price": 12.5}),
-    Call("refund", {"id": "A-7", "amount": 12.5}, {"ok": True}),
+def context(*calls: tuple[str, Any, Any], user: str = "") -> list[dict[str, Any]]:
+    """The context of a question about claims, with these (tool, arguments, result)."""
+    pieces: list[dict[str, Any]] = [{"kind": "user", "name": "", "text": user, "call_id": None}]
+    for number, (name, args, result) in enumerate(calls):
+        for kind, value in (("call", args), ("result", result)):
+            pieces.append({"kind": kind, "name": name, "text": json.dumps(value), "call_id": str(number)})
+    return pieces
+
+
+FIND = ("find_order", {"id": "A-7"}, {"id": "A-7", "item": "tea kettle", "price": 12.5, "paid": False})
+TRACK = ("track_parcel", {"id": "A-7"}, {"id": "A-7", "status": "late", "days": 9, "note": "not before May"})
+OTHER = ("find_order", {"id": "B-12"}, {"id": "B-12", "item": "desk lamp", "price": 40.0, "paid": True})
+
+
+def labelled(sentence: str, *calls: tuple[str, Any, Any], user: str = "") -> Claim:
+    return label([sentence], context(*calls, user=user))[0]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected", "quote"),
+    [
+        ("Order A-7 is a tea kettle for 12.50 €.", "supported", '"price": 12.5'),
+        ("I am sorry: your parcel for order A-7 is 9 days late.", "supported", '"days": 9'),
+        ("It arrives in 2 days.", "contradictory", '"days": 9'),
+        ("Order A-7 was paid.", "contradictory", '"paid": false'),
+        ("It left our warehouse in Hamburg.", "unsupported", ""),
+        ("It will be sent on 12 March.", "unsupported", ""),
+        ("Can I help?", "not_applicable", ""),
+    ],
 )
+def test_claims_that_can_be_looked_up(sentence: str, expected: str, quote: str) -> None:
+    claim = labelled(sentence, FIND, TRACK)
+    assert (claim.label, claim.supporting_excerpt + claim.contradicting_excerpt) == (expected, quote)
 
 
-def verdict(rubric: str, answer: str | None = "DHL is late. You get 12.50 € back.", **other: Any) -> bool | None:
-    happened: dict[str, Any] = {"user": "Where is A-7?", "answer": answer, "calls": CALLS, "tools": frozenset()}
-    happened |= other
-    happened["tools"] |= {call.name for call in happened["calls"]}
-    return decide(rubric, Situation(**happened)).holds
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The tea kettle is not late.",
+        "The tea kettle is green.",
+        "Order A-7 is a desk lamp.",
+        "Both together cost 52.50 €.",
+        "It has 5 parts.",
+        "It comes before May.",
+        "Order A-7 was lost.",
+    ],
+)
+def test_a_claim_that_rules_cannot_look_up_is_unclear(sentence: str) -> None:
+    assert labelled(sentence, FIND, TRACK, OTHER, user="Is it green, lost or 5 parts?").label == "unclear"
+
+
+def test_a_claim_without_identifier_is_unclear_if_a_tool_was_called_twice() -> None:
+    assert labelled("It is a desk lamp.", FIND, OTHER).label == "unclear"
+    assert labelled("It is a desk lamp.", OTHER).label == "supported"
+
+
+def test_what_only_the_user_said_supports_nothing() -> None:
+    assert labelled("The parcel is late.", user="Is the parcel late?").label == "unclear"
+
+
+def test_texts_too_long_for_rules_are_unclear() -> None:
+    assert {claim.label for claim in label(["It is late."] * 201, context(TRACK))} == {"unclear"}
+    assert labelled("It is late.", ("t", {}, {"text": "x" * 60_000})).label == "unclear"
+    assert compare("", "a" * 30_000, "a" * 30_000).holds is None
+
+
+SITUATION: dict[str, Any] = {
+    "user": "Where is my kettle, A-7?",
+    "answer": "I am sorry. Your kettle for 12.50 € is 9 days late.",
+    "tools": {"desk": [{"name": "refund"}]},
+    "steps": [
+        {"call": {"name": "find_order", "args": {"id": "A-7"}}, "response": {"price": 12.5, "item": "kettle"}},
+        {"call": {"name": "track_parcel", "args": {"id": "A-7"}}, "response": {"status": "late", "days": 9}},
+    ],
+    "conversation": None,
+}
 
 
 @pytest.mark.parametrize(
     ("rubric", "holds"),
     [
-        ('The answer contains "late".', True),
-        ('The answer does not contain "late".', False),
-        ("The answer names the carrier.", True),
-        ("The answer states the amount.", True),
-        ("The answer states the time of day and the amount.", False),
-        ("The answer is in English.", True),
-        ("The answer is in Japanese.", False),
-        ("The answer has at most two sentences.", True),
-        ("The answer has fewer than two sentences.", False),
-        ("The answer contains a link.", False),
-        ("refund is called after find_order.", True),
-        ("refund is called before find_order.", False),
-        ("refund is called exactly once.", True),
-        ("refund is called twice.", False),
-        ("refund is never called.", False),
-        ("The agent makes at least three tool calls.", False),
-        ("The refund tool is called with the amount 12.5.", True),
-        ("The refund tool is called with the amount 15.", False),
-        ("If the parcel is late, the agent apologises.", False),
-        ("If the parcel is stolen, the agent apologises.", True),
-        ("The answer is warm and inviting.", None),
-        ("", None),
-        ("x " * 1000, None),
+        ('The answer mentions "kettle".', True),
+        ('The answer must not mention a "ticket".', True),
+        ('The answer must not mention "kettle" or "ticket".', False),
+        ('The response includes "kettle" and "lamp".', False),
+        ("The answer is at most two sentences long.", True),
+        ("The answer has fewer than 5 words.", False),
+        ("The agent apologises.", True),
+        ("The agent must not apologise.", False),
+        ('If a tool result says "late", the agent apologises.', True),
+        ('If a tool result says "lost", the agent thanks.', True),
+        ("The answer names no date.", False),
+        ("Every figure in the answer comes from a tool result.", True),
+        ("The answer states the price.", True),
+        ("The answer states the item of the order.", True),
+        ("find_order is called before track_parcel.", True),
+        ("track_parcel is called before find_order or refund.", False),
+        ("find_order is called exactly once.", True),
+        ("find_order is never called more than once.", True),
+        ("refund is not called.", True),
+        ("refund is called.", False),
+        ("find_order is called with the id that the user named.", True),
     ],
 )
-def test_rubrics(rubric: str, holds: bool | None) -> None:
-    assert verdict(rubric) is holds
-
-
-def test_where_only_tools_are_judged_a_rubric_on_the_answer_is_unclear() -> None:
-    assert verdict('The answer contains "late".', answer=None) is None
-    assert verdict("refund is called after find_order.", answer=None) is True
-
-
-PLAN: dict[str, Any] = {
-    "plan": "You want to return the blanket from order C-3. A label is all you need.",
-    "starting_prompt": "Hello!",
-    "history": [{"role": "user", "text": "Hello!"}, {"role": "agent", "text": "What is your order number?"}],
-    "stop_signal": "</finished>",
-    "persona": None,
-}
+def test_rubrics_that_can_be_looked_up(rubric: str, holds: bool) -> None:
+    assert decide(rubric, situation(SITUATION)).holds is holds
 
 
 @pytest.mark.parametrize(
-    ("message", "valid"),
+    "rubric",
     [
-        ("C-3, and I want to return the blanket.", True),
-        ("D-4.", False),
-        ("", False),
-        ("Hello!", False),
-        ("How can I help you?", False),
-        ("</finished>", False),
+        "",
+        "The answer is friendly.",
+        'The answer mentions "kettle" and is friendly.',
+        "The agent apologises sincerely.",
+        "If the parcel is late, the agent apologises.",
+        "The answer states the weight.",
+        "The answer is at most two sentences long, without jargon.",
+        "unknown_tool is called once.",
+        "Every figure in the answer comes from a tool result and is rounded.",
+        "x" * 700,
     ],
 )
-def test_messages_of_a_simulated_user(message: str, valid: bool) -> None:
-    assert consistent({**PLAN, "message": message}).valid is valid
+def test_a_rubric_with_a_word_that_no_rule_understands_is_unclear(rubric: str) -> None:
+    assert decide(rubric, situation(SITUATION)).holds is None
 
 
-def test_a_conversation_may_end_where_the_plan_came_up() -> None:
-    more = [
-        {"role": "user", "text": "Return the blanket of C-3"},
-        {"role": "agent", "text": "The label is in the mail."},
-    ]
-    assert consistent({**PLAN, "history": PLAN["history"] + more, "message": "</finished>"}).valid
+def test_rubrics_on_answers_are_unclear_where_only_calls_are_judged() -> None:
+    assert decide("The agent apologises.", situation({**SITUATION, "answer": None})).holds is None
+
+
+def test_figures_that_no_tool_returned_are_named() -> None:
+    found = decide(
+        "Every figure in the answer comes from a tool result.", situation({**SITUATION, "answer": "It is 2 days late."})
+    )
+    assert (found.holds, "2 days" in found.why) == (False, True)
+
+
+def test_arguments_that_the_user_did_not_name_are_refused() -> None:
+    found = decide("find_order is called with the id that the user named.", situation({**SITUATION, "user": "Hello"}))
+    assert found.holds is False
+
+
+PLAN = "Your order is A-7. Ask for a refund. When the refund is on its way, you are done."
+
+
+@pytest.mark.parametrize(
+    ("message", "heard", "expected"),
+    [
+        ("It is A-7.", "Which order is it?", True),
+        ("I want a refund.", "It is late.", True),
+        ("", "Hello", False),
+        ("How can I help you?", "Hello", False),
+        ("It is B-12.", "Which order is it?", False),
+        ("Hello", "Which order is it?", False),
+        ("I do not want a refund.", "It is late.", None),
+        ("Is it sunny?", "It is late.", None),
+        ("</finished>", "Which order is it?", False),
+        ("</finished>", "Anything else?", False),
+        ("</finished>", "Your refund for A-7 is on its way.", True),
+        ("</finished>", "A-7 is a kettle.", None),
+    ],
+)
+def test_messages_of_a_simulated_user(message: str, heard: str, expected: bool | None) -> None:
+    history = [{"role": "user", "text": "Hello"}, {"role": "agent", "text": heard}]
+    data = {
+        "plan": PLAN,
+        "starting_prompt": "Hello",
+        "history": history,
+        "message": message,
+        "stop_signal": "</finished>",
+    }
+    assert consistent(data).holds is expected

@@ -39,7 +39,7 @@ async def test_a_turn_without_a_vote_is_an_error_and_the_rest_keeps_its_score() 
 
     scored = await score_asking(request(NAME, turn(), turn(user="second"), options=samples(3)), Bench(answer))
     assert (scored.result.status, scored.result.score) == ("error", 1.0)
-    assert scored.result.reason == "turn 2: no reply of the judge could be read (3 asked): the reply has no verdict"
+    assert scored.result.reason == "turn 2: no verdict (3 asked): the reply has no verdict"
     assert [each.status for each in scored.turns] == ["passed", "error"]
     (record,) = scored.turns[1].details["questions"]
     assert [reply["text"] for reply in record["replies"]] == ["no idea"] * 3

@@ -42,7 +42,7 @@ async def test_it_opens_at_the_first_failing_turn(make_app: MakeApp) -> None:
     assert lines[0].startswith("╭─ order_… › refunds › late_parcel ──")
     assert lines[0].endswith("✗ FAIL ─╮")
     assert lines[1] == "│ 1 Diff  2 Scores  3 Log  4 Trace turn 2 of 3 │"
-    assert "tool_trajectory_avg_score 0.67 < 1.00" in lines[2]
+    assert "tool_trajectory_avg_score 0.66 < 1.00" in lines[2]
     assert lines[3].startswith("│─ turn 2 of 3 ──")
     assert "args.amount: number 12.5" in lines[5]
 
@@ -131,7 +131,7 @@ async def test_panes_by_number_and_by_click(make_app: MakeApp) -> None:
         detail.show_pane(9)
         await pilot.click("Head", offset=(11, 0))
         await pilot.pause()
-        assert any("✗ FAIL  tool_trajectory_avg_score  0.67 < 1.00" in line for line in app.seen())
+        assert any("✗ FAIL  tool_trajectory_avg_score  0.66 < 1.00" in line for line in app.seen())
     assert detail.pane_titles == ("Diff", "Scores", "Log", "Trace")
 
 

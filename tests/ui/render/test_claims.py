@@ -48,7 +48,7 @@ def test_texts_are_headed_by_author_and_step(texts: Texts) -> None:
 
 def test_both_figures_are_shown_because_they_differ(texts: Texts) -> None:
     lines = texts(shown(judged_case()).lines)
-    assert any(line.startswith(" score         0.67  as ADK defines it") for line in lines)
+    assert any(line.startswith(" score         0.66  as ADK defines it") for line in lines)
     assert " sentences     0.43  3 of 7 sentences hold" in lines
     assert any("✗ 1 contradictory  ± 1 disputed  ○ 1 unsupported" in line for line in lines)
 
@@ -117,7 +117,7 @@ def test_a_text_that_could_not_be_read_is_shown_with_the_reason(texts: Texts) ->
 def test_a_heuristic_judge_names_itself(texts: Texts) -> None:
     lines = texts(shown(judged_case(HEURISTIC)).lines)
     assert lines[1].startswith(" judge         ≈ heuristic")
-    assert any("not a language model: rules; right on 0.68 of 80 items" in line for line in lines)
+    assert any("rules, not a language model" in line for line in lines)
 
 
 def test_a_scripted_model_says_so_where_the_judge_is_named(texts: Texts) -> None:
@@ -166,6 +166,6 @@ def test_a_passage_that_the_judge_left_out_is_marked_and_adks_figure_stands_belo
     assert any(line.endswith("No refunds.  (left out by the judge)") for line in lines)
     assert any(line.endswith("Hello.  (left out by the judge, not counted)") for line in lines)
     assert any(line.endswith("It left.  (reworded by the judge)") for line in lines)
-    assert " score         0.67  the mean over texts, then over turns" in lines
+    assert " score         0.66  the mean over texts, then over turns" in lines
     assert " ADK's figure  1.00  without what the judge left out" in lines
     assert any("2 of 3 sentences hold" in line for line in lines)

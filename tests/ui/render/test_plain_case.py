@@ -52,7 +52,7 @@ def test_what_judges_said_stands_below_the_scores() -> None:
     assert "find_order, a tool result in turn 1" in claims
     apology = claims.partition("ご不便")[2].partition("±")[0]
     assert apology.splitlines()[1:-1] == ["      why            An apology claims nothing."]
-    assert "not a language model: rules; right on 0.68 of 80 items" in claims
+    assert "rules, not a language model" in claims
     assert "3 of 5 with all asked" in rubrics
     assert "◐ split" in rubrics
     assert "It says Friday, as the tool result does" in rubrics

@@ -3,12 +3,13 @@
 import pytest
 
 from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase
+from workbench.scores import amount
 from workbench.store import CaseRecord
 from workbench.ui.cells import cell_len
 from workbench.ui.render.document import Subject
 from workbench.ui.render.lines import text_of
 from workbench.ui.render.scores import chips
-from workbench.ui.render.status import figure, score_text
+from workbench.ui.render.status import score_text
 from workbench.ui.render.title import summary, title
 
 LONG = CaseRef("a_rather_long_agent", "x.evalset.json", "an_evalset_with_a_name", "the_case_itself", 2)
@@ -52,8 +53,8 @@ def test_the_worst_verdict_comes_first_and_what_does_not_fit_is_counted() -> Non
     [
         (0.5, 1.0, "0.50 < 1.00"),
         (1.0, 1.0, "1.00 ≥ 1.00"),
-        (0.7999, 0.8, "0.7999 < 0.8000"),
-        (0.1 + 0.2, 0.3, "0.30000000000000004 ≥ 0.29999999999999999"),
+        (0.7999, 0.8, "0.79 < 0.80"),
+        (0.1 + 0.2, 0.3, "0.30 ≥ 0.30"),
         (float("nan"), 0.8, "nan < 0.80"),
         (None, 0.8, ""),
     ],
@@ -63,10 +64,10 @@ def test_a_score_never_looks_equal_to_a_threshold_it_misses(score: float | None,
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(3.0, "3"), (1200.0, "1,200"), (1.2345, "1.234"), (0.5, "0.5"), (1e300, "1e+300")]
+    ("value", "text"), [(3.0, "3"), (1200.0, "1,200"), (1.23456, "1.2345"), (0.5, "0.5"), (1e300, "1e+300")]
 )
 def test_figures(value: float, text: str) -> None:
-    assert figure(value) == text
+    assert amount(value) == text
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from workbench.agents.workspace import Workspace
 from workbench.events import RepeatsDropped
 from workbench.store import Store
 from workbench.ui.cells import cell_len
-from workbench.ui.tree.labels import Labels, shown_score
+from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import parse_query
@@ -60,13 +60,6 @@ def test_rows_say_status_in_glyph_and_word_and_counts_on_each_level(tree: Tree, 
         "    ○ two_parcels  |  ",
     ]
     assert lines(tree)[7] == "  ▾ greetings  |  2"
-
-
-def test_a_score_below_its_threshold_never_looks_like_it() -> None:
-    assert shown_score(0.7999, 0.8) == "0.79"
-    assert shown_score(0.7999, 0.7) == "0.80"
-    assert shown_score(0.8, 0.8) == "0.80"
-    assert shown_score(2 / 3, 1.0) == "0.67"
 
 
 def test_running_changes_labels_never_the_rows_or_the_cursor(tree: Tree, feed: Feed) -> None:

@@ -1,24 +1,27 @@
-"""A judge without a language model: rules over words, figures, dates, negations and names.
+"""A demonstration judge that follows rules instead of asking a language model.
 
-It is the judge named `heuristic`, for trying things out and for tests without a key. It reads what a question was made
-from, never its prompt, and says on every surface what it is and how often it is right. docs/heuristic.md tells what it
-looks at and when not to trust it.
+It lets the judged criteria show something without a key, and serves tests. It looks things up: equal texts, figures,
+names, tool calls. Whatever it cannot look up is `unclear`, which never passes. docs/heuristic.md lists the rules.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from workbench.judge.heuristic.measured import NOTE, VERSION, note
-
 if TYPE_CHECKING:
-    from workbench.judge.heuristic.judge import Heuristic, answer
+    from workbench.judge.heuristic.judge import Heuristic
 
-__all__ = ["NOTE", "VERSION", "Heuristic", "answer", "note"]
+__all__ = ["NOTE", "VERSION", "Heuristic"]
+
+NOTE = "rules, not a language model"
+"""What every surface says beside a verdict of this judge."""
+
+VERSION = "heuristic-2"
+"""Version of the rules, part of each reply and of the cache key: raise it when a rule changes a verdict."""
 
 
 def __getattr__(name: str) -> Any:
-    """The rules are loaded where they are asked: whoever only names this judge needs the note alone."""
-    if name in ("Heuristic", "answer"):
-        from workbench.judge.heuristic import judge
+    """Import the rules on first use: most callers only need the note."""
+    if name == "Heuristic":
+        from workbench.judge.heuristic.judge import Heuristic
 
-        return getattr(judge, name)
+        return Heuristic
     raise AttributeError(name)

@@ -1,142 +1,193 @@
-"""claims by rules: is a sentence supported by what the agent knew?
+"""Rules for hallucinations_v1: is a sentence supported by what the agent knew?
 
-A sentence is laid beside the passages that share most words and quantities with it. It is contradicted where a passage
-about the same thing has another figure, or denies what the sentence affirms; supported where all its figures and enough
-of its words are found; else unsupported. `disputed` is never said: that takes understanding.
+A sentence is looked up in the record of its order, invoice or the like: all tool calls of the turn that have its
+identifier, with their results. It is supported if all its figures and words are there, contradictory if the record has
+another figure or `false` there, and unsupported if a figure or a name is nowhere at all. Everything else is unclear,
+which hallucinations_v1 reads as no label.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+import calendar
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
-from workbench.judge.heuristic.courtesy import claims_nothing
-from workbench.judge.heuristic.evidence import Evidence, Group, Passage
-from workbench.judge.heuristic.polarity import Clause, clauses, disagreements
-from workbench.judge.heuristic.quantities import Quantity, quantities, without_quantities
+from workbench.judge.heuristic.figures import Figure, with_unit_of_key
+from workbench.judge.heuristic.texts import Known, Token, figures, leaves, plain, shown, tokens, turns, without_courtesy
 
-ENOUGH = 0.5
-"""Share of a sentence's words, weighted by how rare they are, that the best group of passages must have."""
-
-ENOUGH_TOGETHER = 0.65
-"""The same for the few best groups together: the answer may join what two tools returned."""
-
-_NEAR = 3
-_FIGURE_WEIGHT = 2.0
-_OTHER_SCRIPT = 0.25
-"""Words of a Japanese answer are hardly found in English records: there the figures have to tell."""
-_ONE_FACT = 2
-"""A passage of so few words is about nothing else than what it shares with the sentence."""
-
-Label = Literal["supported", "unsupported", "contradictory", "not_applicable"]
+_SHORT = 4
+"""Words of a value that can be looked up one by one. Rules do not understand longer texts."""
+_LONGEST, _MOST_SENTENCES = 50_000, 200
+_CALENDAR = frozenset(map(str.lower, (*calendar.day_name, *calendar.month_name)))
+_NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w'-]+")
+_ENGLISH = frozenset(("the", "is", "it", "was", "your", "you", "and", "for", "this", "are", "of"))
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    label: Label
+    """A sentence's label: one of those of hallucinations_v1, or `unclear`."""
+
+    label: str
     rationale: str
-    supporting: str = ""
-    contradicting: str = ""
+    supporting_excerpt: str = ""
+    contradicting_excerpt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Sentence:
-    words: frozenset[str]
-    quantities: tuple[Quantity, ...]
-    clauses: tuple[Clause, ...]
+class Value:
+    """A value of a tool's JSON with its key; `denied` for a value such as `"paid": false`."""
+
+    quote: str
+    tokens: Sequence[Token]
+    denied: bool = False
+
+
+@dataclass
+class _Record:
+    """The arguments and results of a tool call."""
+
+    tool: str
+    values: list[Value] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> list[Token]:
+        return [token for value in self.values if not value.denied for token in value.tokens]
+
+    @cached_property
+    def known(self) -> Known:
+        return Known(self.tokens)
+
+
+class Evidence:
+    """What the agent knew when it said something; `context` as in the data of the question."""
+
+    def __init__(self, context: Sequence[Mapping[str, Any]]) -> None:
+        self.records: list[_Record] = []
+        calls: dict[Any, _Record] = {}
+        pieces = [piece for piece in context if piece.get("kind") != "tools"]
+        for piece in pieces:
+            kind, name = piece.get("kind"), str(piece.get("name") or "")
+            key = piece.get("call_id") or name
+            if kind == "call":
+                calls[key] = _Record(name, list(_values(piece)))
+            elif kind == "result":
+                record = calls.pop(key) if key in calls else _Record(name)
+                record.values += _values(piece)
+                self.records.append(record)
+        known = "\n".join(str(piece.get("text") or "") for piece in pieces)
+        self.words = frozenset(re.findall(r"\w+", plain(known)))
+        self.figures = [token for record in self.records for token in record.tokens if isinstance(token, Figure)]
+        self.figures += [figure for piece in pieces if piece.get("kind") not in ("call", "result")
+                         for figure in figures(str(piece.get("text") or ""))]  # fmt: skip
+
+    @cached_property
+    def known(self) -> Known:
+        """The figures, to look others up."""
+        return Known(self.figures)
+
+    def about(self, ids: list[Figure]) -> list[_Record]:
+        """Return the records that have one of the identifiers. Without identifiers, return all, unless a tool was
+        called twice: nobody knows which of its results is meant."""
+        if ids:
+            return [record for record in self.records if any(each in record.known for each in ids)]
+        twice = any(count > 1 for count in Counter(record.tool for record in self.records).values())
+        return [] if twice else self.records
 
 
 def label(sentences: Sequence[str], context: Sequence[Mapping[str, Any]]) -> list[Claim]:
-    """A claim for each sentence; `context` is in the shape of the question's data."""
+    """Return a claim for each sentence."""
+    if len(sentences) > _MOST_SENTENCES or sum(len(str(piece.get("text"))) for piece in context) > _LONGEST:
+        return [Claim("unclear", "the text or its context is too long for rules")] * len(sentences)
     evidence = Evidence(context)
     return [_label(sentence, evidence) for sentence in sentences]
 
 
-def _label(text: str, evidence: Evidence) -> Claim:
-    nothing = claims_nothing(text)
-    if nothing:
-        return Claim("not_applicable", nothing)
-    sentence = _read(text)
-    candidates = evidence.candidates(sentence.words, sentence.quantities)
-    scored = sorted(((_score(sentence, group, evidence), group) for group in candidates), key=lambda pair: -pair[0])
-    if not scored:
-        return Claim("unsupported", "no passage shares a word or a figure with it")
-    share, group = scored[0]
-    denied = _denial(sentence, group)
-    if denied is not None:
-        return Claim("contradictory", "a passage on the same thing says the opposite", contradicting=denied.quote)
-    missing = [quantity for quantity in sentence.quantities if not any(quantity in other.known for _, other in scored)]
-    for quantity in missing:
-        other = _other_figure(sentence, quantity, [group for _, group in scored[:_NEAR]])
-        if other is not None:
-            reason = f"{quantity.text!r} is not in the context, and a passage on the same thing has another figure"
-            return Claim("contradictory", reason, contradicting=other.quote)
+def _label(sentence: str, evidence: Evidence) -> Claim:
+    rest = without_courtesy(sentence)
+    said = tokens(rest)
+    if not said:
+        return Claim("not_applicable", "a question, a courtesy, or nothing that can be looked up")
+    own = [token for token in said if isinstance(token, Figure)]
+    records = evidence.about([figure for figure in own if figure.kind == "id"])
+    absent = next((figure for figure in own if figure not in evidence.known), None)
+    if absent:
+        return _absent(absent, said, records, evidence)
+    name = _strange_name(sentence, evidence)
+    if name:
+        return Claim("unsupported", f"{name!r} is nowhere in the context")
+    turning = turns(rest)
+    return Claim("unclear", f"rules cannot tell what {turning[0]!r} changes") if turning else _in_record(said, records)
+
+
+def _in_record(said: Sequence[Token], records: Sequence[_Record]) -> Claim:
+    values = [value for record in records for value in record.values]
+    there = _known(records)
+    if any(isinstance(token, Figure) and token.kind != "id" and token in there for token in said):
+        # A tool's name tells what its figures are about: the days of `track_parcel` are those of a parcel.
+        there = _known(records, with_tools=True)
+    missing = [token for token in said if token not in there]
+    for value in values:
+        if value.denied and missing and all(token in Known(value.tokens) for token in missing):
+            return Claim("contradictory", "a tool result denies it", contradicting_excerpt=value.quote)
     if missing:
-        return Claim("unsupported", f"{missing[0].text!r} is not in the context")
-    best = _closest(sentence, group)
-    near = [group for _, group in scored[:_NEAR]]
-    together = _score(sentence, Group([passage for group in near for passage in group.passages]), evidence)
-    if share >= ENOUGH or together >= ENOUGH_TOGETHER:
-        share = max(share, together)
-        return Claim("supported", f"its figures and {share:.0%} of its words are there", supporting=best.quote)
-    return Claim("unsupported", f"only {share:.0%} of its words are found together in the context")
+        return Claim("unclear", f"no tool result with its other words has {shown(missing[0])!r}")
+    wanted = Known(said)
+    best = max(values, key=lambda value: sum(_weight(token) for token in value.tokens if token in wanted))
+    return Claim("supported", "all its figures and words are in the tool results", supporting_excerpt=best.quote)
 
 
-def _read(text: str) -> _Sentence:
-    said = tuple(clauses(without_quantities(text)))
-    words: frozenset[str] = frozenset().union(*(clause.words for clause in said))
-    return _Sentence(words, tuple(quantities(text)), tuple(clauses(text)))
+def _known(records: Sequence[_Record], *, with_tools: bool = False) -> Known:
+    found = [token for record in records for token in record.tokens]
+    return Known([*found, *(token for record in records for token in tokens(record.tool) if with_tools)])
 
 
-def _score(sentence: _Sentence, group: Group, evidence: Evidence) -> float:
-    """The weighted share of the sentence's words and quantities that a group has."""
-    total = found = 0.0
-    comparable = _latin(sentence.words) or not _latin(group.words)
-    for word in sentence.words:
-        weight = evidence.weight(word) * (1.0 if comparable else _OTHER_SCRIPT)
-        total += weight
-        found += weight if word in group.words else 0.0
-    for quantity in sentence.quantities:
-        total += _FIGURE_WEIGHT
-        found += _FIGURE_WEIGHT if quantity in group.known else 0.0
-    share = found / total if total else 0.0
-    return share if group.first_hand else share * 0.8
+def _weight(token: Token) -> int:
+    """Return how much a token tells: a figure more than a word or an identifier."""
+    return 3 if isinstance(token, Figure) and token.kind != "id" else 1
 
 
-def _latin(words: frozenset[str]) -> bool:
-    """Whether all words are in the Latin alphabet (without accents, as stems are)."""
-    return all(word.isascii() for word in words)
+def _absent(figure: Figure, said: Sequence[Token], records: Sequence[_Record], evidence: Evidence) -> Claim:
+    """Return the label of a sentence with a figure that is nowhere in the context."""
+    if figure.kind == "amount" and not figure.unit:
+        return Claim("unclear", f"{figure.text!r} is nowhere in the context, and has no unit")
+    others = [other for other in evidence.figures if other.comparable(figure)]
+    if not others:
+        return Claim("unsupported", f"{figure.text!r} is nowhere in the context")
+    there = _known(records, with_tools=True)
+    rest = [token for token in said if token != figure]
+    if len({other.values for other in others}) == 1 and rest and all(token in there for token in rest):
+        quotes = (value.quote for record in records for value in record.values if others[0] in Known(value.tokens))
+        quote = next(quotes, "")
+        if quote:
+            return Claim("contradictory", f"the tools say {others[0].text!r}", contradicting_excerpt=quote)
+    return Claim("unclear", f"{figure.text!r} is nowhere in the context, and may follow from other figures")
 
 
-def _closest(sentence: _Sentence, group: Group) -> Passage:
-    def shared(passage: Passage) -> int:
-        found = [quantity for quantity in sentence.quantities if any(map(quantity.same, passage.quantities))]
-        figures = sum(1 if quantity.kind == "id" else 3 for quantity in found)
-        return figures + len(sentence.words & passage.words)
-
-    return max(group.passages, key=shared)
-
-
-def _denial(sentence: _Sentence, group: Group) -> Passage | None:
-    """A passage that denies what the sentence affirms, or the other way round."""
-    for passage in group.passages:
-        if not sentence.words & passage.words:
-            continue
-        alike, against = disagreements(list(sentence.clauses), list(passage.clauses))
-        if against and against >= alike and (alike or len(passage.words) <= _ONE_FACT):
-            return passage
-    return None
+def _strange_name(sentence: str, evidence: Evidence) -> str:
+    """Return a name that the context does not have. Only English: other languages capitalise more than names."""
+    if not _ENGLISH & set(plain(sentence).split()):
+        return ""
+    names = (name for name in _NAME.findall(sentence) if plain(name) not in {"i", "i'm", "i'll", "i've", *_CALENDAR})
+    return next((name for name in names if not set(re.findall(r"\w+", plain(name))) <= evidence.words), "")
 
 
-def _other_figure(sentence: _Sentence, quantity: Quantity, groups: list[Group]) -> Passage | None:
-    """A passage that has another figure where the sentence has this one: it shares words with the sentence, and the
-    figure measures the same, or does not say what it measures."""
-    best: tuple[int, Passage] | None = None
-    for group in groups:
-        for passage in group.passages:
-            shared = len(sentence.words & passage.words)
-            for other in passage.quantities:
-                close = other.comparable(quantity) and (shared or quantity.unit)
-                loose = other.kind == quantity.kind and not (other.unit and quantity.unit) and shared
-                if (close or loose) and (best is None or shared > best[0]):
-                    best = (shared, passage)
-    return best[1] if best else None
+def _values(piece: Mapping[str, Any]) -> Iterator[Value]:
+    """Yield the values of a piece of JSON that rules understand."""
+    text = str(piece.get("text") or "")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    for key, item in leaves(value):
+        quote = f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(item, ensure_ascii=False)}" if key else str(item)
+        name = plain(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key))
+        if isinstance(item, bool):
+            yield Value(quote, tokens(name), denied=not item)
+        elif isinstance(item, str) and (len(item.split()) > _SHORT or turns(item)):
+            yield Value(quote, figures(item))
+        else:
+            said = with_unit_of_key(name, str(item)) if isinstance(item, int | float) else str(item)
+            yield Value(quote, [*tokens(said), *tokens(name)])

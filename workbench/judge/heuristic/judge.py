@@ -1,45 +1,41 @@
-"""The judge itself: each kind of question to its rules, and their findings as the JSON text that is expected."""
+"""Replies of the rules to each kind of question, as the JSON text that its prompt asks for."""
 
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from workbench.judge.answering import Answer, JudgeCallError
 from workbench.judge.base import JudgeOptions, Question, QuestionKind
-from workbench.judge.heuristic.answers import Comparison, compare
+from workbench.judge.heuristic import VERSION
+from workbench.judge.heuristic.answers import Finding, compare
 from workbench.judge.heuristic.claims import label
-from workbench.judge.heuristic.measured import VERSION
-from workbench.judge.heuristic.rubrics import judge as judge_rubrics
-from workbench.judge.heuristic.sentences import sentences
+from workbench.judge.heuristic.rubrics import decide, situation
+from workbench.judge.heuristic.texts import sentences
 from workbench.judge.heuristic.user_messages import consistent
 
 
 class Heuristic:
-    """Implements `workbench.judge.answering.Answerer`. Samples of one question are all the same."""
+    """Rules as a `workbench.judge.answering.Answerer`. All samples of one question get the same reply."""
 
     async def ready(self) -> None:
-        """At once: there is nothing to start."""
+        """Return at once: nothing has to start."""
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
-        return await answer(question, options, sample)
+        """Reply to a question, in a thread so that a long text blocks nothing else.
+
+        Raises:
+            JudgeCallError: the question asks for a simulated user, or its data is not as documented.
+        """
+        return Answer(await asyncio.to_thread(reply, question), model_version=VERSION)
 
     async def close(self) -> None:
-        """There is nothing to close."""
-
-
-async def answer(question: Question, options: JudgeOptions, sample: int) -> Answer:
-    """The reply to a question of any kind, in the JSON that its prompt asks for. It is made in a thread, so that a
-    long text keeps nobody else waiting.
-
-    Raises:
-        JudgeCallError: it is asked to play a user, which rules cannot, or the question's data is not as documented.
-    """
-    return Answer(await asyncio.to_thread(reply, question), model_version=VERSION)
+        """Return at once: nothing has to stop."""
 
 
 def reply(question: Question) -> str:
-    """As `answer`, at once."""
+    """Return the reply to a question; raises as `Heuristic.answer` does."""
     rule = _RULES.get(question.kind)
     if rule is None:
         message = (
@@ -54,46 +50,29 @@ def reply(question: Question) -> str:
         raise JudgeCallError("unreadable", message) from error
 
 
-def _match(data: Mapping[str, Any]) -> dict[str, Any]:
-    return _verdict(compare(data["user"], data["response"], data["reference"]))
-
-
 def _rubrics(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {"verdicts": judge_rubrics(data)}
-
-
-def _sentences(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {"sentences": sentences(data["text"])}
+    happened = situation(data)
+    found = [(str(rubric.get("id")), decide(str(rubric.get("text") or ""), happened)) for rubric in data["rubrics"]]
+    return {"verdicts": [{"id": own, "rationale": one.why, "verdict": _word(one, "yes", "no")} for own, one in found]}
 
 
 def _claims(data: Mapping[str, Any]) -> dict[str, Any]:
     found = label(data["sentences"], data["context"])
-    return {
-        "claims": [
-            {
-                "number": number,
-                "rationale": claim.rationale,
-                "supporting_excerpt": claim.supporting,
-                "contradicting_excerpt": claim.contradicting,
-                "label": claim.label,
-            }
-            for number, claim in enumerate(found, start=1)
-        ]
-    }
+    return {"claims": [{"number": number, **asdict(claim)} for number, claim in enumerate(found, start=1)]}
 
 
-def _user_message(data: Mapping[str, Any]) -> dict[str, Any]:
-    return _verdict(consistent(data))
+def _verdict(found: Finding) -> dict[str, Any]:
+    return {"reasoning": found.why, "verdict": _word(found, "valid", "invalid")}
 
 
-def _verdict(found: Comparison) -> dict[str, Any]:
-    return {"reasoning": found.reason, "verdict": "valid" if found.valid else "invalid"}
+def _word(found: Finding, yes: str, no: str) -> str:
+    return "unclear" if found.holds is None else yes if found.holds else no
 
 
 _RULES: dict[QuestionKind, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
-    "final_response_match": _match,
+    "final_response_match": lambda data: _verdict(compare(data["user"], data["response"], data["reference"])),
     "rubrics": _rubrics,
-    "sentences": _sentences,
+    "sentences": lambda data: {"sentences": sentences(data["text"])},
     "claims": _claims,
-    "user_message": _user_message,
+    "user_message": lambda data: _verdict(consistent(data)),
 }

@@ -1,84 +1,68 @@
-"""user_message by rules: could a user with this plan say this now?
+"""Rules for user_message: could a user with this plan say this now?
 
-A message is refused where it is empty, speaks as the agent, says again what was just said although the agent asked
-back, or brings figures or matters that neither the plan nor the conversation knows. The stop signal is refused while
-the agent waits for an answer, or while too little of the plan came up in the conversation.
+A message is invalid if it is empty, speaks as the agent, repeats itself although the agent asked something, or has a
+figure that is new. It is valid if all its words are known from the plan and the conversation. The stop signal is
+invalid while the agent waits for an answer or a figure of the plan did not come up. It is valid if the plan says when
+to stop ("When …, you are done.") and the agent's last message says that. Everything else is unclear.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.judge.heuristic.answers import Comparison, capitals
-from workbench.judge.heuristic.quantities import Known, quantities, without_quantities
-from workbench.judge.heuristic.words import bare, content_words, plain
+from workbench.judge.heuristic.answers import Finding
+from workbench.judge.heuristic.texts import Known, Token, asks, bare, figures, plain, shown, tokens, turns
 
-_DONE = 0.4
-"""Share of the plan's words that must have come up before the conversation may end."""
-_KNOWN = 0.25
-"""Share of a message's words that the plan or the conversation must know, if there are enough of them to tell."""
-_ENOUGH_TO_TELL = 3
 _AS_AGENT = re.compile(
     r"\bhow (?:can|may) i (?:help|assist)\b|\bas an ai\b|\blanguage model\b|\bi am (?:an ai|a bot|a test)\b"
-    r"|\bthe plan says\b"
-    r"|\bwie kann ich (?:ihnen|dir) helfen\b|\ben qué puedo ayudar|\bご用件を"
 )
-_QUESTION = re.compile(r"[?？][\s\"'”’)]*$|お知らせください。?$|ますか。?$|ですか。?$")
-_ANYTHING_ELSE = re.compile(
-    r"\b(?:anything|something|what) else\b|\bsonst noch\b|\balgo más\b|\bautre chose\b|\bhelp you further\b|他に"
-)
+_ANYTHING_ELSE = re.compile(r"\b(?:anything|something) else\b|他に")
+_HARMLESS = frozenset(("but", "could", "would", "to"))
+_DONE = re.compile(r"\b(?:when|once|as soon as) ([^.!?]{1,300}), (?:you are done|you are finished|stop|end)\b")
 
 
-def consistent(data: Mapping[str, Any]) -> Comparison:
-    """From the data of the question: whether the message fits."""
+def consistent(data: Mapping[str, Any]) -> Finding:
+    """Return whether a message fits; `data` is that of the question."""
     message, stop = str(data.get("message") or "").strip(), str(data.get("stop_signal") or "").strip()
     history = [(str(entry.get("role")), str(entry.get("text") or "")) for entry in data.get("history") or ()]
-    plan = f"{data.get('plan') or ''}\n{data.get('starting_prompt') or ''}"
+    waits = bool(history) and history[-1][0] != "user" and asks(history[-1][1])
+    waits = waits and not _ANYTHING_ELSE.search(plain(history[-1][1]))
+    plan = str(data.get("plan") or "")
     if stop and message == stop:
-        return _stopping(str(data.get("plan") or ""), history)
+        return Finding(False, "the agent waits for an answer") if waits else _stopping(plan, history)
     text = message.replace(stop, " ") if stop else message
     if not bare(text):
-        return Comparison(False, "the message is empty")
+        return Finding(False, "the message is empty")
     if _AS_AGENT.search(plain(text)):
-        return Comparison(False, "the message speaks as the agent, or as a program")
-    said = [bare(before) for role, before in history if role == "user"]
-    if said and said[-1] == bare(text) and _waits(history):
-        return Comparison(False, "the message says again what was said, and does not answer the agent")
-    return _from_plan(text, plan, history)
+        return Finding(False, "the message speaks as the agent, or as a program")
+    if waits and bare(text) in [bare(said) for role, said in history[-2:] if role == "user"]:
+        return Finding(False, "the message repeats itself and does not answer the agent")
+    return _from_plan(text, "\n".join((plan, str(data.get("starting_prompt") or ""), *(said for _, said in history))))
 
 
-def _stopping(plan: str, history: list[tuple[str, str]]) -> Comparison:
-    if _waits(history):
-        return Comparison(False, "the agent waits for an answer")
-    wanted = set(content_words(without_quantities(plan)))
-    came_up = {word for _, text in history for word in content_words(without_quantities(text))}
-    known = Known([quantity for _, text in history for quantity in quantities(text)])
-    missing = [quantity for quantity in quantities(plan) if quantity not in known]
-    share = len(wanted & came_up) / len(wanted) if wanted else 1.0
+def _stopping(plan: str, history: list[tuple[str, str]]) -> Finding:
+    came_up = Known(figures("\n".join(said for _, said in history)))
+    missing = next((figure for figure in figures(plan) if figure not in came_up), None)
     if missing:
-        return Comparison(False, f"{missing[0].text!r} of the plan did not come up yet")
-    return Comparison(share >= _DONE, f"{share:.0%} of the plan's words came up")
+        return Finding(False, f"{missing.text!r} of the plan did not come up yet")
+    done = _DONE.search(plain(plan))
+    last = Known(tokens(history[-1][1]) if history else ())
+    if done and all(token in last for token in tokens(done[1])):
+        return Finding(True, "the agent said what the plan waits for")
+    return Finding(None, "rules cannot tell whether the plan is done")
 
 
-def _waits(history: list[tuple[str, str]]) -> bool:
-    """Whether the agent's last words are a question that wants more than "anything else?"."""
-    if not history or history[-1][0] == "user":
-        return False
-    last = plain(history[-1][1])
-    return bool(_QUESTION.search(last)) and not _ANYTHING_ELSE.search(last[-120:])
-
-
-def _from_plan(text: str, plan: str, history: list[tuple[str, str]]) -> Comparison:
-    background = "\n".join((plan, *(said for _, said in history)))
-    known = Known(quantities(background))
-    strange = [quantity for quantity in quantities(text) if quantity not in known]
+def _from_plan(text: str, background: str) -> Finding:
+    known = Known(figures(background))
+    strange = next((figure for figure in figures(text) if figure not in known), None)
     if strange:
-        return Comparison(False, f"neither the plan nor the conversation has {strange[0].text!r}")
-    names = capitals(text, bare(background))
-    if names:
-        return Comparison(False, f"neither the plan nor the conversation has {names[0]!r}")
-    words = set(content_words(without_quantities(text)))
-    share = len(words & set(content_words(without_quantities(background)))) / len(words) if words else 1.0
-    if len(words) >= _ENOUGH_TO_TELL and share < _KNOWN:
-        return Comparison(False, f"only {share:.0%} of its words are in the plan or the conversation")
-    return Comparison(True, "it brings nothing that the plan and the conversation do not know")
+        return Finding(
+            False if strange.kind != "amount" or strange.unit else None,
+            f"neither the plan nor the conversation has {strange.text!r}",
+        )
+    words = Known(tokens(background))
+    new: list[Token] = [token for token in tokens(text) if token not in words]
+    new += sorted(set(turns(text)) - set(turns(background)) - _HARMLESS)
+    if new:
+        return Finding(None, f"neither the plan nor the conversation has {shown(new[0])!r}")
+    return Finding(True, "the plan and the conversation have all its words and figures")

@@ -103,6 +103,8 @@ def read_claims(text: str, sentences: Sequence[str]) -> list[Claim]:
         label = _label(first_of(entry, _LABEL))
         place = _place(entry, places, len(sentences))
         if label == UNLABELLED:
+            if place is not None and claims[place].label == UNLABELLED:
+                claims[place] = _claim(sentences[place], label, entry)
             continue
         if place is None:
             said = as_text(first_of(entry, _SENTENCE)) or "(not a sentence of the text)"

@@ -16,7 +16,6 @@ true for a sentence of the judge's own. Details of the case: `judge`, `share`, `
 """
 
 import asyncio
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +37,7 @@ from workbench.metrics.judged.turn_texts import answer_text
 from workbench.metrics.judged.voting import MAX_KEPT, ask_once
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import Invocation
+from workbench.scores import cut_score
 
 _NO_SENTENCE = "the judge finds no sentence in it"
 
@@ -185,7 +185,7 @@ def _remark(claims: Sequence[Claim], adk_score: float | None) -> str:
     own = sum(claim.own for claim in claims)
     told = [f"left out {counted(dropped, 'passage')}"] if dropped else []
     told += [f"repeated {counted(repeated, 'sentence')}"] if repeated else []
-    figure = "no score" if adk_score is None else f"{math.floor(adk_score * 100 + 1e-9) / 100:.2f}"
+    figure = "no score" if adk_score is None else cut_score(adk_score, least=2)
     told = [f"the judge {', '.join(told)} (ADK's figure: {figure})"] if told else []
     told += [f"{counted(own, 'sentence')} of the judge's own"] if own else []
     return "".join(f"{each}; " for each in told)

@@ -174,12 +174,13 @@ def _row(asked: Asked[Votes], rubric: Rubric) -> dict[str, Any]:
 def _reason(rows: Sequence[dict[str, Any]], asked: Asked[Votes]) -> str:
     """One sentence: what has no verdict, else what is not fulfilled, with the judge's reason."""
     how_many = asked_of(len(asked.samples), asked.of)
-    unread = [row["rubric_id"] for row in rows if row["score"] is None]
+    unread = [row for row in rows if row["score"] is None]
     if len(unread) == len(rows) and not asked.answers:
-        return f"no reply of the judge could be read ({how_many}): {asked.unread}"
+        return f"no verdict ({how_many}): {asked.unread}"
     if unread:
-        why = f": {asked.cut}" if asked.cut else ""
-        return f"the judge gave no verdict on {', '.join(unread)} ({how_many}){why}"
+        why = asked.cut or unread[0]["rationale"]
+        named = ", ".join(row["rubric_id"] for row in unread)
+        return f"the judge gave no verdict on {named} ({how_many}){f': {why}' if why else ''}"
     missed = [row for row in rows if not row["score"]]
     said = f"{len(rows) - len(missed)} of {len(rows)} rubrics fulfilled"
     if not missed:

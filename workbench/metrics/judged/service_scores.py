@@ -20,6 +20,7 @@ from workbench.metrics.judged.turn_texts import answer_text, user_text
 from workbench.metrics.judged.voting import MAX_KEPT
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import Invocation
+from workbench.scores import amount
 
 SERVICE = "Google's evaluation service (Vertex AI)"
 _NO_MORE: Mapping[str, Any] = MappingProxyType({})
@@ -78,7 +79,7 @@ def rated_turn(
         reason = "the service gave no score"
     else:
         why = "; ".join(filter(None, (said, explanation)))
-        reason = f"rated {value:g}" + (f": {why}" if why else "")
+        reason = f"rated {amount(value)}" + (f": {why}" if why else "")
     return turn_result(criterion, value, reason, details)
 
 

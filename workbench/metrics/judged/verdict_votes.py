@@ -38,7 +38,7 @@ def verdict_reason(asked: Asked[Verdict], verdict: bool | None) -> str:
     """One sentence: the votes, and what the first judge on the winning side says."""
     how_many = asked_of(len(asked.samples), asked.of)
     if verdict is None:
-        return f"no reply of the judge could be read ({how_many}): {asked.unread}"
+        return f"no verdict ({how_many}): {asked.unread}"
     winners = [answer for answer in asked.answers if answer.valid is verdict]
     name = "valid" if verdict else "invalid"
     said = f"{name} by {len(winners)} of {len(asked.answers)} votes ({how_many})"

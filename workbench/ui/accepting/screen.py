@@ -22,6 +22,7 @@ from workbench.metrics.json_difference import ABSENT
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import content_text
 from workbench.model.json_edit import EditError
+from workbench.scores import cut_score
 from workbench.text import one_line, plain
 from workbench.ui.accepting.hunk_list import HunkList, value_lines
 from workbench.ui.accepting.outcome import Outcome, Results, outcomes
@@ -212,4 +213,4 @@ def _told(found: Sequence[Outcome]) -> Content:
 
 
 def _score(score: float | None) -> str:
-    return "–" if score is None else f"{score:.2f}"
+    return "–" if score is None else cut_score(score, 2, 2)

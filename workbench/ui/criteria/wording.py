@@ -8,6 +8,7 @@ from workbench.authoring.what_if import Flip, Outlook
 from workbench.counting import counted
 from workbench.judge.base import DEFAULT_SAMPLES
 from workbench.metrics.registry import known
+from workbench.scores import cut_score
 from workbench.text import one_line, plain
 from workbench.ui.editing.values import json_text
 
@@ -88,7 +89,7 @@ def _flips(flips: Sequence[Flip]) -> list[str]:
 
 
 def _named(flip: Flip) -> str:
-    return one_line(flip.name, limit=40) + ("" if flip.score is None else f" ({flip.score:.2f})")
+    return one_line(flip.name, limit=40) + ("" if flip.score is None else f" ({cut_score(flip.score, least=2)})")
 
 
 def cases(number: int) -> str:

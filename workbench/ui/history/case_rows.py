@@ -9,9 +9,10 @@ from workbench.history.summary import Row, Summary, has_verdict
 from workbench.rates import PassRate, pass_rate
 from workbench.rates import counts as counting
 from workbench.repeats.wording import percent
+from workbench.scores import cut_score
 from workbench.ui.history.words import counts, evalset_name
 from workbench.ui.status import FACES, FLAKY, Status
-from workbench.ui.tree.labels import label, shown_score, style_of
+from workbench.ui.tree.labels import label, style_of
 from workbench.ui.tree.query import Query, parse_query
 from workbench.ui.widgets.rows import Piece, RowView
 
@@ -150,7 +151,7 @@ class CaseRows(RowView):
         right = [(word, style_of(state))]
         score = _worst(line.row)
         if score is not None and width >= _SCORE_FROM:
-            right.insert(0, (f"{shown_score(*score)} ", "muted"))
+            right.insert(0, (f"{cut_score(score[0], 2, 2)} ", "muted"))
         return left, right
 
     def _lay_out(self) -> None:

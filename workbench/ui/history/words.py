@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from workbench.counting import counted
 from workbench.history.kept_runs import KeptRun
 from workbench.text import one_line
-from workbench.ui.status import COUNTED, FACES, Status
+from workbench.ui.status import COUNTED, FACES, HEURISTIC, Status
 from workbench.ui.tree.labels import Piece, label, style_of
 
 _MINUTE, _HOUR = 60, 3600
@@ -147,6 +147,8 @@ def flags(run: KeptRun, *, baseline: str | None, running: str) -> list[str]:
         found.append("did not end")
     if run.interrupted:
         found.append("interrupted")
+    if run.rules:
+        found.append(f"{HEURISTIC.glyph} {HEURISTIC.word}")
     if run.scored_from:
         found.append("scored again")
     if run.adk:

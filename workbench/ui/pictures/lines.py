@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from workbench.counting import counted
 from workbench.history.pass_rates import RunRate
 from workbench.prices import money
+from workbench.scores import cut_score
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.cells import cell_len, fit
@@ -59,7 +60,7 @@ def _nothing(words: str, width: int) -> Iterator[Line]:
 
 
 def _told(one: Scores) -> str:
-    told = f"  {one.passed:,} of {one.passed + one.failed:,} pass  mean {one.mean:.2f}"
+    told = f"  {one.passed:,} of {one.passed + one.failed:,} pass  mean {cut_score(one.mean, 2, 2)}"
     return told if one.threshold is None else f"{told}  ≥ {one.threshold:g}"
 
 

@@ -8,6 +8,7 @@ from workbench.events import MetricResult
 from workbench.metrics.call_rows import call_rows
 from workbench.metrics.json_difference import shown, type_name
 from workbench.model.invocation import ToolCall
+from workbench.scores import cut_score
 from workbench.text import one_line, plain
 from workbench.ui.render.json_text import INDENT, compact, is_marked, pretty, step
 from workbench.ui.render.lines import Line, Segment, beside, cut_line, fold, joined, width_of, wrap, wrap_indented
@@ -248,7 +249,10 @@ def match_type_words(scored: MetricResult) -> Line:
         rule = (*rule, Segment(", arguments ignored", "muted"))
     reached = scored.score if scored.score is not None else 0.0
     told = [
-        (Segment(f"{one_line(str(name))} ", "muted"), Segment(f"{value:.2f}", "strong" if value > reached else ""))
+        (
+            Segment(f"{one_line(str(name))} ", "muted"),
+            Segment(cut_score(value, 2, 2), "strong" if value > reached else ""),
+        )
         for name, value in (others.items() if isinstance(others, dict) else ())
         if name != used and isinstance(value, int | float)
     ]

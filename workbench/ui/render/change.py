@@ -6,14 +6,17 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.history.summary import tool_steps
+from workbench.scores import cut_score
 from workbench.store import CaseRecord, Turn
 from workbench.text import one_line
 from workbench.ui.changed import FileChange
 from workbench.ui.render.document import Document, Subject
 from workbench.ui.render.json_text import compact
+from workbench.ui.render.judge_words import mark
+from workbench.ui.render.judged import is_heuristic
 from workbench.ui.render.lines import Line, Segment, beside, column_width, fold, hang, rule, safe, wrap
 from workbench.ui.render.rows import View, remark
-from workbench.ui.status import FACES
+from workbench.ui.status import FACES, HEURISTIC
 
 _LINES_OF_FILE = 60
 _CONTEXT = 2
@@ -77,7 +80,7 @@ def _only_informs(name: str, *records: CaseRecord) -> bool:
 
 def _figure(record: CaseRecord, name: str) -> str:
     result = record.metrics.get(name)
-    return "none" if result is None or result.score is None else f"{result.score:g}"
+    return "none" if result is None or result.score is None else cut_score(result.score)
 
 
 def both(view: View, word: str, before: list[Segment], after: list[Segment], *, differs: bool) -> Iterator[Line]:
@@ -113,9 +116,10 @@ def _score(record: CaseRecord, name: str) -> list[Segment]:
     if result is None:
         return [Segment("not judged", "muted")]
     face = FACES[result.status]
-    score = "" if result.score is None else f" {result.score:g}"
-    threshold = "" if result.threshold is None else f" (from {result.threshold:g})"
-    return [Segment(f"{face.glyph} {face.word}", face.variable), Segment(f"{score}{threshold}")]
+    score = "" if result.score is None else f" {cut_score(result.score)}"
+    threshold = "" if result.threshold is None else f" (from {cut_score(result.threshold)})"
+    told = [Segment(f"{face.glyph} {face.word}", face.variable), Segment(f"{score}{threshold}")]
+    return [*told, Segment(" "), mark(HEURISTIC)] if is_heuristic(result) else told
 
 
 def _calls(turn: Turn | None) -> list[Segment]:

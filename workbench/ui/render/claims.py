@@ -6,6 +6,7 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.scores import cut_score
 from workbench.text import one_line, plain
 from workbench.ui.render.document import Document, Subject, Target
 from workbench.ui.render.judge_words import criterion_head, nothing_yet
@@ -61,9 +62,11 @@ def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> I
     differs = adk_score is not None and adk_score != result.score
     if result.score is not None:
         meaning = f"{'' if differs else 'as ADK defines it: '}the mean over texts, then over turns"
-        yield from part("score", [Segment(f"{result.score:.2f}", "strong"), Segment(f"  {meaning}", "muted")], view)
+        yield from part(
+            "score", [Segment(cut_score(result.score, 2, 2), "strong"), Segment(f"  {meaning}", "muted")], view
+        )
     if adk_score is not None and differs:
-        told = [Segment(f"{adk_score:.2f}", "strong"), Segment("  without what the judge left out", "muted")]
+        told = [Segment(cut_score(adk_score, 2, 2), "strong"), Segment("  without what the judge left out", "muted")]
         yield from part("ADK's figure", told, view)
     if labels:
         holding = sum(label in HOLDS for label in labels)
@@ -72,7 +75,7 @@ def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> I
         yield from part(
             "sentences",
             [
-                Segment(f"{share:.2f}", "strong"),
+                Segment(cut_score(share, 2, 2), "strong"),
                 Segment(f"  {holding} of {counted(len(labels), 'sentence')} hold", "muted"),
             ],
             view,
@@ -90,7 +93,7 @@ def _tally(labels: list[str]) -> Iterator[Line]:
 def _add_turn(document: Document, subject: Subject, index: int, result: MetricResult, column: int, view: View) -> None:
     document.gap()
     document.turns.append(len(document.lines))
-    score = "" if result.score is None else f"{result.score:.2f}"
+    score = "" if result.score is None else cut_score(result.score, 2, 2)
     document.add([rule((Segment(f"turn {index + 1}", "heading"),), (Segment(score),) if score else (), view.width)])
     texts = objects(result.details.get("texts"))
     if not texts:
@@ -124,7 +127,7 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
     score = number(text.get("score"))
     told = [f"{holding} of {len(sentences)} hold"] if sentences else []
     if score is not None:
-        told.append(f"{score:.2f}")
+        told.append(cut_score(score, 2, 2))
     end = (Segment(" · ".join(told), "muted"),) if told else ()
     left: Line = (Segment(" "), Segment(author, "name"), Segment(f"  {when}", "label"))
     size = sum(len(segment.text) for segment in end)

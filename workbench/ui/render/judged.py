@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from workbench.events import MetricResult
-from workbench.history.judge_named import judge_in
+from workbench.history.judge_named import judge_in, judged_by
+from workbench.judge.heuristic import NOTE
 from workbench.store import CaseRecord, Turn
 
 HALLUCINATIONS = "hallucinations_v1"
@@ -98,12 +99,14 @@ def all_asked(record: CaseRecord, criterion: str) -> Iterator[Asked]:
 
 def judge_of(result: MetricResult) -> dict[str, Any]:
     """Who judged (`JudgeIdentity` as JSON); {} if nobody did."""
-    return judge_in(result.details)
+    found = judge_in(result.details)
+    # A journal of an older version may claim an accuracy there.
+    return {**found, "note": NOTE} if found.get("kind") == "heuristic" else found
 
 
 def is_heuristic(result: MetricResult) -> bool:
     """Whether rules judged, and not a language model."""
-    return judge_of(result).get("kind") == "heuristic"
+    return judged_by(result.details) == "rules"
 
 
 def is_split(result: MetricResult) -> bool:

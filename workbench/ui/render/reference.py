@@ -7,11 +7,11 @@ from workbench.agents.workspace import EvalsetEntry
 from workbench.counting import counted
 from workbench.model.criteria import Criterion
 from workbench.model.evalset import EvalCase
+from workbench.scores import amount
 from workbench.text import one_line, plain
 from workbench.ui.render.json_text import compact, pretty, pretty_lines
 from workbench.ui.render.lines import Line, Segment, fold, safe, wrap, wrap_indented
 from workbench.ui.render.rows import View, label, part, under
-from workbench.ui.render.status import figure
 
 STATE_LINES = 3
 
@@ -44,7 +44,7 @@ def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
 
 def _criterion(criterion: Criterion) -> Iterator[Segment]:
     yield Segment(one_line(criterion.name, limit=200), "strong")
-    yield Segment(f" ≥ {figure(criterion.threshold)}")
+    yield Segment(f" ≥ {amount(criterion.threshold)}")
     for key, value in criterion.options.items():
         yield Segment(
             f"  {one_line(key)}: {one_line(value if isinstance(value, str) else compact(value), limit=200)}", "muted"

@@ -5,6 +5,7 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.scores import cut_score
 from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 from workbench.ui.render.document import Document, Subject, Target
@@ -91,7 +92,7 @@ def _add_turn(
         return
     document.gap()
     document.turns.append(len(document.lines))
-    score = (Segment(f"{result.score:.2f}"),) if result.score is not None else ()
+    score = (Segment(cut_score(result.score, 2, 2)),) if result.score is not None else ()
     document.add([rule((Segment(f"turn {index + 1}", "heading"),), score, view.width)])
     if not rubrics:
         document.add(part("", [Segment(plain(result.reason), "muted")], view))

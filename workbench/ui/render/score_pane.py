@@ -6,6 +6,7 @@ from typing import Any
 from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.metrics.registry import known
+from workbench.scores import amount, cut_score
 from workbench.store import CaseRecord
 from workbench.text import one_line, plain
 from workbench.ui.render.calls import match_type_words
@@ -26,7 +27,7 @@ from workbench.ui.render.lines import BLANK, Line, Segment, flow, fold, hang, jo
 from workbench.ui.render.reference import criteria_part
 from workbench.ui.render.rows import View, label, part, remark, under
 from workbench.ui.render.scores import verdict_head
-from workbench.ui.render.status import figure, glyph, score_text
+from workbench.ui.render.status import glyph, score_text
 from workbench.ui.render.triaged import triage_lines
 from workbench.ui.status import FACES, OTHER_CRITERIA
 
@@ -138,7 +139,11 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
     """What stands in a result's details and nowhere else."""
     details = result.details
     shares = [(word, details.get(key)) for key, word in (("precision", "precision"), ("recall", "recall"), ("f", "F"))]
-    figures = [(Segment(f"{word} ", "muted"), Segment(f"{value:.2f}")) for word, value in shares if _is_number(value)]
+    figures = [
+        (Segment(f"{word} ", "muted"), Segment(cut_score(value, 2, 2)))
+        for word, value in shares
+        if isinstance(value, int | float)
+    ]
     if figures:
         yield from wrap(joined(figures), view.width)
     for key, style in (("missing", "diff-missing"), ("extra", "diff-extra"), ("matched", "diff-same")):
@@ -184,7 +189,7 @@ def _simple(value: object) -> str:
         return "yes" if value else "no"
     if value is None:
         return "unknown"
-    return figure(value) if isinstance(value, int | float) else one_line(str(value))
+    return amount(value) if isinstance(value, int | float) else one_line(str(value))
 
 
 def _figures(record: CaseRecord, view: View) -> Iterator[Line]:

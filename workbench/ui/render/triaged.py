@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from workbench.scores import cut_score
 from workbench.text import one_line, plain
 from workbench.ui.render.document import Subject
 from workbench.ui.render.lines import BLANK, Line, Segment
@@ -62,7 +63,7 @@ def overridden(subject: Subject, criterion: str, turn: int | None, kind: str, na
 def _beside(entry: "Entry") -> str:
     """What was judged, and what the user says, side by side."""
     judged = entry.judged
-    score = "" if judged.score is None else f" {judged.score:.2f}"
+    score = "" if judged.score is None else f" {cut_score(judged.score)}"
     who = f" by {one_line(judged.judge, limit=40)}" if judged.judge else ""
     mine = f", you say {_word(entry.says)}" if entry.says else ""
     return f"judged {_word(judged.says)}{score}{who}{mine}"

@@ -55,7 +55,7 @@ class OptionsList(RowView):
     def judges(self) -> dict[str, str]:
         """The models that one may want to choose from, with a word on each: those named here, the default, rules."""
         named = [line.setting.judge.model for line in self._lines if line.setting and line.setting.judge]
-        words = {"heuristic": "rules without a language model: no key, no cost, often wrong"}
+        words = {"heuristic": "a demonstration: rules, no model, no key, no cost"}
         return {model: words.get(model, "") for model in dict.fromkeys([*named, "heuristic"])}
 
     def row_count(self) -> int:

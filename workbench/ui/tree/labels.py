@@ -1,12 +1,12 @@
 """What stands in the rows of the tree, as pieces of safe text with the names of their styles."""
 
-import math
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted
 from workbench.repeats.wording import CAUSES, percent
+from workbench.scores import cut_score
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.cells import cell_len, cut
@@ -50,14 +50,6 @@ def label(text: str) -> str:
 def style_of(status: Status) -> str:
     """The name of the component class of a status."""
     return FACES[status].variable.removeprefix("status-")
-
-
-def shown_score(score: float, threshold: float) -> str:
-    """Two places, rounded, but never up to a threshold that was not reached."""
-    text = f"{score:.2f}"
-    if score < threshold <= float(text):
-        return f"{math.floor(score * 100) / 100:.2f}"
-    return text
 
 
 class Labels:
@@ -189,7 +181,7 @@ class Labels:
         marks = _marks(record)
         if view.score is None or width < 34:
             return [*marks, word]
-        return [*marks, (shown_score(view.score, view.threshold) + " ", "muted"), word]
+        return [*marks, (cut_score(view.score, 2, 2) + " ", "muted"), word]
 
     def _word(self, record: CaseRecord | None, state: Status) -> str:
         if state == "running" and record is not None and record.started_at is not None:
