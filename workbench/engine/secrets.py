@@ -1,7 +1,7 @@
 """Keep passwords and keys out of what is written and shown.
 
-A secret is the value, of eight or more characters, of an environment variable whose name holds KEY, TOKEN, SECRET,
-PASSWORD or CREDENTIAL, and whatever an authorization header carries. Scoring sees the agent's own words; everything
+`workbench.judge.secret_forms` says what a secret is and how it may be spelled; whatever an authorization header carries
+is one too. Scoring sees the agent's own words; everything
 that leaves the engine has been through `Secrets.clean`.
 """
 
@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from workbench.events import CaseRef, Event, PlannedCase
-from workbench.judge.scrub import named_secrets, without_piece
+from workbench.judge.scrub import without_piece
+from workbench.judge.secret_forms import URL_PASSWORD, SecretForms, named_secrets, with_capitals
 
 REPLACED = "[secret "
 """What stands in place of a secret begins so."""
@@ -37,24 +38,19 @@ class Secrets:
     def __init__(self, environments: Iterable[Mapping[str, str]]) -> None:
         """`environments` are all that agents of the run may see: the process's own and each agent's."""
         named = {value: name for values in environments for value, name in named_secrets(values).items()}
-        # As it stands, as it is spelled inside JSON that an agent made of it (a key file has line breaks), and inside
-        # JSON in JSON: what a tool returned as text, in a question to a judge.
-        for _ in range(2):
-            named |= {
-                json.dumps(value, ensure_ascii=ascii_only)[1:-1]: name
-                for value, name in named.items()
-                for ascii_only in (False, True)
-            }
-        # The longest first, so that a secret that holds another one is replaced as a whole.
         self._values = sorted(named.items(), key=lambda item: -len(item[0]))
-        written = {json.dumps(value)[1:-1] for value in named}
-        # JSON inside a JSON string is escaped twice.
-        self.signs = (*written, *{json.dumps(value)[1:-1] for value in written} - written, *_HEADER_HINTS)
-        """Each line of ASCII JSON that may hold a secret has one of these in it."""
+        self._forms = SecretForms(named)
+        written = {json.dumps(form)[1:-1] for form in self._forms.texts}
+        self.signs = (*written, *_HEADER_HINTS)
+        """Texts of which each line of ASCII JSON with a known secret has one, if escapes of URLs are in one case."""
 
     def touch(self, line: str) -> bool:
         """Whether `line`, an event as ASCII JSON, may hold a secret: a quick look that never misses one."""
-        return any(map(line.__contains__, self.signs))
+        if any(map(line.__contains__, self.signs)):
+            return True
+        if "%" in line and any(map(with_capitals(line).__contains__, self.signs)):
+            return True
+        return "://" in line and URL_PASSWORD.search(line) is not None
 
     def clean(self, event: EventT) -> EventT:
         """`event` with each secret replaced by `[secret NAME]`; who and what it is about stays."""
@@ -65,10 +61,7 @@ class Secrets:
         """`text` with each secret replaced."""
         if any(hint in text for hint in _HEADER_HINTS):
             text = _HEADER.sub(lambda match: match[1] + match[2] + _HEADER_TEXT, text)
-        for value, name in self._values:
-            if value in text:
-                text = text.replace(value, f"[secret {name}]")
-        return without_piece(text, self._values)
+        return without_piece(self._forms.replace(text), self._values)
 
     def clean_data(self, value: Any) -> Any:
         """JSON data with each secret replaced; here numbers are foreign as well (a PIN among a tool's arguments)."""

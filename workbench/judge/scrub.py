@@ -7,8 +7,8 @@ what it was sent.
 import re
 from collections.abc import Mapping, Sequence
 
-_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_SHORTEST = 8
+from workbench.judge.secret_forms import SecretForms, named_secrets
+
 _HEADER = re.compile(
     r"((?:proxy-)?authorization|x-(?:goog-)?api-key)(\\?[\"']?\s*[:=,]\s*\\?(?:b(?=[\"']))?[\"']?)"
     r"((?:bearer|basic|token|digest|negotiate)\s+[^\s\"',;}\\]+|[^\s\"',;}\\]{4,})",
@@ -23,31 +23,25 @@ _PIECE = 4
 
 
 class Scrubber:
-    """Replaces the secrets of one environment: the values, of eight or more characters, of variables whose names say
-    that they are secret, and whatever authorization headers and addresses carry. Objects that are only named by their
+    """Replaces the secrets of one environment (`workbench.judge.secret_forms`), and whatever authorization headers and
+    addresses carry. Objects that are only named by their
     place in memory, as aiohttp does, say nothing and go too."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         named = named_secrets({name: value.strip() for name, value in values.items()})
         # The longest first, so that a secret that holds another one is replaced as a whole.
         self._values = sorted(named.items(), key=lambda item: -len(item[0]))
+        self._forms = SecretForms(named)
 
     def __call__(self, text: str) -> str:
         """`text` without secrets, cut to what a message needs."""
-        for value, name in self._values:
-            if value in text:
-                text = text.replace(value, f"[secret {name}]")
+        text = self._forms.replace(text)
         text = without_piece(text, self._values)
         text = _HEADER.sub(r"\1\2[secret header]", text)
         text = _QUERY.sub(r"\1[secret]", text)
         text = _BEARER.sub(r"\1[secret]", text)
         text = _IN_MEMORY.sub("", text)
         return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-
-
-def named_secrets(values: Mapping[str, str]) -> dict[str, str]:
-    """Secret → name, of the variables whose names say that they are secret and whose values are long enough to be."""
-    return {value: name for name, value in values.items() if len(value) >= _SHORTEST and _NAME.search(name)}
 
 
 def without_piece(text: str, secrets: Sequence[tuple[str, str]]) -> str:

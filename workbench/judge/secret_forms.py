@@ -1,0 +1,162 @@
+"""Secrets of an environment, and every form in which a text may hold them.
+
+A secret is the value, of eight or more characters, of a variable whose name says so; a long text inside such a variable
+if it holds JSON, as a service account's key does; each long line of it; and a password inside a URL, in any variable.
+A text may hold it as it is, as `repr` or JSON write it, quoted for a URL, or in base64.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus, unquote
+
+SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SHORTEST = 8
+_LONG = 16
+"""Characters of a text that is secret only because of where it stands: inside a secret variable's JSON, or a line."""
+URL_PASSWORD = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/@:\"'\\]{0,200}:)([^\s/@\"'\\]{1,400})(?=@)")
+_COMMON = frozenset(("password", "passwort", "postgres", "postgresql", "username", "changeme", "localhost"))
+"""Passwords in URLs that are words of any text: only the URL itself is changed."""
+_ADDRESSES = ("http://", "https://")
+_HEX = re.compile(r"%[0-9a-fA-F]{2}")
+_MOST_JSON = 100_000
+
+
+def named_secrets(values: Mapping[str, str]) -> dict[str, str]:
+    """Return secret → name of its variable."""
+    found: dict[str, str] = {}
+    for name, value in values.items():
+        for secret in _secrets_in(name, value):
+            found.setdefault(secret, name)
+    return found
+
+
+class SecretForms:
+    """All forms of some secrets, given as secret → name, and how to replace them."""
+
+    def __init__(self, named: Mapping[str, str]) -> None:
+        forms = {form: name for secret, name in named.items() for form in forms_of(secret)}
+        # The longest first, so that a secret that holds another one is replaced as a whole.
+        self._plain = sorted(forms.items(), key=lambda item: -len(item[0]))
+        quoted = {form: name for secret, name in named.items() for form in quoted_forms(secret)}
+        self._quoted = sorted(quoted.items(), key=lambda item: -len(item[0]))
+
+    @property
+    def texts(self) -> list[str]:
+        """All forms, with the escapes of URLs in capitals and in small letters."""
+        quoted = [form for form, _ in self._quoted]
+        return [*(form for form, _ in self._plain), *quoted, *(_HEX.sub(_small, form) for form in quoted)]
+
+    def replace(self, text: str) -> str:
+        """Return `text` with each secret replaced by `[secret NAME]`, in time linear in its length."""
+        for form, name in self._plain:
+            if form in text:
+                text = text.replace(form, f"[secret {name}]")
+        if "%" in text:
+            text = self._replace_quoted(text)
+        if "://" in text:
+            text = URL_PASSWORD.sub(r"\1[secret password]", text)
+        return text
+
+    def _replace_quoted(self, text: str) -> str:
+        same = with_capitals(text)
+        for form, name in self._quoted:
+            if form not in same:
+                continue
+            pieces, reached = [], 0
+            while (at := same.find(form, reached)) >= 0:
+                pieces += [text[reached:at], f"[secret {name}]"]
+                reached = at + len(form)
+            text = "".join([*pieces, text[reached:]])
+            same = with_capitals(text)
+        return text
+
+
+def with_capitals(text: str) -> str:
+    """Return a text of the same length with the escapes of URLs in capitals: `%2F` for `%2f`."""
+    return _HEX.sub(lambda match: match.group().upper(), text)
+
+
+def _small(match: re.Match[str]) -> str:
+    return match.group().lower()
+
+
+def forms_of(secret: str) -> set[str]:
+    """Return the spellings of a secret in text, in strings of Python and JSON, in JSON inside JSON, in base64."""
+    forms = {secret}
+    for _ in range(2):
+        forms |= {written for form in forms for written in _written(form)}
+    return forms | set(_base64_forms(secret.encode("utf-8", "surrogatepass")))
+
+
+def quoted_forms(secret: str) -> set[str]:
+    """Return the spellings of a secret in a URL, its base64 included, where they differ from the plain ones."""
+    plain = [secret, *_base64_forms(secret.encode("utf-8", "surrogatepass"))]
+    found: set[str] = set()
+    for text in plain:
+        for safe in ("", "/", "/:@!$&'()*+,;=-._~"):
+            found |= {quoting(text, safe=safe, errors="surrogatepass") for quoting in (quote, quote_plus)}
+    return {with_capitals(form) for form in found if "%" in form or "+" in form} - set(plain)
+
+
+def _secrets_in(name: str, value: str) -> Iterator[str]:
+    told = SECRET_NAME.search(name) is not None
+    if told and len(value) >= _SHORTEST:
+        yield value
+    if told:
+        yield from (line for each in value.splitlines() if _is_long(line := each.strip()) and line != value)
+    if value.lstrip()[:1] in ("{", "[") and len(value) <= _MOST_JSON:
+        for key, text in _texts_in(value):
+            by_key = SECRET_NAME.search(key) is not None and len(text) >= _SHORTEST
+            if (by_key and not text.startswith(_ADDRESSES)) or (told and _is_long(text)):
+                yield text
+            if told or SECRET_NAME.search(key):
+                yield from (line for each in text.splitlines() if _is_long(line := each.strip()))
+    for match in URL_PASSWORD.finditer(value):
+        password = match[2]
+        for spelled in (password, unquote(password)):
+            if len(spelled) >= _SHORTEST and spelled.casefold() not in _COMMON:
+                yield spelled
+
+
+def _is_long(text: str) -> bool:
+    """Return whether a text is long enough to be a secret by its place, and none of those that everybody knows."""
+    return len(text) >= _LONG and not text.startswith((*_ADDRESSES, "-----BEGIN ", "-----END "))
+
+
+def _texts_in(value: str) -> Iterable[tuple[str, str]]:
+    """Return (key, text) for each text inside JSON; none for what is no JSON."""
+    try:
+        left: list[tuple[str, Any]] = [("", json.loads(value, strict=False))]
+    except (ValueError, RecursionError):
+        return ()
+    found: list[tuple[str, str]] = []
+    while left:
+        key, item = left.pop()
+        if isinstance(item, dict):
+            left.extend((str(name), inner) for name, inner in item.items())
+        elif isinstance(item, list):
+            left.extend((key, inner) for inner in item)
+        elif isinstance(item, str):
+            found.append((key, item))
+    return found
+
+
+def _written(text: str) -> Iterator[str]:
+    """Yield a text as strings of JSON and Python hold it."""
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
+    yield repr(text)[1:-1]
+    yield repr(f"{text}'")[1:-2] if '"' not in text else repr(f"{text}'\"")[1:-1].removesuffix("\\'\"")
+    yield repr(text.encode("utf-8", "surrogatepass"))[2:-1]
+
+
+def _base64_forms(secret: bytes) -> Iterator[str]:
+    """Yield what base64 makes of a secret behind 0, 1 and 2 other bytes: the characters that it alone decides."""
+    for before in range(3):
+        whole = base64.b64encode(bytes(before) + secret).decode("ascii")
+        core = whole[(before * 8 + 5) // 6 : (before + len(secret)) * 8 // 6]
+        yield core
+        yield core.translate(str.maketrans("+/", "-_"))
