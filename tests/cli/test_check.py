@@ -1,6 +1,8 @@
 """`agent-workbench check`, from outside: nothing runs, everything odd is named at its place."""
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +154,55 @@ def test_nothing_is_imported_without_the_option(project: Project) -> None:
     assert not list(project.root.rglob("imported"))
     _check(project, "--import")
     assert list(project.root.rglob("imported"))
+
+
+def test_problems_of_a_file_are_printed_before_the_next_file_is_read(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from workbench.cli.command_line import execute
+    from workbench.model.evalset import open_evalset as real
+
+    for name in ("a", "b"):
+        project.write(f"echo/{name}.evalset.json", "{")
+    said: list[str] = []
+
+    def open_evalset(path: Path, **options: Any) -> Any:
+        said.append(capsys.readouterr().out)
+        return real(path, **options)
+
+    monkeypatch.setattr("workbench.agents.workspace.open_evalset", open_evalset)
+    monkeypatch.chdir(project.root)
+    assert execute(["check"]) == 2
+    assert [text.count("error: echo/a.evalset.json") for text in said] == [0, 1]
+
+
+def test_a_folder_of_hostile_files_is_checked_to_its_end(project: Project) -> None:
+    """Pipes, sockets, link loops, deep nesting and large files cost one entry each, and the good file is read."""
+    project.evalset(GOOD)
+    folder = project.root / "echo"
+    os.mkfifo(folder / "pipe.evalset.json")
+    os.mkfifo(folder / "tools.py")
+    os.mkfifo(folder / "other.json")
+    os.mkfifo(folder / ".env")
+    (folder / "pipe").mkdir()
+    os.mkfifo(folder / "pipe" / "agent.py")
+    os.mkfifo(folder / "pipe" / "test_config.json")
+    os.mkfifo(folder / "pipe" / ".gitignore")
+    shutil.copy(folder / "talk.evalset.json", folder / "pipe")
+    (folder / "loop.evalset.json").symlink_to("loop.evalset.json")
+    (folder / "loop").symlink_to(".")
+    (folder / "null.evalset.json").symlink_to("/dev/zero")
+    (folder / "deep.evalset.json").write_text('{"a":' * 1600)
+    (folder / "brackets.evalset.json").write_text("[" * 2_000_000)
+    (folder / "unclosed.evalset.json").write_text('{"eval_set_id": "x", "eval_cases": ' + "[" * 3_000)
+    (folder / "many.evalset.json").write_text('{"eval_set_id": "m", "eval_cases": [' + "{}," * 200_000 + "{}]}")
+    (folder / "module.py").write_text("x = " + "-" * 100_000 + "1")
+    with (folder / "huge.evalset.json").open("wb") as huge:
+        huge.truncate(600_000_000)
+    done = project.run("check")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    for name in ("deep", "brackets", "unclosed", "many", "huge"):
+        assert done.stdout.count(f"error: echo/{name}.evalset.json") >= 1, name
+    assert "error: echo/talk.evalset.json" not in done.stdout
+    assert "at most 256 MB are read" in done.stdout

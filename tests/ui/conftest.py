@@ -274,7 +274,7 @@ class Screen:
         left, _ = view.row_pieces(view.cursor, 80)
         return "".join(text for text, _ in left).strip().lstrip("▾▸○✓✗!?▶· ")
 
-    def _read(self) -> Workspace:
+    def _read(self, arrived: object = None) -> Workspace:
         self.reads += 1
         return self.workspace
 

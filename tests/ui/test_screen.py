@@ -1,11 +1,15 @@
 """The screen under a pilot: opening, moving, finding, marking, copying, at every size."""
 
 import base64
+import dataclasses
 import json
+import threading
+from collections.abc import Callable
 
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
+from workbench.agents.workspace import Workspace
 from workbench.config import read_settings
 from workbench.ui.screens.jump import JumpScreen
 from workbench.ui.screens.pick import PickScreen
@@ -278,7 +282,7 @@ async def test_a_broken_file_shows_its_faults_and_the_others_still_open(
 async def test_a_folder_that_cannot_be_read(open_screen: OpenScreen) -> None:
     screen = open_screen()
 
-    def fail() -> None:
+    def fail(_: object) -> None:
         raise OSError("[/oops] \x1b[31mno permission")
 
     screen.session.read = fail  # type: ignore[method-assign,assignment]
@@ -286,6 +290,41 @@ async def test_a_folder_that_cannot_be_read(open_screen: OpenScreen) -> None:
         await screen.until(pilot, lambda: bool(screen.session.trouble))
         await pilot.press("r", "j", ":", "escape", "?", "escape")
         assert "cannot be read: [/oops] ␛[31mno permission" in screen.text
+
+
+async def test_whatever_goes_wrong_in_reading_is_said_instead_of_reading(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+
+    def fail(_: object) -> None:
+        raise RecursionError("too deep")
+
+    screen.session.read = fail  # type: ignore[method-assign,assignment]
+    async with screen.app.run_test(size=(100, 30)) as pilot:
+        await screen.until(pilot, lambda: "cannot be read: RecursionError: too deep" in screen.text)
+
+
+async def test_files_that_were_read_are_shown_while_the_rest_is_read(
+    open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.ui.screens.folder_actions._SHOWN_EVERY", -1.0)
+    screen = open_screen()
+    go_on = threading.Event()
+    whole = screen.workspace
+
+    def read(arrived: Callable[[Workspace], None]) -> Workspace:
+        arrived(dataclasses.replace(whole, evalsets=whole.evalsets[:1]))
+        assert go_on.wait(20)
+        return whole
+
+    screen.session.read = read  # type: ignore[method-assign,assignment]
+    async with screen.app.run_test(size=(100, 30)) as pilot:
+        try:
+            await screen.until(pilot, lambda: "reading files:" in screen.text and "1 evalset of" in screen.text)
+            assert "late_parcel" in screen.text
+        finally:
+            go_on.set()
+        await screen.until(pilot, lambda: "8 cases in 3 evalsets of 2 agents" in screen.text)
+        assert "reading files" not in screen.text
 
 
 async def test_what_was_ignored(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

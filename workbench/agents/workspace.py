@@ -2,10 +2,10 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, name_agents
@@ -72,6 +72,10 @@ class Workspace:
     ignored: tuple[Ignored, ...]
 
 
+Arrived: TypeAlias = Callable[[Workspace], None]
+"""Is told of each evalset that was opened: the last one of a workspace that holds all up to it."""
+
+
 def open_workspace(
     path: Path,
     *,
@@ -79,20 +83,27 @@ def open_workspace(
     kept_owners: KeptOwners | None = None,
     previous: Workspace | None = None,
     initial_session: dict[str, Any] | None = None,
+    arrived: Arrived | None = None,
 ) -> Workspace:
     """Open a folder, an evalset (of any name) or an agent (its folder, or the file that defines it). Runs nothing.
 
     A folder gives the evalsets in and below it; an agent's folder also those elsewhere in the project that belong to
     it. `config` holds for all of them. `kept_owners` are those that are kept (`workbench.agents.owners`), by default
     in the root's `.workbench`. `previous` is an earlier reading of the same folder: an evalset that never ran is known
-    from it to have had another owner. `initial_session` goes with test files of the old format.
+    from it to have had another owner. `initial_session` goes with test files of the old format. `arrived` is called
+    after each evalset.
 
     Raises:
         FileNotFoundError: there is no file or folder at `path`.
         OwnersFileError: the kept answers cannot be read.
     """
     return open_targets(
-        [path], config=config, kept_owners=kept_owners, previous=previous, initial_session=initial_session
+        [path],
+        config=config,
+        kept_owners=kept_owners,
+        previous=previous,
+        initial_session=initial_session,
+        arrived=arrived,
     )
 
 
@@ -103,6 +114,7 @@ def open_targets(
     kept_owners: KeptOwners | None = None,
     previous: Workspace | None = None,
     initial_session: dict[str, Any] | None = None,
+    arrived: Arrived | None = None,
 ) -> Workspace:
     """`open_workspace` for several paths, one or more, in one workspace: the root is that of their nearest common
     folder. An evalset that several of them hold is there once."""
@@ -119,16 +131,20 @@ def open_targets(
     ownership = Ownership(agents, root, bases, kept, found.ignored)
     chooser = CriteriaChooser(root, config)
     asked_for = _Asked(targets, ownership)
-    entries = (
-        _entry(file, root, ownership, chooser, initial_session) for file in found.evalsets if asked_for.file(file)
-    )
-    return Workspace(
+    workspace = Workspace(
         root=root,
         target=Path(os.path.commonpath(targets)),
         agents=agents,
-        evalsets=tuple(entry for entry in entries if asked_for.entry(entry)),
+        evalsets=(),
         ignored=tuple(item for item in found.ignored if asked_for.ignored(item)),
     )
+    for file in filter(asked_for.file, found.evalsets):
+        entry = _entry(file, root, ownership, chooser, initial_session)
+        if asked_for.entry(entry):
+            workspace = replace(workspace, evalsets=(*workspace.evalsets, entry))
+            if arrived is not None:
+                arrived(workspace)
+    return workspace
 
 
 def assign_agent(workspace: Workspace, agent: AgentFolder, reason: str = "named on the command line") -> Workspace:

@@ -1,6 +1,5 @@
 """The command `check`: what is wrong with evalsets and criteria, before it costs a run."""
 
-import asyncio
 import json
 import sys
 from collections import Counter
@@ -51,26 +50,31 @@ Exit codes
 @click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
 def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, as_json: bool) -> int:
     """Checks a project; the exit code."""
-    if config is not None and not config.is_file():
-        raise Refused(f"--config {config}: there is no such file")
-    for path in paths:
-        if not path.exists():
-            raise Refused(f"{path} is not there")
+    _refuse_missing(paths, config)
     from workbench.agents.owners import OwnersFileError
     from workbench.agents.workspace import open_targets
-    from workbench.authoring.check.project import check_project
+    from workbench.authoring.check.project import ProjectCheck, in_order
+
+    check, problems = ProjectCheck(), []
+
+    def tell(workspace: "Workspace", found: "list[Problem]") -> None:
+        problems.extend(found)
+        if not as_json:
+            _tell(workspace, found)
 
     try:
-        workspace = open_targets(paths or (Path(),), config=config)
+        workspace = open_targets(
+            paths or (Path(),), config=config, arrived=lambda read: tell(read, check.evalset(read.evalsets[-1]))
+        )
     except (FileNotFoundError, OwnersFileError) as error:
         raise Refused(str(error)) from None
-    problems = check_project(workspace)
+    tell(workspace, check.rest(workspace))
     if imports:
-        problems += _import_problems(workspace)
+        tell(workspace, _import_problems(workspace))
     if as_json:
-        write_line(sys.stdout, json.dumps(_report(workspace, problems)))
+        write_line(sys.stdout, json.dumps(_report(workspace, in_order(problems))))
     else:
-        _say(workspace, problems)
+        _sum_up(workspace, problems)
     severities = {problem.fault.severity for problem in problems}
     if has_failed(sys.stdout):
         return _ERRORS
@@ -79,8 +83,18 @@ def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, a
     return _CLEAN if workspace.evalsets and not severities - {"note"} else _WARNINGS
 
 
+def _refuse_missing(paths: tuple[Path, ...], config: Path | None) -> None:
+    if config is not None and not config.is_file():
+        raise Refused(f"--config {config}: there is no such file")
+    for path in paths:
+        if not path.exists():
+            raise Refused(f"{path} is not there")
+
+
 def _import_problems(workspace: "Workspace") -> "list[Problem]":
     """Import each agent that is checked; what fails, in the order of the agents."""
+    import asyncio  # takes a while to import, and only this needs it
+
     from workbench.authoring.check.import_rule import import_problem
     from workbench.authoring.check.project import checked_agents
     from workbench.engine.children import Children
@@ -98,13 +112,16 @@ def _import_problems(workspace: "Workspace") -> "list[Problem]":
     return [problem for agent in agents if (problem := by_agent[agent.folder]) is not None]
 
 
-def _say(workspace: "Workspace", problems: "list[Problem]") -> None:
+def _tell(workspace: "Workspace", problems: "list[Problem]") -> None:
     for problem in problems:
         fault = problem.fault
         where, words = fault.where(_shown(workspace, fault.file)), f"{fault.message} [{problem.rule}]"
         write_line(sys.stdout, plain(f"{fault.severity}: {where}: {words}"))
         if fault.hint:
             write_line(sys.stdout, plain(f"    {fault.hint}"))
+
+
+def _sum_up(workspace: "Workspace", problems: "list[Problem]") -> None:
     summary = _summary(workspace, problems)
     files = counted(summary["files"], "evalset file")
     if not workspace.evalsets:

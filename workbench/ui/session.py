@@ -18,7 +18,7 @@ from workbench.ui.tree.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
-    from workbench.agents.workspace import EvalsetEntry, Workspace
+    from workbench.agents.workspace import Arrived, EvalsetEntry, Workspace
     from workbench.authoring.saving import Saver
     from workbench.model.evalset import EvalCase
     from workbench.ui.history.recall import Recalled
@@ -49,6 +49,8 @@ class Session:
         self.draft_in_use = Draft()
         """The changes that the run being started was made with."""
         self.workspace: Workspace | None = None
+        self.reading = False
+        """Whether `workspace` is what was read so far."""
         self.trouble = ""
         """Why the folder could not be read the last time, raw; "" if it could."""
         self.starting = False
@@ -86,8 +88,8 @@ class Session:
 
     # The folder
 
-    def read(self) -> "Workspace":
-        """Reads the folder; for a thread. Changes nothing here.
+    def read(self, arrived: "Arrived | None" = None) -> "Workspace":
+        """Read the folder; for a thread. Changes nothing here. `arrived` is called after each evalset.
 
         Raises:
             OSError, ValueError: the path is not there, or the kept answers cannot be read.
@@ -96,7 +98,7 @@ class Session:
         from workbench.agents.workspace import open_workspace
 
         kept = None if self._state_dir is None else read_owners(self._state_dir)
-        return open_workspace(self.path, kept_owners=kept, previous=self.workspace)
+        return open_workspace(self.path, kept_owners=kept, previous=self.workspace, arrived=arrived)
 
     def take(self, workspace: "Workspace") -> None:
         """Works on this reading from now on."""

@@ -13,7 +13,9 @@ from workbench.ui.tree.outline import Row
 
 def really_read(screen: Screen) -> None:
     """Lets the screen read the folder itself: files come into being."""
-    screen.session.read = lambda: open_workspace(screen.workspace.target)  # type: ignore[method-assign]
+    screen.session.read = lambda arrived=None: open_workspace(  # type: ignore[method-assign]
+        screen.workspace.target, arrived=arrived
+    )
 
 
 async def test_a_new_evalset_and_its_first_case(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

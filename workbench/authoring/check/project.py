@@ -28,7 +28,7 @@ from workbench.metrics.registry import check_criteria
 from workbench.model.breaches import Breach
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import BrokenCaseError
-from workbench.model.faults import Fault
+from workbench.model.faults import Fault, unexpected
 from workbench.model.places import json_path
 
 _NO_TOOLS = DeclaredTools({}, complete=False)
@@ -36,8 +36,15 @@ _NO_TOOLS = DeclaredTools({}, complete=False)
 
 def check_project(workspace: Workspace) -> list[Problem]:
     """All problems of a workspace, by file and place. Reads every case, so it takes its time for large files."""
+    check = ProjectCheck()
+    found = [problem for entry in workspace.evalsets for problem in check.evalset(entry)]
+    return in_order([*found, *check.rest(workspace)])
+
+
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the problems by file and place, each once."""
     return sorted(
-        dict.fromkeys(_Check(workspace).problems()),
+        dict.fromkeys(problems),
         key=lambda problem: (str(problem.fault.file), problem.fault.line, problem.fault.column, problem.rule),
     )
 
@@ -50,22 +57,29 @@ def checked_agents(workspace: Workspace) -> list[AgentFolder]:
     ]
 
 
-class _Check:
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+class ProjectCheck:
+    """The check of one project: first each of its evalsets, then the rest. A file that a rule cannot cope with costs
+    only itself."""
+
+    def __init__(self) -> None:
         self._tools: dict[Path, DeclaredTools] = {}
         self._environments: dict[Path, JudgeEnvironment] = {}
         self._configs: dict[Path | None, tuple[CriteriaConfig, Judged, set[Path]]] = {}
 
-    def problems(self) -> Iterator[Problem]:
-        for entry in self._workspace.evalsets:
-            yield from self._evalset(entry)
-        yield from self._same_ids()
+    def evalset(self, entry: EvalsetEntry) -> list[Problem]:
+        """Return the problems of an evalset, in the order of the file."""
+        return in_order(_within(entry.file, self._evalset(entry)))
+
+    def rest(self, workspace: Workspace) -> list[Problem]:
+        """Return the problems of configs and agents, and of evalsets among each other."""
+        found = [*_within(workspace.target, _same_ids(workspace))]
         for config, counts, folders in self._configs.values():
-            yield from self._config(config, counts, folders)
-        yield from unreadable_definitions(self._workspace)
-        for agent in checked_agents(self._workspace):
-            yield from self._agent(agent)
+            if config.path is not None:
+                found += _within(config.path, self._config(config, counts, folders, workspace.root))
+        found += _within(workspace.target, unreadable_definitions(workspace))
+        for agent in checked_agents(workspace):
+            found += _within(agent.definition, self._agent(agent, workspace.root))
+        return in_order(found)
 
     def _evalset(self, entry: EvalsetEntry) -> Iterator[Problem]:
         document = entry.document
@@ -108,28 +122,19 @@ class _Check:
         folders = known[2] | ({entry.agent.folder} if entry.agent is not None else set())
         self._configs[config.path] = (config, known[1].plus(counts), folders)
 
-    def _config(self, config: CriteriaConfig, counts: Judged, folders: set[Path]) -> Iterator[Problem]:
-        if config.path is None:
-            return
+    def _config(self, config: CriteriaConfig, counts: Judged, folders: set[Path], root: Path) -> Iterator[Problem]:
         hopeless = {breach.location[-1] for rule, breach in criteria_problems(config) if rule == "never-passes"}
         for fault in (*config.faults, *check_criteria(config)):
             if fault.severity == "error" or fault.json_path not in {f"criteria.{name}" for name in hopeless}:
                 yield Problem("config", fault)
         found = [*criteria_problems(config), *use_problems(config, counts)]
         for folder in sorted(folders):
-            found += function_problems(config, self._workspace.root, folder)
+            found += function_problems(config, root, folder)
             found += judge_problems(config, self._judges(folder))
         yield from _in_config(config, dict.fromkeys(found))
 
-    def _same_ids(self) -> Iterator[Problem]:
-        for (_, set_id), entries in duplicate_set_ids(self._workspace).items():
-            for entry in entries[1:]:
-                message = f"the eval_set_id `{set_id}` stands in {entries[0].relative}, too"
-                hint = "Give it another one: results are kept by this id"
-                yield Problem("same-set-id", placed(entry.file, "eval_set_id", message, hint))
-
-    def _agent(self, agent: AgentFolder) -> Iterator[Problem]:
-        yield from source_problems(agent, self._workspace.root)
+    def _agent(self, agent: AgentFolder, root: Path) -> Iterator[Problem]:
+        yield from source_problems(agent, root)
         yield from agent_problems(agent, self._tools_of(agent).models, agent_environment(agent.folder, os.environ))
 
     def _judges_of(self, agent: AgentFolder | None) -> JudgeEnvironment:
@@ -164,6 +169,22 @@ def _owner(entry: EvalsetEntry) -> Iterator[Problem]:
     if owned.rule == "location":
         message = f"it runs with {entry.agent.name}, {entry.agent_reason}"
         yield Problem("owner", Fault(entry.file, 0, 0, "", message, "", "note"))
+
+
+def _within(file: Path, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Pass problems on. An exception ends them, and is a problem of the file."""
+    try:
+        yield from problems
+    except Exception as error:
+        yield Problem("file", unexpected(file, error))
+
+
+def _same_ids(workspace: Workspace) -> Iterator[Problem]:
+    for (_, set_id), entries in duplicate_set_ids(workspace).items():
+        for entry in entries[1:]:
+            message = f"the eval_set_id `{set_id}` stands in {entries[0].relative}, too"
+            hint = "Give it another one: results are kept by this id"
+            yield Problem("same-set-id", placed(entry.file, "eval_set_id", message, hint))
 
 
 def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> Iterator[Problem]:

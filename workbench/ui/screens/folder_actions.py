@@ -1,6 +1,7 @@
 """What concerns the folder: reading it again, what was ignored in it, and which agent an evalset belongs to."""
 
 import asyncio
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,11 @@ from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
-    from workbench.agents.workspace import EvalsetEntry
+    from workbench.agents.workspace import EvalsetEntry, Workspace
+
+
+_SHOWN_EVERY = 0.3
+"""Seconds between two looks at what is read so far."""
 
 
 class FolderActions(Shell):
@@ -40,16 +45,40 @@ class FolderActions(Shell):
         self.run_worker(self._choose(self.session.entry(row.evalset)), group="ask")
 
     async def read_again(self) -> bool:
-        """Reads the folder and shows it; False (and a notice) if it cannot be read."""
+        """Read the folder and show it. False, and a notice, if it cannot be read.
+
+        At the first reading, what is read so far is shown while the rest is read.
+        """
+        session = self.session
+        session.reading = session.reading or session.workspace is None
         try:
-            workspace = await asyncio.to_thread(self.session.read)
-        except (OSError, ValueError) as error:
-            self.session.trouble = str(error)
+            workspace = await asyncio.to_thread(self._read, asyncio.get_running_loop() if session.reading else None)
+        except Exception as error:  # whatever it is: the screen must not stay at "reading"
+            expected = isinstance(error, OSError | ValueError)
+            session.reading = False
+            session.trouble = str(error) if expected else f"{type(error).__name__}: {error}"
             self.show_facts()
-            self.notify(plain(str(error), limit=600), severity="error", timeout=10, markup=False)
+            self.notify(plain(session.trouble, limit=600), severity="error", timeout=10, markup=False)
             return False
+        session.reading = False
         self.load(workspace)
         return True
+
+    def _read(self, loop: asyncio.AbstractEventLoop | None) -> "Workspace":
+        """Read the folder, in a thread. `loop` is where to show what is read so far."""
+        shown = time.monotonic()
+
+        def arrived(workspace: "Workspace") -> None:
+            nonlocal shown
+            if loop is not None and time.monotonic() - shown > _SHOWN_EVERY:
+                shown = time.monotonic()
+                loop.call_soon_threadsafe(self._show_so_far, workspace)
+
+        return self.session.read(arrived)
+
+    def _show_so_far(self, workspace: "Workspace") -> None:
+        if self.session.reading and self.is_attached:
+            Shell.load(self, workspace)
 
     async def give_agents(self, targets: Iterable[tuple[int, int]]) -> None:
         """Asks for each evalset of the targets that belongs to no agent, once. Where the user would not say, or there

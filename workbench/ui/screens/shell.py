@@ -221,12 +221,13 @@ class Shell(Screen[None]):
         if self.session.trouble:
             return f"cannot be read: {one_line(self.session.trouble, limit=80)}"
         if workspace is None:
-            return "reading …"
+            return "reading files"
         cases = sum(len(entry.document.cases) for entry in workspace.evalsets)
         agents = len(self.tree_view.model.groups)
-        return (
+        found = (
             f"{counted(cases, 'case')} in {counted(len(workspace.evalsets), 'evalset')} of {counted(agents, 'agent')}"
         )
+        return f"reading files: {found} so far" if self.session.reading else found
 
     def _show_agent(self, workspace: "Workspace", row: Row) -> None:
         self._shown_record = None
