@@ -6,7 +6,9 @@ environment, whoever started it and whatever session it made for itself.
 
 import json
 import os
+import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -26,14 +28,26 @@ async def root_agent(message, session):
     await asyncio.sleep(0.2)
     yield "the parcel has left" if message.startswith("good") else "no idea"
 """
-_CRITERIA = {
-    "response_match_score": 0.8,
-    "final_response_match_v2": {
-        "threshold": 0.5,
-        "judge_model_options": {"judge_model": "heuristic", "num_samples": 3},
-    },
-}
-_HARMLESS = ("cancelled", "crashed")
+JUDGE = """
+import time
+
+def same(question):
+    time.sleep(0.05)
+    valid = question["data"]["response"] == question["data"]["reference"]
+    return {"reasoning": "compared", "verdict": "valid" if valid else "invalid"}
+"""
+PYTHON_JUDGE = "python:desk.judges:same"
+_HARMLESS = ("cancelled", "crashed", "judge", "metric_crashed")
+"""Kinds of errors that a process which was killed may leave behind."""
+
+
+def criteria(judge: str) -> dict[str, object]:
+    """Return criteria that ask a judge once a case, and compute one score."""
+    options = {"judge_model": judge, "num_samples": 1}
+    return {
+        "response_match_score": 0.8,
+        "final_response_match_v2": {"threshold": 0.5, "judge_model_options": options},
+    }
 
 
 def write_project(root: Path, cases: int) -> Path:
@@ -49,8 +63,15 @@ def write_project(root: Path, cases: int) -> Path:
         "eval_cases": [_case(name, starts=index % 5 == 4) for index, name in enumerate(names)],
     }
     (agent / "parcels.evalset.json").write_text(json.dumps(evalset, indent=1), encoding="utf-8")
-    (agent / "test_config.json").write_text(json.dumps({"criteria": _CRITERIA}), encoding="utf-8")
+    (agent / "judges.py").write_text(JUDGE, encoding="utf-8")
+    (agent / "__init__.py").write_text("", encoding="utf-8")
+    write_criteria(root, criteria(PYTHON_JUDGE))
     return root
+
+
+def write_criteria(root: Path, wanted: Mapping[str, object]) -> None:
+    """Writes the config of the project's cases."""
+    (root / "desk" / "test_config.json").write_text(json.dumps({"criteria": wanted}), encoding="utf-8")
 
 
 def _case(name: str, *, starts: bool) -> dict[str, object]:
@@ -94,18 +115,31 @@ def faults_of_journals(state: Path) -> Iterator[str]:
                 yield wrong
 
 
-def statuses(state: Path) -> Mapping[str, str]:
-    """The statuses of all finished cases of the newest run, by case."""
-    journals = sorted((state / "runs").glob("*/events.jsonl"))
-    events = read_journal(journals[-1]) if journals else ()
-    return {event.case.eval_id: str(event.status) for event in events if isinstance(event, CaseFinished)}
+def statuses(state: Path) -> Counter[str]:
+    """Return how many finished cases of all runs have which status."""
+    journals = (state / "runs").glob("*/events.jsonl")
+    ends = (event for journal in journals for event in read_journal(journal) if isinstance(event, CaseFinished))
+    return Counter(str(event.status) for event in ends)
+
+
+def remove_runs(state: Path) -> None:
+    """Removes all runs of a project."""
+    for entry in (state / "runs").glob("*"):
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
 
 
 def _wrong(event: CaseFinished) -> str:
     due = "passed" if event.case.eval_id.startswith("good") else "failed"
-    if event.status == due or (event.error is not None and event.error.kind in _HARMLESS):
+    if event.status == due or (event.status not in ("passed", "failed") and _is_harmless(event)):
         return ""
     return f"{event.case.eval_id}: {event.status} instead of {due} ({event.error})"
+
+
+def _is_harmless(event: CaseFinished) -> bool:
+    return event.error is None or event.error.kind in _HARMLESS
 
 
 def _described(pid: int) -> str:

@@ -99,23 +99,13 @@ def _go(root: Path, planned: Try) -> tuple[float, list[str]]:
     terminal.forget()
     state = root / ".workbench"
     faults += aftermath.faults_of_journals(state)
-    _remove_runs(state)
+    aftermath.remove_runs(state)
     return seconds, faults
 
 
 def _tell(log: TextIO, number: int, planned: Try, seconds: float, faults: list[str]) -> None:
     told = f"{number:4} {planned.kind:8} {planned.moment:8} {planned.delay:5.2f} s: gone after {seconds:5.2f} s"
     print(told, *(f"\n     FAULT {fault}" for fault in faults), file=log, flush=True)
-
-
-def _remove_runs(state: Path) -> None:
-    for folder in (state / "runs").glob("*"):
-        if folder.is_dir():
-            for file in folder.glob("*"):
-                file.unlink()
-            folder.rmdir()
-        else:
-            folder.unlink()
 
 
 def _textual() -> str:
