@@ -1,10 +1,16 @@
 import asyncio
 import os
+import pty
 import signal
+import stat
+import sys
+import threading
 
 import pytest
 
+from workbench.cli import interruption as interruption_module
 from workbench.cli.interruption import Interruption
+from workbench.cli.streams import let_go_of_streams, write_line
 from workbench.events import CaseRef
 
 
@@ -47,6 +53,37 @@ async def test_each_signal_goes_one_step_further(numbers: list[signal.Signals], 
     heard, said, count = await send(*numbers)
     assert heard == told
     assert count == len(said) == len(numbers)
+
+
+async def test_a_terminal_that_takes_nothing_does_not_keep_a_signal_from_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(interruption_module, "_BLOCKED", 0.1)
+    run = Recorded()
+    master, slave = pty.openpty()
+    unread = os.fdopen(slave, "w", encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", unread)
+    with unread, Interruption(run, lambda said: None) as interruption:
+        timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM))
+        timer.start()
+        assert write_line(unread, "x" * 1_000_000), "blocked, until the terminal is let go of"
+        timer.join()
+        while not interruption.count:
+            await asyncio.sleep(0)
+    os.close(master)
+    assert run.told == ["stop", "cancel"]
+
+
+@pytest.mark.parametrize(("pipes", "kept"), [(False, True), (True, False)])
+def test_a_pipe_is_only_let_go_of_when_asked_for(monkeypatch: pytest.MonkeyPatch, pipes: bool, kept: bool) -> None:
+    """It may have the report in it, and a reader that is slow."""
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "wb", buffering=0) as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setattr(sys, "stderr", stream)
+        let_go_of_streams(pipes=pipes)
+        assert stat.S_ISFIFO(os.fstat(writer).st_mode) is kept
+    os.close(reader)
 
 
 async def test_a_hang_up_that_was_to_be_ignored_is() -> None:

@@ -4,6 +4,7 @@ A reader that goes away (`| head`), a stream closed before the start (`>&-`) and
 character are ordinary here: what was to be shown is lost, the verdict and the exit code are not.
 """
 
+import contextlib
 import errno
 import os
 import sys
@@ -90,6 +91,15 @@ def silence(stream: TextIO) -> None:
         os.dup2(null, stream.fileno())
     finally:
         os.close(null)
+
+
+def let_go_of_streams(*, pipes: bool) -> None:
+    """Silences the standard streams that are terminals, and with `pipes` all others too. A write that waits for one
+    goes on as soon as the signal handler that calls this returns."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # closed, or no file
+            if pipes or stream.isatty():
+                silence(stream)
 
 
 def spelled_for(stream: TextIO, text: str) -> str:
