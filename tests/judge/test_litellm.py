@@ -146,6 +146,7 @@ class TestWithTheRealLibrary:
             await judge.answer(QUESTION, JudgeOptions("openai/some-model"), 1)
         error = caught.value
         assert (error.kind, error.code, error.retry_after, error.retryable) == (kind, code, wait, again)
+        assert error.final is (error.code[:3] in ("401", "403", "404"))
         assert error.message
         assert "Traceback" not in error.message
         assert len(service.requests) == 1

@@ -109,6 +109,7 @@ class TestWithTheRealClient:
             pytest.param(not_rated(13), "http", "13 INTERNAL", None, True, id="error in result"),
             pytest.param(not_rated(8), "quota", "8 RESOURCE_EXHAUSTED", None, True, id="quota in result"),
             pytest.param(not_rated(3), "http", "3 INVALID_ARGUMENT", None, False, id="refused in result"),
+            pytest.param(failed(401), "http", "401 UNAUTHENTICATED", None, False, id="401"),
         ],
     )
     async def test_each_fault_is_told_once(
@@ -126,6 +127,7 @@ class TestWithTheRealClient:
             await client.rate("safety_v1", INSTANCE)
         error = caught.value
         assert (error.kind, error.code, error.retry_after, error.retryable) == (kind, code, wait, again)
+        assert error.final is (error.code[:3] in ("401", "403", "404"))
         assert error.message
         # The client sends nothing a second time on its own.
         assert len(service.asked) == 1

@@ -161,6 +161,16 @@ async def test_a_reworded_sentence_is_labelled_once_in_the_words_of_the_text() -
     assert scored.result.details["adk_score"] == scored.result.score == pytest.approx(2 / 3)
 
 
+async def test_a_long_answer_is_labelled_in_all_its_parts() -> None:
+    acted = turn("The parcel is late. " * 3_000 + "You get 900 EUR.")
+    scored = await score_asking(request(NAME, acted, expected=None), Bench(_cut("The parcel is late.", You="disputed")))
+    assert scored.result.score == 0.5
+    assert [each["text"] for each in scored.turns[0].details["texts"][0]["sentences"]] == [
+        "The parcel is late.",
+        "You get 900 EUR.",
+    ]
+
+
 async def test_a_judge_that_finds_no_sentence_in_an_answer_does_not_hide_it() -> None:
     acted = turn("You get 900 EUR.", event("desk", said("I look it up.")))
     usual = _judge({"I look it up": "supported"})

@@ -39,6 +39,8 @@ from workbench.model.criteria import Criterion
 from workbench.model.invocation import Invocation
 from workbench.scores import cut_score
 
+_LONG = 50_000
+"""Characters of a text that is not cut in the event loop."""
 _NO_SENTENCE = "the judge finds no sentence in it"
 
 
@@ -119,7 +121,7 @@ async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
     questions = [cut.record(judge, lambda sentences: sentences)]
     if not cut.answers:
         return _Judged(text, context, [], cut.unread, questions)
-    found = passages(text.text, cut.answers[0])
+    found = await _passages(text.text, cut.answers[0])
     if not found:
         return _Judged(text, context, [], "", questions)
     sentences = [passage.text for passage in found]
@@ -133,6 +135,13 @@ async def _judge_text(judge: Judge, turn: Invocation, text: _Text) -> _Judged:
     lacking = f"{without} of {len(found)} sentences have no label" if without else ""
     unread = labelled.unread or ": ".join(filter(None, (lacking, lacking and labelled.cut)))
     return _Judged(text, context, claims, unread, questions)
+
+
+async def _passages(text: str, sentences: Sequence[str]) -> list[Passage]:
+    """Return the passages to label. A long text takes seconds a megabyte, in which others are still served."""
+    if len(text) > _LONG:
+        return await asyncio.to_thread(passages, text, sentences)
+    return passages(text, sentences)
 
 
 def _with_origin(claims: Sequence[Claim], found: Sequence[Passage]) -> list[Claim]:
