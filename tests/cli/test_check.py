@@ -206,3 +206,15 @@ def test_a_folder_of_hostile_files_is_checked_to_its_end(project: Project) -> No
         assert done.stdout.count(f"error: echo/{name}.evalset.json") >= 1, name
     assert "error: echo/talk.evalset.json" not in done.stdout
     assert "at most 256 MB are read" in done.stdout
+
+
+def test_an_evalset_under_another_name_is_a_note(project: Project) -> None:
+    project.evalset(GOOD)
+    project.write("eval/data/football.json", '[{"query": "hi", "reference": "ok"}]')
+    done = project.run("check", "--json")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["summary"]["notes"]) == (0, 1)
+    assert [(item["rule"], item["file"]) for item in found["problems"]] == [("name", "eval/data/football.json")]
+    run = project.run("run", ".", "--plain")
+    assert run.returncode == 0
+    assert "eval/data/football.json looks like an evalset under another name" in run.stderr

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.projects import Project
+from tests.cli.projects import GOOD, Project
 
 OLD = [{"query": "hello", "reference": "You said hello", "expected_tool_use": [], "note": "mine"}]
 
@@ -85,3 +85,59 @@ def test_the_new_file_has_ordinary_permissions(project: Project) -> None:
     file.chmod(0o640)
     project.run("migrate", "echo/talk.test.json")
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+def _old_files(project: Project) -> dict[str, Path]:
+    case = [{"name": "one", "data": [{"query": "hello", "reference": "You said hello"}]}]
+    return {
+        "test": _write(project),
+        "evalset": project.write("echo/cases.evalset.json", json.dumps(case)),
+        "other": project.write("eval/data/football.json", json.dumps(OLD)),
+        "current": project.evalset({**GOOD}, path="echo/now.evalset.json"),
+        "broken": project.write("echo/torn.test.json", "[{"),
+        "data": project.write("data.json", '[{"query": "a search"}]'),
+    }
+
+
+@pytest.mark.parametrize("words", [["."], ["echo", "eval"], ["echo/", "echo/talk.test.json", "eval"]])
+def test_all_old_files_below_a_folder_are_converted(project: Project, words: list[str]) -> None:
+    files = _old_files(project)
+    before = {name: file.read_bytes() for name, file in files.items()}
+    dry = project.run("migrate", *words, "--dry-run")
+    assert {name: file.read_bytes() for name, file in files.items()} == before
+    assert "3 old files would be converted" in dry.stderr
+    done = project.run("migrate", *words)
+    assert done.returncode == 0
+    assert "3 old files converted, 1 left as before" in done.stderr
+    assert "torn.test.json is left as it is" in done.stderr
+    changed = {name for name, file in files.items() if file.read_bytes() != before[name]}
+    assert changed == {"test", "evalset", "other"}
+    for name in changed:
+        assert json.loads(files[name].read_text())["eval_cases"]
+        assert files[name].with_name(files[name].name + ".old").read_bytes() == before[name]
+    assert "0 old files converted" in project.run("migrate", *words).stderr
+
+
+def test_a_session_goes_with_the_lists_of_turns_below_a_folder(project: Project) -> None:
+    files = _old_files(project)
+    project.write("session.json", {"app_name": "echo", "user_id": "u", "state": {"x": 1}})
+    assert project.run("migrate", "echo", "--initial-session-file", "session.json").returncode == 0
+    assert json.loads(files["test"].read_text())["eval_cases"][0]["session_input"]["state"] == {"x": 1}
+    assert "session_input" not in json.loads(files["evalset"].read_text())["eval_cases"][0]
+
+
+def test_an_old_file_whose_kept_copy_is_in_the_way_stays(project: Project) -> None:
+    file = _write(project)
+    kept = project.write("echo/talk.test.json.old", "mine")
+    done = project.run("migrate", ".")
+    assert "talk.test.json.old exists already" in done.stderr
+    assert (json.loads(file.read_text()), kept.read_text()) == (OLD, "mine")
+
+
+@pytest.mark.parametrize("words", [["."], ["echo", "other"], ["echo/talk.test.json", "echo/talk.test.json"]])
+def test_several_files_have_no_one_place_to_go_to(project: Project, words: list[str]) -> None:
+    _write(project)
+    (project.root / "other").mkdir()
+    done = project.run("migrate", *words, "-o", "new.evalset.json")
+    assert done.returncode == 2
+    assert "-o names one file" in done.stderr

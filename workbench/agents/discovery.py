@@ -1,6 +1,5 @@
 """Find agents and evalsets in a folder without running anything."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,14 +7,12 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.agents.definitions import PYTHON_FILES, YAML_FILE, find_definition
+from workbench.agents.look_alikes import looks_like_evalset
 from workbench.agents.walk import Folder, Walk
-from workbench.regular_file import open_regular
 
 EVALSET_SUFFIXES = (".evalset.json", ".test.json")
 DEFINITION_FILES = frozenset({*PYTHON_FILES, YAML_FILE})
 _RESULT_SUFFIX = ".evalset_result.json"
-_CASES = re.compile(rb'"(?:eval_cases|evalCases|expected_tool_use)"')
-_HEAD_BYTES = 4096
 _HEADS_READ = 2000
 
 
@@ -37,10 +34,12 @@ class AgentFolder:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Something that was found and not taken, with the reason in words."""
+    """Something that was found and not taken, with the reason in words. `evalset`: it looks like an evalset, and opens
+    if it is named."""
 
     path: Path
     reason: str
+    evalset: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +150,7 @@ def _sort_out(folder: Folder, name: str, evalsets: list[Path], others: list[Path
 def _look_alikes(base: Path, files: Sequence[Path]) -> list[Ignored]:
     """Which of these JSON files look like evalsets under another name. Only so many are looked into, and only at their
     beginning: a folder of data must not slow the opening."""
-    found = [Ignored(path, _OTHER_NAME) for path in files[:_HEADS_READ] if _looks_like_evalset(path)]
+    found = [Ignored(path, _OTHER_NAME, True) for path in files[:_HEADS_READ] if looks_like_evalset(path)]
     if len(files) > _HEADS_READ:
         reason = f"of {len(files):,} JSON files with other names only {_HEADS_READ:,} were looked into for evalsets"
         found.append(Ignored(base, reason))
@@ -161,12 +160,3 @@ def _look_alikes(base: Path, files: Sequence[Path]) -> list[Ignored]:
 _OTHER_NAME = (
     "looks like an evalset, but its name ends neither in .evalset.json nor in .test.json: name it explicitly to open it"
 )
-
-
-def _looks_like_evalset(path: Path) -> bool:
-    try:
-        with open_regular(path) as file:
-            return _CASES.search(file.read(_HEAD_BYTES)) is not None
-    except OSError:
-        # Nobody asked for this file; one that cannot be read is no evalset of ours.
-        return False

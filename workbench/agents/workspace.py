@@ -71,6 +71,12 @@ class Workspace:
     evalsets: tuple[EvalsetEntry, ...]
     ignored: tuple[Ignored, ...]
 
+    @property
+    def look_alikes(self) -> tuple[Path, ...]:
+        """Files that look like evalsets under another name, and were not named."""
+        opened = {entry.file for entry in self.evalsets}
+        return tuple(item.path for item in self.ignored if item.evalset and item.path not in opened)
+
 
 Arrived: TypeAlias = Callable[[Workspace], None]
 """Is told of each evalset that was opened: the last one of a workspace that holds all up to it."""

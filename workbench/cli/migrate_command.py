@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,16 +15,19 @@ from workbench.regular_file import read_regular
 from workbench.text import plain
 
 if TYPE_CHECKING:
-    from workbench.authoring.migrate import Migration
+    from workbench.authoring.migrate import MigratedFile, Migration
 
 _FILE = click.Path(path_type=Path)
 _KEPT = ".old"
 
-_DESCRIPTION = """Makes a file of today's schema of one in an old format: a list of turns (`*.test.json`), or a list
-of named cases (`*.evalset.json`).
+_DESCRIPTION = """Converts files in an old format to today's schema: a list of turns (`*.test.json`), or a list of named
+cases (`*.evalset.json`).
 
-Without -o the file itself is replaced, and what it was is kept beside it with `.old` at the end of its name. What
-today's schema has no place for is named, line by line.
+\b
+OLD  a file, or a folder: then all old files below it, also under other names
+
+The file itself is replaced, and what it was is kept beside it with `.old` at the end of its name. What today's schema
+has no place for is named, line by line.
 """
 
 
@@ -35,26 +38,40 @@ today's schema has no place for is named, line by line.
     options_metavar="[OPTIONS]",
     context_settings=CONTEXT,
 )
-@click.argument("old", type=_FILE, metavar="OLD")
-@click.option("--initial-session-file", type=_FILE, metavar="FILE", help="The session of a list of turns.")
-@click.option("-o", "--output", "new", type=_FILE, metavar="NEW", help="Where to write; must not exist yet.")
-@click.option("--dry-run", is_flag=True, help="Shows the new file on standard output and writes nothing.")
-def migrate_command(old: Path, initial_session_file: Path | None, new: Path | None, dry_run: bool) -> int:
-    """Migrates one file; the exit code."""
-    for named in (old, initial_session_file):
+@click.argument("old", type=_FILE, metavar="OLD...", nargs=-1, required=True)
+@click.option("--initial-session-file", type=_FILE, metavar="FILE", help="The session of lists of turns.")
+@click.option("-o", "--output", "new", type=_FILE, metavar="NEW", help="Where to write one file; must not exist yet.")
+@click.option("--dry-run", is_flag=True, help="Writes nothing: shows the new file, or lists what would be converted.")
+def migrate_command(old: tuple[Path, ...], initial_session_file: Path | None, new: Path | None, dry_run: bool) -> int:
+    """Migrate files and folders; the exit code."""
+    for named in (*old, initial_session_file):
         if named is not None and not named.exists():
             raise Refused(f"{named}: there is no such file", kind="broken_file")
     if new is not None and new.exists():
         raise Refused(f"{new} exists already", hint="Name another file, or delete it first")
-    kept = old.with_name(old.name + _KEPT)
-    if new is None and not dry_run and kept.exists():
-        raise Refused(f"{kept} exists already, and the old file would be kept there", hint="-o NEW names another file")
-    from workbench.authoring.migrate import AlreadyCurrentError, migrate
     from workbench.model.evalset import BrokenFileError, read_initial_session
-    from workbench.model.opening import name_of
 
     try:
         session = read_initial_session(initial_session_file) if initial_session_file else None
+    except BrokenFileError as error:
+        raise Refused(str(error), kind="broken_file") from None
+    if len(old) == 1 and not old[0].is_dir():
+        return _migrate_one(old[0], session, new, dry_run)
+    if new is not None:
+        raise Refused("-o names one file, and several may be converted", hint="Name one file, or leave out -o")
+    return _migrate_all(old, session, dry_run)
+
+
+def _migrate_one(old: Path, session: "dict[str, Any] | None", new: Path | None, dry_run: bool) -> int:
+    """Migrate the file that was named. Whatever is wrong with it is refused."""
+    from workbench.authoring.migrate import AlreadyCurrentError, migrate
+    from workbench.model.evalset import BrokenFileError
+    from workbench.model.opening import name_of
+
+    kept = _kept(old)
+    if new is None and not dry_run and kept.exists():
+        raise Refused(f"{kept} exists already, and the old file would be kept there", hint="-o NEW names another file")
+    try:
         migration = migrate(old, name=name_of(new or old), initial_session=session)
     except AlreadyCurrentError as error:
         write_line(sys.stderr, plain(f"{error}: nothing to do"))
@@ -66,18 +83,55 @@ def migrate_command(old: Path, initial_session_file: Path | None, new: Path | No
         _say(migration, f"would become {new or old}", old)
         return 2 if has_failed(sys.stdout) else 0
     try:
-        _write(migration.text.encode("utf-8", "surrogatepass"), old, new, kept)
+        _write(migration, old, new)
     except OSError as error:
         raise Refused(f"{error.filename or new or old} cannot be written: {error.strerror or error}") from None
     _say(migration, f"is now {new or old}" + ("" if new else f"; what it was is in {kept.name}"), old)
     return 0
 
 
-def _write(content: bytes, old: Path, new: Path | None, kept: Path) -> None:
+def _migrate_all(old: tuple[Path, ...], session: "dict[str, Any] | None", dry_run: bool) -> int:
+    """Migrate every old file in files and folders, each for itself: what is wrong with one does not stop the rest."""
+    from workbench.authoring.migrate import migrate_each
+
+    converted = left = 0
+    for item in migrate_each(old, session):
+        why_not = item.why_not or _convert(item, dry_run)
+        if why_not:
+            write_line(sys.stderr, plain(f"{item.file} is left as it is: {why_not}"))
+            left += 1
+        else:
+            converted += 1
+    done = "would be converted" if dry_run else "converted"
+    write_line(sys.stderr, f"{counted(converted, 'old file')} {done}" + (f", {left} left as before" if left else ""))
+    return 0
+
+
+def _convert(item: "MigratedFile", dry_run: bool) -> str:
+    """Write a file in its place and say so; why that cannot be done, or ""."""
+    kept = _kept(item.file)
+    if kept.exists():
+        return f"{kept.name} exists already"
+    assert item.migration is not None  # there is no reason why not
+    try:
+        if not dry_run:
+            _write(item.migration, item.file, None)
+    except OSError as error:
+        return error.strerror or str(error)
+    _say(item.migration, "would be converted" if dry_run else f"is converted; the old one is {kept.name}", item.file)
+    return ""
+
+
+def _kept(old: Path) -> Path:
+    return old.with_name(old.name + _KEPT)
+
+
+def _write(migration: "Migration", old: Path, new: Path | None) -> None:
+    content = migration.text.encode("utf-8", "surrogatepass")
     if new is not None:
         replace_content(new, content)
         return
-    replace_content(kept, read_regular(old))
+    replace_content(_kept(old), read_regular(old))
     replace_content(old, content)
 
 

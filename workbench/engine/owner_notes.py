@@ -1,11 +1,12 @@
-"""What a run says and keeps about the owners of its evalsets: an owner never changes silently."""
+"""What a run says and keeps about its evalsets and their owners: an owner never changes silently."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.agents.owners import LastOwner, kept_path
-from workbench.agents.workspace import EvalsetEntry, app_name
+from workbench.agents.ownership import relative_to
+from workbench.agents.workspace import EvalsetEntry, Workspace, app_name
 from workbench.events import Noticed
 
 _NAMED = 5
@@ -54,6 +55,14 @@ def owner_notices(entries: Sequence[EvalsetEntry]) -> Iterator[Noticed]:
             before = Path(entry.owned.before).name or entry.owned.before
             message = f"{entry.relative} ran with {before} before, and runs with {entry.agent.name} now"
             yield Noticed("warning", f"{message}: {entry.agent_reason}")
+
+
+def look_alike_notices(workspace: Workspace) -> Iterator[Noticed]:
+    """Files that look like evalsets under another name: they do not run unless they are named."""
+    names = [relative_to(file, workspace.root) for file in workspace.look_alikes]
+    if names:
+        verb = "looks like an evalset" if len(names) == 1 else "look like evalsets"
+        yield Noticed("info", f"not run: {_listed(names)} {verb} under another name", "Name a file to run it")
 
 
 def _listed(files: Sequence[str]) -> str:

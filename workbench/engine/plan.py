@@ -18,7 +18,7 @@ from workbench.counting import counted
 from workbench.engine.blocking import ConfigFaults, refuse_named, why_blocked, why_broken
 from workbench.engine.borrowed import borrowed_notices
 from workbench.engine.options import RunOptions, UsageFaultError
-from workbench.engine.owner_notes import OwnersToKeep, owner_notices, owners_to_keep
+from workbench.engine.owner_notes import OwnersToKeep, look_alike_notices, owner_notices, owners_to_keep
 from workbench.engine.selection import Chosen, choose
 from workbench.engine.target_words import Selection
 from workbench.engine.until_sure import too_few
@@ -122,6 +122,7 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
     }
     notices = (
         *_root_notices(workspace.root),
+        *look_alike_notices(workspace),
         *fault_notices(_warnings(running, configs), workspace.root),
         *agent_notices(agents.values()),
         *owner_notices(running),

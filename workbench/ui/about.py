@@ -59,7 +59,10 @@ def about_everything(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]
         ("evalsets", f"{len(entries):,} with {counted(cases, 'case')}"),
     ]
     lines += [("broken", f"{one_line(entry.relative)}: {_first_fault(entry)}") for entry in broken]
-    lines += [("no agent", f"{one_line(entry.relative)}: {one_line(entry.agent_reason)}") for entry in loose]
+    lines += [
+        ("no agent", f"{one_line(entry.relative)}: {one_line(entry.agent_reason, limit=2000)}") for entry in loose
+    ]
+    lines += [("other name", f"{_below(workspace, path)}: the palette opens it") for path in workspace.look_alikes[:8]]
     if workspace.ignored:
         lines.append(("ignored", f"{counted(len(workspace.ignored), 'path')}; the palette lists them"))
     palette = key_label(keys["palette"][0]) if keys["palette"] else "the palette"

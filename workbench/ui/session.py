@@ -57,6 +57,8 @@ class Session:
         """Whether a run was asked for that has not announced itself yet."""
         self.declined: set[str] = set()
         """Evalsets (relative) for which the user would not name an agent: not asked again."""
+        self.opened_besides: set[Path] = set()
+        """Evalsets under other names that the user opened, absolute."""
         self.asked_to_cancel: set[CaseRef] = set()
         self.asked_to_quit = False
         self.prices = prices
@@ -95,10 +97,11 @@ class Session:
             OSError, ValueError: the path is not there, or the kept answers cannot be read.
         """
         from workbench.agents.owners import read_owners
-        from workbench.agents.workspace import open_workspace
+        from workbench.agents.workspace import open_targets
 
         kept = None if self._state_dir is None else read_owners(self._state_dir)
-        return open_workspace(self.path, kept_owners=kept, previous=self.workspace, arrived=arrived)
+        named = [path for path in sorted(self.opened_besides) if path.is_file()]
+        return open_targets([self.path, *named], kept_owners=kept, previous=self.workspace, arrived=arrived)
 
     def take(self, workspace: "Workspace") -> None:
         """Works on this reading from now on."""

@@ -8,6 +8,7 @@ from workbench.model.faults import Fault
 Rule: TypeAlias = Literal[
     "file",  # the file's JSON, or what ADK's schema says of it
     "owner",  # an evalset without an agent, with another one than before, or matched by location
+    "name",  # a file that looks like an evalset under another name
     "config",  # the criteria's names, thresholds and options
     "never-passes",  # a threshold that no score reaches
     "cannot-apply",  # a criterion that has nothing to judge in any case

@@ -72,7 +72,7 @@ class ProjectCheck:
 
     def rest(self, workspace: Workspace) -> list[Problem]:
         """Return the problems of configs and agents, and of evalsets among each other."""
-        found = [*_within(workspace.target, _same_ids(workspace))]
+        found = [*_within(workspace.target, _same_ids(workspace)), *_look_alikes(workspace)]
         for config, counts, folders in self._configs.values():
             if config.path is not None:
                 found += _within(config.path, self._config(config, counts, folders, workspace.root))
@@ -153,6 +153,13 @@ class ProjectCheck:
         if agent.folder not in self._tools:
             self._tools[agent.folder] = declared_tools(agent)
         return self._tools[agent.folder]
+
+
+def _look_alikes(workspace: Workspace) -> Iterator[Problem]:
+    """Files that look like evalsets under another name."""
+    for file in workspace.look_alikes:
+        message = "it looks like an evalset, but its name ends neither in .evalset.json nor in .test.json"
+        yield Problem("name", Fault(file, 0, 0, "", message, "Name it on the command line, or rename it", "note"))
 
 
 def _owner(entry: EvalsetEntry) -> Iterator[Problem]:

@@ -12,6 +12,8 @@ from workbench.ui.tree.labels import label
 from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import EvalsetEntry, Workspace
 
@@ -30,12 +32,22 @@ class FolderActions(Shell):
         workspace = self.session.workspace
         ignored = workspace.ignored if workspace else ()
         items = [
-            Item(self._below(str(item.path)), hint=one_line(item.reason, limit=60), help=one_line(item.reason))
-            for item in ignored
+            Item(
+                self._below(str(item.path)),
+                item.path if item.evalset else None,
+                hint=one_line(item.reason, limit=60),
+                help="enter opens it as an evalset" if item.evalset else one_line(item.reason),
+            )
+            for item in sorted(ignored, key=lambda item: not item.evalset)
         ]
-        self.app.push_screen(
-            PickScreen(f"passed over: {len(items)}", searching(items), nothing="nothing was passed over")
-        )
+        screen = PickScreen(f"passed over: {len(items)}", searching(items), nothing="nothing was passed over")
+        self.app.push_screen(screen, self._open_besides)
+
+    def _open_besides(self, path: "Path | None") -> None:
+        """Open an evalset under another name beside what is open."""
+        if path is not None:
+            self.session.opened_besides.add(path)
+            self.action_reload()
 
     def action_choose_agent(self) -> None:
         row = self.tree_view.row
@@ -112,7 +124,7 @@ class FolderActions(Shell):
                 label(agent.name),
                 agent,
                 hint=self._below(str(agent.folder)),
-                help=f"now: {one_line(entry.agent_reason)}",
+                help=f"now: {one_line(entry.agent_reason, limit=2000)}",
             )
             for agent in self.session.workspace.agents
         ]

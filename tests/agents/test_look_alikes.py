@@ -1,0 +1,59 @@
+"""Evalsets under other names, recognised by the beginning of their content."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.agents.conftest import AGENT, Tree, evalset
+from workbench.agents.look_alikes import HEAD_BYTES, looks_like_evalset
+from workbench.agents.workspace import open_targets, open_workspace
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ('{"eval_set_id": "x", "eval_cases": []}', True),
+        ('{"evalCases" : []}', True),
+        ('[{"query": "a", "expected_tool_use": []}]', True),
+        ('[{"query": "a", "reference": "b"}]', True),
+        ('\ufeff [{"name": "a", "data": [{"query": "a", "reference": "b"}]}]', True),
+        ('{"query": "a", "reference": "b"}', False),
+        ('[{"query": "a search"}]', False),
+        ('{"title": "eval_cases"}', False),
+        ("", False),
+    ],
+)
+def test_the_keys_of_an_evalset_decide(tmp_path: Path, content: str, found: bool) -> None:
+    file = tmp_path / "data.json"
+    file.write_text(content, encoding="utf-8")
+    assert looks_like_evalset(file) is found
+
+
+def test_only_the_beginning_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "data.json"
+    file.write_text(f'[{{"text": "{"x" * HEAD_BYTES}", "eval_cases": []}}]')
+    assert not looks_like_evalset(file)
+
+
+def test_what_is_no_file_is_no_evalset(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    assert not looks_like_evalset(tmp_path / "pipe.json")
+    assert not looks_like_evalset(tmp_path / "missing.json")
+
+
+@given(content=st.binary(max_size=200))
+def test_no_content_is_too_strange(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    file = tmp_path_factory.mktemp("any") / "data.json"
+    file.write_bytes(content)
+    assert looks_like_evalset(file) in (True, False)
+
+
+def test_one_that_is_named_is_open_and_not_mentioned(tree: Tree) -> None:
+    project = tree({".git/": "", "a/agent.py": AGENT, "a/data/football.json": evalset()})
+    assert open_workspace(project).look_alikes == (project / "a/data/football.json",)
+    both = open_targets([project, project / "a/data/football.json"])
+    assert both.look_alikes == ()
+    assert [entry.relative for entry in both.evalsets] == ["a/data/football.json"]
