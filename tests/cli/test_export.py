@@ -43,7 +43,7 @@ from workbench.cli.export_style import STYLE
 from workbench.cli.export_tables import build_csv, build_markdown, code_span
 from workbench.cli.refusal import Refused
 from workbench.events import MetricResult, Noticed, RunFinished, SpansRecorded, TurnFinished
-from workbench.history.pass_rates import RunRate
+from workbench.history.pass_rates import RunRate, Trend
 
 ATTACK = '</pre><script>alert(1)</script><img src=x onerror=alert(1)> " onload="x" \x1b[31m \ud800 `|` @team =1+1'
 _TAGS = {
@@ -308,8 +308,8 @@ def test_pictures_and_what_the_user_said_stand_in_the_page_as_text() -> None:
     said = Entry(About("late_parcel", ATTACK), Judged("failed", answer), "judge wrong", "passed", ATTACK)
     earlier = Entry(About("on_time"), Judged("passed", "another"), "agent bug", "failed", "of an earlier answer")
     triage = {(FAILED.evalset_file, "late_parcel"): (said,), (PASSED.evalset_file, "on_time"): (earlier,)}
-    rates = tuple(RunRate(ATTACK, "2026", number, 2) for number in (0, 1, 2))
-    content = build_html(store, Besides(rates, triage))
+    trend = Trend(tuple(RunRate(ATTACK, "2026", number, 2) for number in (0, 1, 2)), 2)
+    content = build_html(store, Besides(trend, triage))
     page = _page(content)
     assert page.tags <= _TAGS | _DRAWN
     assert page.attributes <= _ATTRIBUTES | _DRAWN_ATTRIBUTES
@@ -318,7 +318,7 @@ def test_pictures_and_what_the_user_said_stand_in_the_page_as_text() -> None:
     assert "⚑ judge wrong" in words
     assert "of an earlier answer" not in words
     assert "agrees in 0 of 1" in words
-    markdown = build_markdown(store, Besides(rates, triage)).decode()
+    markdown = build_markdown(store, Besides(trend, triage)).decode()
     (row,) = [line for line in markdown.splitlines() if "late_parcel" in line]
     assert "⚑ `" in row
     assert row.replace("\\|", "").count("|") == 4
@@ -334,7 +334,7 @@ def test_runs_of_the_same_evalset_are_drawn_and_triage_is_found(project: Project
     assert content is not None
     triage_path(evalset).write_bytes(content)
     page = here("export", "last", "--format", "html").stdout
-    assert "2 runs of these evalsets" in page
+    assert "2 runs of the same" in page
     assert "Judges against the user" in page
     triage_path(evalset).write_text("{")
     done = here("export", "last", "--format", "md")
@@ -381,7 +381,7 @@ def _in_browser(browser: str, port: int, folder: Path) -> str:
     failed = MetricResult("response_match_score", "failed", 0.5, 0.8, text)
     store = feed([started([FAILED])], case_events(FAILED, "failed", [failed], text=text), [RunFinished(1.0)])
     page = folder / "page.html"
-    page.write_bytes(build_html(store, Besides((RunRate(text, "", 1, 2), RunRate(text, "", 0, 2)))))
+    page.write_bytes(build_html(store, Besides(Trend((RunRate(text, "", 1, 2), RunRate(text, "", 0, 2)), 2))))
     flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
     command = [browser, *flags.split(), "--disable-component-update", "--disable-sync", "--dump-dom"]
     done = subprocess.run(

@@ -1,58 +1,135 @@
-"""Pass rates of the runs that are kept, of all evalsets or of some."""
+"""Pass rates over the runs that are kept: the same cases in each, one vote per case."""
 
 from pathlib import Path
 
+import pytest
+
 from workbench.engine.event_lines import as_line
-from workbench.events import CaseFinished, CaseRef, Event, PlannedCase, RunFinished, RunStarted
+from workbench.events import CaseError, CaseFinished, CaseRef, Event, PlannedCase, RunFinished, RunStarted
+from workbench.history.comparable import last_comparable
 from workbench.history.journal import FILE_NAME, Journal
-from workbench.history.pass_rates import pass_rates
+from workbench.history.kept_runs import kept_runs
+from workbench.history.pass_rates import Trend, pass_rates
+from workbench.history.votes import Case
+
+WHOLE = RunFinished(1.0)
 
 
-def keep(state: Path, day: str, **passed: bool) -> Path:
-    """A run in which `a1=True` is a case of a.evalset.json that passed."""
-    refs = {CaseRef("desk", f"{name[0]}.evalset.json", name[0], name): good for name, good in passed.items()}
-    planned = tuple(PlannedCase(ref, None, "") for ref in refs)
-    ended = [CaseFinished(ref, "passed" if good else "failed", None, 0.1) for ref, good in refs.items()]
-    journal = Journal.open(state, f"{day}T10-00-00-aaaa")
-    started = RunStarted(f"{day}T10-00-00-aaaa", "/shop", f"{day}T10:00:00Z", planned)
-    events: list[Event] = [started, *ended, RunFinished(1.0)]
-    for event in events:
-        journal.write([as_line(event)], sync=False)
+def keep(state: Path, day: str, ending: RunFinished | None = WHOLE, /, **came_out: str) -> Path:
+    """A run in which `a1="pf"` is a case of a.evalset.json that passed once and failed once; `x` is cancelled."""
+    refs: dict[CaseRef, str] = {}
+    for name, letters in came_out.items():
+        for repeat, letter in enumerate(letters, 1):
+            refs[CaseRef("desk", f"{name[0]}.evalset.json", name[0], name, repeat)] = letter
+    run_id = f"{day}T10-00-00-aaaa"
+    events: list[Event] = [
+        RunStarted(run_id, "/shop", f"{day}T10:00:00Z", tuple(PlannedCase(ref, None, "") for ref in refs))
+    ]
+    for ref, letter in refs.items():
+        if letter == "x":
+            events.append(CaseFinished(ref, "cancelled", CaseError("cancelled", "cancelled"), 0.0))
+        else:
+            events.append(CaseFinished(ref, "passed" if letter == "p" else "failed", None, 0.1))
+    events += [ending] if ending else []
+    journal = Journal.open(state, run_id)
+    journal.write(map(as_line, events), sync=False)
     journal.close()
     assert journal.path is not None
     return journal.path
 
 
-def told(state: Path, files: set[str] | None = None, most: int = 60) -> list[tuple[str, int, int]]:
-    return [(rate.started[8:10], rate.passed, rate.total) for rate in pass_rates(state, files, most)]
+def cases(*names: str) -> set[Case]:
+    return {(f"{name[0]}.evalset.json", name) for name in names}
 
 
-def test_all_runs_or_those_of_some_evalsets_the_oldest_first(tmp_path: Path) -> None:
-    keep(tmp_path, "2026-11-20", a1=True, b1=False)
-    keep(tmp_path, "2026-11-22", a1=True, a2=True)
-    keep(tmp_path, "2026-11-21", b1=True)
-    assert told(tmp_path) == [("20", 1, 2), ("21", 1, 1), ("22", 2, 2)]
-    assert told(tmp_path, {"a.evalset.json"}) == [("20", 1, 1), ("22", 2, 2)]
-    assert told(tmp_path, most=1) == [("22", 2, 2)]
-    assert told(tmp_path / "nowhere") == []
+def told(trend: Trend) -> list[tuple[str, float, int]]:
+    return [(rate.started[8:10], round(rate.passed, 3), rate.total) for rate in trend.rates]
+
+
+def test_each_rate_is_over_the_same_cases_the_oldest_first(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-20", a1="p", a2="f", b1="f")
+    keep(tmp_path, "2026-11-22", a1="p", a2="p")
+    keep(tmp_path, "2026-11-21", b1="p")
+    trend = pass_rates(tmp_path, cases("a1", "a2"))
+    assert told(trend) == [("20", 1, 2), ("22", 2, 2)]
+    assert (trend.cases, trend.left_out) == (2, 0)
+    assert told(pass_rates(tmp_path, cases("a1", "a2"), until="2026-11-21")) == [("20", 1, 2)]
+    assert told(pass_rates(tmp_path, cases("a1", "a2"), most=1)) == [("22", 2, 2)]
+    assert not pass_rates(tmp_path / "nowhere", cases("a1")).is_comparable
+
+
+def test_repeats_of_one_case_do_not_raise_the_rate(tmp_path: Path) -> None:
+    """As `--until-sure` makes them: many of the good case, few of the bad one."""
+    keep(tmp_path, "2026-11-20", good="p", bad="f")
+    keep(tmp_path, "2026-11-21", good="p" * 44, bad="fff")
+    wanted = {("g.evalset.json", "good"), ("b.evalset.json", "bad")}
+    assert told(pass_rates(tmp_path, wanted)) == [("20", 1, 2), ("21", 1, 2)]
+
+
+def test_rerun_of_one_case_is_no_dip(tmp_path: Path) -> None:
+    everything = {"a1": "p", "a2": "p", "a3": "f", "a4": "p"}
+    keep(tmp_path, "2026-11-20", **everything)
+    keep(tmp_path, "2026-11-21", **everything)
+    keep(tmp_path, "2026-11-22", a3="f")
+    trend = pass_rates(tmp_path, cases(*everything))
+    assert told(trend) == [("20", 3, 4), ("21", 3, 4)]
+    assert trend.left_out == 1
+
+
+def test_new_case_leaves_a_trend_of_the_others(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-20", a1="p", a2="f")
+    keep(tmp_path, "2026-11-21", a1="p", a2="p", a3="f")
+    assert told(pass_rates(tmp_path, cases("a1", "a2", "a3"))) == [("20", 1, 2), ("21", 2, 2)]
+
+
+def test_runs_of_other_cases_are_not_comparable(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-20", a1="p", a2="p")
+    keep(tmp_path, "2026-11-21", a3="f", a4="f")
+    trend = pass_rates(tmp_path, cases("a1", "a2", "a3", "a4"))
+    assert not trend.is_comparable
+    assert trend.left_out == 1
 
 
 def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
-    keep(tmp_path, "2026-11-20", a1=True, b1=True)
-    journal = keep(tmp_path, "2026-11-21", a1=True, b1=True)
-    pass_rates(tmp_path)
+    keep(tmp_path, "2026-11-20", a1="p", b1="p")
+    journal = keep(tmp_path, "2026-11-21", a1="p", b1="p")
+    pass_rates(tmp_path, cases("a1"))
     (journal.parent / FILE_NAME).unlink()
-    assert told(tmp_path, {"a.evalset.json"}) == [("20", 1, 1)]
+    assert told(pass_rates(tmp_path, cases("a1"))) == [("20", 1, 1)]
 
 
-def test_a_run_that_did_not_get_to_all_cases_is_no_dip(tmp_path: Path) -> None:
-    keep(tmp_path, "2026-11-20", a1=True, a2=True)
-    for day, ending in (("2026-11-21", None), ("2026-11-22", RunFinished(1.0, interrupted=True))):
-        refs = [CaseRef("desk", "a.evalset.json", "a", name) for name in ("a1", "a2")]
-        started = RunStarted(f"{day}T10-00-00-aaaa", "/shop", "", tuple(PlannedCase(ref, None, "") for ref in refs))
-        events: list[Event] = [started, CaseFinished(refs[0], "passed", None, 0.1), *([ending] if ending else [])]
-        journal = Journal.open(tmp_path, started.run_id)
-        journal.write(map(as_line, events), sync=False)
-        journal.close()
-    for files in (None, {"a.evalset.json"}):
-        assert told(tmp_path, files) == [("20", 2, 2)]
+@pytest.mark.parametrize("ending", [None, RunFinished(1.0, interrupted=True)])
+def test_a_run_that_did_not_get_to_all_cases_is_no_dip(tmp_path: Path, ending: RunFinished | None) -> None:
+    keep(tmp_path, "2026-11-20", a1="p", a2="p")
+    keep(tmp_path, "2026-11-21", ending, a1="p", a2="x")
+    assert told(pass_rates(tmp_path, cases("a1", "a2"))) == [("20", 2, 2)]
+
+
+def test_cancelled_case_has_no_vote(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-20", a1="p", a2="p")
+    keep(tmp_path, "2026-11-21", a1="p", a2="x")
+    assert told(pass_rates(tmp_path, cases("a1", "a2"))) == [("20", 1, 1), ("21", 1, 1)]
+
+
+def test_the_list_tells_a_difference_only_between_runs_of_the_same_cases(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-19", a1="p")
+    keep(tmp_path, "2026-11-20", a2="f")
+    keep(tmp_path, "2026-11-21", a1="f")
+    keep(tmp_path, "2026-11-22", a1="pppp")
+    runs, _ = kept_runs(tmp_path, tmp_path, [])
+    assert [run.better for run in runs] == [1, -1, None, None]
+
+
+def test_the_last_comparable_run_shares_half_of_the_cases_else_any(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-18", c1="p")
+    keep(tmp_path, "2026-11-19", a1="p", a2="p", a3="p")
+    keep(tmp_path, "2026-11-20", a1="f")
+    keep(tmp_path, "2026-11-21", b1="p")
+    keep(tmp_path, "2026-11-22", a1="p", a2="p", a3="f", a4="p")
+    runs, _ = kept_runs(tmp_path, tmp_path, [])
+    proposed = [last_comparable(tmp_path, run, runs) for run in runs]
+    assert [run and run.started[8:10] for run in proposed] == ["19", None, "19", None, None]
+    only = [run for run in runs if run.started[8:10] != "19"]
+    found = last_comparable(tmp_path, runs[0], only)
+    assert found is not None
+    assert found.started[8:10] == "20"

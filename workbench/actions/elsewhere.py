@@ -113,7 +113,7 @@ ELSEWHERE: tuple[Action, ...] = (
         "history_compare",
         ("C",),
         "compare",
-        "Compares the two marked runs; the run with the marked one; else with the baseline or the run before it.",
+        "Compares the two marked runs; the run with the marked one; else with the baseline or another run.",
         HISTORY,
         2,
         "history",
@@ -130,9 +130,7 @@ ELSEWHERE: tuple[Action, ...] = (
     Action("stored_previous", ("N",), "previous problem", "To the previous one.", STORED, 0, "stored"),
     Action("stored_filter", ("/",), "filter", "Text, :fail :error :pass", STORED, 2, "stored"),
     Action("stored_keep", ("+",), "keep as case", "Makes a case of what the agent did then.", STORED, 3, "stored"),
-    Action(
-        "stored_compare", ("C",), "compare", "Compares it with the baseline or the run before it.", STORED, 4, "stored"
-    ),
+    Action("stored_compare", ("C",), "compare", "Compares it with the baseline or another run.", STORED, 4, "stored"),
     Action("stored_go", ("o",), "case of now", "To the case as it is now, in the tree.", STORED, 5, "stored"),
     Action("stored_delete", ("D",), "delete", "Deletes the whole run for good, after a question.", STORED, 0, "stored"),
     Action("stored_copy", ("y",), "copy id", "Copies the id of the case.", STORED, 0, "stored"),

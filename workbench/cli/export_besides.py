@@ -1,21 +1,21 @@
 """What is handed on beside the run: how often cases passed in earlier runs, and what the user said of verdicts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from workbench.authoring.triage.entry import Entry
 from workbench.authoring.triage.judged import answer_of, standing
 from workbench.authoring.triage.triage_file import BrokenTriageError, read_triage
-from workbench.history.pass_rates import RunRate, pass_rates
-from workbench.store import CaseRecord, Store
+from workbench.history.pass_rates import Trend, pass_rates
+from workbench.store import CaseRecord, Store, case_of
 
 
 @dataclass(frozen=True)
 class Besides:
-    """`rates` oldest first; `triage` by evalset file and case, `trouble` what could not be read of it."""
+    """`trend` is that of the run's cases; `triage` by evalset file and case, `trouble` what could not be read of it."""
 
-    rates: tuple[RunRate, ...] = ()
+    trend: Trend = field(default_factory=Trend)
     triage: Mapping[tuple[str, str], tuple[Entry, ...]] = field(default_factory=dict)
     trouble: tuple[str, ...] = ()
 
@@ -48,12 +48,9 @@ def read_besides(store: Store, state: Path) -> Besides:
         for entry in found.entries:
             key = name, entry.about.case
             triage[key] = (*triage.get(key, ()), entry)
-    return Besides(tuple(_up_to(store, pass_rates(state, files))), triage, tuple(trouble))
-
-
-def _up_to(store: Store, rates: list[RunRate]) -> Iterator[RunRate]:
-    """Runs after the one that is handed on are not its history."""
-    return (rate for rate in rates if not store.run.started or rate.started <= store.run.started)
+    # Runs after the one that is handed on are not its history.
+    trend = pass_rates(state, {case_of(record.ref) for record in store.current_records()}, until=store.run.started)
+    return Besides(trend, triage, tuple(trouble))
 
 
 def _is_inside(name: str) -> bool:

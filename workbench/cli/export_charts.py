@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from workbench.authoring.triage.agreement import JudgeAgreement
 from workbench.cli.html_text import html_line
 from workbench.cli.lines import label
-from workbench.counting import counted
-from workbench.history.pass_rates import RunRate
+from workbench.history.pass_rates import RunRate, Trend
 from workbench.scores import cut_score
 from workbench.text import one_line
 from workbench.ui.pictures.figures import BINS, STEPS, Scores, Share
+from workbench.ui.pictures.trend import rate_words, tenths, trend_words
 
 _STEP = 6
 _HEIGHT = 26
@@ -22,7 +22,7 @@ _NAME = 120
 def distribution(one: Scores) -> str:
     """How the scores of a criterion are spread from 0 to 1, with its threshold as a line."""
     most = max(one.bins) or 1
-    words = f"{one.name}: {one.passed} of {one.passed + one.failed} pass, mean {cut_score(one.mean)}"
+    words = f"{one.name}: {tenths(one.passed)} of {one.cases} cases pass, mean {cut_score(one.mean)}"
     drawn = []
     for number, count in enumerate(one.bins):
         if count:
@@ -38,25 +38,24 @@ def distribution(one: Scores) -> str:
     return _svg(BINS * _STEP, _HEIGHT, words, drawn)
 
 
-def rates_chart(rates: Sequence[RunRate]) -> Iterator[str]:
-    """A column a run, as high as the share that passed; the newest at the right."""
-    if len(rates) < 2:
-        return
-    last = rates[-1]
-    drawn = []
-    for number, one in enumerate(rates):
-        height = max(round(one.rate * _RATES_HEIGHT), 1)
-        style = "good" if one.passed == one.total else "bad" if not one.passed else "some"
-        said = f"{one.run_id}: {one.passed} of {one.total} passed"
-        drawn.append(
-            f'<rect x="{number * _RATE_WIDTH}" y="{_RATES_HEIGHT - height}" width="{_RATE_WIDTH - 2}"'
-            f' height="{height}" class="{style}"><title>{html_line(said)}</title></rect>'
-        )
-    words = f"{counted(len(rates), 'run')} of these evalsets, the oldest left: now {last.rate * 100:.0f} %"
-    best = max(one.rate for one in rates)
+def rates_chart(trend: Trend) -> Iterator[str]:
+    """A column a run of the same cases, as high as the share that passed; the newest at the right. Without a trend, why
+    there is none."""
     yield '<section class="whole"><h2>Pass rate over runs</h2>\n'
-    yield _svg(len(rates) * _RATE_WIDTH, _RATES_HEIGHT, words, drawn, framed=True)
-    yield f"<p>{html_line(words)} ({last.passed} of {last.total}), best {best * 100:.0f} %</p></section>\n"
+    words = trend_words(trend)
+    if trend.is_comparable:
+        drawn = list(map(_column, range(len(trend.rates)), trend.rates))
+        yield _svg(len(trend.rates) * _RATE_WIDTH, _RATES_HEIGHT, words, drawn, framed=True)
+    yield f"<p>{html_line(words)}</p></section>\n"
+
+
+def _column(number: int, one: RunRate) -> str:
+    height = max(round(one.rate * _RATES_HEIGHT), 1)
+    style = "good" if one.passed == one.total else "bad" if not one.passed else "some"
+    return (
+        f'<rect x="{number * _RATE_WIDTH}" y="{_RATES_HEIGHT - height}" width="{_RATE_WIDTH - 2}"'
+        f' height="{height}" class="{style}"><title>{html_line(f"{one.run_id}: {rate_words(one)}")}</title></rect>'
+    )
 
 
 def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], told: str = "") -> Iterator[str]:

@@ -20,6 +20,7 @@ from workbench.scores import cut_score
 from workbench.store import CaseRecord, Store
 from workbench.ui.pictures.costs import NO_PRICES, costs, not_known
 from workbench.ui.pictures.figures import dearest, longest, scores, slowest
+from workbench.ui.pictures.trend import tenths
 from workbench.ui.render.lines import Line
 from workbench.ui.render.plain_case import case_lines
 from workbench.ui.render.trace.plain import trace_lines
@@ -55,7 +56,7 @@ def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str
     yield from _criteria(records)
     yield from _repeats(store)
     yield '<div class="charts">'
-    yield from rates_chart(besides.rates)
+    yield from rates_chart(besides.trend)
     yield from bars("Slowest", slowest(records), lambda amount: f"{amount:.2f} s")
     yield from _expensive(records, prices)
     yield from bars("Most tokens", longest(records), lambda amount: f"{amount:,.0f}")
@@ -80,24 +81,17 @@ def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str
 
 
 def _criteria(records: list[CaseRecord]) -> Iterator[str]:
-    """How often each criterion passed, its mean score, and how the scores are spread."""
-    verdicts: dict[str, list[str]] = {}
-    for record in records:
-        for result in record.metrics.values():
-            if result.status in ("passed", "failed", "error", "not_evaluated"):
-                verdicts.setdefault(result.name, []).append(result.status)
-    if not verdicts:
+    """How many cases passed each criterion, the mean score, and how the scores are spread: one vote per case."""
+    found = scores(records)
+    if not found:
         return
-    spread = {one.name: one for one in scores(records)}
     yield "<h2>Criteria</h2>\n<table><thead><tr>"
-    yield "<th>criterion<th>passed<th>failed<th>no verdict<th>mean score<th>scores from 0 to 1"
+    yield "<th>criterion<th>cases passed<th>failed<th>no verdict<th>mean score<th>scores from 0 to 1"
     yield "</tr></thead><tbody>\n"
-    for name, found in verdicts.items():
-        passed, failed = found.count("passed"), found.count("failed")
-        one = spread.get(name)
-        mean, drawn = (cut_score(one.mean), distribution(one)) if one else ("", "")
-        cells = f"<td>{passed}<td>{failed}<td>{len(found) - passed - failed}<td>{mean}<td>{drawn}"
-        yield f"<tr><td>{html_line(name)}{cells}</tr>\n"
+    for one in found:
+        mean, drawn = (cut_score(one.mean), distribution(one)) if one.cases else ("", "")
+        cells = f"<td>{tenths(one.passed)}<td>{tenths(one.failed)}<td>{one.undecided}<td>{mean}<td>{drawn}"
+        yield f"<tr><td>{html_line(one.name)}{cells}</tr>\n"
     yield "</tbody></table>\n"
 
 

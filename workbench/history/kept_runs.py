@@ -18,10 +18,12 @@ from workbench.history.summary_files import IndexEntry, is_current, read_newest
 
 @dataclass(frozen=True, slots=True)
 class KeptRun:
-    """A run in the list. `path` is its journal or ADK's result file; `word` what `open_summary` finds it by. `seconds`
-    is None where nobody knows; `ended` False where its end is not on disk. `better` is how many more cases passed than
-    in the run before it of the same evalsets with as many cases; None where there is none. `trouble`: why nothing of
-    it can be read. `rules`: the judge `heuristic` judged in it."""
+    """A run in the list.
+
+    `path` is its journal or ADK's result file; `word` what `open_summary` finds it by. `seconds` is None where nobody
+    knows; `ended` False where its end is not on disk. `better` is how many more cases passed than in the run before it
+    that decided the same cases, one vote per case; None where there is none. `trouble`: why nothing of it can be
+    read. `rules`: the judge `heuristic` judged in it."""
 
     run_id: str
     path: str
@@ -39,7 +41,7 @@ class KeptRun:
     files: tuple[str, ...] = ()
     adk: bool = False
     rules: bool = False
-    better: int | None = None
+    better: float | None = None
     trouble: str = ""
 
     @property
@@ -106,7 +108,7 @@ def _reversed(text: str) -> tuple[int, ...]:
 
 def _kept(listed: list[tuple[IndexEntry, str]]) -> list[KeptRun]:
     """The runs, each with how it came out against the one before it."""
-    passed: dict[tuple[Any, ...], int] = {}
+    passed: dict[tuple[Any, ...], float] = {}
     runs: list[KeptRun] = []
     for entry, path in reversed(listed):
         counts = entry.get("counts")
@@ -115,13 +117,12 @@ def _kept(listed: list[tuple[IndexEntry, str]]) -> list[KeptRun]:
         counts = unreached_apart(counts if isinstance(counts, dict) else {}, unreached)
         ended = adk or seconds is not None
         agents, files = tuple(entry.get("agents") or ()), tuple(entry.get("files") or ())
-        total, now = sum(counts.values()), counts.get("passed", 0)
-        # ADK's names end with the time and do not say which file it was.
-        key = (agents, str(entry["run_id"]).rpartition("_")[0] if adk else files, total)
-        whole = bool(total) and ended and not entry.get("interrupted")  # Else what it did not get to would count.
-        better = now - passed[key] if whole and key in passed else None
+        # Only runs that decided the same cases are compared, one vote per case.
+        key, votes = (adk, agents, entry.get("cases")), entry.get("votes") or 0.0
+        whole = bool(sum(counts.values())) and ended and not entry.get("interrupted")
+        better = votes - passed[key] if whole and key in passed else None
         if whole:
-            passed[key] = now
+            passed[key] = votes
         runs.append(
             KeptRun(
                 entry["run_id"],

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import re
 from collections.abc import Iterable
@@ -11,7 +12,8 @@ from typing import Any, NamedTuple
 from workbench.agents.worker.checked import checked_line
 from workbench.atomic import replace_content
 from workbench.history.checked import read_checked
-from workbench.history.summary import Summary
+from workbench.history.summary import Summary, digest
+from workbench.history.votes import case_votes
 
 FILE_NAME = "summary.json"
 INDEX = "index.jsonl"
@@ -25,7 +27,8 @@ _HEAD = 100
 IndexEntry = dict[str, Any]
 """A run in the list: `run_id`, `started`, `seconds` (None: it did not end by itself), `interrupted`, `scored_from`,
 `counts` by status, `no_verdict` (how many executions it did not come to the end of; unless it ended whole they are
-counted as cancelled), `calls` and `tokens` of the agents' models, `commit`, `dirty`, `agents`, `files` (evalsets),
+counted as cancelled), `cases` (a digest of those that it decided), `votes` (how many of them passed, one vote per case:
+`workbench.history.votes`), `calls` and `tokens` of the agents' models, `commit`, `dirty`, `agents`, `files` (evalsets),
 `bytes` of the journal that it was made of, and whether `rules` judged anything."""
 
 
@@ -82,6 +85,7 @@ def lines_then(folder: Path, journal_lines: int) -> int:
 
 def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None) -> IndexEntry:
     """What the list shows of a run."""
+    votes = case_votes(summary.rows.values())
     return {
         "run_id": run_id,
         "started": summary.started,
@@ -90,6 +94,8 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
         "scored_from": summary.scored_from,
         "counts": summary.counts(),
         "no_verdict": summary.unreached,
+        "cases": digest(sorted(votes)),
+        "votes": math.fsum(votes.values()),
         **{name: _sum(row.get(name) for row in summary.rows.values()) for name in ("calls", "tokens")},
         "commit": summary.git.get("commit"),
         "dirty": summary.git.get("dirty"),
@@ -101,8 +107,9 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
 
 
 def is_current(entry: IndexEntry) -> bool:
-    """Whether this version wrote the entry: earlier ones counted cancelled cases as errors."""
-    return "cancelled" in (entry.get("counts") or ())
+    """Whether this version wrote the entry: earlier ones counted cancelled cases as errors, and did not say which cases
+    a run decided."""
+    return "cancelled" in (entry.get("counts") or ()) and "cases" in entry
 
 
 def _sum(values: Iterable[Any]) -> int:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.hostile import HOSTILE
 from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
-from workbench.history.pass_rates import RunRate
+from workbench.history.pass_rates import RunRate, Trend
 from workbench.prices import Price, Prices
 from workbench.store import CaseRecord, Turn
 from workbench.ui.cells import cell_len
@@ -74,13 +74,13 @@ def test_money_is_told_where_all_of_it_is_known_and_else_what_is_missing() -> No
     assert {ref.eval_id: amount for ref, amount in found.amounts.items()} == {"cheap": 0.002, "dear": 0.01}
     assert (found.unknown, found.missing) == (4, ("judge", "m", "the agent's model", "x"))
     assert [share.record.ref.eval_id for share in dearest(records, found)] == ["dear", "cheap"]
-    told = "\n".join(text_of(line) for line in picture_lines(records, [], 76, found))
+    told = "\n".join(text_of(line) for line in picture_lines(records, Trend(), 76, found))
     assert "talk › dear    0.010 EUR  ━━" in told
     assert "not known of 4: no price for, or no tokens told by, judge, m, the agent's" in told
 
 
 def test_without_a_price_table_it_says_how_to_have_one() -> None:
-    assert "[prices]" in "\n".join(text_of(line) for line in picture_lines([record("a")], [], 76))
+    assert "[prices]" in "\n".join(text_of(line) for line in picture_lines([record("a")], Trend(), 76))
 
 
 @pytest.mark.parametrize("width", [24, 56, 76, 126])
@@ -88,18 +88,41 @@ def test_without_a_price_table_it_says_how_to_have_one() -> None:
 def test_every_line_fits(width: int, name: str) -> None:
     records = [record(f"{name}{number}", number / 100, number) for number in range(100)]
     records[0].metrics[name] = MetricResult(name, "failed", 0.3, 0.5)
-    rates = [RunRate(name, "", number % 4, 3) for number in range(70)]
+    trend = Trend(tuple(RunRate(name, "", number % 4, 3) for number in range(70)), 5, 2)
     found = costs([paid(name, name)], Prices({"m": Price(1.0, 1.0)}))
-    for line in picture_lines(records, rates, width, found):
+    for line in picture_lines(records, trend, width, found):
         assert cell_len(text_of(line)) <= width
         assert "\x1b" not in text_of(line)
 
 
 def test_a_run_is_a_column_and_the_last_one_is_told() -> None:
-    told = [text_of(line) for line in picture_lines([], [RunRate("a", "", 0, 4), RunRate("b", "", 3, 4)], 80)]
+    trend = Trend((RunRate("a", "", 0, 4), RunRate("b", "", 3, 4)), 4)
+    told = [text_of(line) for line in picture_lines([], trend, 80)]
     (bottom,) = [line for line in told if line.startswith("  0 %")]
     assert bottom.split()[2:] == ["▁", "█"]
-    assert any("2 runs  now 75 % (3 of 4)  best 75 %" in line for line in told)
+    assert any("2 runs of the same 4 cases  now 75 % (3 of 4)  best 75 %" in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("trend", "said"),
+    [
+        (Trend((), 4), "no whole run of these cases is kept"),
+        (Trend((RunRate("a", "", 1, 2),), 2), "nothing is comparable: there are no two runs of the same cases"),
+        (Trend((RunRate("a", "", 1, 2),), 2, 3), "3 runs left out: under half of these cases"),
+        (Trend((RunRate("a", "", 1, 2), RunRate("b", "", 5 / 3, 2)), 3), "2 runs of 2 of 3 cases now 83 % (1.6 of 2)"),
+        (Trend((RunRate("a", "", 9.99, 10), RunRate("b", "", 9.99, 10)), 10), "now 99 % (9.9 of 10) best 99 %"),
+    ],
+)
+def test_trend_says_over_which_cases_or_that_nothing_is_comparable(trend: Trend, said: str) -> None:
+    told = " ".join(" ".join(text_of(line).split()) for line in picture_lines([], trend, 80))
+    assert said in told
+
+
+def test_repeats_of_a_case_share_one_vote_in_the_scores() -> None:
+    records = [record("good", 1.0) for _ in range(44)] + [record("bad", 0.0) for _ in range(3)] + [record("new")]
+    records[-1].metrics = {"match": MetricResult("match", "error")}
+    (found,) = scores(records)
+    assert (round(found.passed, 9), found.cases, found.undecided, round(found.mean, 9)) == (1, 2, 1, 0.5)
 
 
 def test_nothing_to_see_says_so() -> None:

@@ -8,10 +8,12 @@ from pathlib import Path, PurePosixPath
 from workbench.counting import counted
 from workbench.history.kept_runs import KeptRun
 from workbench.text import one_line
+from workbench.ui.pictures.trend import tenths
 from workbench.ui.status import COUNTED, FACES, HEURISTIC, Status
 from workbench.ui.tree.labels import Piece, label, style_of
 
 _MINUTE, _HOUR = 60, 3600
+_LEAST_CHANGE = 1e-6
 SHOWN: tuple[Status, ...] = (*COUNTED, "not_run")
 """A run that was killed has cases without an end: neither fails nor errors."""
 _WORDS: dict[Status, str] = {"not_run": "without an end"}
@@ -179,13 +181,15 @@ def short(number: int) -> str:
     return f"{number / 1000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
 
 
-def change(better: int | None) -> Piece:
-    """How many more cases passed than in the run before: `+2`, `−1`, `=`; nothing where there is none."""
+def change(better: float | None) -> Piece:
+    """Return how many more of the same cases passed than in the run before: `+2`, `−1`, `+0.3` with repeats, `=`;
+    nothing where there is none."""
     if better is None:
         return "", "muted"
-    if better == 0:
+    if abs(better) < _LEAST_CHANGE:
         return "=", "muted"
-    return (f"+{better}", "passed") if better > 0 else (f"−{-better}", "failed")
+    told = tenths(max(abs(better), 0.1))
+    return (f"+{told}", "passed") if better > 0 else (f"−{told}", "failed")
 
 
 def facts(run: KeptRun, special: Sequence[str]) -> list[str]:

@@ -1,9 +1,11 @@
 """What pictures are made of: scores by criterion, and which cases took the most time, money and tokens."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from workbench.store import CaseRecord
+from workbench.events import MetricResult
+from workbench.store import Case, CaseRecord, case_of
 from workbench.ui.pictures.costs import Costs
 
 STEPS = 20
@@ -15,19 +17,21 @@ _COUNTED = ("passed", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of one criterion over all executions: how many in each bin, and what came of them. `threshold` is
-    None where it was not the same for all. Scores outside of 0 to 1 count in the outermost bins."""
+    """The scores of one criterion: how many in each bin, and what came of them. Each of the `cases` has one vote, which
+    its executions share; so these are fractions where a case was repeated. `undecided` counts cases without a score.
+    `threshold` is None where it was not the same for all. Scores outside of 0 to 1 count in the outermost bins."""
 
     name: str
-    bins: tuple[int, ...]
+    bins: tuple[float, ...]
     mean: float
-    passed: int
-    failed: int
+    passed: float
+    cases: int
+    undecided: int
     threshold: float | None
 
     @property
-    def total(self) -> int:
-        return sum(self.bins)
+    def failed(self) -> float:
+        return self.cases - self.passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +43,15 @@ class Share:
 
 
 def scores(records: Iterable[CaseRecord]) -> list[Scores]:
-    """By criterion, in the order in which they appear; what is only informational is left out."""
-    found: dict[str, list[tuple[float, float | None, str]]] = {}
+    """Return the scores by criterion, in the order in which they appear. What is only informational is left out, and
+    so is what was cancelled."""
+    found: dict[str, dict[Case, list[MetricResult]]] = {}
     for record in records:
-        for result in record.scores.values():
-            if result.score is not None and result.status in _COUNTED and result.score == result.score:
-                found.setdefault(result.name, []).append((result.score, result.threshold, result.status))
-    return [_scores(name, given) for name, given in found.items()]
+        if record.has_verdict:
+            for name, result in record.scores.items():
+                if result.status not in ("informational", "not_applicable"):
+                    found.setdefault(name, {}).setdefault(case_of(record.ref), []).append(result)
+    return [_scores(name, of_cases.values()) for name, of_cases in found.items()]
 
 
 def slowest(records: Iterable[CaseRecord], most: int = LONGEST) -> list[Share]:
@@ -70,16 +76,29 @@ def tokens(record: CaseRecord) -> int:
     return usage.input_tokens + usage.output_tokens + usage.judge_input_tokens + usage.judge_output_tokens
 
 
-def _scores(name: str, given: list[tuple[float, float | None, str]]) -> Scores:
-    bins = [0] * BINS
-    for score, _, _ in given:
-        # 0.15 * 20 is a little less than 3, and 0.15 belongs to the bin that begins there.
-        bins[int(min(max(score, 0.0), 1.0) * STEPS + 1e-9)] += 1
-    thresholds = {threshold for _, threshold, _ in given}
-    states = [status for _, _, status in given]
-    mean = sum(min(max(score, -1e12), 1e12) for score, _, _ in given) / len(given)
+def _scores(name: str, of_cases: Collection[list[MetricResult]]) -> Scores:
+    bins = [0.0] * BINS
+    thresholds: set[float | None] = set()
+    mean = passed = 0.0
+    cases = 0
+    for results in of_cases:
+        scored = [(score, result) for result in results if (score := _score(result)) is not None]
+        cases += bool(scored)
+        for score, result in scored:
+            vote = 1 / len(scored)
+            # 0.15 * 20 is a little less than 3, and 0.15 belongs to the bin that begins there.
+            bins[int(min(max(score, 0.0), 1.0) * STEPS + 1e-9)] += vote
+            mean += min(max(score, -1e12), 1e12) * vote
+            passed += vote * (result.status == "passed")
+            thresholds.add(result.threshold)
     threshold = thresholds.pop() if len(thresholds) == 1 else None
-    return Scores(name, tuple(bins), mean, states.count("passed"), states.count("failed"), threshold)
+    return Scores(name, tuple(bins), mean / max(cases, 1), passed, cases, len(of_cases) - cases, threshold)
+
+
+def _score(result: MetricResult) -> float | None:
+    """The score of a verdict that counts; None for any other, and for what is no number."""
+    counts = result.status in _COUNTED and result.score is not None and not math.isnan(result.score)
+    return result.score if counts else None
 
 
 def _largest(amounts: Iterable[tuple[CaseRecord, float]], most: int) -> list[Share]:

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from workbench.counting import counted
-from workbench.history.pass_rates import RunRate
+from workbench.history.pass_rates import Trend
 from workbench.prices import money
 from workbench.scores import cut_score
 from workbench.store import CaseRecord
@@ -11,6 +10,7 @@ from workbench.text import one_line
 from workbench.ui.cells import cell_len, fit
 from workbench.ui.pictures.costs import NO_PRICES, Costs, not_known
 from workbench.ui.pictures.figures import BINS, STEPS, Scores, Share, dearest, longest, scores, slowest
+from workbench.ui.pictures.trend import tenths, trend_words
 from workbench.ui.render.lines import BLANK, Line, Segment, cut_line, hang, rule, wrap
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
@@ -21,30 +21,32 @@ _LEAST_BAR = 8
 
 
 def picture_lines(
-    records: Sequence[CaseRecord], rates: Sequence[RunRate] | None, width: int, costs: Costs | None = None
+    records: Sequence[CaseRecord], trend: Trend | None, width: int, costs: Costs | None = None
 ) -> Iterator[Line]:
-    """The whole page in `width` cells. `rates` None: they are being read, and the costs too. `costs` None: there is no
+    """The whole page in `width` cells. `trend` None: it is being read, and the costs too. `costs` None: there is no
     price table."""
     yield from _heading("scores per criterion", "one column each 0.05, from 0 to 1", width)
-    found = scores(records)
+    found = [one for one in scores(records) if one.cases]
     beside = all(width - _taken(one) >= min(cell_len(one_line(one.name, limit=200)) + 2, _NAME) for one in found)
     for one in found:
         yield from _distribution(one, width, beside=beside)
     if not found:
         yield from _nothing("nothing has run yet that has scores", width)
     yield BLANK
-    yield from _heading("pass rate over runs", "oldest left", width)
-    if rates is None:
+    yield from _heading("pass rate over runs", "the same cases, oldest left", width)
+    if trend is None:
         yield from _nothing("reading …", width)
+    elif not trend.is_comparable:
+        yield from _nothing(trend_words(trend), width)
     else:
-        yield from _columns(rates, width)
+        yield from _columns(trend, width)
     yield BLANK
     yield from _heading("slowest", "", width)
     yield from _bars(slowest(records), _seconds, width)
     if records:
         yield BLANK
         yield from _heading("most expensive", "agent, simulated user and judges", width)
-        yield from _expensive(records, costs, width, reading=rates is None)
+        yield from _expensive(records, costs, width, reading=trend is None)
     yield BLANK
     yield from _heading("most tokens", "agent, simulated user and judges", width)
     yield from _bars(longest(records), lambda amount: f"{amount:,.0f}", width)
@@ -60,7 +62,7 @@ def _nothing(words: str, width: int) -> Iterator[Line]:
 
 
 def _told(one: Scores) -> str:
-    told = f"  {one.passed:,} of {one.passed + one.failed:,} pass  mean {cut_score(one.mean, 2, 2)}"
+    told = f"  {tenths(one.passed)} of {one.cases:,} pass  mean {cut_score(one.mean, 2, 2)}"
     return told if one.threshold is None else f"{told}  ≥ {one.threshold:g}"
 
 
@@ -96,13 +98,10 @@ def _distribution(one: Scores, width: int, *, beside: bool) -> Iterator[Line]:
         yield from hang([], wrap([Segment(told.strip())], max(width - 2, 8)), 2)
 
 
-def _columns(rates: Sequence[RunRate], width: int) -> Iterator[Line]:
+def _columns(trend: Trend, width: int) -> Iterator[Line]:
     """A column a run, as high as its pass rate; the newest at the right."""
-    if not rates:
-        yield from _nothing("no run is kept", width)
-        return
-    step = 2 if len(rates) * 2 <= width - _AXIS else 1
-    shown = rates[-((width - _AXIS) // step) :]
+    step = 2 if len(trend.rates) * 2 <= width - _AXIS else 1
+    shown = trend.rates[-((width - _AXIS) // step) :]
     for level in range(_HEIGHT, 0, -1):
         axis = {_HEIGHT: "100 %", 1: "  0 %"}.get(level, "")
         row = [Segment(f"{axis:>5} ", "label")]
@@ -113,12 +112,9 @@ def _columns(rates: Sequence[RunRate], width: int) -> Iterator[Line]:
             style = "status-passed" if one.passed == one.total else "status-failed" if not one.passed else "label"
             row.append(Segment(_EIGHTHS[eighths] + " " * (step - 1), style))
         yield tuple(row)
-    last = shown[-1]
-    best = max(one.rate for one in shown)
-    many = counted(len(shown), "run")
-    if len(shown) < len(rates):
-        many = f"the newest {len(shown):,} of {len(rates):,} runs"
-    told = f"{many}  now {last.rate * 100:.0f} % ({last.passed:,} of {last.total:,})  best {best * 100:.0f} %"
+    told = trend_words(trend)
+    if len(shown) < len(trend.rates):
+        told += f"  only the newest {len(shown):,} shown"
     yield from wrap([Segment(" " * _AXIS), Segment(told)], width)
 
 

@@ -150,6 +150,7 @@ class HistoryActions(ChatActions, RecallActions):
         await self._choose_and_compare(run, runs)
 
     async def _choose_and_compare(self, after: "KeptRun", runs: "list[KeptRun] | None" = None) -> None:
+        from workbench.history.comparable import last_comparable
         from workbench.history.run_words import baseline
 
         await asyncio.to_thread(_import_screens)
@@ -159,13 +160,15 @@ class HistoryActions(ChatActions, RecallActions):
         if not others:
             self.notify("there is no other run to compare it with", markup=False)
             return
-        older = [run for run in others if run.started <= after.started and set(run.agents) & set(after.agents)]
-        first = next((run for run in others if run.run_id == pinned and not run.adk), None) or next(iter(older), None)
+        first = next((run for run in others if run.run_id == pinned and not run.adk), None)
+        if first is None:
+            first = await asyncio.to_thread(last_comparable, self.session.state_dir, after, others)
         ordered = [*([first] if first is not None else []), *(run for run in others if run is not first)]
         items = _items(ordered[:_OFFERED], pinned)
         from workbench.ui.history import words
 
-        title = f"compare {words.what(after)} with …"
+        alone = "" if first is not None else "no earlier run has these cases: "
+        title = f"{alone}compare {words.what(after)} with …"
         before = await self.app.push_screen_wait(PickScreen(one_line(title, limit=70), searching(items)))
         if before is not None:
             earlier, later = sorted([before, after], key=lambda run: run.started)

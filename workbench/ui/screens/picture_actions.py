@@ -13,7 +13,7 @@ from workbench.ui.screens.shell import Shell
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
-    from workbench.history.pass_rates import RunRate
+    from workbench.history.pass_rates import Trend
     from workbench.prices import Prices
     from workbench.ui.pictures.costs import Costs
 
@@ -37,8 +37,11 @@ class PictureActions(Shell):
             for case in range(len(self.session.entry(evalset).document.cases))
             for record in verdicts.records(evalset, case)
         ]
-        everything = len(members) == len(workspace.evalsets)
-        files = None if everything else {self.session.entry(evalset).relative for evalset in members}
+        wanted = {
+            (entry.relative, case.eval_id)
+            for entry in map(self.session.entry, members)
+            for case in entry.document.cases
+        }
         where = self.session.place if row.kind == "all" else model.groups[row.agent]
         if row.evalset >= 0:
             where = self.session.entry(row.evalset).document.eval_set_id or self.session.entry(row.evalset).file.name
@@ -49,9 +52,9 @@ class PictureActions(Shell):
         async def read() -> None:
             from workbench.history.pass_rates import pass_rates
 
-            rates, costs = await asyncio.to_thread(lambda: (pass_rates(state, files), _costs(records, prices)))
+            trend, costs = await asyncio.to_thread(lambda: (pass_rates(state, wanted), _costs(records, prices)))
             if page.is_running:
-                page.show(lambda width: _lines(records, rates, costs, width))
+                page.show(lambda width: _lines(records, trend, costs, width))
 
         self.run_worker(read(), group="pictures", exclusive=True)
 
@@ -80,12 +83,10 @@ class PictureActions(Shell):
         self.say(one_line(f"saved: {file}"))
 
 
-def _lines(
-    records: Sequence[CaseRecord], rates: "Sequence[RunRate] | None", costs: "Costs | None", width: int
-) -> list[Line]:
+def _lines(records: Sequence[CaseRecord], trend: "Trend | None", costs: "Costs | None", width: int) -> list[Line]:
     from workbench.ui.pictures.lines import picture_lines
 
-    return list(picture_lines(records, rates, width, costs))
+    return list(picture_lines(records, trend, width, costs))
 
 
 def _costs(records: Sequence[CaseRecord], prices: "Prices | None") -> "Costs | None":

@@ -1,0 +1,36 @@
+"""One vote per case: how a case came out in a run, and which runs can be compared by that.
+
+A case votes with the share of its executions that passed, of those that count (`workbench.rates.counts`): so 44 repeats
+of one case weigh as much as 3 of another. A case without an execution that counts has no vote.
+
+Two runs, or a run and a set of cases, are comparable if at least half of the wanted cases have a vote in both.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import TypeAlias
+
+from workbench.events import CaseError
+from workbench.history.summary import Row
+from workbench.rates import counts
+
+Case: TypeAlias = tuple[str, str]
+"""An evalset's path relative to the root (its id where the path is not known, as in ADK's results), and a case's id."""
+
+
+def case_votes(rows: Iterable[Row]) -> dict[Case, float]:
+    """Return the vote of each case that has one: 0 if it never passed, 1 if it always did."""
+    passed: dict[Case, int] = {}
+    counted: dict[Case, int] = {}
+    for row in rows:
+        error = CaseError(*row["error"]) if row["error"] else None
+        if row["status"] and counts(row["status"], error):
+            _, file, set_id, eval_id, _ = row["ref"]
+            case = str(file or set_id), str(eval_id)
+            counted[case] = counted.get(case, 0) + 1
+            passed[case] = passed.get(case, 0) + (row["status"] == "passed")
+    return {case: passed[case] / total for case, total in counted.items()}
+
+
+def are_enough(shared: Collection[Case], wanted: Collection[Case]) -> bool:
+    """Whether so many shared cases stand for the wanted ones: at least half of them, and one."""
+    return bool(shared) and 2 * len(shared) >= len(wanted)
