@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 import zlib
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,9 @@ def _summary(cases: int, said: str) -> Summary:
             "metrics": {"tool_trajectory_avg_score": metric, "response_match_score": metric},
             **dict.fromkeys(("criteria", "judges", "settings", "expected"), "0123456789abcdef"),
             "steps": ["c0123456789abcdef", "r0123456789abcdef"] * 2,
+            "usage": [2, 400, 100, 0, 0, 0, 0],
+            "plan": None,
+            "at": array("Q", [number * BYTES, BYTES]),
             "said": f"{said}{failed}",
         }
     return summary

@@ -3,11 +3,12 @@
 import os
 import stat
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from workbench.atomic import replace_content
+from workbench.atomic import content_hash, last_written, replace_content, replace_pieces
 
 
 def test_the_new_file_replaces_the_old_one_whole(tmp_path: Path) -> None:
@@ -88,4 +89,20 @@ def test_a_failure_at_any_step_leaves_the_old_file_and_nothing_else(
     with pytest.raises(OSError, match="No space"):
         replace_content(file, b"new")
     assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_comes_in_pieces_replaces_the_file_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    replace_pieces(file, iter([b"one ", b"two"]))
+    assert file.read_bytes() == b"one two"
+    assert last_written(file) == content_hash(b"one two")
+
+    def broken() -> Iterator[bytes]:
+        yield b"half"
+        raise ValueError("the rest cannot be made")
+
+    with pytest.raises(ValueError, match="the rest"):
+        replace_pieces(file, broken())
+    assert file.read_bytes() == b"one two"
     assert list(tmp_path.iterdir()) == [file]

@@ -3,12 +3,12 @@
 What reads journals is imported when it is needed: verdicts are on the screen before that.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from workbench.details import Brief, Shelf, brief_error, short_score
+from workbench.details import Brief, Kept, Shelf, brief_error, short_score
 from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase, Usage
 from workbench.history.summary import Row, Summary
 from workbench.store import CaseRecord, Store
@@ -70,6 +70,22 @@ class KeptCases:
             if record.finished:
                 return record, ""
         return record, "the journal of this run is damaged: what this case said and did is lost"
+
+
+class Writing(Protocol):
+    """The journal of a run that is going on: `workbench.history.journal.Journal`."""
+
+    @property
+    def path(self) -> Path | None: ...
+
+    def places(self, ref: CaseRef) -> Sequence[int]: ...
+
+
+def keep_details(kept: dict[str, Kept], journal: Writing) -> None:
+    """Tell a store (its `kept`) that the details of a run are in its journal; without a file they stay in memory. From
+    any thread."""
+    if journal.path is not None:
+        kept[journal.path.parent.name] = KeptCases(journal.path, journal.places)
 
 
 def brief_records(summary: Summary, file: Path, rows: Collection[Row], shelf: Shelf) -> dict[CaseRef, CaseRecord]:

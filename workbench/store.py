@@ -334,6 +334,8 @@ class Store:
             other_criteria=any(planned.criteria_changed for planned in event.cases),
         )
         self.current = [planned.case for planned in event.cases]
+        for run_id in [other for other in self.kept if other != event.run_id]:
+            del self.kept[run_id]  # The records that need it have it.
         self.notices.clear()
         self.waits.clear()
         self._executions = {}

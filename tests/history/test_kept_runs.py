@@ -19,6 +19,8 @@ from workbench.history.case_rows import EarlierRuns
 from workbench.history.kept_runs import kept_runs, newest_runs
 from workbench.history.latest import agents_changed, latest_runs
 from workbench.history.report_events import kept_events
+from workbench.history.run_list import checked_summary
+from workbench.history.summary import Summary
 from workbench.store import Store
 
 ALL_PASS = [*case_events(PASSED, "passed", [ANSWER_PASSED]), *case_events(FAILED, "passed", [ANSWER_PASSED])]
@@ -175,6 +177,43 @@ def test_an_earlier_verdict_does_not_stand_in_for_one_that_may_be_lost(tmp_path:
     for lost in ([verdict], [verdict, announcement]):
         journal.write_bytes(b"".join(line for line in lines if line not in lost))
         assert [run.refs for run in latest_runs(tmp_path, CASES)] == [(PASSED,)]
+
+
+def test_newest_verdicts_come_from_summaries_without_reading_a_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
+    monkeypatch.setattr("workbench.history.run_list.read_lines", None)
+    (found,) = latest_runs(tmp_path, CASES)
+    assert set(found.refs) == {PASSED, FAILED}
+
+
+def test_a_verdict_is_found_behind_many_runs_of_another_case(tmp_path: Path) -> None:
+    keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
+    for second in range(30):
+        again = case_events(PASSED, "failed", [TRAJECTORY_FAILED])
+        keep_run(tmp_path, f"2026-11-21T10-00-{second:02}-bbbb", again, ended=False)
+    found = list(latest_runs(tmp_path, CASES))
+    assert [(run.summary.run_id[-11:], run.refs) for run in found] == [
+        ("-00-29-bbbb", (PASSED,)),
+        ("-00-00-aaaa", (FAILED,)),
+    ]
+
+
+def test_nothing_is_read_behind_the_run_that_has_the_last_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_run(tmp_path, "2026-11-20T10-00-00-aaaa")
+    keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")
+    looked_at: list[str] = []
+
+    def spied(state: Path, run_id: str) -> tuple[Summary, list[str]]:
+        looked_at.append(run_id[-4:])
+        return checked_summary(state, run_id)
+
+    monkeypatch.setattr("workbench.history.latest.checked_summary", spied)
+    assert [run.summary.run_id[-4:] for run in latest_runs(tmp_path, CASES)] == ["bbbb"]
+    assert looked_at == ["bbbb"]
 
 
 def test_agents_whose_files_are_not_what_they_were(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from workbench.events import Noticed, RunFinished, RunStarted
 from workbench.history.journal import Journal
 from workbench.history.retention import tidy
 from workbench.history.state_dir import judge_cache_dir
-from workbench.kept_records import KeptCases
+from workbench.kept_records import keep_details
 from workbench.prices import Prices
 from workbench.store import Store
 from workbench.text import plain
@@ -48,8 +48,7 @@ async def follow(wanted: Wanted, state: Path, run_id: str, make: Make, journal: 
     settings = _settings()
     prices = settings.prices
     journal = journal or Journal.open(state, run_id)
-    if journal.path is not None:
-        store.kept[run_id] = KeptCases(journal.path, journal.places)
+    keep_details(store.kept, journal)
     cache = None if journal.path is None else judge_cache_dir(state)
     results = sys.stderr if wanted.json == "-" else sys.stdout
     progress = _progress(wanted, store, results)

@@ -31,6 +31,7 @@ from workbench.engine.watch.watcher import Saved, Watcher
 from workbench.events import CaseRef, Event, Noticed, RunFinished
 from workbench.history.journal import Journal
 from workbench.history.state_dir import judge_cache_dir, state_dir
+from workbench.kept_records import keep_details
 from workbench.store import CaseState, Store
 from workbench.text import one_line
 from workbench.ui.watch_cost import limit_words
@@ -144,6 +145,8 @@ class _Session:
         self._execute(run, journal)
 
     def _execute(self, run: Followed, journal: Journal) -> None:
+        keep_details(self._store.kept, journal)
+
         async def whole() -> None:
             try:
                 await run.execute()

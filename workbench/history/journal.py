@@ -12,6 +12,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from workbench.agents.owners import keep_last_owners, keep_owner
 from workbench.engine.event_lines import Line
@@ -53,6 +54,8 @@ class Journal:
         self._name_synced = False
         self._summed_up = False
         self._failed = False
+        self._places: dict[tuple[Any, ...], Sequence[int]] = {}
+        """Where the cases are, of a run that is over."""
         self._pieces = PieceWriter(path.parent) if path is not None else None
 
     @classmethod
@@ -211,8 +214,9 @@ class Journal:
         """Return where the lines of a case are, as `at` of a row of the summary says it. From any thread."""
         if self._failed:
             return ()  # What is shown and what is kept may differ from here on.
-        row = self._gathering.summary.rows.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat))
-        return () if row is None or self.path is None else row["at"]
+        key = (ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat)
+        row = self._gathering.summary.rows.get(key)
+        return self._places.get(key, ()) if row is None else row["at"]
 
     @property
     def answers(self) -> Path | None:
@@ -239,6 +243,9 @@ class Journal:
                 forget_answers(self.path.parent)
             if self.path is not None and self._size == self._head:
                 _leave(self.path)
+            # All that is needed after the end; the rest of a large run would stay in memory with it.
+            self._places = {key: row["at"] for key, row in self._gathering.summary.rows.items()}
+            self._gathering = Gathering()
 
 
 def read_journal(path: Path) -> Iterator[Event]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import Workspace
     from workbench.config import Settings
+    from workbench.details import Kept
     from workbench.engine.chat import Chat, ChatEvent
     from workbench.engine.children import Children
     from workbench.engine.target_words import Selection
@@ -31,8 +32,15 @@ class Engine:
     called, in the run's thread. `all_votes` and `max_judge_calls` are those of the user's settings."""
 
     def __init__(
-        self, *, all_votes: bool = False, max_judge_calls: int | None = None, settings: "Settings | None" = None
+        self,
+        *,
+        all_votes: bool = False,
+        max_judge_calls: int | None = None,
+        settings: "Settings | None" = None,
+        kept: "dict[str, Kept] | None" = None,
     ) -> None:
+        """`kept` is that of the store which takes the events: it learns there where their details are."""
+        self._kept = {} if kept is None else kept
         self._all_votes = all_votes
         self._max_judge_calls = max_judge_calls
         self._settings = settings
@@ -68,7 +76,7 @@ class Engine:
             journal = Journal.open(state_dir, plan.run_id)
             cache = None if journal.path is None else judge_cache_dir(state_dir)
             run = Run(plan, options, publish, self._children, journal, cache)
-            return _Journaled(run, journal, self._settings)
+            return self._journaled(run, journal)
 
         return build
 
@@ -86,9 +94,18 @@ class Engine:
                 self._children = Children()
             cache = judge_cache_dir(state_dir)
             run = Run(found.plan, options, publish, self._children, found.journal, cache, resumed=found.resumption)
-            return _Journaled(run, found.journal, self._settings)
+            return self._journaled(run, found.journal)
 
         return build
+
+    def _journaled(self, run: Runnable, journal: "Journal") -> "_Journaled":
+        self._keep(journal)
+        return _Journaled(run, journal, self._settings)
+
+    def _keep(self, journal: "Journal") -> None:
+        from workbench.kept_records import keep_details
+
+        keep_details(self._kept, journal)
 
     def rescore(
         self,
@@ -120,6 +137,7 @@ class Engine:
             if self._children is None:
                 self._children = Children()
             journal = Journal.open(state_dir, plan.run_id)
+            self._keep(journal)
             cache = None if journal.path is None else judge_cache_dir(state_dir)
             return Rescoring(plan, options, publish, self._children, journal, cache)
 
@@ -196,7 +214,7 @@ class Engine:
             run, journal = watching.build(
                 job, publish, self._children, lambda run_id: Journal.open(state_dir, run_id), cache
             )
-            return self._afresh(_Journaled(run, journal, self._settings))
+            return self._afresh(self._journaled(run, journal))
 
         return build
 

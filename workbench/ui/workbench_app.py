@@ -63,7 +63,12 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self.session = session
         self.animation_level = "none"
         self._settings, self._themes, self._faults = settings, themes, faults
-        self._engine = Engine(all_votes=settings.all_votes, max_judge_calls=settings.max_judge_calls, settings=settings)
+        self._engine = Engine(
+            all_votes=settings.all_votes,
+            max_judge_calls=settings.max_judge_calls,
+            settings=settings,
+            kept=session.store.kept,
+        )
         self._engine.screen_files = lambda: [self._settings.file, *themes.files]
         self._keys = keymap(settings.keys)
         self._sent = Sent()

@@ -1,0 +1,169 @@
+"""The details of finished cases: given up, and read again from the journal."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.stores import ANSWER_PASSED, CRASH, TRAJECTORY_FAILED, case_events, ref, started
+from workbench.cli.junit import junit_pieces
+from workbench.cli.report import report_pieces
+from workbench.details import Shelf
+from workbench.engine.event_lines import as_line
+from workbench.events import CaseError, CaseFinished, CaseRef, Event, MetricResult, RunFinished
+from workbench.history.checked import read_checked
+from workbench.history.journal import Journal
+from workbench.history.run_list import load_summary, summarize
+from workbench.kept_records import brief_records, keep_details, read_records
+from workbench.store import CaseRecord, Store
+
+REFS = [ref(f"case_{number}") for number in range(6)]
+JUDGED = MetricResult("m", "passed", 1.0, 0.5, "why", {"judge": {"model": "heuristic", "kind": "heuristic"}})
+
+
+def events_of(refs: Iterable[CaseRef] = REFS) -> list[Event]:
+    found: list[Event] = []
+    for number, case in enumerate(refs):
+        if number % 3 == 2:
+            found += case_events(case, "error", error=CRASH, text=f"text {number}")
+        else:
+            metrics = [TRAJECTORY_FAILED if number % 3 else ANSWER_PASSED, JUDGED]
+            found += case_events(case, "failed" if number % 3 else "passed", metrics, text=f"text {number}")
+    return [started(list(refs)), *found, RunFinished(1.5)]
+
+
+def run_kept(state: Path, budget: int, events: list[Event] | None = None) -> tuple[Store, Journal]:
+    """A store that was fed as a run feeds it: each event is written before it is applied."""
+    all_events = events_of() if events is None else events
+    journal = Journal.open(state, "2026-11-21T10-30-00-3f2a")
+    store = Store()
+    store.shelf.budget = budget
+    keep_details(store.kept, journal)
+    for event in all_events:
+        journal.write([as_line(event)], sync=False)
+        store.apply(event)
+    return store, journal
+
+
+def in_memory(events: list[Event] | None = None) -> Store:
+    store = Store()
+    for event in events_of() if events is None else events:
+        store.apply(event)
+    return store
+
+
+def is_folded(record: CaseRecord) -> bool:
+    try:
+        object.__getattribute__(record, "turns")
+    except AttributeError:
+        return True
+    return False
+
+
+def test_only_a_few_cases_have_their_details_in_memory_and_all_have_them_when_asked(tmp_path: Path) -> None:
+    store, _ = run_kept(tmp_path, 1)
+    folded = [is_folded(store.records[case]) for case in REFS]
+    assert folded == [True] * 5 + [False]
+    whole = in_memory()
+    for case in REFS:
+        assert store.records[case] == whole.records[case]
+    assert [is_folded(store.records[case]) for case in REFS] == folded
+
+
+def test_going_over_scores_and_errors_reads_nothing(tmp_path: Path) -> None:
+    store, journal = run_kept(tmp_path, 1)
+    journal.close()
+    assert journal.path is not None
+    journal.path.unlink()
+    told = [
+        {name: (one.status, one.score, one.details.get("judge")) for name, one in record.scores.items()}
+        for record in store.current_records()
+    ]
+    assert told[0]["m"] == ("passed", 1.0, JUDGED.details["judge"])
+    assert [record.brief_error and record.brief_error.kind for record in store.current_records()] == [
+        *(None, None, "agent_raised", None, None, "agent_raised")
+    ]
+    assert not store.shelf.lost
+
+
+def test_reports_are_the_same_whether_details_are_in_memory_or_in_the_journal(tmp_path: Path) -> None:
+    store, journal = run_kept(tmp_path, 1)
+    journal.close()
+    for pieces in (report_pieces, junit_pieces):
+        assert b"".join(pieces(store)) == b"".join(pieces(in_memory()))
+    assert json.loads(b"".join(report_pieces(store)))["summary"]["total"] == len(REFS)
+
+
+def test_a_journal_that_is_gone_loses_details_but_no_verdict_and_says_so(tmp_path: Path) -> None:
+    store, journal = run_kept(tmp_path, 1)
+    assert journal.path is not None
+    journal.path.unlink()
+    record = store.records[REFS[1]]
+    assert (record.state, list(record.metrics), record.turns) == ("failed", [TRAJECTORY_FAILED.name, "m"], [])
+    assert "cannot be read" in record.lost
+    assert store.shelf.lost == record.lost
+
+
+def test_what_stands_at_the_places_is_checked_and_else_searched_for(tmp_path: Path) -> None:
+    store, journal = run_kept(tmp_path, 1)
+    journal.close()
+    assert journal.path is not None
+    content = journal.path.read_bytes()
+    lines = content.splitlines(keepends=True)
+    journal.path.write_bytes(b"".join([lines[0], b"x" * 50 + b"\n", *lines[1:]]))
+    assert store.records[REFS[0]] == in_memory().records[REFS[0]]
+    assert not store.shelf.lost
+    torn = content.replace(b'text 1"', b'text 9"')
+    journal.path.write_bytes(torn)
+    assert store.records[REFS[1]].turns == []  # Its verdict is whole, but no word of it is taken from a torn line.
+
+
+def test_a_second_end_that_the_journal_has_not_stays_in_memory(tmp_path: Path) -> None:
+    store, _ = run_kept(tmp_path, 1)
+    gone = CaseError("internal", "the run could not be written")
+    store.apply(CaseFinished(REFS[0], "error", gone, 0.0))
+    assert store.records[REFS[0]].error == gone
+
+
+def test_without_a_journal_everything_stays_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("in the way", encoding="utf-8")
+    store, _ = run_kept(tmp_path, 1)
+    assert not any(is_folded(record) for record in store.current_records())
+
+
+def test_a_summary_has_what_a_list_shows_and_the_journal_the_rest(tmp_path: Path) -> None:
+    _, journal = run_kept(tmp_path, 1)
+    journal.close()
+    assert journal.path is not None
+    whole = in_memory()
+    again, _ = summarize(journal.path)
+    kept, _ = load_summary(tmp_path, "2026-11-21T10-30-00-3f2a")
+    assert kept.rows == again.rows
+    records = brief_records(kept, journal.path, list(kept.rows.values()), Shelf())
+    for case, record in records.items():
+        expected = whole.records[case]
+        assert is_folded(record)
+        assert (record.state, record.planned, record.usage) == (expected.state, expected.planned, expected.usage)
+        assert [one.score for one in record.scores.values()] == [one.score for one in expected.metrics.values()]
+        assert (record.turns, record.metrics, record.error) == (expected.turns, expected.metrics, expected.error)
+
+
+@pytest.mark.parametrize("placed", [True, False])
+def test_many_cases_are_read_in_one_go(tmp_path: Path, placed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    refs = [ref(f"case_{number}") for number in range(60)]
+    _, journal = run_kept(tmp_path, 1, events_of(refs))
+    assert journal.path is not None
+    parsed = 0
+
+    def counted(line: bytes) -> dict[str, object]:
+        nonlocal parsed
+        parsed += 1
+        return read_checked(line)
+
+    monkeypatch.setattr("workbench.history.case_events.read_checked", counted)
+    records = read_records(journal.path, refs, journal.places if placed else None)
+    assert {case: record.state for case, record in records.items()} == {
+        case: record.state for case, record in in_memory(events_of(refs)).records.items()
+    }
+    assert parsed <= len(events_of(refs)) + 1

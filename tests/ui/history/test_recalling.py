@@ -1,0 +1,61 @@
+"""What the screen says while verdicts of earlier runs are still being read."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen
+from tests.ui.history.test_history_screen import keep
+from workbench.ui.history import recall as module
+
+
+async def test_until_verdicts_are_read_nothing_is_said_to_be_missing(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["on_time", "late_parcel"]}})
+    keep(workspace, "2026-01-02T10-00-00-bbbb", {"on_time": "passed", "late_parcel": "failed"})
+    may_read, recall = threading.Event(), module.recall
+
+    def late(*words: Any) -> Iterator[module.Recalled]:
+        may_read.wait(10)
+        yield from recall(*words)
+
+    monkeypatch.setattr(module, "recall", late)
+    screen = open_screen(workspace)
+    async with screen.open(size=(120, 30)) as pilot:
+        await screen.until(pilot, lambda: "loading results" in screen.text.splitlines()[0])
+        for key in ("n", "F", "]"):
+            await pilot.press(key)
+            await screen.until(pilot, lambda: "results are still loading" in screen.text.splitlines()[-1])
+            await pilot.press("j")
+        assert not screen.started
+        await pilot.press("slash", *":fail")
+        await screen.until(pilot, lambda: "results are still" in screen.text)
+        assert "takes the filter back" not in screen.text
+        may_read.set()
+        await screen.until(pilot, lambda: "✗ late_parcel" in screen.text and "on_time" not in screen.text)
+        await screen.until(pilot, lambda: "loading" not in screen.text)
+
+
+async def test_a_case_that_may_have_a_verdict_is_not_called_not_run(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make_workspace({"order_desk": {"refunds": ["on_time"]}})
+    may_read = threading.Event()
+
+    def late(*_: Any) -> Iterator[module.Recalled]:
+        may_read.wait(10)
+        yield from ()
+
+    monkeypatch.setattr(module, "recall", late)
+    screen = open_screen(workspace)
+    async with screen.open(size=(120, 30)) as pilot:
+        await pilot.press("G")
+        await screen.until(pilot, lambda: "results are still loading" in screen.text)
+        assert "NOT RUN" not in screen.text
+        may_read.set()
+        await screen.until(pilot, lambda: "NOT RUN" in screen.text)
+        await pilot.press("n")
+        await screen.until(pilot, lambda: "nothing has run yet" in screen.text)
