@@ -158,3 +158,14 @@ async def test_a_stalled_zygote_is_replaced_for_the_run_after_it(project: Projec
         project.cases("case 2", "case 3")
         outcome = await execute(project.plan(), children, OPTIONS)
         assert set(outcome.states.values()) == {"passed"}
+
+
+@pytest.mark.usefixtures("quick")
+async def test_the_only_case_of_a_run_starts_again_when_the_zygote_above_it_was_stopped(project: Project) -> None:
+    """The agent's process has become the case's own: what it stops is the zygote."""
+    project.agent(AGENT)
+    project.cases("parent once wait")
+    async with Children() as children:
+        outcome = await execute(project.plan(), children, OPTIONS)
+    assert outcome.states == {"parent once wait": "passed"}
+    assert outcome.record("parent once wait").attempt == 2
