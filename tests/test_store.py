@@ -1,9 +1,10 @@
 import json
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
+from workbench.details import Brief, Shelf
 from workbench.engine.transcripts import collect
 from workbench.event_json import from_json, to_json
 from workbench.events import (
@@ -28,7 +29,7 @@ from workbench.events import (
 )
 from workbench.history.summary import gather
 from workbench.repeats.rate import rate_of
-from workbench.store import Store
+from workbench.store import CaseRecord, Store
 
 ONE = CaseRef("desk", "desk/r.evalset.json", "r", "one")
 TWO = CaseRef("desk", "desk/r.evalset.json", "r", "two")
@@ -174,6 +175,31 @@ def test_a_case_that_starts_again_forgets_its_first_start() -> None:
     apply(store, started(ONE), *whole_case(ONE)[:4], *whole_case(ONE))
     assert len(store.records[ONE].turns) == 1
     assert store.records[ONE].output == {"stdout": "ab"}
+
+
+class AllKept:
+    """A journal that has the whole case."""
+
+    def __init__(self, record: CaseRecord) -> None:
+        self._record = record
+
+    def size(self, ref: CaseRef) -> int:
+        return 1
+
+    def read(self, ref: CaseRef) -> tuple[CaseRecord, str]:
+        return self._record, ""
+
+
+def test_a_record_without_details_still_has_every_field() -> None:
+    """A field that is neither kept in memory nor read again would raise when the screen asks for it."""
+    store = Store()
+    apply(store, started(ONE), *whole_case(ONE))
+    whole = replace(store.records[ONE], attempt=2)
+    brief = Brief(whole.metrics, None, AllKept(whole), Shelf())
+    folded = CaseRecord.folded(whole.planned, "passed", brief)
+    for field in fields(CaseRecord):
+        assert hasattr(folded, field.name), field.name
+    assert folded.attempt == 2
 
 
 def test_a_flood_of_output_keeps_its_end() -> None:

@@ -60,7 +60,7 @@ class Turn:
 _NO_USAGE = Usage()
 _DETAILS = (
     *("expected", "criteria", "scenario", "rubrics", "custom_metrics", "simulator"),
-    *("turns", "simulated", "metrics", "output", "error"),
+    *("attempt", "turns", "simulated", "metrics", "output", "error"),
 )
 """What a record of a finished case may give up, because its journal has it."""
 
