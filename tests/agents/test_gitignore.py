@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,10 @@ def test_same_as_git(tmp_path_factory: pytest.TempPathFactory, top: list[str], i
     theirs = set(asked.stdout.decode().split("\0")) - {""}
     ours = {entry for entry in entries if _ignored(rules, root, entry + "/" * (root / entry).is_dir())}
     assert ours == theirs
+
+
+def test_many_stars_do_not_try_every_way_to_divide_a_name(tmp_path: Path) -> None:
+    rules = [_read(tmp_path, "a*" * 60 + "b\n" + "**/a*" * 20 + "/b\n" + "*" + "?*" * 60 + "x\n")]
+    began = time.process_time()
+    assert not _ignored(rules, tmp_path, "/".join(["a" * 200] * 10))
+    assert time.process_time() - began < 1

@@ -12,6 +12,7 @@ from workbench.model.case_index import CaseIndex
 from workbench.model.case_rules import dropped, two_spellings
 from workbench.model.evalset_schema import EvalSet
 from workbench.model.faults import Fault
+from workbench.model.json_nodes import Node
 from workbench.model.locating import fault_of, faults_of
 from workbench.model.places import Location, Places, json_path
 from workbench.model.scanner import is_scannable, scan
@@ -38,6 +39,7 @@ class CurrentCases:
         self._index = index
         self._odd = frozenset(index.odd)
         self.ids = index.ids
+        self._last_tree: tuple[int, Node, Places] | None = None
 
     def look(self, number: int, *, warnings: bool = True) -> Looked:
         """The case at a position and its faults; without `warnings` they are not looked for."""
@@ -85,14 +87,23 @@ class CurrentCases:
         start, end = self._index.starts[number], self._index.ends[number]
         if not is_scannable(self._file.data[start:end]):
             return next(self._at_start(number, [breach]))
-        places = self._file.places(start, end)
-        root = scan(self._file.text(start, end), places=places).root
-        assert root is not None  # there is a case
+        root, places = self._tree(number)
         return next(faults_of(self._path, [breach], root, places, ("eval_cases", number)))
 
     def place(self, number: int) -> tuple[int, int]:
         """Line and column at which the case begins."""
         return self._file.at(self._index.starts[number])
+
+    def _tree(self, number: int) -> tuple[Node, Places]:
+        """Return the tree of a case. That of the last one is kept: it is asked for once for each fault."""
+        known = self._last_tree
+        if known is None or known[0] != number:
+            start, end = self._index.starts[number], self._index.ends[number]
+            places = self._file.places(start, end)
+            root = scan(self._file.text(start, end), places=places).root
+            assert root is not None  # there is a case
+            known = self._last_tree = (number, root, places)
+        return known[1:]
 
     def _at_start(self, number: int, breaches: Iterable[Breach]) -> Iterator[Fault]:
         """Place breaches of a case that is too large to be scanned at its beginning."""

@@ -1,6 +1,7 @@
 """Everything that a project can have wrong, each at its place and with a way out."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -212,3 +213,16 @@ def test_a_broken_file_that_defines_no_agent_is_named(tmp_path: Path) -> None:
     (tmp_path / "lost" / "agent.py").write_text("x = (\n")
     (problem,) = check_project(open_workspace(tmp_path))
     assert (problem.rule, problem.fault.file.parent.name) == ("source", "lost")
+
+
+def test_many_problems_of_one_case_are_placed_in_time_that_does_not_multiply(tmp_path: Path) -> None:
+    rubrics = [{"rubric_id": "same", "rubric_content": {"text_property": "x"}}] * 400
+    turn = {"user_content": {"role": "user", "parts": [{"text": "hi"}]}}
+    cases = [{"eval_id": "a", "conversation": [turn] * 300, "rubrics": rubrics}]
+    file = tmp_path / "bot" / "a.evalset.json"
+    file.parent.mkdir()
+    file.write_text(json.dumps({"eval_set_id": "s", "eval_cases": cases}, indent=1))
+    workspace = open_workspace(tmp_path)
+    began = time.process_time()
+    assert sum(problem.rule == "same-rubric" for problem in check_project(workspace)) == 399
+    assert time.process_time() - began < 2

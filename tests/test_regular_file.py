@@ -1,0 +1,66 @@
+"""Only regular files are read, and only up to a limit."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from workbench.regular_file import open_regular, read_regular, size_words
+
+
+def test_a_file_is_read_also_through_links(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x\0y")
+    (tmp_path / "b").symlink_to("a")
+    assert read_regular(tmp_path / "b") == b"x\0y"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder", "loop"])
+def test_what_is_no_regular_file_is_not_opened(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("there")
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(path))
+        listening.close()
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(path)
+    opened: list[object] = []
+    monkeypatch.setattr(os, "open", lambda *words: opened.append(words))
+    with pytest.raises(OSError, match=r"regular file|directory|symbolic links"):
+        read_regular(path)
+    assert not opened
+
+
+def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, pipe = tmp_path / "file", tmp_path / "pipe"
+    file.write_bytes(b"x")
+    os.mkfifo(pipe)
+    status = file.stat()
+    monkeypatch.setattr(Path, "stat", lambda self, **_: status)
+    with pytest.raises(OSError, match="not a regular file"):
+        open_regular(pipe)
+
+
+def test_a_file_over_the_limit_says_both_sizes(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 3000)
+    with pytest.raises(OSError, match=r"it has 2 kB, and at most 1 kB are read"):
+        read_regular(tmp_path / "a", 1024)
+
+
+def test_a_file_that_grows_while_it_is_read_is_over_the_limit_too() -> None:
+    with pytest.raises(OSError, match="at most 10 bytes are read"):
+        read_regular(Path("/proc/self/status"), 10)  # its size is said to be 0
+
+
+@pytest.mark.parametrize(("size", "words"), [(12, "12 bytes"), (2048, "2 kB"), (3 << 30, "3,072 MB")])
+def test_sizes(size: int, words: str) -> None:
+    assert size_words(size) == words
