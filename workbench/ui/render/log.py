@@ -24,7 +24,8 @@ def build(subject: Subject, view: View) -> Document:
         document.add(remark("Nothing yet: the case has not run.", view))
         return document
     if record.attempt > 1:
-        document.add(remark(f"Attempt {record.attempt}: the agent's process was lost under the one before.", view))
+        lost = f"the agent's process was lost in attempt {record.attempt - 1}"
+        document.add(remark(f"Attempt {record.attempt}: {lost}.", view))
     if record.error is not None:
         document.add(error_lines(record.error, view, traceback=True))
     for stream in _STREAMS:
