@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.watch.conftest import ALONE, SHARING, Shop
 from workbench import atomic
-from workbench.agents.workspace import Workspace, open_workspace
+from workbench.agents.workspace import Workspace, assign_agent, open_workspace
 from workbench.engine.watch.changes import Batch
 from workbench.engine.watch.watcher import Saved, Watcher
 
@@ -263,3 +263,15 @@ def test_an_agent_that_is_gone_makes_its_cases_wait_and_is_told_once(shop: Shop,
     assert back is not None
     assert back.blocked == frozenset()
     assert {key.file for key in back.impact.depths} == {"desk/talk.evalset.json"}
+
+
+def test_an_agent_that_was_chosen_ends_the_wait(shop: Shop, watch: Watch) -> None:
+    (shop.root / "desk/agent.py").unlink()
+    lost = watch.look("desk/agent.py")
+    assert lost is not None
+    router = next(agent for agent in lost.snapshot.workspace.agents if agent.name == "router")
+    watch.watcher.adopt_owners(assign_agent(lost.snapshot.workspace, router))
+    shop.write("shared/words.py", "def reply(message):\n    return 'no'\n")
+    later = watch.look("shared/words.py")
+    assert later is not None
+    assert later.blocked == frozenset()

@@ -88,3 +88,9 @@ def test_a_file_that_cannot_be_read_has_a_verdict_of_its_own(verdicts: Verdicts,
     feed.store.apply(CaseFinished(ref, "error", CaseError("broken_file", "not JSON"), 0.0))
     assert verdicts.views[0, WHOLE_FILE].state == "error"
     assert not +verdicts.counts[0]
+
+
+def test_marks_do_not_move_to_other_cases_when_the_folder_is_read_again(verdicts: Verdicts, shop: Workspace) -> None:
+    verdicts.flag({(1, 0)}, {(1, 0): True})
+    verdicts.bind(shop.evalsets[1:])
+    assert (verdicts.stale, verdicts.turned) == (set(), {})

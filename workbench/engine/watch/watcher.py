@@ -107,6 +107,18 @@ class Watcher:
             if saved is not None:
                 yield saved
 
+    def adopt_owners(self, workspace: Workspace) -> None:
+        """Take over the agents that the user chose for evalsets. All else is compared with what it was."""
+        now = {entry.relative: entry for entry in workspace.evalsets}
+        entries = tuple(
+            replace(entry, agent=chosen.agent, agent_reason=chosen.agent_reason, owned=chosen.owned)
+            if (chosen := now.get(entry.relative)) is not None
+            else entry
+            for entry in self._snapshot.workspace.evalsets
+        )
+        self._snapshot = take_snapshot(replace(self._snapshot.workspace, evalsets=entries))
+        self._keep_sound()
+
     def look(self, batch: Batch) -> Saved | None:
         """What a batch of changes means; None if no file is other than it was. Reads files: for a thread."""
         asked = batch.paths | self._links.names(batch.paths)

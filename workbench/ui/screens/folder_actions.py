@@ -105,16 +105,19 @@ class FolderActions(Shell):
             answers.append(await self._ask(entry))
             if not answers[-1]:
                 self.session.declined.add(entry.relative)
-        if any(answers):
-            await self.read_again()
+        if any(answers) and await self.read_again():
+            self.owners_chosen()
 
     async def _reload(self) -> None:
         if await self.read_again():
             self.say("read again")
 
     async def _choose(self, entry: "EvalsetEntry") -> None:
-        if await self._ask(entry):
-            await self.read_again()
+        if await self._ask(entry) and await self.read_again():
+            self.owners_chosen()
+
+    def owners_chosen(self) -> None:
+        """The user chose the agents of evalsets, and the folder was read again."""
 
     async def _ask(self, entry: "EvalsetEntry") -> bool:
         """Which agent the evalset belongs to; keeps the answer."""

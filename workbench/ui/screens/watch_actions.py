@@ -12,6 +12,7 @@ from workbench.ui.tree.outline import Row
 from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
+    from workbench.agents.workspace import Workspace
     from workbench.engine.watch.board import Job
     from workbench.engine.watch.watcher import Saved
     from workbench.store import CaseRecord
@@ -44,6 +45,15 @@ class WatchActions(RunActions):
 
     def warm_up(self) -> None:
         """Has the engine's children started, so that the first save does not wait for them."""
+
+    def load(self, workspace: "Workspace") -> None:
+        super().load(workspace)
+        self.show_flags()
+
+    def owners_chosen(self) -> None:
+        watching, workspace = self.session.watching, self.session.workspace
+        if watching is not None and workspace is not None:
+            watching.watcher.adopt_owners(workspace)
 
     # Keys
 

@@ -72,7 +72,8 @@ class Verdicts:
         self._entries = entries
         self._files = {entry.relative: number for number, entry in enumerate(entries)}
         self._numbers.clear()
-        self.found = {}
+        # By position, which may be another case's now: they are worked out again.
+        self.found, self.stale, self.turned = {}, set(), {}
         self.views.clear()
         self.counts = [Counter() for _ in entries]
         for file, eval_id in self._newest:
