@@ -27,6 +27,8 @@ from workbench.ui import key_order
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.editing.editor import EditorScreen
 from workbench.ui.screens.options import OptionsScreen
+from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.widgets.pick_list import Item
 
 _KEYS = {"\r": "enter", "\x1b": "escape", "\x0f": "ctrl+o", "\x03": "ctrl+c", " ": "space"}
 
@@ -268,3 +270,22 @@ async def test_a_confirmation_gets_the_keys_after_the_one_that_asks(open_screen:
         await screen.until(pilot, lambda: isinstance(screen.app.screen, EditorScreen))
         copied = json.loads(screen.workspace.evalsets[0].file.read_text())["eval_cases"]
         assert len(copied) == 5
+
+
+async def test_a_dialog_that_nobody_asked_for_is_not_answered_by_keys_typed_before_it_is_seen(
+    open_screen: OpenScreen,
+) -> None:
+    screen = open_screen()
+    answers: list[Any] = []
+
+    async def ask() -> None:
+        question = PickScreen("write the edit?", searching([Item("write it now", True)]))
+        answers.append(await screen.app.push_screen_wait(question))
+
+    async with screen.open() as pilot:
+        screen.main.run_worker(ask(), group="read")
+        send(screen, "j\r\r")
+        await screen.until(pilot, lambda: "write it now" in screen.text)
+        assert answers == []
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: answers == [True])

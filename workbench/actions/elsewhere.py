@@ -104,7 +104,7 @@ ELSEWHERE: tuple[Action, ...] = (
     Action("triage_stays", ("w",), "won't fix", "It stays as it is.", TRIAGE, 0, "triage"),
     Action("triage_right", ("r",), "right", "The verdict is right.", TRIAGE, 0, "triage"),
     Action("triage_number", DIGITS, "the n-th", "What stands in that line.", TRIAGE, 0, "triage"),
-    Action("triage_note", ("n",), "note", "To the note; enter comes back.", TRIAGE, 1, "triage"),
+    Action("triage_note", ("n",), "note", "To the note; enter keeps it, esc leaves it as it was.", TRIAGE, 1, "triage"),
     Action("triage_about", ("tab",), "other", "Of the label, a criterion or the case.", TRIAGE, 2, "triage"),
     Action("triage_on", ("space",), "on", "Asks about the next problem at once.", TRIAGE, 3, "triage"),
     Action("triage_back", ("D", "backspace"), "unsay", "Takes back what was said.", TRIAGE, 4, "triage"),

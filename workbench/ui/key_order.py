@@ -8,6 +8,7 @@ started has ended or shows a dialog.
 """
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
@@ -55,11 +56,15 @@ class KeyOrder:
         self._blocked_since: float | None = None
         self._dialogs: WeakKeyDictionary[Worker[Any], Screen[Any]] = WeakKeyDictionary()
         self._given_up: WeakSet[Worker[Any]] = WeakSet()
+        self._unasked: WeakKeyDictionary[Screen[Any], float] = WeakKeyDictionary()
+        """Dialogs that work in the background opened, and when each was painted first."""
 
     async def take(self, event: Pressed) -> None:
         """Deliver a key now, or later when its turn has come."""
         if self._round and time.monotonic() - self._sent > PATIENCE:
             self._give_up()
+        if self._came_before_dialog(event):
+            return
         if self._waiting and isinstance(event, Key) and event.key == "ctrl+c":
             # As in a shell: the key that leaves does not queue behind what was typed.
             self._waiting.clear()
@@ -82,14 +87,13 @@ class KeyOrder:
             yield
             return
         self._dialogs[worker] = screen
+        if worker.group in BACKGROUND:
+            self._unasked[screen] = math.inf
+            screen.call_after_refresh(self._was_painted, screen)
         try:
             yield
         finally:
             self._dialogs.pop(worker, None)
-
-    def forget(self) -> None:
-        """Drop the waiting keys: they were not meant for what opens now."""
-        self._waiting.clear()
 
     # One key
 
@@ -97,11 +101,19 @@ class KeyOrder:
         field = self._app.focused if self._app.screen_stack else None
         self._typing = field if _is_text(event, field) else None
         self._sent = time.monotonic()
-        await self._deliver(event)
+        if not self._came_before_dialog(event):
+            await self._deliver(event)
         if self._round:
             self._round = 1
         else:
             self._walk(1)
+
+    def _was_painted(self, screen: Screen[Any]) -> None:
+        self._unasked[screen] = time.monotonic()
+
+    def _came_before_dialog(self, event: Pressed) -> bool:
+        """Whether a key was pressed before a dialog was seen that the user could not expect. It would answer it."""
+        return bool(self._app.screen_stack) and event.time < self._unasked.get(self._app.screen, 0.0)
 
     def _continues(self, event: Pressed) -> bool:
         """Whether a key is more text for the field that is being typed into. Text keeps its order by itself."""

@@ -299,3 +299,19 @@ async def test_hostile_texts(open_screen: OpenScreen, make_workspace: MakeWorksp
         go(shown, "text", name)
         await pilot.press("enter")
         assert not leaks(screen.text)
+
+
+async def test_esc_warns_again_after_the_warning_is_gone(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace
+) -> None:
+    workspace, _ = with_config(make_workspace())
+    screen = open_screen(workspace)
+    async with screen.open() as pilot:
+        shown = await form(screen, pilot)
+        await pilot.press("-", "escape")
+        assert "esc once more drops it" in screen.text
+        await pilot.press("j", "escape")
+        assert "esc once more drops it" in screen.text
+        assert screen.app.screen is shown
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: screen.app.screen is screen.main)

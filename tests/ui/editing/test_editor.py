@@ -323,3 +323,18 @@ async def test_what_is_pasted_cannot_steer_the_terminal(open_screen: OpenScreen,
         await pilot.pause()
         assert not leaks(editor.field.text.replace("\t", ""))
         assert not leaks(screen.text)
+
+
+@pytest.mark.parametrize("part", ["tool response", "rubric of this turn", "intermediate text"])
+async def test_esc_right_after_adding_takes_back_what_was_added(
+    open_screen: OpenScreen, with_call: Workspace, part: str
+) -> None:
+    screen = open_screen(with_call)
+    async with screen.open((120, 40)) as pilot:
+        before = file_of(screen).read_bytes()
+        await opened(screen, pilot, "j", "j", "j", "j", "+")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
+        await pilot.press(*("space" if letter == " " else letter for letter in part), "enter")
+        await screen.until(pilot, lambda: file_of(screen).read_bytes() != before and "ctrl+o saves" in screen.text)
+        await pilot.press("escape")
+        await screen.until(pilot, lambda: file_of(screen).read_bytes() == before)

@@ -99,3 +99,13 @@ async def test_a_broken_file_is_named_and_left_alone(open_screen: OpenScreen, ma
         await screen.until(pilot, lambda: not isinstance(screen.app.screen, TriageScreen))
         await pilot.pause()
         assert file.read_text() == "<<<<<<< HEAD"
+
+
+async def test_esc_leaves_the_note_as_it_was(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:
+    screen = open_screen(make_workspace({"desk": {"talk": ["bad"]}}))
+    async with screen.open((120, 30)) as pilot:
+        await run_all(screen, pilot)
+        await pilot.press("n", "t")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, TriageScreen))
+        await pilot.press("n", *"kept", "enter", "n", *"!?", "escape", "a")
+        await screen.until(pilot, lambda: [one["note"] for one in entries(screen)] == ["kept"])

@@ -244,6 +244,8 @@ class CriteriaScreen(ChangingScreen):
         self._show_about()
 
     def _moved(self) -> None:
+        # The warning is gone with the message: esc warns again before it drops the changes.
+        self._leaving = False
         self.say("")
         self._show_about()
 

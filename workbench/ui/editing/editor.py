@@ -132,7 +132,7 @@ class EditorScreen(FieldScreen[None]):
     def left_field(self) -> None:
         self._show_value()
         if self._fresh:
-            # Whoever adds something and leaves it empty did not want it.
+            # Whoever adds something and leaves its first field with esc did not want it.
             self.run_worker(self._take_back(again=False), group="back")
 
     def out_of_field(self) -> None:
@@ -261,7 +261,7 @@ class EditorScreen(FieldScreen[None]):
         if row is not None and row.form == "heading":
             self.list.move("down")
         self.action_enter()
-        self._fresh = self._value.typing and self.field.text == ""
+        self._fresh = self._value.typing
 
     # What is shown
 

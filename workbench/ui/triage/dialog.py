@@ -36,14 +36,28 @@ class Answer:
 
 
 class NoteInput(PlainInput):
-    """A note; enter and esc go back to the choices and keep it."""
+    """A note. Enter goes back to the choices and keeps it, esc goes back and leaves it as it was."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,escape,up,down,tab", "done")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter,up,down,tab", "done"),
+        Binding("escape", "discard"),
+    ]
 
     class Done(Message):
-        """The note is written."""
+        """The user goes back to the choices."""
+
+    def __init__(self, *, placeholder: str) -> None:
+        super().__init__(placeholder=placeholder)
+        self._before = ""
+
+    def on_focus(self) -> None:
+        self._before = self.value
 
     def action_done(self) -> None:
+        self.post_message(self.Done())
+
+    def action_discard(self) -> None:
+        self.value = self._before
         self.post_message(self.Done())
 
 
