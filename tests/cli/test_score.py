@@ -155,7 +155,7 @@ def test_a_case_of_which_the_end_is_gone_is_not_scored_as_if_it_had_been_killed(
     journal.write_bytes(b"".join(kept))
     done = ran.run("score", "last")
     assert done.returncode == 3
-    assert "a line of the journal is gone before this one" in done.stderr
+    assert "1 line of the journal is gone before this one" in done.stderr
     assert lines_with(done.stdout, ["ERROR echo/talk/good"]) == [
         "ERROR echo/talk/good broken_file: how this case went on cannot be read: the journal is damaged"
     ]

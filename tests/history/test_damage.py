@@ -18,6 +18,7 @@ from workbench.cli.headless import _plan as plan_of
 from workbench.cli.run_command import RunRequest
 from workbench.cli.score_command import ScoreRequest
 from workbench.cli.score_headless import _plan as rescoring_of
+from workbench.counting import counted
 from workbench.engine.event_lines import as_line
 from workbench.engine.options import UsageFaultError
 from workbench.events import CaseRef, Noticed, RunFinished
@@ -202,7 +203,7 @@ def test_the_end_that_is_gone_is_noticed_by_the_summary(damaged: Damaged) -> Non
         assert not load_summary(damaged.state, damaged.journal.parent.name)[1]  # Makes the summary.
         damaged.journal.write_bytes(b"".join(lines[:left]))
         _, (said,) = told(damaged.journal)
-        assert f": {len(lines) - left} lines" in said.replace(": a line", ": 1 lines")
+        assert f": {counted(len(lines) - left, 'line')}" in said
         assert "gone at the end of the journal" in said
         assert said in list_runs(damaged.state).trouble
 
