@@ -104,6 +104,84 @@ def test_which_of_prompt_code_and_model(tmp_path: Path, before: str, after: str,
     assert found.files[0].lines[1:] == (f"-{before}", f"+{after}")
 
 
+@pytest.mark.parametrize(
+    ("path", "before", "after", "kind"),
+    [
+        (
+            "agent.py",
+            'class Mine(BaseLlm):\n    model: str = "tiny-1"',
+            'class Mine(BaseLlm):\n    model: str = "tiny-2"',
+            "model",
+        ),
+        ("agent.py", 'Agent(model=Mine("tiny-1"))', 'Agent(model=Mine("tiny-2"))', "model"),
+        ("agent.py", 'def f(model_name="tiny-1"): pass', 'def f(model_name="tiny-2"): pass', "model"),
+        ("agent.py", 'Agent(model="tiny-1", text="a")', 'Agent(model="tiny-2", text="b")', "prompt"),
+        ("orders.json", '{"A2": 1}', '{"A2": 4}', "data"),
+        ("stock.csv", "a,1", "a,2", "data"),
+        ("prompts/main.json", '{"system": "a"}', '{"system": "b"}', "prompt"),
+        ("instruction.md", "Be brief.", "Be kind.", "prompt"),
+    ],
+)
+def test_kind_of_a_changed_file(tmp_path: Path, path: str, before: str, after: str, kind: str) -> None:
+    runs: list[Summary] = []
+    for digest, source, said in (("aa" * 16, before, "done"), ("bb" * 16, after, "other")):
+        keep_objects(tmp_path, {digest: source.encode()})
+        runs.append(_run(_invocation(said=said), sources={path: digest}))
+    found = compare(runs[0], runs[1], tmp_path)
+    assert [file.kind for file in found.files] == [kind]
+    assert [cause.kind for cause in found.cases[0].causes] == [kind]
+
+
+TRAJECTORY = "tool_trajectory_avg_score"
+
+
+def _judged(criteria: dict[str, Any], **scores: tuple[float, str]) -> Summary:
+    """A run of the same transcript, judged by these criteria."""
+    started = {"event": "RunStarted", "run_id": "x", "cases": [{"case": REF}]}
+    case = {"event": "CaseStarted", "case": REF, "criteria": criteria, "expected": []}
+    turn = {"event": "TurnFinished", "case": REF, "actual": _invocation()}
+    results = [
+        {"name": name, "score": score, "threshold": 0.5, "status": told} for name, (score, told) in scores.items()
+    ]
+    status = "passed" if all(told == "passed" for _, told in scores.values()) else "failed"
+    ended = {"event": "CaseFinished", "case": REF, "status": status, "duration_seconds": 1.0}
+    scored = [{"event": "MetricScored", "case": REF, "result": result} for result in results]
+    return gather([started, case, turn, *scored, ended, {"event": "RunFinished", "duration_seconds": 1.0}])
+
+
+def test_every_difference_of_criteria_is_listed_although_no_verdict_changed(tmp_path: Path) -> None:
+    before = _judged({"match": 0.95, TRAJECTORY: 1.0}, match=(1.0, "passed"))
+    after = _judged(
+        {"match": 1.0, TRAJECTORY: {"threshold": 1.0, "match_type": "IN_ORDER"}, "new": 1}, match=(1.0, "passed")
+    )
+    found = compare(before, after, tmp_path)
+    assert (found.cases, found.unchanged) == ((), 1)
+    assert found.differences == (
+        "criteria: match threshold 0.95 -> 1.0",
+        f"criteria: {TRAJECTORY} match_type default -> IN_ORDER",
+        "criteria: new is new",
+    )
+
+
+def test_only_what_decided_is_a_cause(tmp_path: Path) -> None:
+    exact = {"match": 0.95, TRAJECTORY: {"threshold": 1.0, "match_type": "EXACT"}}
+    loose = {"match": 0.5, TRAJECTORY: {"threshold": 1.0, "match_type": "IN_ORDER"}}
+    before = _judged(exact, match=(1.0, "passed"), **{TRAJECTORY: (0.0, "failed")})
+    after = _judged(loose, match=(1.0, "passed"), **{TRAJECTORY: (1.0, "passed")})
+    (case,) = compare(before, after, tmp_path).cases
+    assert [(cause.kind, cause.what) for cause in case.causes] == [
+        ("criteria", f"{TRAJECTORY} match_type EXACT -> IN_ORDER")
+    ]
+
+
+@pytest.mark.parametrize(("score", "names_it"), [(0.9, True), (0.3, False)])
+def test_threshold_is_a_cause_only_if_the_score_lies_between(tmp_path: Path, score: float, names_it: bool) -> None:
+    before = _judged({"match": 0.8}, match=(0.99, "passed"))
+    after = _judged({"match": 0.95}, match=(score, "failed"))
+    (case,) = compare(before, after, tmp_path).cases
+    assert ("criteria" in [cause.kind for cause in case.causes]) == names_it
+
+
 def test_a_row_without_steps_says_nothing_of_them(tmp_path: Path) -> None:
     before, after = _run(_invocation(*LOOKED_UP)), _run(_invocation(said="other"))
     row: Row = next(iter(before.rows.values()))

@@ -6,6 +6,7 @@ files is a cause.
 
 import ast
 import difflib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -13,17 +14,23 @@ from typing import Any, Literal, TypeAlias
 
 from workbench.agents.python_source import parse_source
 from workbench.counting import counted
+from workbench.history.criteria_changes import Change, Sided, criteria_changes, judge_changes
 from workbench.history.objects import read_object
-from workbench.history.summary import Row, Summary
+from workbench.history.summary import Row, Summary, number
 
 CauseKind: TypeAlias = Literal[
-    "prompt", "code", "model", "versions", "criteria", "expected", "tool_output", "judge", "agent"
+    "prompt", "code", "model", "data", "versions", "criteria", "expected", "tool_output", "judge", "agent"
 ]
-FileKind: TypeAlias = Literal["prompt", "code", "model"]
+FileKind: TypeAlias = Literal["prompt", "code", "model", "data"]
 _LONGEST = 5000
 """Lines of a file that are compared line by line."""
 _LINES = 40
 _CODE = {".py"}
+_TEXT = {"", ".md", ".txt", ".prompt", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".mustache"}
+_TEXT |= {".yaml", ".yml", ".xml"}
+"""Endings of prompts, and of agents in YAML; any other file is data, unless its name says that it is a prompt."""
+_PROMPT_NAMES = ("prompt", "instruction")
+_MODEL_NAME = re.compile(r"(^|_)model(_name|_id)?$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +72,47 @@ def causes(
     (old_run, old), (new_run, new) = before, after
     if _differ(old, new, "expected"):
         yield Cause("expected", "what is expected of the case")
-    judged_alike = not (_differ(old, new, "criteria") or _differ(old, new, "settings") or _thresholds(old, new))
-    if not judged_alike:
-        yield Cause("criteria", _criteria(old, new))
-    named = list(_judges(old, new))
+    decisive = _decisive(old, new)
+    changed = [change.words() for change in criteria_changes(before, after) if _decided(change, old, new, decisive)]
+    if decisive and _differ(old, new, "settings"):
+        changed.append("settings of custom metrics or of the simulated user")
+    if changed:
+        yield Cause("criteria", ", ".join(changed))
+    named = list(_judges(before, after, decisive))
     yield from named
     if _differ(old, new, "said") or _did_otherwise(old, new) or _broke(old) != _broke(new):
         yield from _of_the_agent(old_run, old, new_run, new, files)
-    elif judged_alike and not named and not _differ(old, new, "expected") and _judged(new):
+    elif not changed and not named and not _differ(old, new, "expected") and _judged(new):
         yield Cause("judge", "the same transcript was judged differently")
+
+
+def _decisive(old: Row, new: Row) -> set[str]:
+    """Return the criteria that made the difference: those with another status, else with another score, else all. No
+    criterion made one if the agent broke off."""
+    if _broke(old) or _broke(new):
+        return set()
+    one, other = old["metrics"], new["metrics"]
+    names = {**one, **other}
+    for part in (2, 0):
+        found = {name for name in names if name not in one or name not in other or one[name][part] != other[name][part]}
+        if found:
+            return found
+    return set(names)
+
+
+def _decided(change: Change, old: Row, new: Row, decisive: set[str]) -> bool:
+    """Whether a change of the criteria can have made the difference. Another threshold has not if the score is on the
+    same side of both."""
+    judged = change.criterion in old["metrics"] or change.criterion in new["metrics"]
+    if not decisive or (judged and change.criterion not in decisive):
+        return False
+    metric, before = new["metrics"].get(change.criterion), old["metrics"].get(change.criterion)
+    if change.key != "threshold" or metric is None or before is None or metric[2] == before[2]:
+        return True
+    old_threshold = number(change.before)
+    if metric[0] is None or old_threshold is None:
+        return True
+    return bool((metric[0] >= old_threshold) != (metric[2] == "passed"))
 
 
 def describe(before: Summary, after: Summary) -> Iterator[str]:
@@ -93,12 +132,18 @@ def _of_the_agent(
     old_run: Summary, old: Row, new_run: Summary, new: Row, files: dict[str, list[ChangedFile]]
 ) -> Iterator[Cause]:
     agent, found = str(new["ref"][0]), False
-    for kind in ("prompt", "code"):
+    kinds: tuple[FileKind, ...] = ("prompt", "code", "data")
+    for kind in kinds:
         paths = [file.path for file in files.get(agent, ()) if file.kind == kind]
         if paths:
             found = True
-            yield Cause("prompt" if kind == "prompt" else "code", _names(paths))
-    if agent in old_run.models and agent in new_run.models and old_run.models[agent] != new_run.models[agent]:
+            yield Cause(kind, _names(paths))
+    named_in = [file.path for file in files.get(agent, ()) if file.kind == "model"]
+    models = agent in old_run.models and agent in new_run.models
+    if named_in and (not models or old_run.models[agent] == new_run.models[agent]):
+        found = True
+        yield Cause("model", _names(named_in))
+    elif models and old_run.models[agent] != new_run.models[agent]:
         found = True
         yield Cause("model", f"{_names(old_run.models[agent])} -> {_names(new_run.models[agent])}")
     if old_run.versions and new_run.versions and old_run.versions != new_run.versions:
@@ -117,30 +162,18 @@ def _of_the_agent(
         yield Cause("agent", f"the agent did something else; {why}")
 
 
-def _judges(old: Row, new: Row) -> Iterator[Cause]:
-    named = False
-    for name, metric in new["metrics"].items():
-        before = old["metrics"].get(name)
-        if before is not None and before[4] and metric[4] and before[4] != metric[4]:
-            named = True
-            yield Cause("judge", f"{name}: {before[4]} -> {metric[4]}")
-    if not named and _differ(old, new, "judges"):
-        yield Cause("judge", "options of the judges")
-
-
-def _criteria(old: Row, new: Row) -> str:
-    changed = _thresholds(old, new)
-    added = [f"{name} is new" for name in new["metrics"] if name not in old["metrics"]]
-    gone = [f"{name} is gone" for name in old["metrics"] if name not in new["metrics"]]
-    return ", ".join([*changed, *added, *gone]) or "settings of the criteria"
-
-
-def _thresholds(old: Row, new: Row) -> list[str]:
-    return [
-        f"{name} threshold {old['metrics'][name][1]} -> {metric[1]}"
-        for name, metric in new["metrics"].items()
-        if name in old["metrics"] and old["metrics"][name][1] != metric[1]
-    ]
+def _judges(before: Sided, after: Sided, decisive: set[str]) -> Iterator[Cause]:
+    old, new = before[1]["metrics"], after[1]["metrics"]
+    named = set()
+    for name in (name for name in new if name in decisive and name in old):
+        one, other = old[name][4], new[name][4]
+        if one and other and one != other:
+            named.add(name)
+            yield Cause("judge", f"{name}: {one} -> {other}")
+    options = [change for change in judge_changes(before, after) if change.criterion not in named]
+    for change in options:
+        if change.criterion in decisive or change.criterion not in new:
+            yield Cause("judge", change.words())
 
 
 def _changed(agent: str, path: str, old: Any, new: Any, state: Path, models: tuple[set[str], set[str]]) -> ChangedFile:
@@ -170,16 +203,20 @@ def _models(run: Summary, agent: str) -> set[str]:
 
 
 def _kind(path: str, before: str | None, after: str | None, models: tuple[set[str], set[str]]) -> FileKind:
-    """A file in which only the names of models differ tells of another model. A prompt is what is no Python, and Python
-    of which only texts differ."""
+    """Return what a file tells of: another model where only names of models differ, a prompt where it is text, or
+    Python of which only texts differ; data, such as what a tool looks things up in, is neither."""
     names = models[0] | models[1]
     if before and after and models[0] != models[1] and _without(before, names) == _without(after, names):
         return "model"
-    if PurePosixPath(path).suffix not in _CODE:
-        return "prompt"
+    place = PurePosixPath(path)
+    if place.suffix not in _CODE:
+        named = any(word in part.lower() for part in place.parts for word in _PROMPT_NAMES)
+        return "prompt" if named or place.suffix.lower() in _TEXT else "data"
     if not before or not after:
         return "code"
     try:
+        if _without_models(before) == _without_models(after):
+            return "model"
         return "prompt" if _without_texts(before) == _without_texts(after) else "code"
     except (SyntaxError, ValueError, RecursionError):
         return "code"
@@ -192,11 +229,42 @@ def _without(text: str, names: set[str]) -> str:
 
 
 def _without_texts(source: str) -> str:
-    tree = parse_source(source.encode("utf-8", "surrogatepass"))
+    return ast.dump(_blank(_parsed(source)))
+
+
+def _without_models(source: str) -> str:
+    """The source without the texts that name a model: what is given to `model=`, or to a variable, a field or a
+    parameter of such a name, as in a model class of the user's own."""
+    tree = _parsed(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg and _MODEL_NAME.search(node.arg):
+            _blank(node.value)
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(_MODEL_NAME.search(_name_of(target)) for target in targets):
+                _blank(node.value)
+        elif isinstance(node, ast.arguments):
+            positional = [*node.posonlyargs, *node.args]
+            pairs = zip(reversed(positional), reversed(node.defaults), strict=False)
+            for argument, default in (*pairs, *zip(node.kwonlyargs, node.kw_defaults, strict=True)):
+                if default is not None and _MODEL_NAME.search(argument.arg):
+                    _blank(default)
+    return ast.dump(tree)
+
+
+def _parsed(source: str) -> ast.AST:
+    return parse_source(source.encode("utf-8", "surrogatepass"))
+
+
+def _name_of(target: ast.expr) -> str:
+    return target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
+
+
+def _blank(tree: ast.AST) -> ast.AST:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             node.value = ""
-    return ast.dump(tree)
+    return tree
 
 
 def _differ(old: Row, new: Row, name: str) -> bool:

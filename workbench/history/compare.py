@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from workbench.history.causes import Cause, ChangedFile, causes, changed_files, describe
+from workbench.history.criteria_changes import every_difference
 from workbench.history.summary import Row, Summary, has_verdict
 
 Change: TypeAlias = Literal["regression", "fix", "other", "unfinished", "score"]
@@ -90,7 +91,7 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
         tuple(row for key, row in old.items() if key not in new and id(row) not in told),
         tuple(row for key, row in new.items() if key not in old and id(row) not in told),
         tuple(file for changed in files.values() for file in changed),
-        tuple(describe(before, after)),
+        (*describe(before, after), *every_difference(before, after, both)),
     )
 
 

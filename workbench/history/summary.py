@@ -14,9 +14,9 @@ from typing import Any
 from workbench.event_json import sentences
 from workbench.events import Usage, ended_as
 
-SCHEMA = "agent-workbench/summary/6"
+SCHEMA = "agent-workbench/summary/7"
 """3: with places in the journal. 4: with cancelled cases. 5: with the criteria changed for the run. 6: with the rule
-by which an evalset has its agent. An older one is made again from the journal."""
+by which an evalset has its agent. 7: with the criteria themselves. An older one is made again from the journal."""
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _LONGEST = 2000
 _USAGE = tuple(item.name for item in fields(Usage))
@@ -49,6 +49,8 @@ class Summary:
     until_sure: float | None = None
     plans: list[list[Any]] = field(default_factory=list)
     """The different [config_file, criteria_source, criteria_changed, matched_by] of its cases."""
+    given: dict[str, Any] = field(default_factory=dict)
+    """The different criteria and options of judges, by the digests in its rows."""
     rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
 
     def counts(self) -> dict[str, int]:
@@ -190,6 +192,10 @@ class Gathering:
         row.update({**_new_row(row["ref"]), "plan": row["plan"]})
         self._done[tuple(row["ref"])] = ([], [])
         row.update(digests_of_criteria(data["criteria"], data.get("custom_metrics"), data.get("simulator")))
+        if row["criteria"] not in self.summary.given or row["judges"] not in self.summary.given:
+            self.summary.given.update(
+                zip((row["criteria"], row["judges"]), split_judges(data["criteria"]), strict=True)
+            )
         row["expected"] = digest_of_case(data["expected"], data.get("scenario"), data.get("rubrics"))
 
     def _turn_finished(self, data: Mapping[str, Any]) -> None:

@@ -27,7 +27,7 @@ CHANGES = {
 }
 _CAUSE = 13
 _NAMED = 50
-_OF_FILES = ("prompt", "code", "model")
+_OF_FILES = ("prompt", "code", "model", "data")
 
 
 def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
