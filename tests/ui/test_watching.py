@@ -101,7 +101,7 @@ async def test_a_watch_asked_for_while_the_folder_is_read_begins_then(
 ) -> None:
     watched, wait = Watched(tmp_path), threading.Event()
     read = watched.session.read
-    monkeypatch.setattr(watched.session, "read", lambda: (wait.wait(20), read())[1])
+    monkeypatch.setattr(watched.session, "read", lambda arrived=None: (wait.wait(20), read(arrived))[1])
     async with watched.app.run_test(size=(80, 24)) as watched.pilot:
         await watched.press("w")
         assert watched.session.watching is None
