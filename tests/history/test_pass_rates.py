@@ -9,7 +9,9 @@ from workbench.events import CaseError, CaseFinished, CaseRef, Event, PlannedCas
 from workbench.history.comparable import last_comparable
 from workbench.history.journal import FILE_NAME, Journal
 from workbench.history.kept_runs import kept_runs
+from workbench.history.latest import latest_runs
 from workbench.history.pass_rates import Trend, pass_rates
+from workbench.history.resuming import newest_interrupted
 from workbench.history.votes import Case
 
 WHOLE = RunFinished(1.0)
@@ -133,3 +135,20 @@ def test_the_last_comparable_run_shares_half_of_the_cases_else_any(tmp_path: Pat
     found = last_comparable(tmp_path, runs[0], only)
     assert found is not None
     assert found.started[8:10] == "20"
+
+
+def test_cancelled_cases_leave_the_earlier_verdict_when_the_project_is_opened_again(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-20", a1="p", a2="f", a3="pp")
+    keep(tmp_path, "2026-11-21", RunFinished(1.0, interrupted=True), a1="x", a2="p", a3="fx")
+    found = latest_runs(tmp_path, {"a.evalset.json": ["a1", "a2", "a3"]})
+    names = [(run.summary.started[8:10], sorted((ref.eval_id, ref.repeat) for ref in run.refs)) for run in found]
+    assert names == [("21", [("a2", 1), ("a3", 1)]), ("20", [("a1", 1)])]
+
+
+def test_a_run_with_cancelled_cases_can_be_resumed_although_it_ended(tmp_path: Path) -> None:
+    keep(tmp_path, "2026-11-20", a1="p", a2="p")
+    assert newest_interrupted(tmp_path) is None
+    keep(tmp_path, "2026-11-21", RunFinished(1.0, cancelled=1), a1="p", a2="x")
+    announced = newest_interrupted(tmp_path)
+    assert announced is not None
+    assert announced.run_id.startswith("2026-11-21")
