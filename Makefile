@@ -3,8 +3,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin
+LOWEST ?= .venv-lowest
+LOWEST_TESTS ?= tests/test_samples.py tests/model tests/judge tests/cli/test_lines.py tests/cli/test_run.py tests/ui
 
-.PHONY: open test check tests bench clean
+.PHONY: open test check tests lowest bench clean
 .DEFAULT_GOAL := open
 
 open: $(VENV)/.installed
@@ -22,11 +24,15 @@ check: $(VENV)/.installed-dev
 tests: $(VENV)/.installed-dev
 	$(RUN)/python -m pytest -n auto --dist worksteal
 
+# The lowest versions that pyproject.toml allows, in an environment of their own.
+lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal $(LOWEST_TESTS)
+
 bench: $(VENV)/.installed-dev
 	$(RUN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(LOWEST)
 
 # Some systems ship python3 without ensurepip; there the pip of the system fills the new environment.
 $(VENV)/bin/python:
@@ -41,3 +47,12 @@ $(VENV)/.installed: pyproject.toml $(VENV)/bin/python
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/bin/python
 	$(RUN)/python -m pip install --quiet --editable '.[adk,vertex,litellm,dev]'
 	touch $@ $(VENV)/.installed
+
+$(LOWEST)/.installed: pyproject.toml $(VENV)/bin/python
+	$(RUN)/python -m venv $(LOWEST) 2>/dev/null \
+		|| ($(RUN)/python -m venv --clear --without-pip $(LOWEST) && $(PYTHON) -m pip --python $(LOWEST)/bin/python install --quiet pip)
+	$(LOWEST)/bin/python -m pip install --quiet uv
+	VIRTUAL_ENV=$(abspath $(LOWEST)) $(LOWEST)/bin/uv pip install --quiet --resolution lowest-direct --editable '.[adk]'
+	VIRTUAL_ENV=$(abspath $(LOWEST)) $(LOWEST)/bin/uv pip install --quiet hypothesis jsonschema pytest pytest-asyncio \
+		pytest-httpserver pytest-textual-snapshot pytest-xdist tabulate
+	touch $@

@@ -396,3 +396,18 @@ def test_what_was_to_come_is_no_word_about_a_run_that_is_over() -> None:
     page = build_html(feed([started([PASSED])], notices, case_events(PASSED, "passed"), [RunFinished(1.0)])).decode()
     assert "no key is set" in page
     assert "are to come" not in page
+
+
+def test_an_export_where_adk_keeps_its_results_does_not_double_its_run(here: Here, project: Project) -> None:
+    before = here("history").stdout
+    folder = project.root / "echo/.adk/eval_history"
+    folder.mkdir(parents=True)
+    assert here("export", "last", "--format", "adk", "-o", str(folder)).returncode == 0
+    assert list(folder.iterdir())
+    assert here("history").stdout == before
+
+
+def test_every_file_of_the_state_folder_is_for_its_owner_only(project: Project) -> None:
+    files = [file for file in (project.root / ".workbench").rglob("*") if file.is_file()]
+    assert any(file.name == "summary.json" for file in files)
+    assert [file for file in files if file.stat().st_mode & 0o077] == []

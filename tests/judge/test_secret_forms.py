@@ -7,7 +7,7 @@ from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from workbench.judge.secret_forms import SecretForms, named_secrets
@@ -39,6 +39,8 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 
 @settings(max_examples=200, deadline=None)
 @given(SECRETS, AROUND, AROUND, st.sampled_from(sorted(ENCODINGS)))
+@example("000001 2", "", "", "form")
+@example("0000012'", "", "", "repr of a dictionary's JSON")
 def test_a_secret_is_found_in_each_encoding(secret: str, before: str, after: str, name: str) -> None:
     written = ENCODINGS[name](secret)
     core = written.strip("'\"b") if "repr" in name else written

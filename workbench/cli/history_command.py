@@ -152,7 +152,7 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
     lists = {one: list_runs(one) for one in places.states_of(state)}
     _say_where((one for one in lists if one != state and lists[one].runs), root)
     kept = [{**run, "kept_in": _kept_in(one, state, root)} for one, found in lists.items() for run in found.runs]
-    entries, trouble = _of_adk(root)
+    entries, trouble = _of_adk(root, {run["run_id"] for run in kept})
     trouble = [*(line for found in lists.values() for line in found.trouble), *trouble]
     age = ages()
     runs = [*kept, *entries]
@@ -171,12 +171,12 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
     return True
 
 
-def _of_adk(root: Path) -> "tuple[list[IndexEntry], list[str]]":
+def _of_adk(root: Path, kept: set[str]) -> "tuple[list[IndexEntry], list[str]]":
     from workbench.agents.targets import discover_for
     from workbench.history.adk_results import adk_entries
 
     found, _ = discover_for([root], root)
-    return adk_entries((agent.folder for agent in found.agents), root)
+    return adk_entries((agent.folder for agent in found.agents), root, kept)
 
 
 def _kept_in(state: Path, own: Path, root: Path) -> str:

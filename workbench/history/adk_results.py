@@ -5,7 +5,8 @@ ADK writes one file an evalset and run. Old versions encoded it twice: a JSON st
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Container, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from workbench.regular_file import read_regular
 
 ENDING = ".evalset_result.json"
 HISTORY = Path(".adk", "eval_history")
+_OUR_SESSION = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\w+)-\d+")
+"""What `export --format adk` writes as the id of a case's session: the run's id and the number of the case."""
 _MARK = "adk:"
 """Before digests that can be compared with those of other results of ADK only."""
 _STATUS: dict[int, MetricStatus] = {1: "passed", 2: "failed", 3: "not_evaluated", 4: "informational"}
@@ -46,6 +49,13 @@ def read_adk_result(path: Path) -> dict[str, Any]:
     return data
 
 
+def exported_from(data: dict[str, Any]) -> str:
+    """Return the id of the run of ours that a result file was exported from; "" if ADK itself wrote it."""
+    sessions = [str(result.get("session_id")) for result in data["eval_case_results"] if isinstance(result, dict)]
+    runs = {match[1] if (match := _OUR_SESSION.fullmatch(session)) else "" for session in sessions}
+    return runs.pop() if len(runs) == 1 else ""
+
+
 def adk_summary(path: Path, root: Path) -> Summary:
     """The file as the summary of a run. Raises as `read_adk_result`."""
     data = read_adk_result(path)
@@ -70,12 +80,16 @@ def adk_results(path: Path, data: dict[str, Any]) -> Iterator[tuple[tuple[str, s
             yield (path.parents[2].name, "", name, eval_id, repeat), result
 
 
-def adk_entries(agents: Iterable[Path], root: Path) -> tuple[list[IndexEntry], list[str]]:
-    """The result files of agents as the list shows runs, with `file` for where each stands; and what is wrong with
-    those that cannot be read."""
+def adk_entries(
+    agents: Iterable[Path], root: Path, kept: Container[str] = frozenset()
+) -> tuple[list[IndexEntry], list[str]]:
+    """Return the result files of agents as the list shows runs, with `file` for where each stands; and what is wrong
+    with those that cannot be read. Exports of our own runs with the ids `kept` are left out: those are in the list."""
     entries, trouble = [], []
     for path in adk_result_files(agents):
         try:
+            if exported_from(read_adk_result(path)) in kept:
+                continue
             entry = index_entry(path.name.removesuffix(ENDING), adk_summary(path, root))
         except (OSError, ValueError) as error:
             trouble.append(str(error))

@@ -71,7 +71,7 @@ def kept_runs(state: Path, root: Path, agents: Iterable[Path]) -> tuple[list[Kep
     """The runs of a state folder and of the folders of agents, the newest first, and what is wrong with those that can
     be read in part. Reads what `list_runs` reads, and every result file of ADK."""
     found = list_runs(state)
-    entries, trouble = adk_entries(agents, root)
+    entries, trouble = adk_entries(agents, root, {run["run_id"] for run in found.runs})
     folder = runs_dir(state)
     listed = [(run, _journal(folder, run)) for run in found.runs]
     listed += [(entry, str(root / entry["file"])) for entry in entries]

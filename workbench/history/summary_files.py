@@ -48,7 +48,8 @@ def write_summary(folder: Path, summary: Summary, journal: JournalSize) -> None:
     draft = folder / f".{FILE_NAME}.{os.getpid()}.tmp"
     with contextlib.suppress(OSError, ValueError):
         # Without waiting for the disk: its checksum tells whether it arrived there.
-        draft.write_bytes(checked_line(data))
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            out.write(checked_line(data))
         draft.replace(folder / FILE_NAME)
     with contextlib.suppress(OSError):
         draft.unlink(missing_ok=True)  # On a full disk.

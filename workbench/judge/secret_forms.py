@@ -54,7 +54,7 @@ class SecretForms:
         for form, name in self._plain:
             if form in text:
                 text = text.replace(form, f"[secret {name}]")
-        if "%" in text:
+        if "%" in text or "+" in text:
             text = self._replace_quoted(text)
         if "://" in text:
             text = URL_PASSWORD.sub(r"\1[secret password]", text)
@@ -149,8 +149,11 @@ def _written(text: str) -> Iterator[str]:
     yield json.dumps(text)[1:-1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
     yield repr(text)[1:-1]
-    yield repr(f"{text}'")[1:-2] if '"' not in text else repr(f"{text}'\"")[1:-1].removesuffix("\\'\"")
-    yield repr(text.encode("utf-8", "surrogatepass"))[2:-1]
+    # Inside a string with both kinds of quotes, Python escapes the single ones.
+    yield repr(f"{text}\"'")[1:-1].removesuffix("\"\\'")
+    encoded = text.encode("utf-8", "surrogatepass")
+    yield repr(encoded)[2:-1]
+    yield repr(encoded + b"\"'")[2:-1].removesuffix("\"\\'")
 
 
 def _base64_forms(secret: bytes) -> Iterator[str]:
