@@ -167,3 +167,17 @@ def test_many_cases_are_read_in_one_go(tmp_path: Path, placed: bool, monkeypatch
         case: record.state for case, record in in_memory(events_of(refs)).records.items()
     }
     assert parsed <= len(events_of(refs)) + 1
+
+
+def test_the_screen_takes_recalled_verdicts_without_reading_a_journal(tmp_path: Path) -> None:
+    from workbench.ui.tree.verdicts import Verdicts
+
+    _, journal = run_kept(tmp_path, 1)
+    journal.close()
+    assert journal.path is not None
+    kept, _ = load_summary(tmp_path, "2026-11-21T10-30-00-3f2a")
+    store = Store()
+    records = brief_records(kept, journal.path, list(kept.rows.values()), store.shelf)
+    store.recall(store.run, list(records), records)
+    Verdicts(store).recall(records)
+    assert all(map(is_folded, records.values()))

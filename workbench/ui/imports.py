@@ -1,6 +1,7 @@
 """Which agents could be imported when that was tried last, by a run or by a trial import."""
 
 from workbench.events import CaseError
+from workbench.store import CaseRecord
 
 _KINDS = ("import_failed", "no_framework")
 
@@ -20,6 +21,14 @@ class ImportBook:
         else:
             self.failed[agent] = error
             self.imported.discard(agent)
+
+    def learn_of(self, record: CaseRecord) -> None:
+        """Learn the same from a record. Its error is read from the journal only if it is the first of its
+        agent that says something of an import."""
+        brief = record.brief_error
+        tells = brief is not None and brief.kind in _KINDS and record.ref.agent not in self.failed
+        if tells or brief is None or brief.kind not in _KINDS:
+            self.learn(record.ref.agent, record.error if tells else brief)
 
     def learn(self, agent: str, error: CaseError | None) -> None:
         """Learn from the end of a case, and from its error, if it had one: a case that was scored was imported."""

@@ -121,7 +121,7 @@ class Verdicts:
             if name not in self._newest:
                 self._newest[name] = of_case
                 for ref in of_case:
-                    self.imports.learn(ref.agent, self.store.records[ref].error)
+                    self.imports.learn_of(self.store.records[ref])
                 self._review(*name)
 
     def look_again(self, ref: CaseRef) -> None:
