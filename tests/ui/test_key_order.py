@@ -86,6 +86,7 @@ async def project(
     """The screen with the cursor on a case."""
     async with AsyncExitStack() as stack:
         if name == "agent":
+            (folder / ".workbench").mkdir()
             (folder / "desk").mkdir()
             (folder / "desk" / "agent.py").write_text(AGENT, "utf-8")
             content = {"eval_set_id": "parcels", "eval_cases": [case_json("on_time")]}

@@ -49,7 +49,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     reports = (report for found in terminalreporter.stats.values() for report in found)
     judged = {report.nodeid for report in reports if "judged_by" in dict(getattr(report, "user_properties", ()))}
     if judged:
-        number = f"{len(judged)} test{'' if len(judged) == 1 else 's'}"
+        from workbench.counting import counted
+
+        number = counted(len(judged), "test")
         terminalreporter.write_line(f"judged by rules (heuristic), not by a language model: {number}")
 
 
