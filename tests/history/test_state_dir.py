@@ -35,3 +35,13 @@ def test_a_new_state_folder_takes_over_the_answers_of_judges(tmp_path: Path) -> 
     make_state_dir(tmp_path / FOLDER)
     assert (judge_cache_dir(tmp_path / FOLDER) / "ab" / old.name).read_text() == "{}"
     assert old.exists()
+
+
+def test_a_folder_that_may_not_be_entered_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shut").mkdir()
+
+    def refuse(path: Path, **_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    assert nested_states(tmp_path) == []

@@ -42,7 +42,7 @@ def nested_states(root: Path) -> list[Path]:
             if looked > _FOLDERS:
                 return found
             below += _folders_in(folder)
-        found += [folder / FOLDER for folder in below if runs_dir(folder / FOLDER).is_dir()]
+        found += [folder / FOLDER for folder in below if os.path.isdir(runs_dir(folder / FOLDER))]  # noqa: PTH112 - raises nothing
         level = below
     return found
 
@@ -54,7 +54,7 @@ def _folders_in(folder: Path) -> list[Path]:
     except OSError:
         return []
     paths = [folder / name for name in names if not name.startswith(".") and name not in _PASSED_OVER]
-    return [path for path in paths if not is_repository(path) and not (path / "pyvenv.cfg").exists()]
+    return [path for path in paths if not is_repository(path) and not os.path.lexists(path / "pyvenv.cfg")]
 
 
 def make_state_dir(path: Path) -> None:
