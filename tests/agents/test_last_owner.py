@@ -108,6 +108,41 @@ def test_location_does_not_decide_over_a_folder_that_may_have_been_an_agent(tree
     assert entry.owned.lost == "a"
 
 
+@pytest.mark.parametrize(
+    "sign",
+    [
+        {"a/agent.py": "bot = None\n"},
+        {"a/agent.py": "import os\ndef (:"},
+        {"a/__pycache__/agent.cpython-311.pyc": ""},
+        {"a/__init__.py": IMPORTS},
+        {"a/.adk/": ""},
+    ],
+)
+def test_location_does_not_decide_over_a_folder_that_app_name_names_and_that_may_have_been_an_agent(
+    tree: Tree, sign: dict[str, str]
+) -> None:
+    project = _project(tree, "b", **{"evals/x.evalset.json": evalset("a"), **sign})
+    entry = _entry(project, "evals/x.evalset.json")
+    assert entry.agent is None
+    assert entry.owned.lost == "a"
+
+
+def test_an_evalset_in_the_folder_that_app_name_names_is_not_given_to_the_neighbour(tree: Tree) -> None:
+    project = _project(tree, "b", **{"a/x.evalset.json": evalset("a"), "a/eval/y.evalset.json": evalset("A")})
+    for file in ("a/x.evalset.json", "a/eval/y.evalset.json"):
+        entry = _entry(project, file)
+        assert entry.agent is None
+        assert entry.owned.lost == "a"
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/b", "x" * 5000, "nul\0", "\ud800", "/etc", "evals", "tools"])
+def test_an_app_name_that_is_no_agent_decides_nothing(tree: Tree, name: str) -> None:
+    project = _project(tree, "b", **{"data/x.evalset.json": evalset(name), "evals/": "", "tools/x.py": ""})
+    entry = _entry(project, "data/x.evalset.json")
+    assert entry.agent is not None
+    assert (entry.agent.name, entry.owned.rule) == ("b", "location")
+
+
 def test_a_sub_agents_module_is_no_sign(tree: Tree) -> None:
     files = {"a/booking/agent.py": "booking = make()\n", "a/booking/__init__.py": IMPORTS}
     project = _project(tree, "a", **{"a/booking/x.evalset.json": evalset(), **files})

@@ -49,9 +49,11 @@ def _entry(project: Path, relative: str, kept: KeptOwners | None = None) -> Eval
         # The name of the project, if the agent is the only one in it.
         (["app"], "tests/eval/evalsets/x.evalset.json", "Project", "app", "app_name names it"),
         (["one/app", "two/app"], "evals/x.evalset.json", "two", "two/app", "app_name names it"),
+        # An app_name that is no agent here decides nothing.
+        (["b"], "evals/x.evalset.json", "c", "b", 'only agent under project/ (session_input.app_name "c" is no agent'),
+        (["one/b", "two/d"], "one/evals/x.evalset.json", "c", "b", 'only agent under one/ (session_input.app_name "c"'),
         # None, and why.
-        (["a", "b"], "evals/x.evalset.json", "c", None, 'the agent "c", which is not there. Near it: a, b'),
-        (["b"], "evals/x.evalset.json", "c", None, 'the agent "c", which is not there. Near it: b'),
+        (["a", "b"], "evals/x.evalset.json", "c", None, 'is "c", which is no agent here, and there are 2 agents'),
         (["a", "b"], "evals/x.evalset.json", None, None, "no session_input.app_name, and there are 2 agents"),
         (["one/app", "two/app"], "evals/x.evalset.json", "app", None, 'is "app", and there are 2 agents'),
         (list("abcdefg"), "evals/x.evalset.json", None, None, "7 agents near it: a, b, c, d, e, f, g"),

@@ -72,6 +72,7 @@ async def test_during_a_run(screen: Screen, size: tuple[int, int]) -> None:
         await finished_run(screen, pilot)
         await pilot.press("n")
         if size == (60, 20):
+            await screen.until(pilot, lambda: "checking for changes" not in screen.text)
             compare(screen, "run")
             await pilot.press("enter")
         await screen.until(pilot, lambda: "late_parcel ─" in screen.text and "2 of 3 words" in screen.text)

@@ -3,10 +3,14 @@
 In this order: the agent whose folder holds it (the innermost); the one that its `session_input.app_name` names; what
 the user answered when asked; the only agent under the nearest common folder ("matched by location"); none.
 
+An `app_name` that is no agent here decides nothing: public projects have names that are no folder names. The reason
+says so.
+
 An owner never changes silently. If the last owner of an evalset is gone, or is no agent any more, the evalset belongs
 to none until the user chooses another one. The last owner is known from earlier runs (`workbench.agents.owners`), from
-the file's own `app_name`, or from signs that the folder of the evalset was an agent's. If the rules find another agent
-than the last one, which is still there, the evalset runs with it, and `Owned.before` names the last one.
+the reading before, or from signs that the folder that holds the evalset or that `app_name` names was an agent's. If
+the rules find another agent than the last one, which is still there, the evalset runs with it, and `Owned.before`
+names the last one.
 
 An agent inside another agent's folder is usually a sub-agent with a `root_agent` of its own. It owns what lies in its
 folder and what names it, but does not count where the only agent under a folder is looked for: a project with one
@@ -154,16 +158,16 @@ class Ownership:
         if answer is not None:
             message = f"the agent chosen for it, {answer}, is not there any more"
             return self._lost(file, message, answer, name, None)
-        kept = only is not None and last is not None and kept_path(only.folder, self._root) == last.folder
-        if name and near and not kept and not self._called(name):
-            message = f'session_input.app_name names the agent "{name}", which is not there'
-            return self._lost(file, message, name, name, None)
         if nearest is None or only is None:
-            return Owner(None, self._why_none(file, name, near), Owned("none", name))
-        doubt = None if kept else self._doubt(file, nearest)
+            return Owner(None, self._why_none(name, near), Owned("none", name))
+        kept = last is not None and kept_path(only.folder, self._root) == last.folder
+        doubt = None if kept else self._doubt(file, nearest, name)
         if doubt:
             return self._lost(file, doubt[1], doubt[0], name, None)
-        return Owner(only, f"matched by location: the only agent under {self._show(nearest)}", Owned("location", name))
+        reason = f"matched by location: the only agent under {self._show(nearest)}"
+        if name and not self._called(name):
+            reason += f' (session_input.app_name "{name}" is no agent here)'
+        return Owner(only, reason, Owned("location", name))
 
     def _nearest(self, file: Path) -> Path | None:
         """The nearest common folder of `file` and an agent."""
@@ -188,15 +192,23 @@ class Ownership:
                 return None
         return None
 
-    def _doubt(self, file: Path, nearest: Path) -> tuple[str, str] | None:
-        """A folder between `file` and the common folder that may have been the agent's, and why in words."""
-        for folder in self._folders_above(file):
-            if folder == nearest:
-                return None
+    def _doubt(self, file: Path, nearest: Path, name: str) -> tuple[str, str] | None:
+        """A folder that may have been the agent's, and why in words: one between `file` and the common folder, or one
+        that `app_name` names."""
+        above = self._folders_above(file)
+        for folder in above[: above.index(nearest)]:
             sign = may_have_been_agent(folder)
+            if not sign and name and _loose(folder.name) == _loose(name):
+                sign = f'session_input.app_name is "{name}", and it defines no agent'
             if sign:
                 relative = self._relative(folder)
                 return relative, f"it lies in {relative}/, which may have been its agent: {sign}"
+        for folder in _folders_called(name, above):
+            sign = self._cannot_be_read(folder) if folder in self._unreadable else ""
+            sign = sign or self._lacks_its_agent(folder) or may_have_been_agent(folder)
+            if sign and folder not in self._by_folder:
+                relative = self._relative(folder)
+                return relative, f"session_input.app_name names {relative}/, which may have been its agent: {sign}"
         return None
 
     def _named(self, file: Path, name: str) -> AgentFolder | None:
@@ -243,10 +255,12 @@ class Ownership:
             why += f". Near it: {', '.join(near)}"
         return Owner(None, why, Owned("none", name, lost, last=last))
 
-    def _why_none(self, file: Path, name: str, near: Sequence[AgentFolder]) -> str:
+    def _why_none(self, name: str, near: Sequence[AgentFolder]) -> str:
         if not near:
             return f"no agent was found under {self._root}"
         which = f'session_input.app_name is "{name}"' if name else "it has no session_input.app_name"
+        if name and not self._called(name):
+            which += ", which is no agent here"
         return (
             f"{which}, and there are {counted(len(near), 'agent')} near it: {', '.join(agent.name for agent in near)}"
         )
@@ -290,6 +304,13 @@ def _by(agents: Iterable[AgentFolder], names_of: Callable[[AgentFolder], set[str
 
 def _distinct(agents: Iterable[AgentFolder]) -> list[AgentFolder]:
     return list({agent.folder: agent for agent in agents}.values())
+
+
+def _folders_called(name: str, parents: Iterable[Path]) -> list[Path]:
+    """The folders called `name` in `parents`. A name from a file may be anything: a path is no name."""
+    if name == ".." or Path(name).name != name:
+        return []
+    return [parent / name for parent in parents if os.path.isdir(parent / name)]  # noqa: PTH112 - Path.is_dir raises
 
 
 def _loose(name: str) -> str:
