@@ -284,7 +284,7 @@ async def test_what_cannot_start_is_there_with_its_reason(project: Project, chil
     assert outcome.states == {"": "error", "orphan": "error", "play": "not_evaluated", "well": "passed"}
     assert outcome.error("")[0] == "broken_file"
     assert outcome.error("orphan")[0] == "no_agent"
-    assert outcome.error("play")[0] == "simulator"
+    assert outcome.error("play")[0] == "config"  # no criterion can judge it
     assert outcome.record("orphan").expected == (turn("hello", "ok"),)
     assert outcome.record("play").metrics["response_match_score"].status == "not_applicable"
 

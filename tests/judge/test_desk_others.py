@@ -62,6 +62,7 @@ async def test_a_rating_is_retried_counted_and_kept(desk: Desk, clock: Clock, mo
         "seconds": 0.0,
         "attempts": 2,
         "cached": False,
+        "rubrics": [],
     }
     kept = await bench.service().rate("safety_v1", INSTANCE)
     assert kept == {**fresh, "attempts": 0, "cached": True}

@@ -68,7 +68,7 @@ def test_another_model_reaches_the_run_and_the_file_in_its_spelling(tmp_path: Pa
     (criterion,) = applied.config.criteria
     assert criterion.options["judge_model_options"]["judge_model"] == "heuristic"
     assert criterion.value == after
-    assert f"{NAME} 0.5 heuristic ×5" in applied.reason
+    assert f"{NAME} ≥ 0.5, judge heuristic ×5 instead of" in applied.reason
     written = drafted({"criteria": {NAME: value}}, draft.changed(choice.config))
     assert written == {"criteria": {NAME: after}}
 

@@ -20,7 +20,7 @@ from workbench.ui.render.trace.data import BRIEF, data_lines
 from workbench.ui.render.trace.pane import build
 from workbench.ui.render.trace.plain import trace_lines
 from workbench.ui.render.trace.reading import read_again, read_trace
-from workbench.ui.render.trace.row import duration, row_line
+from workbench.ui.render.trace.row import duration, in_column, row_line
 
 PIECES = {
     "system": "Be kind.",
@@ -250,3 +250,12 @@ def test_durations_are_easy_to_read() -> None:
     assert [duration(seconds) for seconds in (0.0, 0.0004, 0.0123, 0.9996, 9.994, 12.34, 123.0)] == [
         *("0.0 ms", "0.4 ms", "12 ms", "1.00 s", "9.99 s", "12.3 s", "2 m 03 s"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(1.234, "1.23 s"), (60.0, "1m 00s"), (5_999.0, "99m 59s"), (6_000.0, "1h 40m"), (3.6e6, "1000h")],
+)
+def test_a_duration_fits_its_column(seconds: float, shown: str) -> None:
+    assert in_column(seconds) == shown
+    assert len(shown) <= 7

@@ -114,7 +114,17 @@ def _seconds(node: Node) -> str:
     if node.recalled:
         return "earlier"
     seconds = node.seconds
-    return "no end" if seconds is None else duration(seconds)
+    return "no end" if seconds is None else in_column(seconds)
+
+
+def in_column(seconds: float) -> str:
+    """Return a duration in at most seven cells: `1.23 s`, `2m 03s`, `1h 40m`, `1000h`."""
+    if seconds < 59.95:
+        return duration(seconds)
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 100:
+        return f"{minutes}m {rest:02}s"
+    return f"{minutes // 60}h {minutes % 60:02}m" if minutes < 6000 else f"{minutes // 60}h"
 
 
 def _bar(node: Node, scale: Scale, width: int) -> list[Segment]:
