@@ -11,16 +11,19 @@ from workbench.cli.export_html import build_html
 from workbench.cli.export_tables import build_csv, build_markdown
 from workbench.cli.junit import junit_pieces
 from workbench.cli.lines import case_line
+from workbench.cli.main import main
 from workbench.cli.report import report_pieces
 from workbench.details import Shelf
 from workbench.engine.event_lines import as_line
 from workbench.events import Event, PlannedCase, RunFinished, RunStarted
 from workbench.history.journal import Journal
+from workbench.history.kept_runs import kept_runs
 from workbench.history.report_events import kept_events
 from workbench.history.run_list import checked_summary
 from workbench.history.stored_report import read_report
 from workbench.kept_records import brief_records, read_records
 from workbench.store import CaseRecord, Store
+from workbench.ui.history.words import flags
 from workbench.ui.render.document import Subject
 from workbench.ui.render.plain_case import plain_case
 from workbench.ui.render.title import summary
@@ -75,7 +78,9 @@ def test_each_export_marks_the_case_and_no_other(events: list[Event]) -> None:
         assert not any(SENTENCE in line for line in text.splitlines() if "on_time" in line)
 
 
-def test_the_mark_is_kept_with_the_run_and_comes_back(events: list[Event], tmp_path: Path) -> None:
+def test_the_mark_is_kept_with_the_run_and_comes_back(
+    events: list[Event], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     journal = Journal.open(tmp_path, RUN)
     journal.write(map(as_line, events), sync=False)
     journal.close()
@@ -83,6 +88,11 @@ def test_the_mark_is_kept_with_the_run_and_comes_back(events: list[Event], tmp_p
     records = read_records(journal.path, {CHANGED, AS_IN_FILE})
     assert [is_marked(records[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
     kept = checked_summary(tmp_path, RUN)[0]
+    (listed,), _ = kept_runs(tmp_path, tmp_path, ())
+    assert "≠ other criteria" in flags(listed, baseline=None, running="")
+    with pytest.raises(SystemExit):
+        main(["history", str(tmp_path), "--state-dir", str(tmp_path)])
+    assert "other criteria" in capsys.readouterr().out
     brief = brief_records(kept, journal.path, kept.rows.values(), Shelf())
     assert ["(other criteria)" in case_line(brief[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]
     assert [is_marked(brief[case]) for case in (CHANGED, AS_IN_FILE)] == [True, False]

@@ -23,7 +23,7 @@ class KeptRun:
     `path` is its journal or ADK's result file; `word` what `open_summary` finds it by. `seconds` is None where nobody
     knows; `ended` False where its end is not on disk. `better` is how many more cases passed than in the run before it
     that decided the same cases, one vote per case; None where there is none. `trouble`: why nothing of it can be
-    read. `rules`: the judge `heuristic` judged in it."""
+    read. `rules`: the judge `heuristic` judged in it. `other_criteria`: criteria were changed for this run only."""
 
     run_id: str
     path: str
@@ -41,6 +41,7 @@ class KeptRun:
     files: tuple[str, ...] = ()
     adk: bool = False
     rules: bool = False
+    other_criteria: bool = False
     better: float | None = None
     trouble: str = ""
 
@@ -141,6 +142,7 @@ def _kept(listed: list[tuple[IndexEntry, str]]) -> list[KeptRun]:
                 files,
                 adk,
                 bool(entry.get("rules")),
+                bool(entry.get("other_criteria")),
                 better,
             )
         )

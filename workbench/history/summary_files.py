@@ -29,7 +29,8 @@ IndexEntry = dict[str, Any]
 `counts` by status, `no_verdict` (how many executions it did not come to the end of; unless it ended whole they are
 counted as cancelled), `cases` (a digest of those that it decided), `votes` (how many of them passed, one vote per case:
 `workbench.history.votes`), `calls` and `tokens` of the agents' models, `commit`, `dirty`, `agents`, `files` (evalsets),
-`bytes` of the journal that it was made of, and whether `rules` judged anything."""
+`bytes` of the journal that it was made of, whether `rules` judged anything, and whether a case was judged by
+`other_criteria` than those of its file."""
 
 
 class JournalSize(NamedTuple):
@@ -104,6 +105,7 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
         "files": sorted({str(ref[1]) for ref in summary.rows}),
         "bytes": journal_bytes,
         "rules": any(metric[4] == "heuristic" for row in summary.rows.values() for metric in row["metrics"].values()),
+        "other_criteria": any(changed for _, _, changed, _ in summary.plans),
     }
 
 

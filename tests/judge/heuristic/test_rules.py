@@ -37,6 +37,9 @@ def test_answers_that_can_be_looked_up(response: str, reference: str, valid: boo
         ("The pool is open in the garden.", "The pool is open."),
         ("The pool is open. That was last year.", "The pool is open."),
         ("The pool is open. But only for members.", "The pool is open."),
+        ("The pool is open. The guard locked it.", "The pool is open."),
+        ("The pool is open. Just kidding!", "The pool is open."),
+        ("We send 12 € to me.", "We send 12 €."),
         ("Restart before you save.", "Save before you restart."),
         ("Bob paid Ann.", "Ann paid Bob."),
         ("The pool will open.", "The pool is open."),
@@ -229,3 +232,25 @@ def test_messages_of_a_simulated_user(message: str, heard: str, expected: bool |
         "stop_signal": "</finished>",
     }
     assert consistent(data).holds is expected
+
+
+@pytest.mark.parametrize("sentence", ["We cancelled A-7.", "Ann lost A-7."])
+def test_a_verb_before_an_identifier_is_part_of_the_claim(sentence: str) -> None:
+    evidence = context(("find_order", {"id": "A-7"}, {"id": "A-7", "customer": "Ann"}))
+    assert label([sentence], evidence)[0].label == "unclear"
+
+
+@pytest.mark.parametrize(
+    ("rubric", "answer"),
+    [
+        ('The answer mentions "art".', "We start at noon."),
+        ('The answer must not mention "ticket".', "Here are two tickets."),
+        ("The agent apologises.", "I am not sorry at all."),
+        ("The agent apologises.", "No apology is due."),
+        ("The answer names no date.", "It arrives next week."),
+        ("The answer states the status.", "It was not shipped."),
+    ],
+)
+def test_a_rubric_whose_words_stand_there_in_another_sense_is_unclear(rubric: str, answer: str) -> None:
+    steps = [{"call": {"name": "find_order", "args": {}}, "response": {"response": {"status": "shipped"}}}]
+    assert decide(rubric, situation({"user": "", "answer": answer, "steps": steps})).holds is None

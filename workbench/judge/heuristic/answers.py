@@ -13,7 +13,6 @@ from workbench.judge.heuristic.texts import (
     bare,
     figures,
     leading,
-    plain,
     sentences,
     shown,
     tokens,
@@ -22,7 +21,6 @@ from workbench.judge.heuristic.texts import (
 )
 
 _LONGEST = 50_000
-_POINTING = frozenset(("that", "this", "these", "those"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ def _by_words(asked: Known, response: str, reference: str) -> Finding:
         if any(token in known for token in own):
             matched.append(sentence)
             at = _after(wanted, at, own)
-        elif turns(sentence) or _POINTING & set(plain(sentence).split()):
+        elif turns(sentence) or any(token not in asked for token in own):
             return Finding(None, f"it also says {sentence!r}")
     if at < len(wanted):
         first = shown(wanted[at])

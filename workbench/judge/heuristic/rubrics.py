@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.judge.heuristic.answers import Finding
 from workbench.judge.heuristic.figures import NUMBERS, with_unit_of_key
-from workbench.judge.heuristic.texts import Known, figures, leaves, plain, sentences, tokens
+from workbench.judge.heuristic.texts import Known, figures, leaves, plain, sentences, tokens, turns
 
 _LONGEST = 600
 _ANSWER = r"(?:it|(?:the |its |each )?(?:final )?(?:answer|response|reply|agent))"
@@ -26,6 +26,12 @@ _LIMITS: dict[str, Callable[[int, int], bool]] = {
 _LIMIT = rf"(?P<limit>{'|'.join(filter(None, _LIMITS))})?"
 _NUMBER = rf"(?P<number>\d{{1,6}}|once|twice|{'|'.join(NUMBERS)})"
 _SORRY = re.compile(r"\bsorry\b|\bapolog|\bregret|entschuldig|tut (?:mir|uns) leid|lo siento|désolé|申し訳|すみません")
+_DENIED = re.compile(r"(?:\b(?:not|no|never|without)|n't)(?: \w+){0,2} $")
+"""A negation before an apology: "not very sorry"."""
+_PERHAPS_DATE = re.compile(
+    r"\b(?:(?:next|last|this|coming|day|week|month|weekend)\b|christmas|easter|new year|"
+    r"(?:january|february|march|april|june|july|august|september|october|november|december)\b)"
+)
 _DATE = re.compile(r"\b(?:today|tomorrow|yesterday|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b")
 
 
@@ -88,7 +94,10 @@ def decide(rubric: str, happened: Situation) -> Finding:
 def _quoted(match: re.Match[str], happened: Situation) -> Finding:
     """Look for text in quotation marks in the answer."""
     wanted, text = re.findall(r'"([^"]+)"', match["quoted"]), plain(happened.answer or "")
-    there = [each for each in wanted if each in text]
+    there = [each for each in wanted if re.search(_whole(each), text)]
+    part = next((each for each in wanted if each in text and each not in there), None)
+    if part:
+        return Finding(None, f"{part!r} is only part of a word in the answer")
     holds = bool(there) if " or " in match["quoted"] or match["no"] else len(there) == len(wanted)
     shown = there[0] if there and (holds or match["no"]) else next(each for each in wanted if each not in there)
     return _unless(match, holds, f"the answer {'holds' if shown in there else 'does not hold'} {shown!r}")
@@ -101,6 +110,11 @@ def _conditional(match: re.Match[str], happened: Situation) -> Finding:
     return decide(match["core"], happened)
 
 
+def _whole(text: str) -> str:
+    """Return a pattern for a text that is no part of a longer Latin word."""
+    return rf"(?<![a-z]){re.escape(text)}(?![a-z])" if text.isascii() else re.escape(text)
+
+
 def _length(match: re.Match[str], happened: Situation) -> Finding:
     answer, what = happened.answer or "", match["what"]
     counted = len(sentences(answer) if what == "sentence" else answer.split())
@@ -109,7 +123,10 @@ def _length(match: re.Match[str], happened: Situation) -> Finding:
 
 
 def _apology(match: re.Match[str], happened: Situation) -> Finding:
-    found = _SORRY.search(plain(happened.answer or ""))
+    answer = plain(happened.answer or "")
+    found = _SORRY.search(answer)
+    if found and _DENIED.search(answer[: found.start()]):
+        return Finding(None, f"there is a negation before {found.group()!r}")
     return _unless(match, bool(found), f"{found.group()!r} is an apology" if found else "no apology found")
 
 
@@ -117,6 +134,8 @@ def _date(match: re.Match[str], happened: Situation) -> Finding:
     answer = happened.answer or ""
     dates = [figure.text for figure in figures(answer) if figure.kind == "date" or figure.unit == "time"]
     dates += _DATE.findall(plain(answer))
+    if not dates and (perhaps := _PERHAPS_DATE.search(plain(answer))):
+        return Finding(None, f"{perhaps.group()!r} may name a date")
     holds = bool(dates) != bool(match["none"])
     return _unless(match, holds, f"{dates[0]!r} is a date" if dates else "no date found")
 
@@ -141,6 +160,10 @@ def _states(match: re.Match[str], happened: Situation) -> Finding:
         return Finding(None, f"{len(values)} values of tool results are called {match['key']!r}")
     wanted, there = tokens(value := values.pop()), Known(tokens(happened.answer or ""))
     holds = bool(wanted) and all(token in there for token in wanted)
+    value_of = Known(wanted)
+    said = [one for one in sentences(happened.answer or "") if any(token in value_of for token in tokens(one))]
+    if holds and any(map(turns, said)):
+        return Finding(None, f"a word such as not or only stands beside {value!r}")
     return _unless(match, holds, f"{value!r} is {'' if holds else 'not '}in the answer")
 
 

@@ -9,7 +9,7 @@ from workbench.counting import counted
 from workbench.history.kept_runs import KeptRun
 from workbench.text import one_line
 from workbench.ui.pictures.trend import tenths
-from workbench.ui.status import COUNTED, FACES, HEURISTIC, Status
+from workbench.ui.status import COUNTED, FACES, HEURISTIC, OTHER_CRITERIA, Status
 from workbench.ui.tree.labels import Piece, label, style_of
 
 _MINUTE, _HOUR = 60, 3600
@@ -151,6 +151,8 @@ def flags(run: KeptRun, *, baseline: str | None, running: str) -> list[str]:
         found.append("interrupted")
     if run.rules:
         found.append(f"{HEURISTIC.glyph} {HEURISTIC.word}")
+    if run.other_criteria:
+        found.append(f"{OTHER_CRITERIA.glyph} {OTHER_CRITERIA.word}")
     if run.scored_from:
         found.append("scored again")
     if run.adk:
