@@ -1,6 +1,7 @@
 """Which criteria config holds, and how the choice is told."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,19 @@ def test_nearest_config(tree: Tree, files: list[str], config: str | None, reason
     assert choice.reason.startswith(reason)
     if config is None:
         assert [(item.name, item.threshold) for item in choice.config.criteria] == _DEFAULTS
+
+
+@pytest.mark.parametrize("kind", ["link", "loop", "pipe", "device"])
+def test_a_config_that_cannot_be_read_is_not_replaced_by_another(tree: Tree, kind: str) -> None:
+    project = tree({"d/": "", "test_config.json": _CONFIG})
+    file = project / "d/test_config.json"
+    if kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to({"link": "nowhere", "loop": file.name, "device": "/dev/zero"}[kind])
+    choice = CriteriaChooser(project, None).choose(project / "d/x.evalset.json")
+    assert choice.config.path == file
+    assert choice.config.broken
 
 
 def test_a_given_config_wins(tree: Tree) -> None:

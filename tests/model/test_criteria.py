@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.model import samples
-from workbench.model.criteria import CriteriaConfig, Criterion, default_config, read_config
+from workbench.model.criteria import CriteriaConfig, Criterion, default_config, parse_config, read_config
 
 
 def _read(folder: Path, content: Any) -> CriteriaConfig:
@@ -201,3 +201,19 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with_mark = _read(tmp_path, '\ufeff{"criteria": {"m": 1}}')
     assert not with_mark.broken
     assert "byte-order mark" in _told(with_mark)[0]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"criteria": {"response_match_score": 0.8}}'.encode("utf-16"),
+        '{"criteria": {}}'.encode("utf-32"),
+        b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20,
+        b"criteria:\n  response_match_score: 0.8\n  x: [1, 2]\n",
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n",
+    ],
+    ids=["utf-16", "utf-32", "picture", "yaml", "lfs pointer"],
+)
+def test_a_config_that_is_no_json_gets_one_message(content: bytes) -> None:
+    (fault,) = parse_config(Path("test_config.json"), content).faults
+    assert fault.severity == "error"

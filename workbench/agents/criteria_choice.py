@@ -1,5 +1,6 @@
 """Which criteria hold for an evalset, and why."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,7 +53,7 @@ class CriteriaChooser:
     def _search(self, folder: Path) -> CriteriaChoice:
         for step in self._up_from(folder):
             for name in CONFIG_NAMES:
-                if (step / name).is_file():
+                if _is_there(step / name):
                     return _with_defaults(read_config(step / name), f"{name} {self._place(step, folder)}")
         return CriteriaChoice(
             default_config(), f"defaults: no {' or '.join(CONFIG_NAMES)} beside the evalset or above it"
@@ -68,6 +69,12 @@ class CriteriaChooser:
             return "beside the evalset"
         shown = "the root" if step == self._root else f"{step.relative_to(self._root).as_posix()}/"
         return f"in {shown}, above the evalset"
+
+
+def _is_there(path: Path) -> bool:
+    """Whether something stands at `path` that is meant as a config, also if it cannot be read: a link that leads
+    nowhere, a pipe or a device. A folder is not."""
+    return os.path.lexists(path) and not path.is_dir()
 
 
 def _with_defaults(config: CriteriaConfig, reason: str) -> CriteriaChoice:

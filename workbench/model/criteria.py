@@ -11,6 +11,7 @@ from workbench.model.breaches import snake
 from workbench.model.config_rules import config_breaches, either, number_of
 from workbench.model.criteria_schema import OPTION_NAMES
 from workbench.model.faults import Fault, unexpected
+from workbench.model.foreign_files import not_json
 from workbench.model.json_nodes import Node
 from workbench.model.locating import fault_of, faults_of, find
 from workbench.model.places import Places
@@ -19,6 +20,7 @@ from workbench.model.text_file import TextFile, file_faults, unreadable
 
 DEFAULTS = {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
 """ADK's, for a run without any config."""
+_EXPECTED = 'Expected {"criteria": {…}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +85,16 @@ def parse_config(path: Path, content: bytes) -> CriteriaConfig:
 def _parsed(path: Path, file: TextFile) -> CriteriaConfig:
     if not is_scannable(file.data):
         return CriteriaConfig(path, (), faults=(Fault(path, 0, 0, "", "the file is too large for a criteria config"),))
+    if file.other_encoding:
+        return CriteriaConfig(path, (), faults=tuple(file_faults(path, file)))
     text = file.text()
     places = Places(text)
     scanned = scan(text, places=places)
     faults = [*file_faults(path, file), *(fault_of(path, flaw, places) for flaw in scanned.flaws)]
+    wrong = any(fault.severity == "error" for fault in faults)
+    foreign = not_json(path, text, places, _EXPECTED) if wrong else None
+    if foreign is not None:
+        return CriteriaConfig(path, (), faults=(foreign,))
     if scanned.root is None:
         return CriteriaConfig(path, (), faults=tuple(faults))
     content = scanned.root.value()

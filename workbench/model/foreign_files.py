@@ -1,4 +1,4 @@
-"""Files that are called like evalsets and are something else: one message for each, not one for each of its lines."""
+"""Files that are called like evalsets or configs and are something else: one message each, not one for each line."""
 
 import re
 from collections.abc import Iterable
@@ -18,14 +18,17 @@ _JSON_BEGINS = "{[\"'"
 _SHOWN = 20
 
 
-def not_json(path: Path, text: str, places: Places) -> Fault | None:
-    """Return the one fault of a text with errors that does not even begin like JSON, else None."""
+def not_json(path: Path, text: str, places: Places, hint: str = "") -> Fault | None:
+    """Return the one fault of a text with errors that does not even begin like JSON, else None.
+
+    `hint` says what was expected, by default an evalset.
+    """
     before = _BEFORE.match(text)
     start = before.end() if before is not None else 0
     if start >= len(text) or text[start] in _JSON_BEGINS:
         return None
     begins = text[start : start + _SHOWN].splitlines()[0]
-    return Fault(path, *places.at(start), "", f"the file is not JSON: it begins with `{begins}`", _expected())
+    return Fault(path, *places.at(start), "", f"the file is not JSON: it begins with `{begins}`", hint or _expected())
 
 
 def not_an_evalset(path: Path, keys: Iterable[str], place: tuple[int, int] = (1, 1)) -> Fault | None:

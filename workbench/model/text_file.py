@@ -12,7 +12,7 @@ from workbench.regular_file import LARGEST, read_regular
 
 _BREAK = re.compile(rb"\r\n?|\n")
 _BOM = b"\xef\xbb\xbf"
-_OTHER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_OTHER_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 Encoding = Literal["utf-8", "surrogates", "broken"]
 
@@ -105,7 +105,7 @@ def _encoding(data: bytes) -> Encoding:
 def unreadable(path: Path, error: OSError) -> Fault:
     """The fault of a file that the system does not give."""
     if isinstance(error, FileNotFoundError):
-        return Fault(path, 0, 0, "", "there is no such file")
+        return Fault(path, 0, 0, "", "the link leads nowhere" if path.is_symlink() else "there is no such file")
     return Fault(path, 0, 0, "", f"the file cannot be read: {error.strerror or error}")
 
 
