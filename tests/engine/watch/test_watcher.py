@@ -66,6 +66,15 @@ def test_what_the_workbench_wrote_runs_nothing(shop: Shop, watch: Watch) -> None
     assert watch.depths("desk/talk.evalset.json") == {"desk/talk.evalset.json"}
 
 
+def test_a_config_that_was_wrong_from_the_start_lets_its_cases_run_once_it_is_mended(shop: Shop) -> None:
+    shop.write("desk/test_config.json", '{"criteria": {"response_match_scor": 0.5}}')
+    watch = Watch(shop)
+    shop.write("desk/test_config.json", '{"criteria": {"response_match_score": 0.5}}')
+    saved = watch.look("desk/test_config.json")
+    assert saved is not None
+    assert {(key.file, depth) for key, depth in saved.impact.depths.items()} == {("desk/talk.evalset.json", "run")}
+
+
 def test_a_syntax_error_is_told_at_its_line_and_blocks_its_agents(shop: Shop, watch: Watch) -> None:
     shop.write("shared/words.py", "def reply(message):\n    return (\n")
     saved = watch.look("shared/words.py")

@@ -105,6 +105,11 @@ def _of_criteria(found: Impact, before: EvalsetEntry, now: EvalsetEntry) -> set[
     if config is old or is_refused(config):
         return files
     why = "its criteria" if config.path is None else config.path.name
+    if is_refused(old):
+        # No case has run under it, so there is nothing that could be scored.
+        for case in now.document.cases:
+            found.add(Key(now.relative, case.eval_id), "run", f"{why}: it can be read now")
+        return files
     change = changed_criteria(old, config)
     for case in now.document.cases if change.simulator or change.depth else ():
         key = Key(now.relative, case.eval_id)
