@@ -1,6 +1,7 @@
 """Secrets in every form that a text may hold them in; and what is no secret stays."""
 
 import base64
+import html
 import json
 import time
 from collections.abc import Callable
@@ -34,6 +35,10 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "URL": quote,
     "URL, all": lambda text: quote(text, safe=""),
     "form": quote_plus,
+    "URL in a URL": lambda text: quote(quote(text), safe=""),
+    "HTML": html.escape,
+    "hexadecimal": lambda text: text.encode().hex(),
+    "base64 of JSON": lambda text: base64.b64encode(json.dumps(text)[1:-1].encode()).decode().rstrip("="),
 }
 
 
@@ -87,6 +92,14 @@ def test_texts_inside_a_variable_that_holds_json_are_secret(name: str, text: str
     assert "0123456789abcdef" not in found
 
 
+@pytest.mark.parametrize("width", [64, 76])
+def test_a_long_secret_is_found_in_base64_that_is_wrapped(width: int) -> None:
+    whole = base64.b64encode(ACCOUNT.encode()).decode()
+    lines = [whole[at : at + width] for at in range(0, len(whole), width)]
+    found = replaced(ACCOUNT, "\n".join(lines)).split("\n")
+    assert set(found[:-1]) == {"[secret THE_KEY]"}
+
+
 def test_what_everybody_knows_of_a_service_account_stays() -> None:
     text = "service_account at https://oauth2.example.test/token"
     assert replaced(ACCOUNT, text, "ACCOUNT_KEY") == text
@@ -103,6 +116,16 @@ def test_any_password_in_a_url_is_replaced_also_a_short_one() -> None:
     forms = SecretForms({})
     assert forms.replace("redis://:pw@cache:6379/0") == "redis://:[secret password]@cache:6379/0"
     assert forms.replace("mail a@b.test, see http://x.test:80/@me") == "mail a@b.test, see http://x.test:80/@me"
+
+
+@pytest.mark.parametrize("text", ["SK_LIVE_51HABCDEFGHIJ", "sk live 51habcdefghij", "'51HabcdefGHIJ' is new"])
+def test_a_secret_in_other_letters_or_cut_into_words_is_found(text: str) -> None:
+    found = replaced("sk_live_51HabcdefGHIJ", text)
+    assert "51habc" not in found.lower()
+
+
+def test_a_word_that_is_a_secret_is_not_found_in_the_name_of_its_variable() -> None:
+    assert replaced("password", "DB_PASSWORD is password", "DB_PASSWORD") == "DB_PASSWORD is [secret DB_PASSWORD]"
 
 
 def test_common_words_are_no_secrets() -> None:

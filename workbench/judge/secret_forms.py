@@ -2,10 +2,12 @@
 
 A secret is the value, of eight or more characters, of a variable whose name says so; a long text inside such a variable
 if it holds JSON, as a service account's key does; each long line of it; and a password inside a URL, in any variable.
-A text may hold it as it is, as `repr` or JSON write it, quoted for a URL, or in base64.
+A text may hold it as it is, as `repr` or JSON write it, quoted for a URL or for HTML, in base64, in hexadecimal digits,
+in small or capital letters, or cut into words, as reasons of criteria name them.
 """
 
 import base64
+import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,8 +22,13 @@ URL_PASSWORD = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/@:\"'\\]{0,20
 _COMMON = frozenset(("password", "passwort", "postgres", "postgresql", "username", "changeme", "localhost"))
 """Passwords in URLs that are words of any text: only the URL itself is changed."""
 _ADDRESSES = ("http://", "https://")
+_WORD = re.compile(r"[^\W_]+")
 _HEX = re.compile(r"%[0-9a-fA-F]{2}")
 _MOST_JSON = 100_000
+_NESTED = 3
+"""Strings inside strings: what a tool gives may be JSON in JSON, and a judge's question quotes it once more."""
+_WRAPPED = (64, 76)
+"""Characters after which base64 in PEM and in MIME begins a new line."""
 
 
 def named_secrets(values: Mapping[str, str]) -> dict[str, str]:
@@ -84,20 +91,37 @@ def _small(match: re.Match[str]) -> str:
 
 
 def forms_of(secret: str) -> set[str]:
-    """Return the spellings of a secret in text, in strings of Python and JSON, in JSON inside JSON, in base64."""
-    forms = {secret}
-    for _ in range(2):
+    """Return the spellings of a secret in text, in HTML, in strings of Python and JSON, in JSON inside JSON, in base64
+    (also of such strings) and in hexadecimal digits."""
+    forms = {secret, html.escape(secret), html.escape(secret, quote=False), *_words(secret)}
+    if len(secret) >= _LONG or not secret.isalpha():
+        # A short secret of letters only may be a word, such as a part of its variable's name.
+        forms |= {secret.lower(), secret.upper()}
+    for _ in range(_NESTED):
         forms |= {written for form in forms for written in _written(form)}
-    return forms | set(_base64_forms(secret.encode("utf-8", "surrogatepass")))
+    encoded = {text.encode("utf-8", "surrogatepass") for text in (secret, *_written(secret))}
+    forms |= {form for each in encoded for form in _base64_forms(each)}
+    digits = secret.encode("utf-8", "surrogatepass").hex()
+    return forms | {digits, digits.upper()}
+
+
+def _words(secret: str) -> Iterator[str]:
+    """Yield the parts of a secret that are still secret where a text is cut into words."""
+    for word in _WORD.findall(secret):
+        mixed = not word.isalpha() and not word.isdigit()
+        if len(word) >= _LONG or (len(word) >= _SHORTEST and mixed):
+            yield from (word, word.lower())
 
 
 def quoted_forms(secret: str) -> set[str]:
-    """Return the spellings of a secret in a URL, its base64 included, where they differ from the plain ones."""
+    """Return the spellings of a secret in a URL or in a URL inside a URL, its base64 included, where they differ from
+    the plain ones."""
     plain = [secret, *_base64_forms(secret.encode("utf-8", "surrogatepass"))]
     found: set[str] = set()
     for text in plain:
         for safe in ("", "/", "/:@!$&'()*+,;=-._~"):
-            found |= {quoting(text, safe=safe, errors="surrogatepass") for quoting in (quote, quote_plus)}
+            once = {quoting(text, safe=safe, errors="surrogatepass") for quoting in (quote, quote_plus)}
+            found |= once | {quote(form, safe=outer) for form in once for outer in ("", "/")}
     return {with_capitals(form) for form in found if "%" in form or "+" in form} - set(plain)
 
 
@@ -163,3 +187,7 @@ def _base64_forms(secret: bytes) -> Iterator[str]:
         core = whole[(before * 8 + 5) // 6 : (before + len(secret)) * 8 // 6]
         yield core
         yield core.translate(str.maketrans("+/", "-_"))
+    whole = base64.b64encode(secret).decode("ascii")
+    for width in _WRAPPED:
+        if len(whole) > width:
+            yield from (line for at in range(0, len(whole), width) if len(line := whole[at : at + width]) >= _LONG)
