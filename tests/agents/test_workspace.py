@@ -68,9 +68,14 @@ def test_the_current_folder_is_the_root_of_what_it_contains(
     assert open_workspace(project / path).root == project / root
 
 
-def test_the_home_folder_is_the_root_of_nothing_below_it(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("linked", [False, True])
+def test_the_home_folder_is_the_root_of_nothing_below_it(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
+) -> None:
     project = tree({"a/b/x.evalset.json": "{}"})
-    monkeypatch.setenv("HOME", str(project))
+    if linked:
+        (tmp_path / "link").symlink_to(project)
+    monkeypatch.setenv("HOME", str(tmp_path / "link" if linked else project))
     monkeypatch.chdir(project)
     assert find_root(Path("a/b")) == project / "a/b"
 

@@ -241,3 +241,18 @@ def test_a_name_that_is_too_long_for_a_file_is_refused(
 ) -> None:
     monkeypatch.chdir(project.root)
     assert exit_of(*command.split(), "a" * 5000) == 2
+
+
+@pytest.mark.parametrize("words", ["run .", "history", "export last --format md", "compare last last", "check", ""])
+def test_a_current_folder_that_is_gone_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    try:
+        assert exit_of(*words.split()) == 2
+    finally:
+        os.chdir(tmp_path)
+    assert "Traceback" not in capsys.readouterr().err

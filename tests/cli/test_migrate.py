@@ -141,3 +141,14 @@ def test_several_files_have_no_one_place_to_go_to(project: Project, words: list[
     done = project.run("migrate", *words, "-o", "new.evalset.json")
     assert done.returncode == 2
     assert "-o names one file" in done.stderr
+
+
+def test_a_link_and_its_file_are_converted_once_in_the_place_of_the_file(project: Project) -> None:
+    files = _old_files(project)
+    link = files["test"].with_name("again.test.json")
+    link.symlink_to(files["test"].name)
+    assert "3 old files would be converted" in project.run("migrate", ".", "--dry-run").stderr
+    assert "3 old files converted" in project.run("migrate", ".").stderr
+    assert link.is_symlink()
+    assert not link.with_name(f"{link.name}.old").exists()
+    assert files["test"].with_name(f"{files['test'].name}.old").exists()

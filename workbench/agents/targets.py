@@ -34,8 +34,12 @@ def project_around(root: Path) -> Path | None:
 def _current_around(folder: Path) -> Path | None:
     """The current folder if it contains `folder`. Not the home folder, nor the root of the file system: they hold
     everything, and everything would be looked through."""
-    here = Path.cwd()
-    if here in (home(), Path(here.anchor)):
+    try:
+        here = Path.cwd()
+    except OSError:  # it is gone
+        return None
+    user = home()
+    if here in (Path(here.anchor), user and user.resolve()):
         return None
     return here if folder.resolve().is_relative_to(here.resolve()) else None
 

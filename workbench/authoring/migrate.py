@@ -73,7 +73,9 @@ def migrate_each(paths: Iterable[Path], initial_session: dict[str, Any] | None) 
     """
     named = list(paths)
     files = [file for path in named for file in (_evalsets_below(path) if path.is_dir() else [path])]
-    for file in {absolute(file): file for file in files}.values():
+    # A link and its file are one: the file is converted in its place.
+    one_each = {file.resolve(): file for file in sorted(files, key=Path.is_symlink, reverse=True)}
+    for file in sorted(one_each.values(), key=files.index):
         try:
             session = initial_session if open_evalset(file).format == "old_test" else None
             yield MigratedFile(file, migrate(file, name=name_of(file), initial_session=session))

@@ -33,15 +33,27 @@ def execute(words: list[str]) -> int:
     except UsageFaultError as error:
         refused = Refused.from_fault(error)
     except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
+        if not has_current_folder():
+            refused = Refused("the current folder is not there any more", hint="Go to another folder first")
+        elif error.errno == errno.ENAMETOOLONG:
+            refused = Refused(f"{error.strerror}: {error.filename}")
+        else:
             raise
-        refused = Refused(f"{error.strerror}: {error.filename}")
     except click.Abort:
         return INTERRUPTED
     else:
         return int(code or 0)
     write_refusal(refused, json_on_stdout=wants_json_on_stdout(rest))
     return USAGE
+
+
+def has_current_folder() -> bool:
+    """Whether the current folder was not deleted meanwhile."""
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True
 
 
 def _command(name: str) -> click.Command:
