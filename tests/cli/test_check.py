@@ -142,6 +142,14 @@ def test_import_names_everything_that_an_agent_lacks(project: Project) -> None:
     assert problem["hint"].endswith(f"-m pip install -r {project.root}/requirements.txt")
 
 
+def test_import_prints_no_secret_of_the_agent(project: Project) -> None:
+    project.evalset(GOOD)
+    project.write("echo/.env", "SHOP_API_KEY=hunter2/hunter2\n")
+    project.write("echo/agent.py", "import os\nraise OSError(os.environ['SHOP_API_KEY'])\nroot_agent = 1\n")
+    (problem,) = _check(project, "--import")[1]["problems"]
+    assert problem["message"].endswith("OSError: [secret SHOP_API_KEY]")
+
+
 def test_import_of_a_sound_agent_finds_nothing(project: Project) -> None:
     project.evalset(GOOD)
     assert _check(project, "--import")[0] == 0

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.agents.discovery import AgentFolder
@@ -11,6 +11,7 @@ from workbench.engine.agent_host import AgentHost, NoAgentProcessError
 from workbench.engine.children import Children
 from workbench.engine.options import RunOptions
 from workbench.engine.plan import agent_setting
+from workbench.engine.secrets import Secrets
 from workbench.events import CaseError
 
 _AT_ONCE = 2
@@ -58,11 +59,18 @@ async def try_imports(
 
 
 async def _try_import(agent: AgentFolder, root: Path, children: Children, options: RunOptions) -> TrialImport:
-    host = AgentHost(agent_setting(agent, root, options), children, options, lambda notice: None)
+    setting = agent_setting(agent, root, options)
+    host = AgentHost(setting, children, options, lambda notice: None)
     try:
         await host.seat()
     except NoAgentProcessError as failed:
-        return TrialImport(agent, failed.error)
+        return TrialImport(agent, _cleaned(failed.error, Secrets([setting.environment.values])))
     finally:
         await host.close()
     return TrialImport(agent)
+
+
+def _cleaned(error: CaseError, secrets: Secrets) -> CaseError:
+    """Return the error without the secrets that the agent's words may hold."""
+    clean = secrets.clean_text
+    return replace(error, message=clean(error.message), hint=clean(error.hint), traceback=clean(error.traceback))
