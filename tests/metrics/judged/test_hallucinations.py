@@ -244,7 +244,7 @@ async def test_sentences_that_the_judge_adds_count_and_are_marked() -> None:
     scored = await score_asking(request(NAME, turn("One."), expected=None), Bench(answer))
     assert scored.result.score == 0.5
     assert [each["added"] for each in scored.turns[0].details["texts"][0]["sentences"]] == [False, True]
-    assert scored.result.reason.startswith("1 sentence of the judge's own; ")
+    assert scored.result.reason.startswith("1 sentence of the judge's own (without: 1.00); ")
 
 
 @pytest.mark.parametrize(

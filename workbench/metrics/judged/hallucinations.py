@@ -196,7 +196,10 @@ def _remark(claims: Sequence[Claim], adk_score: float | None) -> str:
     told += [f"repeated {counted(repeated, 'sentence')}"] if repeated else []
     figure = "no score" if adk_score is None else cut_score(adk_score, least=2)
     told = [f"the judge {', '.join(told)} (ADK's figure: {figure})"] if told else []
-    told += [f"{counted(own, 'sentence')} of the judge's own"] if own else []
+    if own:
+        without = _share([claim for claim in claims if not claim.own])
+        rest = "no score" if without is None else cut_score(without, least=2)
+        told += [f"{counted(own, 'sentence')} of the judge's own (without: {rest})"]
     return "".join(f"{each}; " for each in told)
 
 
