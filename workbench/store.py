@@ -287,7 +287,7 @@ class Store:
             case FilesRead():
                 pass
             case _:
-                self._apply_counted(self._own(event.case), event)
+                self._apply_counted(self.own(event.case), event)
         for listener in tuple(self._listeners):
             listener(event)
         self._let_fold(event)
@@ -317,9 +317,9 @@ class Store:
 
     def current_records(self) -> Iterator[CaseRecord]:
         """Return the executions of the newest run in plan order, cancelled ones included."""
-        return map(self._own, self.current)
+        return map(self.own, self.current)
 
-    def _own(self, ref: CaseRef) -> CaseRecord:
+    def own(self, ref: CaseRef) -> CaseRecord:
         """Return what the newest run knows of one of its executions."""
         return self._set_aside.get(ref) or self.records[ref]
 
@@ -362,7 +362,7 @@ class Store:
     def _let_fold(self, event: Event) -> None:
         """After everybody has seen the end of a case, its details need not stay in memory."""
         if isinstance(event, CaseFinished):
-            record = self._own(event.case)
+            record = self.own(event.case)
             kept = self.kept.get(record.run_id)
             if kept is not None and record.brief is None:
                 record.may_fold(kept, self.shelf)
@@ -401,7 +401,7 @@ class Store:
 
     def _set_aside_cancelled(self, case: Case) -> None:
         """Let the earlier verdict of a case stand again if the newest run cancelled all of its executions."""
-        own = [self._own(ref) for ref in self._executions.get(case, ())]
+        own = [self.own(ref) for ref in self._executions.get(case, ())]
         if case in self._earlier and all(record.state == "cancelled" for record in own):
             self._set_aside.update((record.ref, record) for record in own)
             self._reinstate(case)

@@ -2,6 +2,7 @@ import asyncio
 import io
 import os
 import re
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -10,7 +11,7 @@ from tests.cli.stores import BROKEN, FAILED, PASSED, all_statuses, case_events, 
 from tests.hostile import HOSTILE, leaks
 from workbench.cli.live_progress import LiveProgress
 from workbench.cli.plain_progress import PlainProgress
-from workbench.events import CaseError, CaseRef, CaseStarted, JudgeWaits, Noticed, RunFinished
+from workbench.events import CaseError, CaseFinished, CaseRef, CaseStarted, JudgeWaits, Noticed, RunFinished
 from workbench.store import Store
 
 _OURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
@@ -209,3 +210,39 @@ def test_on_a_terminal_a_pause_counts_down_and_goes() -> None:
         progress.refresh()
         assert "waits" not in terminal.shown()[before:]
     assert not leaks(terminal.shown())
+
+
+def test_cases_that_never_began_have_lines_when_their_run_is_over() -> None:
+    store, results = Store(), io.StringIO()
+    with PlainProgress(store, results, io.StringIO()):
+        for event in [
+            started([PASSED, FAILED, BROKEN]),
+            *case_events(PASSED, "passed"),
+            CaseFinished(FAILED, "cancelled", CaseError("cancelled", "cancelled while it was running"), 1.0),
+            RunFinished(3.0, interrupted=True),
+        ]:
+            store.apply(event)
+    assert results.getvalue().splitlines() == [
+        "PASS desk/refunds/on_time",
+        "CANCELLED desk/refunds/late_parcel",
+        "CANCELLED desk/refunds/unknown_order",
+    ]
+
+
+def test_what_another_run_does_again_is_not_called_cancelled() -> None:
+    store, results = Store(), io.StringIO()
+    with PlainProgress(store, results, io.StringIO(), lambda: True):
+        for event in [started([PASSED, FAILED]), *case_events(PASSED, "passed"), RunFinished(3.0)]:
+            store.apply(event)
+    assert results.getvalue().splitlines() == ["PASS desk/refunds/on_time"]
+
+
+def test_a_cancelled_case_is_not_given_the_verdict_that_stands_for_it() -> None:
+    store, results = Store(), io.StringIO()
+    for event in [started([PASSED]), *case_events(PASSED, "passed"), RunFinished(1.0)]:
+        store.apply(event)
+    with PlainProgress(store, results, io.StringIO()):
+        store.apply(replace(started([PASSED]), run_id="2026-11-22T10-00-00-bbbb"))
+        store.apply(CaseFinished(PASSED, "cancelled", CaseError("cancelled", "cancelled"), 1.0))
+    assert store.records[PASSED].state == "passed"
+    assert results.getvalue().splitlines() == ["CANCELLED desk/refunds/on_time"]

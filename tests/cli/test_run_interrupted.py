@@ -76,6 +76,7 @@ def test_ctrl_c_once_lets_what_runs_finish(waiting: Waiting) -> None:
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert b"PASS echo/talk/waits" in out
+    assert b"CANCELLED echo/talk/later\n" in out
     assert b"interrupted, 3 cases" in out
     report = waiting.report()
     assert statuses(report) == {"good": "passed", "waits": "passed", "later": "cancelled"}

@@ -6,7 +6,7 @@ from typing import Protocol, Self, TextIO
 
 from workbench.cli.lines import case_line, notice_line, wait_line
 from workbench.cli.streams import write_line
-from workbench.events import CaseFinished, Event, JudgeWaits, Noticed
+from workbench.events import CaseFinished, CaseRef, Event, JudgeWaits, Noticed, RunFinished
 from workbench.store import Store
 
 
@@ -27,10 +27,16 @@ class Progress(Protocol):
 
 
 class PlainProgress:
-    """Results go to one stream, messages to another; nothing is redrawn."""
+    """Results go to one stream, messages to another; nothing is redrawn. `done_again` says whether what a run did not
+    get to is not cancelled, but left to another run."""
 
-    def __init__(self, store: Store, results: TextIO, messages: TextIO) -> None:
+    def __init__(
+        self, store: Store, results: TextIO, messages: TextIO, done_again: Callable[[], bool] = lambda: False
+    ) -> None:
         self._store = store
+        self._done_again = done_again
+        self._cancelled: set[CaseRef] = set()
+        """The cancelled cases of this run that have their line."""
         self._results = results
         self._messages = messages
         self._unsubscribe: Callable[[], None] | None = None
@@ -53,8 +59,22 @@ class PlainProgress:
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, CaseFinished):
-            write_line(self._results, case_line(self._store.records[event.case]))
+            self._line_of(event.case, cancelled=event.status == "cancelled")
+        elif isinstance(event, RunFinished):
+            self._lines_of_the_rest()
         elif isinstance(event, Noticed):
             self.message(notice_line(event))
         elif isinstance(event, JudgeWaits) and event.seconds > 0:
             self.message(wait_line(event))
+
+    def _line_of(self, ref: CaseRef, *, cancelled: bool) -> None:
+        write_line(self._results, case_line(self._store.own(ref)))
+        if cancelled:
+            self._cancelled.add(ref)
+
+    def _lines_of_the_rest(self) -> None:
+        """Write the lines of cases that end only because their run does."""
+        for record in () if self._done_again() else self._store.current_records():
+            if record.state == "cancelled" and record.ref not in self._cancelled:
+                self._line_of(record.ref, cancelled=True)
+        self._cancelled.clear()

@@ -29,5 +29,7 @@ def repeat_lines(cases: Sequence[CaseRepeats]) -> Iterator[tuple[list[str], str,
 
 
 def by_need(case: CaseRepeats) -> tuple[bool, float]:
-    """Sorts what needs a look first: flaky, then seldom passing."""
+    """Sort what needs a look first: flaky, without a verdict, seldom passing; what was cancelled comes last."""
+    if case.cancelled == len(case.records):
+        return True, 2.0
     return not case.flaky, case.rate.rate if case.rate.rate is not None else -1.0

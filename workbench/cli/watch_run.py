@@ -60,7 +60,7 @@ class _Session:
         self._plan = plan
         self._state = state_dir(plan.root, request.state_dir)
         self._store = Store()
-        self._progress = PlainProgress(self._store, sys.stdout, sys.stderr)
+        self._progress = PlainProgress(self._store, sys.stdout, sys.stderr, lambda: self._watching.superseded)
         self._settings = config.read_settings()
         self._children = Children()
         self._watcher = Watcher(
