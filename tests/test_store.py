@@ -4,6 +4,9 @@ from dataclasses import fields, replace
 
 import pytest
 
+from tests.cli.stores import PASSED as ON_TIME
+from tests.cli.stores import case_events
+from tests.cli.stores import started as started_run
 from workbench.details import Brief, Shelf
 from workbench.engine.transcripts import collect
 from workbench.event_json import from_json, to_json
@@ -242,3 +245,24 @@ def test_executions_that_are_not_needed_any_more_are_gone_from_everywhere() -> N
     assert list(store.records) == refs[:2]
     assert list(collect(events).cases) == refs[:2]
     assert [row["ref"][-1] for row in gather(map(to_json, events)).rows.values()] == [1, 2]
+
+
+def test_only_verdicts_of_the_owner_that_ran_last_stand() -> None:
+    store, late = Store(), replace(ON_TIME, agent="?")
+    error = CaseError("no_agent", "the evalset belongs to no agent")
+    for event in [started_run([late]), CaseFinished(late, "error", error, 0.0), RunFinished(1.0)]:
+        store.apply(event)
+    assert [record.state for record in store.standing()] == ["error"]
+    for event in [replace(started_run([ON_TIME]), run_id="later"), *case_events(ON_TIME, "passed"), RunFinished(1.0)]:
+        store.apply(event)
+    assert [(record.ref.agent, record.state) for record in store.standing()] == [("desk", "passed")]
+
+
+def test_cancelled_under_a_new_owner_the_earlier_verdict_stands() -> None:
+    store, late = Store(), replace(ON_TIME, agent="?")
+    error = CaseError("no_agent", "the evalset belongs to no agent")
+    for event in [started_run([late]), CaseFinished(late, "error", error, 0.0), RunFinished(1.0)]:
+        store.apply(event)
+    for event in [replace(started_run([ON_TIME]), run_id="later"), RunFinished(1.0, interrupted=True)]:
+        store.apply(event)
+    assert [(record.ref.agent, record.state) for record in store.standing()] == [("?", "error")]

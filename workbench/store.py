@@ -226,6 +226,10 @@ def case_of(ref: CaseRef) -> Case:
     return ref.evalset_file, ref.eval_id
 
 
+def _owner(ref: CaseRef) -> tuple[str, str]:
+    return ref.agent, ref.eval_set_id
+
+
 class Store:
     """The newest state of every case that ran or is planned, over all runs since the program started."""
 
@@ -246,6 +250,8 @@ class Store:
         """Run ids → where their details can be read again. Without it they stay in memory."""
         self._executions: dict[Case, list[CaseRef]] = {}
         """The executions of each case of the newest run."""
+        self._owners: dict[Case, tuple[str, str]] = {}
+        """The agent and the evalset's id with which each case ran last: verdicts made with others do not stand."""
         self._earlier: dict[Case, list[CaseRecord]] = {}
         """The verdicts that stood when the newest run began, of its cases."""
         self._set_aside: dict[CaseRef, CaseRecord] = {}
@@ -295,6 +301,7 @@ class Store:
     def recall(self, run: RunSummary, current: list[CaseRef], records: Mapping[CaseRef, CaseRecord]) -> None:
         """Takes in what is kept of earlier sessions; what this one knows already holds."""
         self.records = {**records, **self.records}
+        self._owners = {**{case_of(ref): _owner(ref) for ref in records}, **self._owners}
         if not self.current:
             self.run, self.current = run, current
         self._count()
@@ -345,6 +352,7 @@ class Store:
         self._set_aside = {}
         self.reinstated = {case: refs for case, refs in self.reinstated.items() if case not in self._executions}
         for planned in event.cases:
+            self._owners[case_of(planned.case)] = _owner(planned.case)
             self.records[planned.case] = CaseRecord(planned, run_id=event.run_id, until_sure=event.until_sure)
         self._count()
 
@@ -367,6 +375,10 @@ class Store:
             if kept is not None and record.brief is None:
                 record.may_fold(kept, self.shelf)
 
+    def stands(self, ref: CaseRef) -> bool:
+        """Return whether an execution has the owner with which its case ran last."""
+        return self._owners.get(case_of(ref), _owner(ref)) == _owner(ref)
+
     def standing(self) -> Iterator[CaseRecord]:
         """Return the executions that the verdicts of all cases consist of, over all runs."""
         return (record for records in self._verdicts().values() for record in records)
@@ -377,7 +389,7 @@ class Store:
         of_case: dict[Case, list[CaseRecord]] = {}
         for record in self.records.values():
             case = case_of(record.ref)
-            if cases is None or case in cases:
+            if (cases is None or case in cases) and self.stands(record.ref):
                 of_case.setdefault(case, []).append(record)
         standing: dict[Case, list[CaseRecord]] = {}
         for case, records in of_case.items():
@@ -409,6 +421,7 @@ class Store:
     def _reinstate(self, case: Case) -> list[CaseRef]:
         earlier = self._earlier.get(case, [])
         if earlier:
+            self._owners[case] = _owner(earlier[0].ref)
             self.records.update((record.ref, record) for record in earlier)
             self.reinstated[case] = [record.ref for record in earlier]
         return [record.ref for record in earlier]

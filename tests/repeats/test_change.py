@@ -63,3 +63,9 @@ def test_order_and_direction_make_no_difference(before: str, now: str) -> None:
     then, today = outcome(case(before)), outcome(case(now))
     assert differs(then, today) == differs(today, then)
     assert not differs(then, outcome(case("".join(sorted(before)))))
+
+
+def test_a_case_that_found_its_agent_is_said_to_have_changed() -> None:
+    (record,) = case("p")
+    late = CaseRecord(PlannedCase(CaseRef("", "f", "s", "c"), None, ""), "error")
+    assert lines([late], [record]) == ["CHANGED desk/s/c error -> passed"]

@@ -279,7 +279,8 @@ class Watching:
             for ref in self.store.records:
                 self._index.setdefault(_key(ref), []).append(ref)
             self._index_of = len(self.store.records)
-        return [self.store.records[ref] for key in keys for ref in self._index.get(key, ())]
+        refs = (ref for key in keys for ref in self._index.get(key, ()) if self.store.stands(ref))
+        return [self.store.records[ref] for ref in refs]
 
     _index_of = -1
     _index: dict[Key, list[CaseRef]]
