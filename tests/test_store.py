@@ -250,19 +250,15 @@ def test_executions_that_are_not_needed_any_more_are_gone_from_everywhere() -> N
 def test_only_verdicts_of_the_owner_that_ran_last_stand() -> None:
     store, late = Store(), replace(ON_TIME, agent="?")
     error = CaseError("no_agent", "the evalset belongs to no agent")
-    for event in [started_run([late]), CaseFinished(late, "error", error, 0.0), RunFinished(1.0)]:
-        store.apply(event)
+    apply(store, started_run([late]), CaseFinished(late, "error", error, 0.0), RunFinished(1.0))
     assert [record.state for record in store.standing()] == ["error"]
-    for event in [replace(started_run([ON_TIME]), run_id="later"), *case_events(ON_TIME, "passed"), RunFinished(1.0)]:
-        store.apply(event)
+    apply(store, replace(started_run([ON_TIME]), run_id="later"), *case_events(ON_TIME, "passed"), RunFinished(1.0))
     assert [(record.ref.agent, record.state) for record in store.standing()] == [("desk", "passed")]
 
 
 def test_cancelled_under_a_new_owner_the_earlier_verdict_stands() -> None:
     store, late = Store(), replace(ON_TIME, agent="?")
     error = CaseError("no_agent", "the evalset belongs to no agent")
-    for event in [started_run([late]), CaseFinished(late, "error", error, 0.0), RunFinished(1.0)]:
-        store.apply(event)
-    for event in [replace(started_run([ON_TIME]), run_id="later"), RunFinished(1.0, interrupted=True)]:
-        store.apply(event)
+    apply(store, started_run([late]), CaseFinished(late, "error", error, 0.0), RunFinished(1.0))
+    apply(store, replace(started_run([ON_TIME]), run_id="later"), RunFinished(1.0, interrupted=True))
     assert [(record.ref.agent, record.state) for record in store.standing()] == [("?", "error")]

@@ -207,13 +207,34 @@ def test_forked_cases_are_refused_afterwards(make_agent: MakeAgent) -> None:
 
 
 def test_solo(solo: Worker, tmp_path: Path) -> None:
-    source = "import os\nprint('imported')\ndef root_agent(m, s): return f'{m} {os.getpid()}'"
+    source = "import os\nprint('imported')\ndef root_agent(m, s): return f'{m} {os.getppid()}'"
     agent = solo.agent(write(tmp_path / "desk", {"agent.py": source}), solo=True)
     assert agent.imported["can_fork"] is False
+    # Its parent is the process that we have started, which does nothing but wait for it.
     assert agent.run("a", "b", share=True).answers == [f"a {solo.process.pid}", f"b {solo.process.pid}"]
     assert agent.output() == (b"imported\n", b"")
     agent.channel.send({"op": "quit"})
     assert solo.process.wait(30) == 0
+
+
+@needs_fork
+@pytest.mark.parametrize("name", ["SIGSTOP", "SIGKILL"])
+def test_solo_agent_that_stops_or_kills_its_parent_goes_on(solo: Worker, tmp_path: Path, name: str) -> None:
+    source = f"import os, signal\ndef root_agent(m, s):\n    os.kill(os.getppid(), signal.{name})\n    return m"
+    agent = solo.agent(write(tmp_path / "desk", {"agent.py": source}), solo=True)
+    try:
+        assert agent.run("a", share=True).answers == ["a"]
+    finally:
+        solo.cut_lifeline()
+    assert solo.process.wait(30) in (0, -signal.SIGKILL)
+
+
+@needs_fork
+def test_solo_ends_as_the_agent_did(solo: Worker, tmp_path: Path) -> None:
+    source = "import os, signal\ndef root_agent(m, s): os.kill(os.getpid(), signal.SIGSEGV)"
+    agent = solo.agent(write(tmp_path / "desk", {"agent.py": source}), solo=True)
+    agent.start(share=True).say(iter(["a"]))
+    assert solo.process.wait(30) == -signal.SIGSEGV
 
 
 def test_solo_ends_with_the_workbench_even_in_an_endless_loop(solo: Worker, tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def run_solo(channel: Channel, lifeline: int) -> None:
         if sys.platform == "linux":
             # Elsewhere the workbench, which knows our group, does this.
             processes.kill_descendants()
+        processes.wake_parent()
         leave(0)
 
 

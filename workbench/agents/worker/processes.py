@@ -65,6 +65,32 @@ def adopt_orphans() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
+def stand_between(control: int) -> None:
+    """Fork, and go on in the child. This process only waits, and ends as the child did: an agent that stops or kills
+    its parent hits this one, and not the workbench. `control` is left to the child."""
+    child = os.fork()
+    if not child:
+        return
+    for descriptor in (control, 0, 1, 2):
+        os.close(descriptor)
+    if sys.platform == "linux":
+        adopt_orphans()
+    _, status = os.waitpid(child, 0)
+    if sys.platform == "linux":
+        kill_descendants()
+    if os.WIFSIGNALED(status):
+        if os.WTERMSIG(status) != signal.SIGKILL:
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    os._exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 1)
+
+
+def wake_parent() -> None:
+    """Let the process that stands between us and the workbench go on, where the agent has stopped it."""
+    if os.getppid() == os.getpgrp():
+        kill(os.getppid(), signal.SIGCONT)
+
+
 def children() -> List[int]:
     """The processes whose parent we are."""
     files = [f"/proc/self/task/{tid}/children" for tid in os.listdir("/proc/self/task")]
@@ -119,8 +145,8 @@ def die_at_end_of(lifeline: int) -> None:
     if sys.platform == "linux":
         # Some may have made sessions of their own, which our group's end does not reach.
         kill_descendants()
-    if os.getpgrp() == os.getpid():
-        kill_group(os.getpid())
+    if os.getpgrp() in (os.getpid(), os.getppid()):
+        kill_group(os.getpgrp())
     os._exit(1)
 
 

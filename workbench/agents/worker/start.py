@@ -35,6 +35,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
         Zygote(channel, options.lifeline).run(options.warm == "adk")
     else:
         from .agent_process import run_solo
+        from .processes import stand_between
 
+        if hasattr(os, "fork"):
+            stand_between(options.control)
         run_solo(channel, options.lifeline)
     return 0
