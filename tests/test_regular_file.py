@@ -1,5 +1,6 @@
 """Only regular files are read, and only up to a limit."""
 
+import io
 import os
 import socket
 from pathlib import Path
@@ -64,3 +65,13 @@ def test_a_file_that_grows_while_it_is_read_is_over_the_limit_too() -> None:
 @pytest.mark.parametrize(("size", "words"), [(12, "12 bytes"), (2048, "2 kB"), (3 << 30, "3,072 MB")])
 def test_sizes(size: int, words: str) -> None:
     assert size_words(size) == words
+
+
+def test_a_file_that_gives_nothing_at_the_moment_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            return None  # type: ignore[return-value]  # as a reader does that does not wait
+
+    monkeypatch.setattr("workbench.regular_file.open_regular", lambda path, limit: Silent())
+    with pytest.raises(OSError, match="nothing to read"):
+        read_regular(tmp_path / "kmsg")

@@ -24,7 +24,10 @@ def read_regular(path: Path, limit: int = LARGEST) -> bytes:
         OSError: it cannot be read, is no regular file, or has more than `limit` bytes. `strerror` says which.
     """
     with open_regular(path, limit) as file:
-        content = file.read(limit + 1)
+        # None where a file of the system, such as /proc/kmsg, has nothing to give at the moment.
+        content: bytes | None = file.read(limit + 1)
+    if content is None:
+        raise BlockingIOError(errno.EAGAIN, "it gives nothing to read", str(path))
     if len(content) > limit:
         raise _too_large(path, len(content), limit)
     return content

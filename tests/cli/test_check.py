@@ -226,3 +226,16 @@ def test_an_evalset_under_another_name_is_a_note(project: Project) -> None:
     run = project.run("run", ".", "--plain")
     assert run.returncode == 0
     assert "eval/data/football.json looks like an evalset under another name" in run.stderr
+
+
+def test_a_line_break_in_a_files_name_begins_no_line(project: Project) -> None:
+    project.write("echo/a\nerror: b.evalset.json", "[")
+    lines = project.run("check").stdout.splitlines()
+    assert sum(line.startswith("error: ") for line in lines) == 1
+
+
+def test_a_state_folder_that_is_a_file_holds_nothing(project: Project) -> None:
+    project.evalset(GOOD)
+    project.write(".workbench", "")
+    assert project.run("check").returncode == 0
+    assert project.run("run", ".").returncode == 0

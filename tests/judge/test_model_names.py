@@ -31,6 +31,11 @@ def test_a_name_that_is_used_is_not_doubted(model: str) -> None:
         ("gemni-2.5-flash", "gemini-2.5-flash"),
         ("opnai/gpt-4o", "openai/gpt-4o"),
         ("anthropic/claude-sonet-4", "anthropic/claude-sonnet-4"),
+        ("gemini-2.5-flash ", "gemini-2.5-flash"),
+        (" openai/gpt-4o", "openai/gpt-4o"),
+        ("Gemini-2.5-Flash", "gemini-2.5-flash"),
+        ("models/gemini-2.5-flsh", "models/gemini-2.5-flash"),
+        ("publishers/google/models/gemni-2.5-flash", "publishers/google/models/gemini-2.5-flash"),
     ],
 )
 def test_a_word_that_is_nearly_known_is_corrected(model: str, better: str) -> None:

@@ -135,12 +135,8 @@ def _sort_out(folder: Folder, name: str, evalsets: list[Path], others: list[Path
     if not name.endswith(EVALSET_SUFFIXES):
         others.append(path)
         return
-    if name.startswith("."):
-        reason: str | None = "a hidden file"
-    elif not path.is_file():
-        reason = "a link to nothing" if path.is_symlink() else "not a regular file"
-    else:
-        reason = folder.ignored(name)
+    # A link to nothing, a pipe or a device is taken: opened, it is an error of its own, and not silently left out.
+    reason = "a hidden file" if name.startswith(".") else folder.ignored(name)
     if reason:
         ignored.append(Ignored(path, reason))
     else:

@@ -99,10 +99,12 @@ def _read(state_dir: Path, name: str, schema: str) -> dict[str, Any]:
     file = state_dir / name
     try:
         data: Any = json.loads(read_regular_text(file))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (OSError, ValueError, RecursionError) as error:
-        raise OwnersFileError(f"{file}: {error}") from None
+    except OSError as error:
+        raise OwnersFileError(f"{file} cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError):
+        raise _not_ours(state_dir, name, schema) from None
     owners = data.get("owners") if isinstance(data, dict) and data.get("schema") == schema else None
     if not isinstance(owners, dict):
         raise _not_ours(state_dir, name, schema)

@@ -14,7 +14,7 @@ from workbench.cli.refusal import Refused
 from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
 from workbench.counting import counted
-from workbench.text import plain
+from workbench.text import one_line, plain
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
@@ -115,10 +115,15 @@ def _import_problems(workspace: "Workspace") -> "list[Problem]":
 def _tell(workspace: "Workspace", problems: "list[Problem]") -> None:
     for problem in problems:
         fault = problem.fault
-        where, words = fault.where(_shown(workspace, fault.file)), f"{fault.message} [{problem.rule}]"
-        write_line(sys.stdout, plain(f"{fault.severity}: {where}: {words}"))
+        where = one_line(fault.where(_shown(workspace, fault.file)), limit=1000)
+        write_line(sys.stdout, _indented(f"{fault.severity}: {where}: {fault.message} [{problem.rule}]"))
         if fault.hint:
-            write_line(sys.stdout, plain(f"    {fault.hint}"))
+            write_line(sys.stdout, _indented(f"    {fault.hint}"))
+
+
+def _indented(text: str) -> str:
+    """Make foreign text safe. Its further lines are indented, so that none looks like a problem of its own."""
+    return plain(text).replace("\n", "\n    ")
 
 
 def _sum_up(workspace: "Workspace", problems: "list[Problem]") -> None:

@@ -12,7 +12,7 @@ from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
 from workbench.counting import counted
 from workbench.regular_file import read_regular
-from workbench.text import plain
+from workbench.text import one_line, plain
 
 if TYPE_CHECKING:
     from workbench.authoring.migrate import MigratedFile, Migration
@@ -98,7 +98,7 @@ def _migrate_all(old: tuple[Path, ...], session: "dict[str, Any] | None", dry_ru
     for item in migrate_each(old, session):
         why_not = item.why_not or _convert(item, dry_run)
         if why_not:
-            write_line(sys.stderr, plain(f"{item.file} is left as it is: {why_not}"))
+            write_line(sys.stderr, one_line(f"{item.file} is left as it is: {why_not}", limit=2000))
             left += 1
         else:
             converted += 1
@@ -138,6 +138,6 @@ def _write(migration: "Migration", old: Path, new: Path | None) -> None:
 def _say(migration: "Migration", what: str, old: Path) -> None:
     cases = counted(migration.cases, "case")
     turns = counted(migration.turns, "turn")
-    write_line(sys.stderr, plain(f"{old} ({cases}, {turns}) {what}"))
+    write_line(sys.stderr, one_line(f"{old} ({cases}, {turns}) {what}", limit=2000))
     for fault in migration.left_behind:
-        write_line(sys.stderr, plain(f"not carried over: {fault.sentence()}"))
+        write_line(sys.stderr, one_line(f"not carried over: {fault.sentence()}", limit=2000))

@@ -23,18 +23,26 @@ _WORDS = frozenset(_WORDS_OF_NAMES.split())
 _PROVIDERS = frozenset(_NAMES_OF_PROVIDERS.split())
 _VENDORS = frozenset({"openai", "anthropic", "gemini", "vertex_ai", "mistral", "deepseek", "xai", "groq"})
 """Providers that name their models themselves. Of others, names can be anything."""
+_OF_GOOGLE = re.compile(r"(publishers/google/)?models/")
+"""Before the name of a model in the paths of Google's services."""
 _SHORTEST = 3
 _LIKENESS = 0.74
 
 
 def meant(model: str) -> str | None:
-    """Return the name that `model` probably stands for if a word in it looks misspelt, else None."""
-    provider, slash, name = model.partition("/")
+    """Return the name that `model` probably stands for if a word in it looks misspelt, else None.
+
+    Blanks around a name and capitals in one of Google's count as misspelt: the service does not know it.
+    """
+    path = _OF_GOOGLE.match(model)
+    provider, slash, name = model.strip().partition("/") if path is None else ("", path[0], model[path.end() :].strip())
     if not slash:
-        provider, name = "", model
+        provider, name = "", provider
     better = _corrected(provider, _PROVIDERS)
-    if not slash or (better in _VENDORS and "/" not in name):
+    if path is not None or not slash or (better in _VENDORS and "/" not in name):
         name = re.sub(r"[A-Za-z_]+", lambda word: _corrected(word[0], _WORDS), name)
+    if name.lower().startswith("gemini-"):
+        name = name.lower()
     corrected = f"{better}{slash}{name}"
     return corrected if corrected != model else None
 
