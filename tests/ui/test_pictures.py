@@ -29,7 +29,7 @@ def compare(screen: Screen, name: str) -> None:
     text = "\n".join(line.rstrip() for line in screen.text.splitlines()) + "\n"
     if os.environ.get("PICTURES") == "write":
         file.write_text(text, encoding="utf-8")
-    assert text == file.read_text(encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8"), f"{file.name} should show:\n{text}"
 
 
 async def finished_run(screen: Screen, pilot: object) -> None:
