@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.journals import without_numbers
@@ -133,6 +133,7 @@ def test_nothing_crashes_and_what_is_lost_is_named(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(changes=CHANGES, cut=CUT)
+@example(changes=[("double", 0.375, 1)], cut=1.0)
 def test_what_is_gone_on_with_is_what_was_written(damaged: Damaged, changes: Changes, cut: float) -> None:
     damaged.write(damaged.content)
     whole = read_results(damaged.journal)

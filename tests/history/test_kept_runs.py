@@ -19,7 +19,7 @@ from workbench.history.case_rows import EarlierRuns
 from workbench.history.kept_runs import kept_runs, newest_runs
 from workbench.history.latest import agents_changed, latest_runs
 from workbench.history.report_events import kept_events
-from workbench.history.run_list import checked_summary
+from workbench.history.run_list import checked_summary, summary_for_opening
 from workbench.history.summary import Summary
 from workbench.store import Store
 
@@ -211,9 +211,31 @@ def test_nothing_is_read_behind_the_run_that_has_the_last_verdict(
         looked_at.append(run_id[-4:])
         return checked_summary(state, run_id)
 
-    monkeypatch.setattr("workbench.history.latest.checked_summary", spied)
+    monkeypatch.setattr("workbench.history.latest.summary_for_opening", spied)
     assert [run.summary.run_id[-4:] for run in latest_runs(tmp_path, CASES)] == ["bbbb"]
     assert looked_at == ["bbbb"]
+
+
+def test_a_journal_is_read_on_opening_only_if_it_was_changed_since(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep_run(tmp_path, "2026-11-21T10-00-00-bbbb")
+    read: list[str] = []
+
+    def checked(state: Path, run_id: str) -> tuple[Summary, list[str]]:
+        read.append(run_id[-4:])
+        return checked_summary(state, run_id)
+
+    monkeypatch.setattr("workbench.history.run_list.checked_summary", checked)
+    summary_for_opening(tmp_path, "2026-11-21T10-00-00-bbbb")
+    assert read == []
+    journal = tmp_path / "runs" / "2026-11-21T10-00-00-bbbb" / "events.jsonl"
+    content = journal.read_bytes()
+    place = content.index(b'"CaseFinished"')
+    journal.write_bytes(content[:place] + content[place:].replace(b"passed", b"failed", 1))
+    _, damage = summary_for_opening(tmp_path, "2026-11-21T10-00-00-bbbb")
+    assert read == ["bbbb"]
+    assert damage
 
 
 def test_agents_whose_files_are_not_what_they_were(tmp_path: Path) -> None:

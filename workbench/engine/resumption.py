@@ -127,8 +127,9 @@ class Resumption:
         """The next event of the run; None for a line that cannot be read."""
         match event:
             case None:
+                # The line may have been the beginning of a case: one that begins later is whole.
                 for case in self.cases.values():
-                    case.spoilt = case.spoilt or (case.stored.started is not None and case.stored.finished is None)
+                    case.spoilt = case.spoilt or case.stored.finished is None
             case RunResumed():
                 self.ended = self.complete = False
                 self._before = self.seconds

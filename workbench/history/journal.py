@@ -228,7 +228,10 @@ class Journal:
         if self._descriptor is not None and self.path is not None and not self._summed_up:
             self._summed_up = True
             if self._gathering.summary.run_id:
-                size = JournalSize(self._size, (self._number or 1) - 1, self._crc)
+                file = os.fstat(self._descriptor)
+                # Somebody else has written if the length is another one; then nothing vouches for what is there.
+                modified = file.st_mtime_ns if file.st_size == self._size else 0
+                size = JournalSize(self._size, (self._number or 1) - 1, self._crc, modified)
                 write_summary(self.path.parent, self._gathering.summary, size)
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.events import CaseRef
 from workbench.history.ages import ages
-from workbench.history.run_list import checked_summary
+from workbench.history.run_list import summary_for_opening
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 from workbench.history.summary import Row, Summary, has_verdict
 from workbench.history.summary_files import FILE_NAME as SUMMARY_NAME
@@ -53,7 +53,7 @@ def latest_runs(state: Path, cases: Mapping[str, Collection[str]]) -> Iterator[L
         if not _may_have(runs_dir(state) / run_id, missing):
             continue
         try:
-            summary, damaged = checked_summary(state, run_id)
+            summary, damaged = summary_for_opening(state, run_id)
         except (OSError, ValueError):
             continue
         of_cases: dict[tuple[str, str], list[Row]] = {}

@@ -96,16 +96,26 @@ def checked_summary(state: Path, run_id: str) -> tuple[Summary, list[str]]:
     return summary, trouble
 
 
+def summary_for_opening(state: Path, run_id: str) -> tuple[Summary, list[str]]:
+    """Return the same as `checked_summary`, without reading a journal that has neither another length nor another time
+    of change than when the summary was made of it. What is shown of a case is checked when it is read."""
+    folder = runs_dir(state) / run_id
+    journal = (folder / FILE_NAME).stat()
+    kept = read_summary(folder, journal.st_size, journal_modified=journal.st_mtime_ns)
+    return (kept, []) if kept is not None else checked_summary(state, run_id)
+
+
 def _made_again(folder: Path) -> tuple[Summary, list[str]]:
     """A summary of the journal as it is."""
     journal = folder / FILE_NAME
+    modified = journal.stat().st_mtime_ns
     size, crc = _checksum(journal)
     summary, trouble = summarize(journal)
     # A run that goes on writes its own when it ends.
     if summary.seconds is not None and not trouble:
         with journal.open("rb") as file:
             lines = sum(1 for _ in file)
-        write_summary(folder, summary, JournalSize(size, lines, crc))
+        write_summary(folder, summary, JournalSize(size, lines, crc, modified))
     return summary, trouble
 
 

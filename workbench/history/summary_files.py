@@ -34,17 +34,20 @@ counted as cancelled), `cases` (a digest of those that it decided), `votes` (how
 
 
 class JournalSize(NamedTuple):
-    """A journal as far as a summary knows it: `crc` the checksum of all that is in it."""
+    """A journal as far as a summary knows it: `crc` the checksum of all that is in it, `modified` the time of its last
+    change in nanoseconds, 0 if that is not known."""
 
     bytes: int
     lines: int
     crc: int
+    modified: int = 0
 
 
 def write_summary(folder: Path, summary: Summary, journal: JournalSize) -> None:
     """Keeps the summary of the run in `folder` with what tells the journal that it was made of, and puts the run into
     the index. What cannot be written is made again when it is asked for."""
     made_of = {"journal_lines": journal.lines, "journal_bytes": journal.bytes, "journal_crc32": f"{journal.crc:08x}"}
+    made_of["journal_modified"] = journal.modified
     data = json.dumps({**made_of, "summary": summary.as_json()})
     draft = folder / f".{FILE_NAME}.{os.getpid()}.tmp"
     with contextlib.suppress(OSError, ValueError):
@@ -58,14 +61,21 @@ def write_summary(folder: Path, summary: Summary, journal: JournalSize) -> None:
         add_to_index(folder.parent, index_entry(folder.name, summary, journal.bytes))
 
 
-def read_summary(folder: Path, journal_bytes: int, journal_crc: int | None = None) -> Summary | None:
-    """The summary of the run in `folder`; None where it is missing, damaged, or of a journal of another size or, if
-    that is given, another checksum."""
+def read_summary(
+    folder: Path, journal_bytes: int, journal_crc: int | None = None, journal_modified: int | None = None
+) -> Summary | None:
+    """Return the summary of the run in `folder`.
+
+    It is None if it is missing, damaged, or of a journal of another size or, if they are given, with another checksum
+    or time of change (nanoseconds).
+    """
     try:
         data = read_checked((folder / FILE_NAME).read_bytes())
         if data["journal_bytes"] != journal_bytes:
             return None
         if journal_crc is not None and data.get("journal_crc32") != f"{journal_crc:08x}":
+            return None
+        if journal_modified is not None and data.get("journal_modified") != journal_modified:
             return None
         return Summary.from_json(data["summary"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
