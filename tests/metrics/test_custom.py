@@ -81,6 +81,7 @@ def bench(result: dict[str, Any] | FunctionFailedError) -> Bench:
         (0.2, "FAILED", "failed", "the function says FAILED"),
         (0.2, "PASSED", "passed", "the function says PASSED, which decides, though 0.2 < 0.5"),
         (0.7, "FAILED", "failed", "the function says FAILED, which decides, though 0.7 ≥ 0.5"),
+        (0.49999999, "PASSED", "passed", "the function says PASSED, which decides, though 0.4999 < 0.5"),
         (0.7, "NOT_EVALUATED", "not_evaluated", "the function says NOT_EVALUATED"),
         (0.7, "INFORMATIONAL", "informational", "the function says INFORMATIONAL"),
     ],

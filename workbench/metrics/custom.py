@@ -19,6 +19,7 @@ from workbench.counting import counted
 from workbench.events import MetricResult, MetricStatus
 from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest
 from workbench.metrics.interval import Interval, declared_interval
+from workbench.scores import compared, sign
 from workbench.text import one_line
 
 _STATUSES: Mapping[str, MetricStatus] = {
@@ -140,16 +141,16 @@ def _turn(request: ScoreRequest, turn: Mapping[str, Any]) -> MetricResult:
     if value is None and (status in ("passed", "failed") or turn["score"] is not None):
         status, reason = "error", f"{turn['status']} with the score {_shown(turn['score'])}"
     elif value is not None and interval is not None and value not in interval:
-        status, reason = "error", f"the score {value:g} is outside the declared interval {interval}"
+        status, reason = "error", f"the score {_shown(value)} is outside the declared interval {interval}"
     return MetricResult(criterion.name, status, value, criterion.threshold, reason, {"rubrics": _rubrics(turn)})
 
 
 def _reason(status: str, value: float, threshold: float) -> str:
     """Says so where the status that the function sets is not what the threshold would give."""
-    compared = "PASSED" if value >= threshold else "FAILED"
-    if status in ("PASSED", "FAILED") and status != compared:
-        sign = "≥" if compared == "PASSED" else "<"
-        return f"the function says {status}, which decides, though {value:g} {sign} {threshold:g}"
+    by_threshold = "PASSED" if value >= threshold else "FAILED"
+    if status in ("PASSED", "FAILED") and status != by_threshold:
+        score, wanted = compared(value, threshold)
+        return f"the function says {status}, which decides, though {score} {sign(value, threshold)} {wanted}"
     return "" if status == "PASSED" else f"the function says {status}"
 
 
