@@ -163,6 +163,17 @@ async def test_questions_that_wait_for_a_place_are_not_asked_after_a_refusal(
     assert (len(server.asked), sum(reply.fault is not None for reply in replies)) == (1, 5)
 
 
+async def test_few_questions_go_before_a_refusal_can_come(server: ScriptedGemini, desk: Desk, bench: DeskBench) -> None:
+    for _ in range(2):
+        server.asked.clear()
+        server.answer = lambda asked: failed(401).after(0.2)
+        replies = await asyncio.gather(*(ask(bench, f"{number}?") for number in range(60)))
+        assert len(server.asked) <= 8
+        assert all(reply.fault for reply in replies)
+        desk.begin_run(RunLimits())
+        bench = desk.bench(bench.office.environment, 1, False)
+
+
 @pytest.mark.parametrize("where", ["in flight", "in the queue", "in a back-off", "in a pause"])
 async def test_cancelling_is_at_once_and_gives_everything_back(
     server: ScriptedGemini, waits: Waits, environment: JudgeEnvironment, where: str

@@ -104,11 +104,13 @@ async def ask_until_answered(
 def _again(came: object, since: float, road: Road) -> bool:
     """Tells the queue how the attempt went; whether it may be made again."""
     if not isinstance(came, JudgeCallError):
+        road.lane.tried()
         road.lane.answered()
         return True
     if came.final:
         road.lane.shut(came)
         return False
+    road.lane.tried()
     if came.kind == "quota" and came.retryable:
         return road.lane.refused(since, came)
     return came.retryable

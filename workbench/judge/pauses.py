@@ -4,7 +4,7 @@ All questions to a model share its quota, so the first refusal stops all of them
 goes first, and each answer lets one more through, so that a small quota is not spent on refusals. As long as
 answers come between the pauses, nothing gives up; after so many pauses in a row without a single answer, everything
 does. A refusal that every further question would meet too (the key is not valid) shuts the queue for the rest of the
-run.
+run. So that it comes before everything was sent, few questions go until the first attempt of a run has ended.
 """
 
 import asyncio
@@ -15,6 +15,8 @@ from workbench.judge.retry import Patience
 
 _WIDE = 100
 """So many at once, and the queue counts as started again."""
+_FIRST = 8
+"""So many may go before anything is known of the service."""
 _WORTH_TELLING = 1.0
 """Seconds: of many refusals at once, each asks for a moment more than the one before."""
 
@@ -30,6 +32,8 @@ class Lane:
         self._inside = 0
         self._width: int | None = None
         """How many may be inside while the queue starts again; None: any number."""
+        self._tried = False
+        """Whether an attempt of this run has ended."""
         self._pauses = 0
         """In a row, without an answer between them."""
         self._paused_at = -1.0
@@ -69,6 +73,12 @@ class Lane:
         self._inside -= 1
         self._wake()
 
+    def tried(self) -> None:
+        """An attempt ended, whatever came: if it did not shut the queue, others may go."""
+        if not self._tried:
+            self._tried = True
+            self._wake()
+
     def answered(self) -> None:
         """The service answered: it has quota."""
         self._pauses = 0
@@ -105,6 +115,7 @@ class Lane:
         """Forgets what the service said before: another run begins. If it paused, one question goes first."""
         self._refusal = None
         self._shut = None
+        self._tried = False
         self._pauses = 0
         if self._timer is not None:
             self.close()
@@ -119,6 +130,8 @@ class Lane:
             self._timer = None
 
     def _open(self) -> bool:
+        if not self._tried and self._inside >= _FIRST:
+            return False
         return self._timer is None and (self._width is None or self._inside < self._width)
 
     def _pause(self, now: float, seconds: float, error: JudgeCallError) -> None:
