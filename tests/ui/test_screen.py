@@ -321,6 +321,11 @@ async def test_files_that_were_read_are_shown_while_the_rest_is_read(
         try:
             await screen.until(pilot, lambda: "reading files:" in screen.text and "1 evalset of" in screen.text)
             assert "late_parcel" in screen.text
+            await pilot.press("n")
+            await screen.until(pilot, lambda: "still reading" in screen.text.splitlines()[-1])
+            await pilot.press("G", "k")
+            await screen.until(pilot, lambda: "results are still loading" in screen.text)
+            assert "NOT RUN" not in screen.text
         finally:
             go_on.set()
         await screen.until(pilot, lambda: "8 cases in 3 evalsets of 2 agents" in screen.text)

@@ -186,8 +186,15 @@ class Session:
     def _is_own(self, record: CaseRecord) -> bool:
         return record.run_id in self.own_runs
 
+    @property
+    def awaits_verdicts(self) -> bool:
+        """Whether cases may have verdicts that are not known yet."""
+        return self.reading or self.loading == "results"
+
     def nothing_found(self, otherwise: str) -> str:
         """Say why there is nothing to go to: `otherwise` if there are results and none is meant."""
+        if self.reading or (self.workspace is None and not self.trouble):
+            return "still reading"
         if self.loading == "results":
             return "results are still loading"
         return otherwise if self.store.current else "nothing has run yet"

@@ -53,7 +53,7 @@ class RunActions(FolderActions):
 
     def action_rerun(self) -> None:
         targets = self.session.problems()
-        if targets and self.session.loading != "results":
+        if targets and not self.session.awaits_verdicts:
             self.start(targets)
         else:
             self.say(self.session.nothing_found("nothing failed"))

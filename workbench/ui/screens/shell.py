@@ -43,7 +43,7 @@ class Shell(Screen[None]):
         self.session = session
         self.keys = keys
         self.bar = Bar()
-        self.cases = Cases(session.verdicts, session.elapsed, lambda: session.loading)
+        self.cases = Cases(session.verdicts, session.elapsed, lambda: session.awaits_verdicts)
         self.right = Right()
         self.key_line = KeyLine(footer(), keys)
         self._shown_record: CaseRecord | None = None
@@ -107,7 +107,7 @@ class Shell(Screen[None]):
             self._show_agent(workspace, row)
         else:
             self._shown_record = self.session.record(row)
-            loading = self.session.loading == "results"
+            loading = self.session.awaits_verdicts
             self.right.detail.know(self.session.runs_dir, self.session.prices, loading=loading)
             case = self.session.case(row.evalset, row.case) if row.case >= 0 else None
             change = self.change_of(self._shown_record)

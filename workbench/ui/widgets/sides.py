@@ -49,8 +49,10 @@ class FilterInput(PlainInput):
 class Cases(Vertical):
     """The framed tree; below it, as long as there is one, the filter."""
 
-    def __init__(self, verdicts: Verdicts, now: Callable[[], float], loading: Callable[[], str] = lambda: "") -> None:
-        """`loading` says which results are still being read, "" for none."""
+    def __init__(
+        self, verdicts: Verdicts, now: Callable[[], float], loading: Callable[[], bool] = lambda: False
+    ) -> None:
+        """`loading` says whether files or results are still being read."""
         super().__init__()
         self._loading = loading
         self.tree_view = CaseTree(verdicts, now)
