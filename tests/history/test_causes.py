@@ -120,6 +120,10 @@ def test_which_of_prompt_code_and_model(tmp_path: Path, before: str, after: str,
         ("stock.csv", "a,1", "a,2", "data"),
         ("prompts/main.json", '{"system": "a"}', '{"system": "b"}', "prompt"),
         ("instruction.md", "Be brief.", "Be kind.", "prompt"),
+        ("brief.j2", "Be brief.", "Be kind.", "prompt"),
+        ("prices.txt", "tea 3", "tea 4", "data"),
+        ("prices.yaml", "tea: 3", "tea: 4", "data"),
+        ("root_agent.yaml", "name: a\ninstruction: Be brief.", "name: a\ninstruction: Be kind.", "prompt"),
     ],
 )
 def test_kind_of_a_changed_file(tmp_path: Path, path: str, before: str, after: str, kind: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 from workbench.agents.python_source import parse_source
 from workbench.counting import counted
 from workbench.history.criteria_changes import Change, Sided, criteria_changes, judge_changes
+from workbench.history.file_kinds import is_prompt
 from workbench.history.objects import read_object
 from workbench.history.summary import Row, Summary, number
 
@@ -26,10 +27,6 @@ _LONGEST = 5000
 """Lines of a file that are compared line by line."""
 _LINES = 40
 _CODE = {".py"}
-_TEXT = {"", ".md", ".txt", ".prompt", ".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".mustache"}
-_TEXT |= {".yaml", ".yml", ".xml"}
-"""Endings of prompts, and of agents in YAML; any other file is data, unless its name says that it is a prompt."""
-_PROMPT_NAMES = ("prompt", "instruction")
 _MODEL_NAME = re.compile(r"(^|_)model(_name|_id)?$", re.IGNORECASE)
 
 
@@ -61,7 +58,8 @@ def changed_files(before: Summary, after: Summary, state: Path) -> dict[str, lis
             continue
         paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
         models = _models(before, agent), _models(after, agent)
-        found[agent] = [_changed(agent, path, old.get(path), new.get(path), state, models) for path in paths]
+        sources = _sources(new, state) if any(PurePosixPath(path).suffix not in _CODE for path in paths) else []
+        found[agent] = [_changed(agent, path, old.get(path), new.get(path), state, models, sources) for path in paths]
     return found
 
 
@@ -176,9 +174,16 @@ def _judges(before: Sided, after: Sided, decisive: set[str]) -> Iterator[Cause]:
             yield Cause("judge", change.words())
 
 
-def _changed(agent: str, path: str, old: Any, new: Any, state: Path, models: tuple[set[str], set[str]]) -> ChangedFile:
+def _sources(files: dict[str, Any], state: Path) -> list[str]:
+    """Return the Python of an agent, as far as it is kept."""
+    return [_content(digest, state) or "" for path, digest in files.items() if PurePosixPath(path).suffix in _CODE]
+
+
+def _changed(
+    agent: str, path: str, old: Any, new: Any, state: Path, models: tuple[set[str], set[str]], sources: list[str]
+) -> ChangedFile:
     before, after = _content(old, state), _content(new, state)
-    kind = _kind(path, before, after, models)
+    kind = _kind(path, before, after, models, sources)
     if before is None or after is None:
         return ChangedFile(agent, path, kind)
     one, other = before.splitlines(), after.splitlines()
@@ -202,16 +207,16 @@ def _models(run: Summary, agent: str) -> set[str]:
     return {str(name) for name in models} if isinstance(models, list) else set()
 
 
-def _kind(path: str, before: str | None, after: str | None, models: tuple[set[str], set[str]]) -> FileKind:
-    """Return what a file tells of: another model where only names of models differ, a prompt where it is text, or
-    Python of which only texts differ; data, such as what a tool looks things up in, is neither."""
+def _kind(
+    path: str, before: str | None, after: str | None, models: tuple[set[str], set[str]], sources: list[str]
+) -> FileKind:
+    """Return what a file tells of: another model where only names of models differ, a prompt where it is used as one,
+    or Python of which only texts differ; data, such as what a tool looks things up in, is neither."""
     names = models[0] | models[1]
     if before and after and models[0] != models[1] and _without(before, names) == _without(after, names):
         return "model"
-    place = PurePosixPath(path)
-    if place.suffix not in _CODE:
-        named = any(word in part.lower() for part in place.parts for word in _PROMPT_NAMES)
-        return "prompt" if named or place.suffix.lower() in _TEXT else "data"
+    if PurePosixPath(path).suffix not in _CODE:
+        return "prompt" if is_prompt(path, (before, after), sources) else "data"
     if not before or not after:
         return "code"
     try:
