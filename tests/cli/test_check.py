@@ -155,6 +155,22 @@ def test_import_of_a_sound_agent_finds_nothing(project: Project) -> None:
     assert _check(project, "--import")[0] == 0
 
 
+def test_an_import_that_hangs_keeps_no_other_outcome_back(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from workbench.cli.command_line import execute
+
+    project.evalset(GOOD)
+    project.evalset({**GOOD, "eval_set_id": "second"}, path="zulu/talk.test.json")
+    project.write("echo/agent.py", "import time\ntime.sleep(1000)\nroot_agent = 1\n")
+    project.write("zulu/agent.py", "root_agent = None\n")
+    monkeypatch.setattr("workbench.engine.trial_imports.IMPORT_SECONDS", 1.0)
+    monkeypatch.chdir(project.root)
+    assert execute(["check", "--import"]) == 2
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("error: ")]
+    assert [line.split("/")[0] for line in lines] == ["error: zulu", "error: echo"]
+
+
 def test_nothing_is_imported_without_the_option(project: Project) -> None:
     project.evalset(GOOD)
     project.write("echo/agent.py", "open('imported', 'w')\ndef root_agent(message): ...\n")

@@ -17,6 +17,8 @@ from workbench.counting import counted
 from workbench.text import one_line, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from workbench.agents.workspace import Workspace
     from workbench.authoring.check.problem import Problem
 
@@ -70,7 +72,7 @@ def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, a
         raise Refused(str(error)) from None
     tell(workspace, check.rest(workspace))
     if imports:
-        tell(workspace, _import_problems(workspace))
+        _import_agents(workspace, lambda problem: tell(workspace, [problem]))
     if as_json:
         write_line(sys.stdout, json.dumps(_report(workspace, in_order(problems))))
     else:
@@ -91,25 +93,26 @@ def _refuse_missing(paths: tuple[Path, ...], config: Path | None) -> None:
             raise Refused(f"{path} is not there")
 
 
-def _import_problems(workspace: "Workspace") -> "list[Problem]":
-    """Import each agent that is checked; what fails, in the order of the agents."""
+def _import_agents(workspace: "Workspace", tell: "Callable[[Problem], None]") -> None:
+    """Import each agent that is checked, and tell of each that fails as soon as it does."""
     import asyncio  # takes a while to import, and only this needs it
 
     from workbench.authoring.check.import_rule import import_problem
     from workbench.authoring.check.project import checked_agents
     from workbench.engine.children import Children
     from workbench.engine.options import RunOptions
-    from workbench.engine.trial_imports import try_imports
+    from workbench.engine.trial_imports import IMPORT_SECONDS, try_imports
 
-    agents = checked_agents(workspace)
+    options = RunOptions(timeout=IMPORT_SECONDS)
 
-    async def found() -> "dict[Path, Problem | None]":
+    async def import_all() -> None:
         async with Children(keep_warm=False) as children:
-            outcomes = try_imports(agents, workspace.root, children, RunOptions())
-            return {outcome.agent.folder: import_problem(outcome) async for outcome in outcomes}
+            async for outcome in try_imports(checked_agents(workspace), workspace.root, children, options):
+                problem = import_problem(outcome)
+                if problem is not None:
+                    tell(problem)
 
-    by_agent = asyncio.run(found())
-    return [problem for agent in agents if (problem := by_agent[agent.folder]) is not None]
+    asyncio.run(import_all())
 
 
 def _tell(workspace: "Workspace", problems: "list[Problem]") -> None:

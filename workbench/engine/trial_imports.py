@@ -14,6 +14,8 @@ from workbench.engine.plan import agent_setting
 from workbench.engine.secrets import Secrets
 from workbench.events import CaseError
 
+IMPORT_SECONDS = 60.0
+"""The time that one import may take, where nobody says otherwise. A run waits longer: it wants the verdict."""
 _AT_ONCE = 2
 """Imports going on at the same time: each takes a core."""
 _LINE = re.compile(r'^ *File "([^"\n]+)", line (\d+), in ', re.MULTILINE)

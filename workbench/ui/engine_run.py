@@ -248,12 +248,13 @@ class Engine:
             from workbench.authoring.check.project import checked_agents
             from workbench.engine.children import Children
             from workbench.engine.options import RunOptions
-            from workbench.engine.trial_imports import try_imports
+            from workbench.engine.trial_imports import IMPORT_SECONDS, try_imports
 
             if self._children is None:
                 self._children = Children()
             agents = checked_agents(workspace)
-            async for outcome in try_imports(agents, workspace.root, self._children, RunOptions()):
+            options = RunOptions(timeout=IMPORT_SECONDS)
+            async for outcome in try_imports(agents, workspace.root, self._children, options):
                 told(outcome)
 
         return start
