@@ -6,7 +6,7 @@ from workbench.authoring.triage.agreement import JudgeAgreement
 from workbench.cli.html_text import html_line
 from workbench.cli.lines import label
 from workbench.history.pass_rates import RunRate, Trend
-from workbench.scores import cut_score
+from workbench.scores import compared, cut_score
 from workbench.text import one_line
 from workbench.ui.pictures.figures import BINS, STEPS, Scores, Share
 from workbench.ui.pictures.trend import rate_words, tenths, trend_words
@@ -22,7 +22,10 @@ _NAME = 120
 def distribution(one: Scores) -> str:
     """How the scores of a criterion are spread from 0 to 1, with its threshold as a line."""
     most = max(one.bins) or 1
-    words = f"{one.name}: {tenths(one.passed)} of {one.cases} cases pass, mean {cut_score(one.mean)}"
+    mean, wanted = cut_score(one.mean), ""
+    if one.threshold is not None:
+        mean, wanted = compared(one.mean, one.threshold)
+    words = f"{one.name}: {tenths(one.passed)} of {one.cases} cases pass, mean {mean}"
     drawn = []
     for number, count in enumerate(one.bins):
         if count:
@@ -32,7 +35,7 @@ def distribution(one: Scores) -> str:
             x = number * _STEP
             drawn.append(f'<rect x="{x}" y="{_HEIGHT - height}" width="{_STEP - 1}" height="{height}"{style}/>')
     if one.threshold is not None:
-        words += f", threshold {cut_score(one.threshold)}"
+        words += f", threshold {wanted}"
         place = min(max(round(one.threshold * STEPS), 0), STEPS) * _STEP - 0.5
         drawn.append(f'<line x1="{place}" x2="{place}" y1="0" y2="{_HEIGHT}"/>')
     return _svg(BINS * _STEP, _HEIGHT, words, drawn)

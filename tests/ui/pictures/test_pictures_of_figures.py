@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.hostile import HOSTILE
+from workbench.cli.export_charts import distribution
 from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
 from workbench.history.pass_rates import RunRate, Trend
 from workbench.prices import Price, Prices
@@ -123,6 +124,15 @@ def test_repeats_of_a_case_share_one_vote_in_the_scores() -> None:
     records[-1].metrics = {"match": MetricResult("match", "error")}
     (found,) = scores(records)
     assert (round(found.passed, 9), found.cases, found.undecided, round(found.mean, 9)) == (1, 2, 1, 0.5)
+
+
+def test_a_mean_below_its_threshold_does_not_appear_to_reach_it() -> None:
+    one = record("a", 0.8)
+    one.metrics = {"match": MetricResult("match", "failed", 0.8, 0.8000001)}
+    told = " ".join(text_of(line) for line in picture_lines([one], Trend(), 100))
+    assert "mean 0.80  ≥ 0.8000001" in told
+    (found,) = scores([one])
+    assert "mean 0.8, threshold 0.8000001" in distribution(found)
 
 
 def test_nothing_to_see_says_so() -> None:

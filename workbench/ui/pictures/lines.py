@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from workbench.history.pass_rates import Trend
 from workbench.prices import money
-from workbench.scores import cut_score
+from workbench.scores import compared, cut_score
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.cells import cell_len, fit
@@ -62,8 +62,11 @@ def _nothing(words: str, width: int) -> Iterator[Line]:
 
 
 def _told(one: Scores) -> str:
-    told = f"  {tenths(one.passed)} of {one.cases:,} pass  mean {cut_score(one.mean, 2, 2)}"
-    return told if one.threshold is None else f"{told}  ≥ {one.threshold:g}"
+    told = f"  {tenths(one.passed)} of {one.cases:,} pass  mean "
+    if one.threshold is None:
+        return told + cut_score(one.mean, 2, 2)
+    mean, wanted = compared(one.mean, one.threshold, 2, 2)
+    return f"{told}{mean}  ≥ {wanted}"
 
 
 def _taken(one: Scores) -> int:
