@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from workbench.history.causes import Cause, ChangedFile, causes, changed_files, describe
+from workbench.history.conditions import condition_changes
 from workbench.history.criteria_changes import every_difference
 from workbench.history.summary import Row, Summary, has_verdict
 
@@ -91,8 +92,16 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
         tuple(row for key, row in old.items() if key not in new and id(row) not in told),
         tuple(row for key, row in new.items() if key not in old and id(row) not in told),
         tuple(file for changed in files.values() for file in changed),
-        (*describe(before, after), *every_difference(before, after, both)),
+        (
+            *describe(before, after),
+            *condition_changes(before.conditions, after.conditions, _expected_alike(both)),
+            *every_difference(before, after, both),
+        ),
     )
+
+
+def _expected_alike(pairs: Iterable[tuple[Row, Row]]) -> set[tuple[str, str]]:
+    return {(str(new["ref"][1]), str(new["ref"][3])) for old, new in pairs if old["expected"] == new["expected"]}
 
 
 def _by_case(run: Summary, *, whole: bool) -> dict[tuple[Any, ...], Row]:

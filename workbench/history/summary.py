@@ -13,10 +13,12 @@ from typing import Any
 
 from workbench.event_json import sentences
 from workbench.events import Usage, ended_as
+from workbench.history.conditions import kept_conditions
 
-SCHEMA = "agent-workbench/summary/7"
+SCHEMA = "agent-workbench/summary/8"
 """3: with places in the journal. 4: with cancelled cases. 5: with the criteria changed for the run. 6: with the rule
-by which an evalset has its agent. 7: with the criteria themselves. An older one is made again from the journal."""
+by which an evalset has its agent. 7: with the criteria themselves. 8: with the conditions of the run. An older one is
+made again from the journal."""
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _LONGEST = 2000
 _USAGE = tuple(item.name for item in fields(Usage))
@@ -51,6 +53,8 @@ class Summary:
     """The different [config_file, criteria_source, criteria_changed, matched_by] of its cases."""
     given: dict[str, Any] = field(default_factory=dict)
     """The different criteria and options of judges, by the digests in its rows."""
+    conditions: dict[str, Any] = field(default_factory=dict)
+    """What `workbench.history.conditions` keeps of what determined the run."""
     rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
 
     def counts(self) -> dict[str, int]:
@@ -164,6 +168,7 @@ class Gathering:
         for name in ("versions", "models", "sources"):
             setattr(summary, name, _object(data.get(name)))
         summary.until_sure = number(data.get("until_sure"))
+        summary.conditions = kept_conditions(data.get("determined"))
         places: dict[tuple[str | None, str, tuple[str, ...], str], int] = {}
         for planned in data["cases"]:
             config = planned.get("config_file")
