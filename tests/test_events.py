@@ -64,3 +64,9 @@ def test_labels_tell_repeats_apart() -> None:
 def test_a_finished_case_keeps_its_error() -> None:
     event = CaseFinished(CaseRef("a", "b", "c", "d"), "error", CaseError("timeout", "no answer"), 3.0, Usage(2))
     assert event_json.from_json(event_json.to_json(event)) == event
+
+
+def test_executions_of_broken_files_and_of_shared_ids_have_hashes_of_their_own() -> None:
+    for eval_id in ("", "case_1"):
+        refs = [CaseRef("agent", f"{number}.evalset.json", "set", eval_id) for number in range(100)]
+        assert len({hash(ref) for ref in refs}) > 90

@@ -46,8 +46,9 @@ class CaseRef:
     repeat: int = 1
 
     def __hash__(self) -> int:
-        # Two of the five fields tell nearly all apart, and it is asked for some million times in a large run.
-        return hash((self.eval_id, self.repeat))
+        # It is asked for some million times in a large run. These three of the five fields tell nearly all apart, also
+        # broken files (without ids) and cases of many evalsets that share their ids.
+        return hash((self.evalset_file, self.eval_id, self.repeat))
 
     @property
     def label(self) -> str:
