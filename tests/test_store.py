@@ -1,4 +1,6 @@
+import gc
 import json
+import weakref
 from collections import Counter
 from dataclasses import fields, replace
 
@@ -203,6 +205,19 @@ def test_a_record_without_details_still_has_every_field() -> None:
     for field in fields(CaseRecord):
         assert hasattr(folded, field.name), field.name
     assert folded.attempt == 2
+
+
+def test_the_shelf_keeps_no_replaced_record_alive() -> None:
+    store = Store()
+    apply(store, started(ONE), *whole_case(ONE))
+    shelf = Shelf()
+    shelf.put(store.records[ONE], 100)
+    held = weakref.ref(store.records[ONE])
+    for _ in range(2):  # The verdict before the newest one stays: it stands again if the newest is cancelled.
+        apply(store, started(ONE), *whole_case(ONE))
+    gc.collect()
+    assert held() is None
+    shelf.put(store.records[ONE], shelf.budget)  # The replaced one makes room without being folded.
 
 
 def test_a_flood_of_output_keeps_its_end() -> None:

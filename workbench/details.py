@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, Protocol, get_args
+from weakref import ref
 
 from workbench.events import CaseError, CaseRef, MetricResult, MetricStatus
 from workbench.history.judge_named import judge_in
@@ -56,25 +57,30 @@ class Brief:
 
 @dataclass(slots=True)
 class Shelf:
-    """The records whose details are in memory and could be read again, the one that was used last at the end."""
+    """The records whose details are in memory and could be read again, the one that was used last at the end.
+
+    It keeps no record alive: that of a verdict that a newer run has replaced goes at once.
+    """
 
     budget: int = BUDGET
     lock: threading.RLock = field(default_factory=threading.RLock)
     lost: str = ""
     """Why details of a case could not be read again, the first time that this happened."""
-    _held: "OrderedDict[int, tuple[Foldable, int]]" = field(default_factory=OrderedDict)
+    _held: "OrderedDict[int, tuple[ref[Foldable], int]]" = field(default_factory=OrderedDict)
     _bytes: int = 0
 
     def put(self, record: Foldable, size: int) -> None:
         """Take a record with its details, and fold others if these are too many now."""
         with self.lock:
             self.drop(record)
-            self._held[id(record)] = record, size
+            self._held[id(record)] = ref(record), size
             self._bytes += size
             while self._bytes > self.budget and len(self._held) > 1:
-                other, freed = self._held.popitem(last=False)[1]
+                held, freed = self._held.popitem(last=False)[1]
                 self._bytes -= freed
-                other.fold()
+                other = held()
+                if other is not None:
+                    other.fold()
 
     def drop(self, record: Foldable) -> None:
         """Forget a record: from now on it keeps its details."""

@@ -65,7 +65,7 @@ _DETAILS = (
 """What a record of a finished case may give up, because its journal has it."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class CaseRecord:
     """All that is known of one execution of one case.
 
