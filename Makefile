@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN := $(VENV)/bin
 LOWEST ?= .venv-lowest
-LOWEST_TESTS ?= tests/test_samples.py tests/model tests/judge tests/cli/test_lines.py tests/cli/test_run.py tests/ui
+LOWEST_TESTS ?= tests/test_samples.py tests/model tests/judge tests/rendering/test_plain_lines.py tests/cli/test_run.py tests/ui
 
 .PHONY: open test check tests lowest bench clean
 .DEFAULT_GOAL := open

@@ -22,12 +22,12 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 from benchmarks import figures
-from workbench.engine.children import Children
-from workbench.engine.options import RunOptions
-from workbench.engine.plan import make_plan
-from workbench.engine.run import Run
-from workbench.engine.selection import open_selection
-from workbench.engine.target_words import parse_words
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.plan import make_plan
+from workbench.engine.plan.selection import open_selection
+from workbench.engine.plan.target_words import parse_words
+from workbench.engine.processes.children import Children
+from workbench.engine.run.run import Run
 from workbench.events import CaseFinished, Event, RunFinished
 from workbench.history.journal import Journal
 

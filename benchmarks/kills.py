@@ -36,7 +36,7 @@ KINDS = ("workbench", "zygote", "agent", "case", "scorer", "functions", "litellm
 LONGEST = 240.0
 """Seconds after which a run hangs."""
 GONE_WITHIN = 15.0
-_MODULES = {"workbench.engine.scorer": "scorer", "workbench.judge.litellm_child": "litellm"}
+_MODULES = {"workbench.engine.scoring.scorer": "scorer", "workbench.judge.litellm_child": "litellm"}
 _MODULES |= {"workbench.judge.vertex_child": "vertex"}
 
 

@@ -264,12 +264,12 @@ def waiting_models(root: Path, rounds: int, cases: int) -> None:
 
 async def _warm_run(evalset: Path, limit: int, isolation: str) -> tuple[float, float]:
     """Seconds of the second of two runs, and its CPU over all processes."""
-    from workbench.engine.children import Children
-    from workbench.engine.options import RunOptions
-    from workbench.engine.plan import make_plan
-    from workbench.engine.run import Run
-    from workbench.engine.selection import open_selection
-    from workbench.engine.target_words import Selection, Target
+    from workbench.engine.plan.options import RunOptions
+    from workbench.engine.plan.plan import make_plan
+    from workbench.engine.plan.selection import open_selection
+    from workbench.engine.plan.target_words import Selection, Target
+    from workbench.engine.processes.children import Children
+    from workbench.engine.run.run import Run
 
     os.environ["BENCHMARK_LATENCY"] = "0.2"
     options = RunOptions(concurrency=limit, isolation="run" if isolation == "run" else "case")

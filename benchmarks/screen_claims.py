@@ -58,10 +58,10 @@ def _sentence(number: int) -> dict[str, Any]:
 
 def layout_seconds(sentences: int, rounds: int = 9) -> float:
     """How long laying out the pane takes, at best."""
+    from workbench.rendering.claims import build
+    from workbench.rendering.document import Subject
+    from workbench.rendering.rows import View
     from workbench.store import Store
-    from workbench.ui.render.claims import build
-    from workbench.ui.render.document import Subject
-    from workbench.ui.render.rows import View
 
     ref, store = CaseRef("shop", "shop/many.evalset.json", "many", "case_000000"), Store()
     for event in happened(ref, "/", sentences):

@@ -27,13 +27,13 @@ from workbench.events import (
     TurnStarted,
 )
 from workbench.prices import Price, Prices
+from workbench.rendering.document import Subject
+from workbench.rendering.rows import View
+from workbench.rendering.trace.pane import build
 from workbench.store import CaseRecord, Store
 from workbench.trace.pieces import PieceWriter
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail
-from workbench.ui.render.document import Subject
-from workbench.ui.render.rows import View
-from workbench.ui.render.trace.pane import build
 from workbench.ui.themes import read_theme, variable_defaults
 
 EVENTS, LIMIT, ROUNDS = 5_000, 0.2, 7

@@ -136,7 +136,7 @@ def test_a_run_loads_no_screen_and_no_framework(repository: Path, tmp_path: Path
 
 def test_opening_the_workbench_loads_no_framework(repository: Path) -> None:
     names = loaded(
-        "import workbench.ui.app, workbench.ui.workbench_app, workbench.agents.workspace, workbench.engine.run",
+        "import workbench.ui.app, workbench.ui.workbench_app, workbench.agents.workspace, workbench.engine.run.run",
         repository,
     )
     assert "textual" in names
@@ -156,7 +156,7 @@ def test_no_room_below_the_screen_knows_it(room: str, repository: Path) -> None:
 
 
 def test_rendering_text_needs_no_screen(repository: Path) -> None:
-    assert not loaded("import workbench.ui.render.plain_case", repository) & (HEAVY | SCREEN)
+    assert not loaded("import workbench.rendering.plain_case", repository) & (HEAVY | SCREEN)
 
 
 def test_the_worker_needs_only_the_standard_library(repository: Path) -> None:

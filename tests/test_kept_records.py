@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.stores import ANSWER_PASSED, CRASH, TRAJECTORY_FAILED, case_events, ref, started
-from workbench.cli.junit import junit_pieces
-from workbench.cli.report import report_pieces
 from workbench.details import Shelf
-from workbench.engine.event_lines import as_line
+from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseError, CaseFinished, CaseRef, Event, MetricResult, RunFinished
+from workbench.exporting.junit import junit_pieces
+from workbench.exporting.report import report_pieces
 from workbench.history.checked import read_checked
 from workbench.history.journal import Journal
 from workbench.history.run_list import load_summary, summarize

@@ -10,7 +10,7 @@ from tests.cli.stores import PASSED as ON_TIME
 from tests.cli.stores import case_events
 from tests.cli.stores import started as started_run
 from workbench.details import Brief, Shelf
-from workbench.engine.transcripts import collect
+from workbench.engine.plan.transcripts import collect
 from workbench.event_json import from_json, to_json
 from workbench.events import (
     AgentActed,

@@ -127,7 +127,7 @@ class RunStarted:
     sources: Sources = field(default_factory=dict)
     """The agents' files when the run began."""
     determined: dict[str, Any] = field(default_factory=dict)
-    """What else must be the same for the run to be resumed (`workbench.engine.determined`)."""
+    """What else must be the same for the run to be resumed (`workbench.engine.run.determined`)."""
     until_sure: float | None = None
     """The pass rate that repeats are to make sure of; None: each case is executed as often as planned."""
 

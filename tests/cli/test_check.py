@@ -164,7 +164,7 @@ def test_an_import_that_hangs_keeps_no_other_outcome_back(
     project.evalset({**GOOD, "eval_set_id": "second"}, path="zulu/talk.test.json")
     project.write("echo/agent.py", "import time\ntime.sleep(1000)\nroot_agent = 1\n")
     project.write("zulu/agent.py", "root_agent = None\n")
-    monkeypatch.setattr("workbench.engine.trial_imports.IMPORT_SECONDS", 1.0)
+    monkeypatch.setattr("workbench.engine.processes.trial_imports.IMPORT_SECONDS", 1.0)
     monkeypatch.chdir(project.root)
     assert execute(["check", "--import"]) == 2
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("error: ")]

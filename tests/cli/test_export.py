@@ -34,15 +34,15 @@ from tests.hostile import HOSTILE
 from workbench.authoring.triage.entry import About, Entry, Judged
 from workbench.authoring.triage.judged import answer_of
 from workbench.authoring.triage.triage_file import changed, triage_path
-from workbench.cli import export_html
-from workbench.cli.export_adk import build_adk
-from workbench.cli.export_besides import Besides
 from workbench.cli.export_command import Pieces, _write
-from workbench.cli.export_html import build_html
-from workbench.cli.export_style import STYLE
-from workbench.cli.export_tables import build_csv, build_markdown, code_span
 from workbench.cli.refusal import Refused
 from workbench.events import MetricResult, Noticed, RunFinished, SpansRecorded, TurnFinished
+from workbench.exporting import html as export_html
+from workbench.exporting.adk import build_adk
+from workbench.exporting.besides import Besides
+from workbench.exporting.html import build_html
+from workbench.exporting.style import STYLE
+from workbench.exporting.tables import build_csv, build_markdown, code_span
 from workbench.history.pass_rates import RunRate, Trend
 
 ATTACK = '</pre><script>alert(1)</script><img src=x onerror=alert(1)> " onload="x" \x1b[31m \ud800 `|` @team =1+1'

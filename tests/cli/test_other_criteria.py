@@ -7,26 +7,26 @@ from xml.etree import ElementTree as Tree
 import pytest
 
 from tests.cli.stores import ANSWER_PASSED, FILE, case_events, ref
-from workbench.cli.export_html import build_html
-from workbench.cli.export_tables import build_csv, build_markdown
-from workbench.cli.junit import junit_pieces
-from workbench.cli.lines import case_line
 from workbench.cli.main import main
-from workbench.cli.report import report_pieces
 from workbench.details import Shelf
-from workbench.engine.event_lines import as_line
+from workbench.engine.run.event_lines import as_line
 from workbench.events import Event, PlannedCase, RunFinished, RunStarted
+from workbench.exporting.html import build_html
+from workbench.exporting.junit import junit_pieces
+from workbench.exporting.report import report_pieces
+from workbench.exporting.tables import build_csv, build_markdown
 from workbench.history.journal import Journal
 from workbench.history.kept_runs import kept_runs
 from workbench.history.report_events import kept_events
 from workbench.history.run_list import checked_summary
 from workbench.history.stored_report import read_report
 from workbench.kept_records import brief_records, read_records
+from workbench.rendering.document import Subject
+from workbench.rendering.plain_case import plain_case
+from workbench.rendering.plain_lines import case_line
+from workbench.rendering.title import summary
 from workbench.store import CaseRecord, Store
 from workbench.ui.history.words import flags
-from workbench.ui.render.document import Subject
-from workbench.ui.render.plain_case import plain_case
-from workbench.ui.render.title import summary
 
 RUN = "2026-11-21T10-30-00-3f2a"
 SENTENCE = "response_match_score ≥ 0.3 instead of 0.8"

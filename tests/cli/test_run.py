@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Here
 from tests.cli.projects import BAD, ECHO, GOOD, RAISES, REPOSITORY, Project, case, lines_with, statuses
 from tests.hostile import leaks
-from workbench.cli.report import json_schema
+from workbench.exporting.report import json_schema
 
 CRITERIA = {"criteria": {"response_match_score": 0.8}}
 NEEDS_A_SERVICE = {"criteria": {"response_match_score": 0.8, "safety_v1": 0.8}}

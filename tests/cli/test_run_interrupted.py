@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from tests.cli.projects import GOOD, REPOSITORY, WAITS, Project, case, statuses
-from workbench.cli.report import json_schema
+from workbench.exporting.report import json_schema
 
 
 class Waiting:

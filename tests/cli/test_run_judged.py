@@ -28,7 +28,7 @@ from tests.services.scripted_gemini import (
     truncated,
 )
 from tests.services.scripted_vertex import ScriptedVertex
-from workbench.cli.report import json_schema
+from workbench.exporting.report import json_schema
 
 KEY = "dummy-key-of-the-judge-4711"
 MATCH = "final_response_match_v2"

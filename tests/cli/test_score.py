@@ -12,7 +12,7 @@ from tests.cli.conftest import Here
 from tests.cli.journals import renumbered
 from tests.cli.projects import BAD, GOOD, RAISES, Project, PutBack, case, lines_with, statuses
 from tests.hostile import leaks
-from workbench.cli.report import json_schema
+from workbench.exporting.report import json_schema
 from workbench.history.journal import OTHERS
 
 LENIENT = {"criteria": {"response_match_score": 0.0}}

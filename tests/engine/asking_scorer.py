@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workbench.engine import asking, scorer
+from workbench.engine.scoring import asking, scorer
 from workbench.events import MetricResult
 from workbench.judge.base import NotAvailableError
 from workbench.judge.desk import JudgeEnvironment, RunLimits, Tally

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from tests.engine.project import Project
-from workbench.engine.children import Children
+from workbench.engine.processes.children import Children
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.children import Children
-from workbench.engine.options import RunOptions
-from workbench.engine.plan import Plan, make_plan
-from workbench.engine.recorder import EventWriter
-from workbench.engine.run import Run
-from workbench.engine.selection import open_selection
-from workbench.engine.target_words import Selection, Target
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.selection import open_selection
+from workbench.engine.plan.target_words import Selection, Target
+from workbench.engine.processes.children import Children
+from workbench.engine.run.recorder import EventWriter
+from workbench.engine.run.run import Run
 from workbench.events import CaseRef, Event, Noticed
 from workbench.store import CaseRecord, Store
 

@@ -6,8 +6,8 @@ import pytest
 import pytest_asyncio
 
 from tests.engine.project import Outcome, Project, execute
-from workbench.engine.children import Children
-from workbench.engine.options import RunOptions
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.processes.children import Children
 from workbench.events import OutputCaptured
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

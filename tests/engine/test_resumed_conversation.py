@@ -8,9 +8,9 @@ import pytest
 
 from tests.agents.worker.conftest import needs_adk, needs_fork
 from tests.engine.project import Outcome, Project, evalset, turn
-from workbench.engine.children import Children
-from workbench.engine.options import RunOptions
-from workbench.engine.run import Run
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.processes.children import Children
+from workbench.engine.run.run import Run
 from workbench.events import AgentActed, Event
 from workbench.history.answers import FILE_NAME
 from workbench.history.journal import Journal

@@ -10,9 +10,9 @@ import pytest
 
 from tests.engine.project import Outcome, Project, evalset, execute, turn
 from tests.services.scripted_gemini import Asked, Reply, ScriptedGemini, blocked, quota, said
-from workbench.engine.children import Children
-from workbench.engine.options import RunOptions
-from workbench.engine.run import Run
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.processes.children import Children
+from workbench.engine.run.run import Run
 from workbench.events import AgentActed, CaseFinished, CaseStarted, TurnFinished, TurnStarted, UserSimulated
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

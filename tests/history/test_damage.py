@@ -19,8 +19,8 @@ from workbench.cli.run_command import RunRequest
 from workbench.cli.score_command import ScoreRequest
 from workbench.cli.score_headless import _plan as rescoring_of
 from workbench.counting import counted
-from workbench.engine.event_lines import as_line
-from workbench.engine.options import UsageFaultError
+from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseRef, Noticed, RunFinished
 from workbench.history.journal import Journal, read_journal
 from workbench.history.resuming import Resumable, read_results, resume

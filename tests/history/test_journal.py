@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workbench.engine.event_lines import as_line
+from workbench.engine.run.event_lines import as_line
 from workbench.events import (
     AgentActed,
     CaseFinished,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.engine.event_lines import as_line
+from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseError, CaseFinished, CaseRef, Event, PlannedCase, RunFinished, RunStarted
 from workbench.history.comparable import last_comparable
 from workbench.history.journal import FILE_NAME, Journal

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, TRAJECTORY_FAILED, case_events
 from workbench.cli import history_command
 from workbench.config import Limits
-from workbench.engine.event_lines import as_line
+from workbench.engine.run.event_lines import as_line
 from workbench.events import Event, PlannedCase, RunFinished, RunStarted
 from workbench.history import run_list
 from workbench.history.holding import take_hold

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.engine.options import UsageFaultError
+from workbench.engine.plan.options import UsageFaultError
 from workbench.history.run_words import place_of, state_of
 from workbench.history.state_dir import FOLDER, JOURNAL_FILE, runs_dir
 

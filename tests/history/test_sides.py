@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.history.test_adk_results import RESULT
 from workbench.cli.compare_command import _lines, _report
 from workbench.cli.early_refusal import refuse_runs
-from workbench.engine.event_lines import as_line
-from workbench.engine.options import UsageFaultError
+from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.run.event_lines import as_line
 from workbench.events import Event, RunFinished, RunStarted
 from workbench.history.compare import compare
 from workbench.history.journal import Journal

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workbench.cli.refusal import SCHEMA as WRITTEN
-from workbench.engine.event_lines import as_line
-from workbench.engine.options import UsageFaultError
+from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.run.event_lines import as_line
 from workbench.events import (
     AgentActed,
     CaseFinished,
@@ -25,6 +24,7 @@ from workbench.events import (
     TurnStarted,
     UserSimulated,
 )
+from workbench.exporting import SCHEMA as WRITTEN
 from workbench.history.journal import Journal
 from workbench.history.run_words import last_run, run_ids
 from workbench.history.stored_report import SCHEMA, read_report

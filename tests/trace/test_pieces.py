@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.engine.secrets import Secrets
-from workbench.engine.span_keeping import SpanKeeping
+from workbench.engine.plan.secrets import Secrets
+from workbench.engine.run.span_keeping import SpanKeeping
 from workbench.event_json import from_json, to_json
 from workbench.events import CaseRef, SpansRecorded
 from workbench.history.journal import Journal

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, case_json
-from workbench.engine.trial_imports import TrialImport
+from workbench.engine.processes.trial_imports import TrialImport
 from workbench.events import CaseError
 from workbench.model.faults import Fault
 from workbench.ui.checking import WHOLE, check, sort_out

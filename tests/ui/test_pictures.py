@@ -1,6 +1,6 @@
 """How the screen looks, as text, at four sizes: after a run, with a filter, and with what opens on top.
 
-PICTURES=write python -m pytest tests/ui/test_pictures.py      after a change that is meant
+PICTURES=write python -m pytest tests/rendering/test_charts.py      after a change that is meant
 """
 
 import dataclasses

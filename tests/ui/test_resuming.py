@@ -6,11 +6,11 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from workbench.agents.workspace import Workspace
-from workbench.engine.determined import determined
-from workbench.engine.event_lines import as_line
-from workbench.engine.options import RunOptions
-from workbench.engine.plan import make_plan
-from workbench.engine.provenance import read_sources, versions
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.plan import make_plan
+from workbench.engine.run.determined import determined
+from workbench.engine.run.event_lines import as_line
+from workbench.engine.run.provenance import read_sources, versions
 from workbench.events import CaseFinished, CaseStarted, Event, PlannedCase, RunFinished, RunStarted
 from workbench.history.journal import Journal
 from workbench.ui.engine_run import select

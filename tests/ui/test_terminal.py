@@ -279,7 +279,7 @@ from workbench.ui.screens import options
 loaded = set(sys.modules) - before
 heavy = [name for name in loaded if name.split(".")[0] in ("nltk", "numpy", "rouge_score", "scipy", "watchfiles")]
 heavy += [name for name in loaded if name.startswith(("google.adk", "google.genai"))]
-heavy += [name for name in loaded if name.startswith("workbench.engine.run")]
+heavy += [name for name in loaded if name.startswith("workbench.engine.run.run")]
 print(sorted(heavy))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=repository, check=True)

@@ -7,7 +7,7 @@ from textual.color import Color
 from textual.theme import Theme
 
 from workbench import resources
-from workbench.ui.status import FACES, FLAKY
+from workbench.rendering.faces import FACES, FLAKY
 from workbench.ui.themes import DEFAULT, ThemeError, Themes, read_theme, variable_defaults
 
 OWN = Themes([resources.themes()])

@@ -3,12 +3,12 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from workbench.engine.options import RunOptions
+from workbench.engine.plan.options import RunOptions
 from workbench.engine.watch.board import Board, Job
 from workbench.engine.watch.snapshot import Key
 from workbench.events import CaseError, CaseFinished, CaseRef, PlannedCase, RunFinished, RunStarted
+from workbench.project.watching import Watching
 from workbench.store import Store
-from workbench.ui.watching import Watching
 
 CASE = PlannedCase(CaseRef("desk", "f.evalset.json", "s", "c"), None, "")
 KEY = Key("f.evalset.json", "c")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from workbench.engine.verdict import case_status
+from workbench.engine.scoring.verdict import case_status
 from workbench.events import CaseRef, CaseStatus, MetricResult, MetricStatus
 from workbench.metrics.base import NotScorableError, ScoreRequest
 from workbench.metrics.options import MATCH_TYPES

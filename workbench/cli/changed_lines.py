@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from workbench.cli.lines import label
 from workbench.events import CaseRef
+from workbench.rendering.plain_lines import label
 from workbench.repeats.change import Outcome, differs, outcome
 from workbench.store import Case, CaseRecord, case_of
 

@@ -99,9 +99,9 @@ def _import_agents(workspace: "Workspace", tell: "Callable[[Problem], None]") ->
 
     from workbench.authoring.check.import_rule import import_problem
     from workbench.authoring.check.project import checked_agents
-    from workbench.engine.children import Children
-    from workbench.engine.options import RunOptions
-    from workbench.engine.trial_imports import IMPORT_SECONDS, try_imports
+    from workbench.engine.plan.options import RunOptions
+    from workbench.engine.processes.children import Children
+    from workbench.engine.processes.trial_imports import IMPORT_SECONDS, try_imports
 
     options = RunOptions(timeout=IMPORT_SECONDS)
 

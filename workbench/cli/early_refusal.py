@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from workbench.agents.targets import find_root
 from workbench.cli.refusal import Refused
-from workbench.engine.early import refuse_unknown
-from workbench.engine.options import UsageFaultError, UsageKind
-from workbench.engine.target_words import Selection, parse_words
+from workbench.engine.plan.early import refuse_unknown
+from workbench.engine.plan.options import UsageFaultError, UsageKind
+from workbench.engine.plan.target_words import Selection, parse_words
 
 if TYPE_CHECKING:
     from workbench.cli.outputs import Wanted

@@ -18,7 +18,7 @@ from workbench.counting import counted
 from workbench.text import one_line
 
 if TYPE_CHECKING:
-    from workbench.cli.export_besides import Besides
+    from workbench.exporting.besides import Besides
     from workbench.store import Store
 
 Pieces: TypeAlias = Iterable[bytes]
@@ -87,7 +87,7 @@ def _read(word: str, state_dir: Path | None) -> "tuple[Store, dict[str, Any]]":
 def _files(form: str, store: "Store", versions: dict[str, Any], state_dir: Path | None) -> "dict[str, Pieces]":
     """What is to be written, by file name."""
     if form == "adk":
-        from workbench.cli.export_adk import build_adk
+        from workbench.exporting.adk import build_adk
 
         return {name: (content,) for name, content in build_adk(store, versions.get("google-adk")).items()}
     ending = "xml" if form == "junit" else form
@@ -98,23 +98,23 @@ def _files(form: str, store: "Store", versions: dict[str, Any], state_dir: Path 
 
 def _builder(form: str, state_dir: Path | None) -> "Callable[[Store], Pieces]":
     if form == "html":
-        from workbench.cli.export_html import build_html
         from workbench.cli.following import read_prices
+        from workbench.exporting.html import build_html
 
         prices = read_prices()
 
         return lambda store: (build_html(store, _besides(store, state_dir), prices),)
     if form == "junit":
-        from workbench.cli.junit import junit_pieces
+        from workbench.exporting.junit import junit_pieces
 
         return junit_pieces
     if form == "json":
         from workbench.cli.following import read_prices
-        from workbench.cli.report import report_pieces
+        from workbench.exporting.report import report_pieces
 
         prices = read_prices()
         return lambda store: report_pieces(store, prices)
-    from workbench.cli.export_tables import build_csv, build_markdown
+    from workbench.exporting.tables import build_csv, build_markdown
 
     if form == "csv":
         return lambda store: (build_csv(store),)
@@ -123,7 +123,7 @@ def _builder(form: str, state_dir: Path | None) -> "Callable[[Store], Pieces]":
 
 def _besides(store: "Store", state_dir: Path | None) -> "Besides":
     from workbench.agents.targets import find_root
-    from workbench.cli.export_besides import read_besides
+    from workbench.exporting.besides import read_besides
     from workbench.history import state_dir as places
 
     found = read_besides(store, places.state_dir(find_root(Path.cwd()), state_dir))

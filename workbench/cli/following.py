@@ -11,28 +11,28 @@ from typing import Protocol, TextIO, TypeAlias
 from workbench.agents.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption, Stoppable
-from workbench.cli.lines import notice_line
 from workbench.cli.outputs import Wanted, is_terminal, write_outputs, write_refusal_file
 from workbench.cli.plain_progress import PlainProgress, Progress
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import write_line
 from workbench.config import Limits, Settings, read_settings
-from workbench.engine.children import Children
-from workbench.engine.options import UsageFaultError
-from workbench.engine.plan import new_run_id
-from workbench.engine.recorder import Publish
+from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.plan import new_run_id
+from workbench.engine.processes.children import Children
+from workbench.engine.run.recorder import Publish
 from workbench.events import Noticed, RunFinished, RunStarted
 from workbench.history.journal import Journal
 from workbench.history.retention import tidy
 from workbench.history.state_dir import judge_cache_dir
 from workbench.kept_records import keep_details
 from workbench.prices import Prices
+from workbench.rendering.plain_lines import notice_line
 from workbench.store import Store
 from workbench.text import plain
 
 
 class Followed(Stoppable, Protocol):
-    """What is followed: `workbench.engine.run.Run` or `workbench.engine.rescoring.Rescoring`."""
+    """What is followed: `workbench.engine.run.run.Run` or `workbench.engine.run.rescoring.Rescoring`."""
 
     async def execute(self) -> None: ...
 

@@ -9,13 +9,13 @@ from workbench.agents.workspace import Workspace
 from workbench.cli.early_refusal import selection_of
 from workbench.cli.following import follow, nothing_ran
 from workbench.cli.run_command import RunRequest
-from workbench.engine.children import Children
-from workbench.engine.options import UsageFaultError
-from workbench.engine.plan import Plan, make_plan
-from workbench.engine.recorder import Publish
-from workbench.engine.run import Run
-from workbench.engine.selection import open_selection
-from workbench.engine.target_words import Selection
+from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.selection import open_selection
+from workbench.engine.plan.target_words import Selection
+from workbench.engine.processes.children import Children
+from workbench.engine.run.recorder import Publish
+from workbench.engine.run.run import Run
 from workbench.history.journal import Journal
 from workbench.history.resuming import Resumable, resume
 from workbench.history.state_dir import state_dir

@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from workbench.cli.lines import case_line, label, notice_line, wait_line
 from workbench.cli.streams import can_show, silence, spelled_for, write_line
-from workbench.cli.summary import SummaryLine
 from workbench.events import CaseFinished, Event, JudgeWaits, Noticed
+from workbench.rendering.plain_lines import case_line, label, notice_line, wait_line
+from workbench.rendering.plain_summary import SummaryLine
 from workbench.store import CaseState, Store
 from workbench.text import one_line
 

@@ -10,8 +10,8 @@ from typing import Protocol, TextIO
 from workbench.atomic import replace_pieces
 from workbench.cli.refusal import Refused, refusal_json
 from workbench.cli.streams import has_failed, write_line, write_pieces
-from workbench.cli.summary import summary_lines
 from workbench.prices import Prices
+from workbench.rendering.plain_summary import summary_lines
 from workbench.store import Store
 from workbench.text import one_line
 
@@ -80,19 +80,19 @@ def _write(option: str, file: Path, content: Callable[[], Iterable[bytes]]) -> b
 
 
 def _report(store: Store, prices: Prices) -> Iterator[bytes]:
-    from workbench.cli.report import report_pieces
+    from workbench.exporting.report import report_pieces
 
     return report_pieces(store, prices)
 
 
 def _junit(store: Store) -> Iterator[bytes]:
-    from workbench.cli.junit import junit_pieces
+    from workbench.exporting.junit import junit_pieces
 
     return junit_pieces(store)
 
 
 def _write_details(store: Store, results: TextIO) -> None:
-    from workbench.ui.render.plain_case import plain_case
+    from workbench.rendering.plain_case import plain_case
 
     fallback = (_WIDTH_WITHOUT_TERMINAL, 24)
     width = shutil.get_terminal_size(fallback).columns if results.isatty() else _WIDTH_WITHOUT_TERMINAL

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
-from workbench.cli.lines import case_line, notice_line, wait_line
 from workbench.cli.streams import write_line
 from workbench.events import CaseFinished, CaseRef, Event, JudgeWaits, Noticed, RunFinished
+from workbench.rendering.plain_lines import case_line, notice_line, wait_line
 from workbench.store import Store
 
 

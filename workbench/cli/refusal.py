@@ -5,15 +5,14 @@ import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 import click
 
 from workbench.cli.streams import write_line
-from workbench.engine.options import UsageFaultError
+from workbench.engine.plan.options import UsageFaultError
+from workbench.exporting import SCHEMA
 from workbench.text import plain
-
-SCHEMA: Final = "agent-workbench/report/1"
 
 
 class Refused(click.ClickException):
@@ -52,8 +51,10 @@ def write_refusal(refused: Refused, *, json_on_stdout: bool) -> None:
 
 
 def refusal_json(refused: Refused) -> str:
-    """What stands in the place of a report; `workbench.cli.report_shape.Refusal` is its model. Written without that
-    model, so that a mistyped option need not wait for pydantic."""
+    """Return the JSON that takes the place of a report; `workbench.exporting.report_shape.Refusal` is its model.
+
+    It is written without that model, so that a mistyped option need not wait for pydantic.
+    """
     error = {"kind": refused.kind, "message": refused.message, "hint": refused.hint, "traceback": ""}
     return json.dumps({"schema": SCHEMA, "error": error})
 

@@ -14,7 +14,7 @@ from workbench.cli import common_options as common
 from workbench.cli.common_options import FILE
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.spelling import CONTEXT
-from workbench.engine.options import MOST_UNTIL_SURE, RunOptions
+from workbench.engine.plan.options import MOST_UNTIL_SURE, RunOptions
 
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 

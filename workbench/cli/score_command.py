@@ -11,7 +11,7 @@ from workbench.cli.common_options import FILE
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.run_command import check_output_files, check_python
 from workbench.cli.spelling import CONTEXT
-from workbench.engine.options import RunOptions
+from workbench.engine.plan.options import RunOptions
 
 _DESCRIPTION = """Scores the transcripts of a stored run again, with the criteria that apply now or those of --config.
 No agent is called; judges are asked only what they have not answered yet. It makes a new run.

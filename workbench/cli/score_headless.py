@@ -11,13 +11,13 @@ from workbench.agents.targets import discover_for, find_root
 from workbench.agents.workspace import app_name
 from workbench.cli.following import follow, nothing_ran
 from workbench.cli.score_command import ScoreRequest
-from workbench.engine.blocking import lost_agent
-from workbench.engine.children import Children
-from workbench.engine.options import UsageFaultError
-from workbench.engine.recorder import Publish
-from workbench.engine.rescore_plan import CriteriaOf, RescorePlan, make_rescore_plan
-from workbench.engine.rescoring import Rescoring
-from workbench.engine.transcripts import StoredRun
+from workbench.engine.plan.blocking import lost_agent
+from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.rescore_plan import CriteriaOf, RescorePlan, make_rescore_plan
+from workbench.engine.plan.transcripts import StoredRun
+from workbench.engine.processes.children import Children
+from workbench.engine.run.recorder import Publish
+from workbench.engine.run.rescoring import Rescoring
 from workbench.events import CaseError
 from workbench.history.journal import Journal
 from workbench.history.state_dir import state_dir, states_of

@@ -14,16 +14,14 @@ from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.following import Followed, tidy_runs
 from workbench.cli.headless import open_request
 from workbench.cli.interruption import Interruption
-from workbench.cli.lines import notice_line
 from workbench.cli.plain_progress import PlainProgress
-from workbench.cli.repeat_lines import repeat_lines, repeats_of
 from workbench.cli.run_command import RunRequest
 from workbench.cli.streams import has_failed, is_unread, write_line
-from workbench.engine.children import Children
-from workbench.engine.options import UsageFaultError
-from workbench.engine.plan import Plan, make_plan
-from workbench.engine.run import Run
-from workbench.engine.target_words import Selection
+from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.target_words import Selection
+from workbench.engine.processes.children import Children
+from workbench.engine.run.run import Run
 from workbench.engine.watch.board import Board, Estimate, Job, Limit
 from workbench.engine.watch.impact import few
 from workbench.engine.watch.snapshot import Key
@@ -32,10 +30,12 @@ from workbench.events import CaseRef, Event, Noticed, RunFinished
 from workbench.history.journal import Journal
 from workbench.history.state_dir import judge_cache_dir, state_dir
 from workbench.kept_records import keep_details
+from workbench.project.watch_cost import limit_words
+from workbench.project.watching import Watching
+from workbench.rendering.plain_lines import notice_line
+from workbench.rendering.repeat_lines import repeat_lines, repeats_of
 from workbench.store import CaseState, Store
 from workbench.text import one_line
-from workbench.ui.watch_cost import limit_words
-from workbench.ui.watching import Watching
 
 _STATES: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated", "cancelled")
 

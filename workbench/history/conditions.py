@@ -21,7 +21,7 @@ def kept_conditions(determined: Any) -> dict[str, Any]:
 def condition_changes(before: Mapping[str, Any], after: Mapping[str, Any], same: Collection[Any]) -> Iterator[str]:
     """Say what differs between what two summaries kept; `same` are the cases (evalset, id) of which what is expected
     is the same in both runs. Of what one of them does not know, nothing is said."""
-    from workbench.engine.determined import OPTIONS
+    from workbench.engine.run.determined import OPTIONS
 
     yield from (
         f"{OPTIONS[name]} {_short(old)} -> {_short(new)}"

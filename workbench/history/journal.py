@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.owners import keep_last_owners, keep_owner
-from workbench.engine.event_lines import Line
-from workbench.engine.owner_notes import OwnersToKeep
+from workbench.engine.plan.owner_notes import OwnersToKeep
+from workbench.engine.run.event_lines import Line
 from workbench.event_json import from_json
 from workbench.events import CaseRef, Event, Noticed, PlannedCase, RunStarted
 from workbench.history.answers import FILE_NAME as ANSWERS_FILE

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.worker.checked import HEAD
-from workbench.engine.options import UsageFaultError
+from workbench.engine.plan.options import UsageFaultError
 from workbench.event_json import from_json
 from workbench.events import (
     CaseError,

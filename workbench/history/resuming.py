@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.counting import counted
-from workbench.engine.determined import OPTIONS, changed_files, determined, differences
-from workbench.engine.options import RunOptions, UsageFaultError
-from workbench.engine.plan import Plan
-from workbench.engine.provenance import Kept, read_sources, versions
-from workbench.engine.resumption import Resumption, collect_results
-from workbench.engine.secrets import Secrets
+from workbench.engine.plan.options import RunOptions, UsageFaultError
+from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.secrets import Secrets
+from workbench.engine.run.determined import OPTIONS, changed_files, determined, differences
+from workbench.engine.run.provenance import Kept, read_sources, versions
+from workbench.engine.run.resumption import Resumption, collect_results
 from workbench.event_json import from_json
 from workbench.events import Event, Noticed, RunFinished, RunStarted, Sources
 from workbench.history.answers import read_answers

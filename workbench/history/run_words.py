@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from workbench.counting import counted
-from workbench.engine.options import UsageFaultError
+from workbench.engine.plan.options import UsageFaultError
 from workbench.history.ages import ages
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir, states_of
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.worker.checked import HEAD
-from workbench.engine.options import UsageFaultError
+from workbench.engine.plan.options import UsageFaultError
 from workbench.history.adk_results import ENDING, adk_summary
 from workbench.history.run_list import checked_summary, summarize
 from workbench.history.run_words import place_of

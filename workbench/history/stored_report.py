@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.options import UsageFaultError
-from workbench.engine.transcripts import StoredRun, collect
+from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.transcripts import StoredRun, collect
 from workbench.event_json import from_json, sentences
 from workbench.events import (
     AgentActed,

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from workbench.engine.options import UsageFaultError
-from workbench.engine.transcripts import StoredRun, collect
+from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.transcripts import StoredRun, collect
 from workbench.events import CaseError, CaseFinished, Event, Noticed
 from workbench.history.journal import FILE_NAME, OTHERS, read_journal
 from workbench.history.run_words import place_of

@@ -15,7 +15,7 @@ from typing import Any
 
 from workbench.atomic import replace_content
 from workbench.authoring.migrate import migrate
-from workbench.engine.options import RunOptions
+from workbench.engine.plan.options import RunOptions
 from workbench.model.evalset import read_initial_session
 from workbench.model.opening import name_of
 from workbench.testing.adk_module import load_module

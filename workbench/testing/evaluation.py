@@ -12,11 +12,11 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.ownership import Owned
 from workbench.agents.worker.loading import Loaded, NoAgentError, recognised
 from workbench.agents.workspace import Workspace
-from workbench.engine.children import Children
-from workbench.engine.options import RunOptions, UsageFaultError
-from workbench.engine.plan import Plan, make_plan
-from workbench.engine.selection import open_selection
-from workbench.engine.target_words import parse_words
+from workbench.engine.plan.options import RunOptions, UsageFaultError
+from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.selection import open_selection
+from workbench.engine.plan.target_words import parse_words
+from workbench.engine.processes.children import Children
 from workbench.model.evalset import BrokenFileError, read_initial_session
 from workbench.testing.execution import execute
 from workbench.testing.own_process import own_host

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from workbench.engine.agent_host import AgentHost
-from workbench.engine.children import Children
-from workbench.engine.options import RunOptions
-from workbench.engine.plan import Plan
-from workbench.engine.run import Run
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.plan import Plan
+from workbench.engine.processes.agent_host import AgentHost
+from workbench.engine.processes.children import Children
+from workbench.engine.run.run import Run
 from workbench.history.state_dir import judge_cache_dir, state_dir
 from workbench.store import Store
 from workbench.testing.explanation import notice_line

@@ -1,11 +1,11 @@
 """Why a case did not pass, as the text of a failed test: in the words of the other front ends, which are pure
 functions without Textual. A second wording would soon say something else."""
 
-from workbench.cli.explain import criteria_and_source, reasons, way_out
-from workbench.cli.lines import case_line, notice_line
+from workbench.rendering.explain import criteria_and_source, reasons, way_out
+from workbench.rendering.plain_case import plain_case
+from workbench.rendering.plain_lines import case_line, notice_line
 from workbench.store import CaseRecord
 from workbench.text import plain
-from workbench.ui.render.plain_case import plain_case
 
 __all__ = ["details", "explanation", "notice_line", "printed", "reason", "summary"]
 

@@ -16,8 +16,8 @@ from workbench.agents.worker.case import Case, case_of
 from workbench.agents.worker.conversation import conversation_type
 from workbench.agents.worker.loading import Loaded
 from workbench.agents.worker.whereabouts import stack_of_tasks
-from workbench.engine.agent_host import AgentHost
-from workbench.engine.agent_process import AgentProcess
+from workbench.engine.processes.agent_host import AgentHost
+from workbench.engine.processes.agent_process import AgentProcess
 
 _WHY = "the agent was given as an object"
 _GIVE_UP = 5.0

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.engine.children import Children
-from workbench.engine.options import RunOptions, UsageFaultError
-from workbench.engine.plan import Plan, make_plan, new_run_id
-from workbench.engine.selection import open_selection
-from workbench.engine.target_words import Selection, Target
+from workbench.engine.plan.options import RunOptions, UsageFaultError
+from workbench.engine.plan.plan import Plan, make_plan, new_run_id
+from workbench.engine.plan.selection import open_selection
+from workbench.engine.plan.target_words import Selection, Target
+from workbench.engine.processes.children import Children
 from workbench.testing.collected import CollectedCase, CollectedFile
 from workbench.testing.evaluation import refusal
 from workbench.testing.execution import execute

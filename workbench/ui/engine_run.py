@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.config import Settings
     from workbench.details import Kept
-    from workbench.engine.chat import Chat, ChatEvent
-    from workbench.engine.children import Children
-    from workbench.engine.target_words import Selection
-    from workbench.engine.trial_imports import TrialImport
+    from workbench.engine.chat.chat import Chat, ChatEvent
+    from workbench.engine.plan.target_words import Selection
+    from workbench.engine.processes.children import Children
+    from workbench.engine.processes.trial_imports import TrialImport
     from workbench.engine.watch.board import Job
     from workbench.history.journal import Journal
+    from workbench.project.watching import Watching
     from workbench.store import CaseRecord
     from workbench.ui.session import Session
-    from workbench.ui.watching import Watching
 
 
 class Engine:
@@ -57,10 +57,10 @@ class Engine:
         cases = sorted(set(targets))
 
         def build(publish: Publish) -> Runnable:
-            from workbench.engine.children import Children
-            from workbench.engine.options import RunOptions
-            from workbench.engine.plan import make_plan
-            from workbench.engine.run import Run
+            from workbench.engine.plan.options import RunOptions
+            from workbench.engine.plan.plan import make_plan
+            from workbench.engine.processes.children import Children
+            from workbench.engine.run.run import Run
             from workbench.history.journal import Journal
             from workbench.history.state_dir import judge_cache_dir
 
@@ -84,8 +84,8 @@ class Engine:
         """Goes on with the newest run, which was interrupted."""
 
         def build(publish: Publish) -> Runnable:
-            from workbench.engine.children import Children
-            from workbench.engine.run import Run
+            from workbench.engine.processes.children import Children
+            from workbench.engine.run.run import Run
             from workbench.history.state_dir import judge_cache_dir
             from workbench.ui.resuming import find_resumable
 
@@ -125,9 +125,9 @@ class Engine:
         cases = sorted(set(targets))
 
         def build(publish: Publish) -> Runnable:
-            from workbench.engine.children import Children
-            from workbench.engine.options import RunOptions
-            from workbench.engine.rescoring import Rescoring
+            from workbench.engine.plan.options import RunOptions
+            from workbench.engine.processes.children import Children
+            from workbench.engine.run.rescoring import Rescoring
             from workbench.history.journal import Journal
             from workbench.history.state_dir import judge_cache_dir
             from workbench.ui.rescoring import plan_rescoring
@@ -149,10 +149,10 @@ class Engine:
         """A conversation with an agent, beside runs."""
 
         def make(publish: "Callable[[ChatEvent], None]") -> "Chat":
-            from workbench.engine.chat import Chat
-            from workbench.engine.children import Children
-            from workbench.engine.options import RunOptions
-            from workbench.engine.plan import agent_setting
+            from workbench.engine.chat.chat import Chat
+            from workbench.engine.plan.options import RunOptions
+            from workbench.engine.plan.plan import agent_setting
+            from workbench.engine.processes.children import Children
 
             if self._children is None:
                 self._children = Children()
@@ -162,11 +162,11 @@ class Engine:
 
     def watch(self, session: "Session", marked: set[tuple[int, int]]) -> "Watching":
         """A watch over the workspace of a session, for the marked cases or (none) all. Reads files: for a thread."""
-        from workbench.engine.options import RunOptions
+        from workbench.engine.plan.options import RunOptions
         from workbench.engine.watch.board import Board, Limit
         from workbench.engine.watch.snapshot import Key
         from workbench.engine.watch.watcher import Watcher
-        from workbench.ui.watching import Watching
+        from workbench.project.watching import Watching
 
         workspace = session.workspace
         assert workspace is not None
@@ -201,7 +201,7 @@ class Engine:
         """A job of the watch."""
 
         def build(publish: Publish) -> Runnable:
-            from workbench.engine.children import Children
+            from workbench.engine.processes.children import Children
             from workbench.history.journal import Journal
             from workbench.history.state_dir import judge_cache_dir
 
@@ -222,9 +222,9 @@ class Engine:
         """Starts what runs of this workspace will need; to be called in the run's thread."""
 
         async def start() -> None:
-            from workbench.engine.children import Children
-            from workbench.engine.options import RunOptions
-            from workbench.engine.plan import agent_setting
+            from workbench.engine.plan.options import RunOptions
+            from workbench.engine.plan.plan import agent_setting
+            from workbench.engine.processes.children import Children
 
             if self._children is None:
                 self._children = Children()
@@ -246,9 +246,9 @@ class Engine:
 
         async def start() -> None:
             from workbench.authoring.check.project import checked_agents
-            from workbench.engine.children import Children
-            from workbench.engine.options import RunOptions
-            from workbench.engine.trial_imports import IMPORT_SECONDS, try_imports
+            from workbench.engine.plan.options import RunOptions
+            from workbench.engine.processes.children import Children
+            from workbench.engine.processes.trial_imports import IMPORT_SECONDS, try_imports
 
             if self._children is None:
                 self._children = Children()
@@ -305,7 +305,7 @@ class _Journaled:
 def select(workspace: "Workspace", cases: list[tuple[int, int]]) -> "tuple[Workspace, Selection]":
     """The workspace with only the evalsets that are meant, and the selection. No target counts as named: a fault in one
     file does not refuse the others."""
-    from workbench.engine.target_words import Selection, Target
+    from workbench.engine.plan.target_words import Selection, Target
 
     meant: dict[int, list[int]] = {}
     for evalset, case in cases:

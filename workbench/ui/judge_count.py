@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 from workbench.events import CaseFinished, CaseRef, Event, JudgeWaits, MetricScored, RunStarted, UserSimulated
 from workbench.prices import Prices, criterion_cost, money, simulation_cost, total
+from workbench.rendering.judged import count, is_heuristic, mapping
 from workbench.text import one_line
-from workbench.ui.render.judged import count, is_heuristic, mapping
 
 
 class JudgeCount:

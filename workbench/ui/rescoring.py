@@ -7,16 +7,16 @@ from typing import TypeAlias
 
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.workspace import Workspace
-from workbench.engine.blocking import lost_in
-from workbench.engine.options import RunOptions, UsageFaultError
-from workbench.engine.rescore_plan import RescorePlan, make_rescore_plan
-from workbench.engine.transcripts import StoredCase, StoredRun
+from workbench.engine.plan.blocking import lost_in
+from workbench.engine.plan.options import RunOptions, UsageFaultError
+from workbench.engine.plan.rescore_plan import RescorePlan, make_rescore_plan
+from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseRef, Noticed
 from workbench.history.run_words import LAST, last_run
 from workbench.history.stored_run import open_run
 from workbench.model.evalset import EvalCase, case_or_none
+from workbench.project.transcripts import stored_case
 from workbench.store import CaseRecord
-from workbench.ui.transcripts import stored_case
 
 Name: TypeAlias = tuple[str, str]
 """A case whatever its repeat: the evalset's path relative to the root, and the id."""

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from workbench.agents.workspace import Workspace
-from workbench.engine.options import RunOptions, UsageFaultError
-from workbench.engine.plan import Plan, make_plan
+from workbench.engine.plan.options import RunOptions, UsageFaultError
+from workbench.engine.plan.plan import Plan, make_plan
 from workbench.events import RunStarted
 from workbench.history.resuming import Resumable, newest_interrupted, options_of, resume
 from workbench.ui.engine_run import select

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.events import CaseRef, RunFinished, RunStarted
 from workbench.prices import Prices
+from workbench.rendering.changed import ChangedVerdicts
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line
-from workbench.ui.changed import ChangedVerdicts
 from workbench.ui.checking import Findings
 from workbench.ui.draft import Draft
 from workbench.ui.judge_count import JudgeCount, waiting_words
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import Arrived, EvalsetEntry, Workspace
     from workbench.authoring.saving import Saver
     from workbench.model.evalset import EvalCase
+    from workbench.project.watching import Watching
     from workbench.ui.history.recall import Recalled
-    from workbench.ui.watching import Watching
 
 Signature = tuple[tuple[str, int, int], ...]
 

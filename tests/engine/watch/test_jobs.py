@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from tests.engine.watch.conftest import Shop, turn
-from workbench.engine.options import RunOptions, UsageFaultError
-from workbench.engine.rescore_plan import RescorePlan
-from workbench.engine.transcripts import StoredCase
+from workbench.engine.plan.options import RunOptions, UsageFaultError
+from workbench.engine.plan.rescore_plan import RescorePlan
+from workbench.engine.plan.transcripts import StoredCase
 from workbench.engine.watch.jobs import run_plan, scoring_plan
 from workbench.engine.watch.snapshot import Key
 from workbench.events import CaseFinished, CaseRef, CaseStarted, MetricResult, PlannedCase, TurnFinished, TurnStarted

@@ -312,7 +312,7 @@ async def test_a_session_of_adks_is_kept(project: Path) -> None:
 def test_opening_the_workbench_imports_nothing_of_this() -> None:
     code = (
         "import sys, workbench.ui.workbench_app; "
-        "print([name for name in sys.modules if name.startswith(('workbench.ui.chat.', 'workbench.engine.chat'))])"
+        "print([name for name in sys.modules if name.startswith(('workbench.ui.chat.', 'workbench.engine.chat.chat'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

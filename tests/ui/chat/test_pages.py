@@ -8,8 +8,8 @@ import pytest
 
 from tests.hostile import HOSTILE, leaks
 from tests.ui.detail.conftest import DetailApp
-from workbench.engine.chat import ChatEnded, ChatOpened, StateTold, TurnFailed
-from workbench.engine.chat_stream import Streamed
+from workbench.engine.chat.chat import ChatEnded, ChatOpened, StateTold, TurnFailed
+from workbench.engine.chat.stream import Streamed
 from workbench.events import (
     AgentActed,
     CaseError,
@@ -21,6 +21,8 @@ from workbench.events import (
     TurnStarted,
 )
 from workbench.model.evalset import EvalCase
+from workbench.rendering.lines import text_of, width_of
+from workbench.rendering.rows import View
 from workbench.store import CaseRecord, Turn
 from workbench.ui.chat.kept import captured_from_record, captured_from_talk
 from workbench.ui.chat.pages import PAGES
@@ -31,8 +33,6 @@ from workbench.ui.chat.talk import Talk
 from workbench.ui.chat.talk_view import TalkView
 from workbench.ui.detail.body import Body
 from workbench.ui.editing.values import UnreadableError
-from workbench.ui.render.lines import text_of, width_of
-from workbench.ui.render.rows import View
 
 REF = CaseRef("desk", "", "", "chat")
 

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from tests.ui.render.test_trace import SPANS, record
+from tests.rendering.test_trace import SPANS, record
 from workbench.events import SpansRecorded
+from workbench.rendering.document import Item, Subject
 from workbench.ui.detail.aside import Layout
 from workbench.ui.detail.reading import Reading
-from workbench.ui.render.document import Item, Subject
 
 LONG = [{"number": number} for number in range(500)]
 

@@ -9,8 +9,8 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.hostile import HOSTILE, leaks
+from tests.rendering.test_trace import record as watched
 from tests.ui.judged import SENTENCES, claims, events, judged_case, played, rubrics, scenario_events, spoiled
-from tests.ui.render.test_trace import record as watched
 from tests.ui.transcripts import late_parcel
 from workbench.events import CaseRef
 from workbench.store import CaseRecord

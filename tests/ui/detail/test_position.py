@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.rendering.document import Document
+from workbench.rendering.lines import Segment
 from workbench.ui.detail.position import Position
-from workbench.ui.render.document import Document
-from workbench.ui.render.lines import Segment
 
 SHAPES = st.lists(st.tuples(st.integers(0, 7), st.integers(1, 30)), min_size=1, max_size=12)
 """For each item, how many lines of headings stand above it and how many it has itself."""

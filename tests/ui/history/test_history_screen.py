@@ -9,7 +9,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.agents.workspace import Workspace
-from workbench.engine.event_lines import as_line
+from workbench.engine.run.event_lines import as_line
 from workbench.events import (
     CaseFinished,
     CaseRef,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE, leaks
 from workbench.history.kept_runs import KeptRun
-from workbench.ui.cells import cell_len
+from workbench.rendering.cells import cell_len
 from workbench.ui.history import words
 from workbench.ui.history.filtering import RunFilter
 from workbench.ui.history.run_rows import RunRows

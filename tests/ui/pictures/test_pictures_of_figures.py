@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 
 from tests.hostile import HOSTILE
-from workbench.cli.export_charts import distribution
 from workbench.events import CaseRef, MetricResult, PlannedCase, Usage
+from workbench.exporting.charts import distribution
 from workbench.history.pass_rates import RunRate, Trend
 from workbench.prices import Price, Prices
+from workbench.rendering.cells import cell_len
+from workbench.rendering.charts.costs import costs
+from workbench.rendering.charts.figures import BINS, dearest, longest, scores, slowest
+from workbench.rendering.charts.lines import picture_lines
+from workbench.rendering.lines import text_of
 from workbench.store import CaseRecord, Turn
-from workbench.ui.cells import cell_len
-from workbench.ui.pictures.costs import costs
-from workbench.ui.pictures.figures import BINS, dearest, longest, scores, slowest
-from workbench.ui.pictures.lines import picture_lines
-from workbench.ui.render.lines import text_of
 
 
 def record(name: str, score: float | None = None, seconds: float = 1.0, tokens: int = 10) -> CaseRecord:

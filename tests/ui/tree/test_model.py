@@ -5,8 +5,8 @@ import pytest
 from tests.ui.conftest import Feed, MakeWorkspace
 from workbench.agents.workspace import Workspace
 from workbench.events import RepeatsDropped
+from workbench.rendering.cells import cell_len
 from workbench.store import Store
-from workbench.ui.cells import cell_len
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row

@@ -7,13 +7,13 @@ from tests.ui.judged import CLAIMS, judged_case
 from workbench.authoring.triage.agreement import agreements
 from workbench.authoring.triage.entry import About, Entry, Judged
 from workbench.authoring.triage.judged import answer_of
-from workbench.ui.cells import cell_len
-from workbench.ui.render.agreement import agreement_lines
-from workbench.ui.render.document import Subject
-from workbench.ui.render.lines import Line, text_of
-from workbench.ui.render.panes import panes_of
-from workbench.ui.render.rows import View
-from workbench.ui.render.title import summary
+from workbench.rendering.agreement import agreement_lines
+from workbench.rendering.cells import cell_len
+from workbench.rendering.document import Subject
+from workbench.rendering.lines import Line, text_of
+from workbench.rendering.panes import panes_of
+from workbench.rendering.rows import View
+from workbench.rendering.title import summary
 
 RECORD = judged_case()
 NOW = answer_of(RECORD)

@@ -3,9 +3,9 @@
 from tests.ui.judged import CLAIMS, MATCH, RUBRICS, judged_case
 from tests.ui.transcripts import late_parcel
 from workbench.authoring.triage.judged import answer_of
-from workbench.ui.render.document import Subject
-from workbench.ui.render.panes import panes_of
-from workbench.ui.render.rows import View
+from workbench.rendering.document import Subject
+from workbench.rendering.panes import panes_of
+from workbench.rendering.rows import View
 from workbench.ui.triage.question import questions
 
 

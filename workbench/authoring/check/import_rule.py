@@ -1,7 +1,7 @@
 """Agents that cannot be imported, as problems."""
 
 from workbench.authoring.check.problem import Problem
-from workbench.engine.trial_imports import TrialImport
+from workbench.engine.processes.trial_imports import TrialImport
 from workbench.model.faults import Fault
 
 _LOOK = "`agent-workbench run` shows the traceback beside its cases"

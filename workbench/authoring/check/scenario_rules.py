@@ -5,7 +5,7 @@ from typing import Any
 
 from workbench.authoring.check.problem import Problem
 from workbench.counting import counted
-from workbench.engine.scenario_case import Obstacle, Rubrics, obstacle
+from workbench.engine.plan.scenario_case import Obstacle, Rubrics, obstacle
 from workbench.judge.environment import JudgeEnvironment
 from workbench.model.breaches import Breach
 from workbench.model.criteria import CriteriaConfig

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry, Workspace
-from workbench.engine.judging_functions import function_files
+from workbench.engine.scoring.judging_functions import function_files
 from workbench.engine.watch.criteria_change import changed_criteria
 from workbench.engine.watch.evalset_change import changed_cases
 from workbench.engine.watch.reading import may_read

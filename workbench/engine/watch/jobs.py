@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from workbench.agents.workspace import EvalsetEntry, Workspace
-from workbench.engine.blocking import lost_in
-from workbench.engine.options import RunOptions
-from workbench.engine.plan import Plan, make_plan
-from workbench.engine.rescore_plan import RescoreEntry, RescorePlan, make_rescore_plan
-from workbench.engine.target_words import Selection, Target
-from workbench.engine.transcripts import StoredCase, StoredRun
+from workbench.engine.plan.blocking import lost_in
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.rescore_plan import RescoreEntry, RescorePlan, make_rescore_plan
+from workbench.engine.plan.target_words import Selection, Target
+from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.engine.watch.snapshot import Key
 from workbench.events import CaseRef, MetricResult
 from workbench.metrics.base import Scored, status_of

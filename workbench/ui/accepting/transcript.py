@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.transcripts import StoredCase
+from workbench.engine.plan.transcripts import StoredCase
 from workbench.history.run_words import LAST, last_run
 from workbench.history.stored_run import open_run
+from workbench.project.transcripts import stored_case
 from workbench.store import CaseRecord
-from workbench.ui.transcripts import stored_case
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from workbench.ui.run_thread import RunThread
 
 if TYPE_CHECKING:
-    from workbench.engine.chat import Chat, ChatEvent
+    from workbench.engine.chat.chat import Chat, ChatEvent
 
 MakeChat: TypeAlias = "Callable[[Callable[[ChatEvent], None]], Chat]"
 
@@ -66,7 +66,7 @@ class ChatLink:
         self._runs.call(now)
 
     async def _execute(self) -> None:
-        from workbench.engine.chat import ChatEnded
+        from workbench.engine.chat.chat import ChatEnded
         from workbench.events import CaseError
 
         try:

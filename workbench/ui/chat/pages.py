@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from workbench.model.invocation import content_text
+from workbench.rendering.document import AsideWhen, Document
+from workbench.rendering.error import error_lines
+from workbench.rendering.json_text import pretty_lines
+from workbench.rendering.lines import Line, Segment, hang, rule, safe, wrap
+from workbench.rendering.log import add_turn, output_lines
+from workbench.rendering.rows import View, remark
+from workbench.rendering.trace.pane import add_trace
 from workbench.text import plain
 from workbench.ui.chat.talk import Talk, TalkTurn
-from workbench.ui.render.document import AsideWhen, Document
-from workbench.ui.render.error import error_lines
-from workbench.ui.render.json_text import pretty_lines
-from workbench.ui.render.lines import Line, Segment, hang, rule, safe, wrap
-from workbench.ui.render.log import add_turn, output_lines
-from workbench.ui.render.rows import View, remark
-from workbench.ui.render.trace.pane import add_trace
 
 
 def conversation(talk: Talk, view: View) -> Document:

@@ -13,14 +13,14 @@ from textual.content import Content
 from workbench.actions import footer
 from workbench.authoring.capture import Captured, Choice, case_of, free_id
 from workbench.counting import counted
+from workbench.rendering.document import Document
+from workbench.rendering.json_text import pretty_lines
+from workbench.rendering.lines import Segment, hang, wrap
 from workbench.text import one_line
 from workbench.ui.chat.review_list import ReviewList, ReviewRow
 from workbench.ui.detail.body import Body
 from workbench.ui.editing.name import NameScreen
 from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.render.document import Document
-from workbench.ui.render.json_text import pretty_lines
-from workbench.ui.render.lines import Segment, hang, wrap
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.screens.rows_screen import RowsScreen
 from workbench.ui.widgets.footer import KeyLine

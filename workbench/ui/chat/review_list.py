@@ -6,8 +6,8 @@ from typing import Literal
 
 from workbench.authoring.capture import Captured, Choice
 from workbench.model.invocation import content_text, tool_calls
+from workbench.rendering.cells import fit
 from workbench.text import one_line
-from workbench.ui.cells import fit
 from workbench.ui.editing.row_list import in_short
 from workbench.ui.widgets.rows import Piece, RowView
 

@@ -14,8 +14,8 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from workbench.actions import footer
+from workbench.rendering.cells import cell_len
 from workbench.text import one_line
-from workbench.ui.cells import cell_len
 from workbench.ui.chat.link import ChatLink
 from workbench.ui.chat.message_box import LONGEST, MessageBox
 from workbench.ui.chat.state_screen import StateScreen

@@ -3,15 +3,15 @@
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.engine.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, TurnFailed
-from workbench.engine.chat_stream import Streamed, says_something
+from workbench.engine.chat.chat import ChatEnded, ChatEvent, ChatOpened, StateTold, TurnFailed
+from workbench.engine.chat.stream import Streamed, says_something
 from workbench.events import AgentActed, CaseError, Noticed, OutputCaptured, SpansRecorded, TurnFinished, TurnStarted
 from workbench.prices import Prices
 from workbench.store import Turn
 
 if TYPE_CHECKING:
-    from workbench.ui.render.document import Document
-    from workbench.ui.render.rows import View
+    from workbench.rendering.document import Document
+    from workbench.rendering.rows import View
 
 _OUTPUT_KEPT = 200_000
 """Characters of each stream."""

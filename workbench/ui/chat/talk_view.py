@@ -8,14 +8,14 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from workbench.counting import counted
+from workbench.rendering.lines import Line, Segment
+from workbench.rendering.rows import View
 from workbench.text import one_line
 from workbench.ui.chat.pages import CONVERSATION, PAGES, TRACE
 from workbench.ui.chat.talk import Talk
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.head import Head
 from workbench.ui.keys import bindings
-from workbench.ui.render.lines import Line, Segment
-from workbench.ui.render.rows import View
 
 _ABOVE = 3
 """Lines that are seen above what was jumped to."""

@@ -7,8 +7,8 @@ from typing import Any
 from workbench.authoring.criteria_form import FormRow
 from workbench.counting import threshold
 from workbench.model.places import Location
+from workbench.rendering.cells import cell_len, fit
 from workbench.text import one_line
-from workbench.ui.cells import cell_len, fit
 from workbench.ui.widgets.rows import Piece, RowView
 
 _NAME_WIDTH = 26

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from textual.geometry import Size
 
 from workbench.counting import counted
-from workbench.ui.render.document import AsideWhen, Item
-from workbench.ui.render.lines import Line, Segment, cut_line
-from workbench.ui.render.rows import SIDE_BY_SIDE
+from workbench.rendering.document import AsideWhen, Item
+from workbench.rendering.lines import Line, Segment, cut_line
+from workbench.rendering.rows import SIDE_BY_SIDE
 
 _LEAST_HEIGHT = 9
 """Below this many lines there is room for the list only."""

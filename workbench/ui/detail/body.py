@@ -12,12 +12,12 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from workbench.rendering.document import AsideWhen, Document, Item
+from workbench.rendering.lines import Segment as Piece
+from workbench.rendering.lines import rule
 from workbench.ui.detail.aside import Aside, Layout, layout
 from workbench.ui.detail.position import Position
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
-from workbench.ui.render.document import AsideWhen, Document, Item
-from workbench.ui.render.lines import Segment as Piece
-from workbench.ui.render.lines import rule
 from workbench.ui.widgets.rows import thumb
 from workbench.ui.widgets.strips import joined
 

@@ -7,12 +7,12 @@ from textual.geometry import Region
 from textual.style import Style
 from textual.widget import Widget
 
-from workbench.ui.cells import cell_len
+from workbench.rendering.cells import cell_len
+from workbench.rendering.lines import width_of
+from workbench.rendering.title import summary, title, verdict
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.head import Head
 from workbench.ui.detail.reading import Reading
-from workbench.ui.render.lines import width_of
-from workbench.ui.render.title import summary, title, verdict
 
 
 class CaseFrame(Widget):

@@ -7,9 +7,9 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.ui.cells import cell_len
+from workbench.rendering.cells import cell_len
+from workbench.rendering.lines import Line, Segment, cut_line, width_of
 from workbench.ui.detail.styles import COMPONENTS, Painter, component_css
-from workbench.ui.render.lines import Line, Segment, cut_line, width_of
 
 
 class Head(Widget):

@@ -9,14 +9,14 @@ from workbench.events import CaseRef
 from workbench.model.evalset import EvalCase
 from workbench.model.faults import Fault
 from workbench.prices import Prices
+from workbench.rendering.changed import Change
+from workbench.rendering.document import AsideWhen, Document, Subject
+from workbench.rendering.title import title
 from workbench.store import CaseRecord
-from workbench.ui.changed import Change
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.frame import CaseFrame
 from workbench.ui.detail.head import Head
 from workbench.ui.detail.reading import TRACE, Arrival
-from workbench.ui.render.document import AsideWhen, Document, Subject
-from workbench.ui.render.title import title
 
 if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry

@@ -1,6 +1,6 @@
 """Where in a document the reader is: the first line in sight, and the item under the cursor. Without a widget."""
 
-from workbench.ui.render.document import Document, Item
+from workbench.rendering.document import Document, Item
 
 _LEAD = 4
 """So many lines of headings above an item are shown with it."""

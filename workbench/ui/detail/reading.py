@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from workbench.rendering.document import AsideWhen, Document, Item, Subject, Target
+from workbench.rendering.lines import text_of
+from workbench.rendering.panes import Pane, panes_of
+from workbench.rendering.rows import View
 from workbench.ui.detail.aside import Layout
-from workbench.ui.render.document import AsideWhen, Document, Item, Subject, Target
-from workbench.ui.render.lines import text_of
-from workbench.ui.render.panes import Pane, panes_of
-from workbench.ui.render.rows import View
 
 Planned: TypeAlias = Callable[[AsideWhen], Layout]
 """How the room is shared with such an aside."""

@@ -5,8 +5,8 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.ui.render.lines import Line
-from workbench.ui.status import FACES, FLAKY
+from workbench.rendering.faces import FACES, FLAKY
+from workbench.rendering.lines import Line
 from workbench.ui.widgets.strips import joined
 
 PREFIX = "detail--"

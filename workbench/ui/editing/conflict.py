@@ -12,8 +12,8 @@ from textual.widgets import Static
 
 from workbench.actions import footer
 from workbench.authoring.merge import FRAME, Difference, Side
+from workbench.rendering.cells import fit
 from workbench.text import one_line, plain
-from workbench.ui.cells import fit
 from workbench.ui.editing.values import json_text
 from workbench.ui.keys import bindings_of
 from workbench.ui.screens.rows_screen import RowsScreen

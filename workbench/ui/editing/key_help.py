@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from workbench.actions import ACTIONS, Where, key_label
-from workbench.ui.cells import fit
+from workbench.rendering.cells import fit
 from workbench.ui.widgets.pick_list import Item
 
 

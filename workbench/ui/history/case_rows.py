@@ -8,10 +8,10 @@ from workbench.events import CaseError, CaseRef
 from workbench.history.summary import Row, Summary, has_verdict
 from workbench.rates import PassRate, pass_rate
 from workbench.rates import counts as counting
+from workbench.rendering.faces import FACES, FLAKY, Status
 from workbench.repeats.wording import percent
 from workbench.scores import cut_score
 from workbench.ui.history.words import counts, evalset_name
-from workbench.ui.status import FACES, FLAKY, Status
 from workbench.ui.tree.labels import label, style_of
 from workbench.ui.tree.query import Query, parse_query
 from workbench.ui.widgets.rows import Piece, RowView

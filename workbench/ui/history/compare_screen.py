@@ -12,12 +12,15 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.timer import Timer
 
-from workbench.engine.options import UsageFaultError
+from workbench.engine.plan.options import UsageFaultError
 from workbench.events import CaseRef
 from workbench.history.compare import ChangedCase, Comparison, compare
 from workbench.history.kept_runs import KeptRun
 from workbench.history.sides import open_summary
 from workbench.kept_records import as_it_ended, read_records
+from workbench.rendering.comparison import one_case, overview
+from workbench.rendering.document import Document
+from workbench.rendering.rows import View, remark
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.clipboard import copy
@@ -27,9 +30,6 @@ from workbench.ui.history.change_rows import ChangeRows
 from workbench.ui.history.two_sides import TwoSides
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings_of
-from workbench.ui.render.comparison import one_case, overview
-from workbench.ui.render.document import Document
-from workbench.ui.render.rows import View, remark
 
 _SOON = 0.05
 """Seconds that the cursor rests before a case is read."""

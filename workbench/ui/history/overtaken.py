@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from workbench.agents.environment import agent_environment
-from workbench.engine.secrets import Secrets
+from workbench.engine.plan.secrets import Secrets
 from workbench.engine.watch.impact import files_that_judge
 from workbench.events import CaseRef
 from workbench.history.latest import agents_changed
 from workbench.history.summary import Row, digest_of_case, digests_of_criteria
 from workbench.model.evalset import case_or_none
+from workbench.project.written_since import end_of_second, last_written
 from workbench.simulation.scenario import full_scenario
 from workbench.store import CaseRecord
-from workbench.ui.written_since import end_of_second, last_written
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry, Workspace

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from workbench.history.kept_runs import KeptRun
+from workbench.rendering.cells import cell_len, cut, fit
 from workbench.text import one_line
 from workbench.ui import aging
-from workbench.ui.cells import cell_len, cut, fit
 from workbench.ui.history import words
 from workbench.ui.widgets.rows import Piece, RowView
 

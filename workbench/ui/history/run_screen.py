@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.timer import Timer
 
 from workbench.counting import counted
-from workbench.engine.options import UsageFaultError
+from workbench.engine.plan.options import UsageFaultError
 from workbench.events import CaseRef
 from workbench.history.kept_runs import KeptRun
 from workbench.history.sides import open_summary

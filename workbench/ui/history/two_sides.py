@@ -13,8 +13,8 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from workbench.actions import Where, footer
+from workbench.rendering.cells import cell_len, cut
 from workbench.text import one_line
-from workbench.ui.cells import cell_len, cut
 from workbench.ui.editing.key_help import key_items
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings

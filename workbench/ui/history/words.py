@@ -7,9 +7,9 @@ from pathlib import Path, PurePosixPath
 
 from workbench.counting import counted
 from workbench.history.kept_runs import KeptRun
+from workbench.rendering.charts.trend import tenths
+from workbench.rendering.faces import COUNTED, FACES, HEURISTIC, OTHER_CRITERIA, Status
 from workbench.text import one_line
-from workbench.ui.pictures.trend import tenths
-from workbench.ui.status import COUNTED, FACES, HEURISTIC, OTHER_CRITERIA, Status
 from workbench.ui.tree.labels import Piece, label, style_of
 
 _MINUTE, _HOUR = 60, 3600

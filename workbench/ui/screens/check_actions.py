@@ -18,7 +18,7 @@ from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
-    from workbench.engine.trial_imports import TrialImport
+    from workbench.engine.processes.trial_imports import TrialImport
     from workbench.model.faults import Fault
 
 _WAITS = 0.4

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.actions import ACTIONS, COPY, DIGITS, EDIT, FIND, GENERAL, MARK, RUN, Action, key_label
+from workbench.rendering.cells import fit
 from workbench.text import one_line, plain
 from workbench.ui import fuzzy
-from workbench.ui.cells import fit
 from workbench.ui.clipboard import copy
 from workbench.ui.host import Host
 from workbench.ui.screens.pick import PickScreen, searching

@@ -193,7 +193,7 @@ def _import_screens() -> None:
 
 def _items(runs: "list[KeptRun]", pinned: str | None) -> list[Item]:
 
-    from workbench.ui.cells import fit
+    from workbench.rendering.cells import fit
     from workbench.ui.history import words
 
     now = aging.now()

@@ -26,11 +26,11 @@ from workbench.ui.times import Times
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import Workspace
-    from workbench.engine.trial_imports import TrialImport
+    from workbench.engine.processes.trial_imports import TrialImport
     from workbench.engine.watch.board import Job
+    from workbench.project.watching import Watching
     from workbench.ui.chat.link import MakeChat
     from workbench.ui.engine_run import Engine
-    from workbench.ui.watching import Watching
 
 
 class MainScreen(

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.counting import threshold
+from workbench.rendering.cells import cell_len, cut, fit
 from workbench.text import one_line
-from workbench.ui.cells import cell_len, cut, fit
 from workbench.ui.draft import Draft, Setting, configs
 from workbench.ui.tree.labels import label
 from workbench.ui.widgets.rows import Piece, RowView

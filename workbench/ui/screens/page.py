@@ -9,10 +9,10 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from workbench.rendering.document import Document
+from workbench.rendering.lines import Line
 from workbench.ui.detail.body import Body
 from workbench.ui.keys import bindings
-from workbench.ui.render.document import Document
-from workbench.ui.render.lines import Line
 
 
 class PageScreen(ModalScreen[None]):

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.home import expanded
+from workbench.rendering.lines import Line
 from workbench.store import CaseRecord
 from workbench.text import one_line, plain
-from workbench.ui.render.lines import Line
 from workbench.ui.screens.shell import Shell
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
     from workbench.history.pass_rates import Trend
     from workbench.prices import Prices
-    from workbench.ui.pictures.costs import Costs
+    from workbench.rendering.charts.costs import Costs
 
 
 class PictureActions(Shell):
@@ -84,13 +84,13 @@ class PictureActions(Shell):
 
 
 def _lines(records: Sequence[CaseRecord], trend: "Trend | None", costs: "Costs | None", width: int) -> list[Line]:
-    from workbench.ui.pictures.lines import picture_lines
+    from workbench.rendering.charts.lines import picture_lines
 
     return list(picture_lines(records, trend, width, costs))
 
 
 def _costs(records: Sequence[CaseRecord], prices: "Prices | None") -> "Costs | None":
-    from workbench.ui.pictures.costs import costs
+    from workbench.rendering.charts.costs import costs
 
     return costs(records, prices)
 

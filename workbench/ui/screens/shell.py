@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from workbench.agents.workspace import Workspace
     from workbench.authoring.triage.entry import Entry
+    from workbench.rendering.changed import Change
     from workbench.repeats.account import CaseRepeats
     from workbench.store import CaseRecord
-    from workbench.ui.changed import Change
 
 
 _LOADING = {"": "", "results": "loading results", "changes": "checking for changes"}

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted
+from workbench.rendering.lines import Line
 from workbench.text import one_line, plain
-from workbench.ui.render.lines import Line
 from workbench.ui.screens.undo_actions import UndoActions
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Row
@@ -166,7 +166,7 @@ class TriageActions(UndoActions):
 
     def action_agreement(self) -> None:
         from workbench.authoring.triage.agreement import agreements
-        from workbench.ui.render.agreement import agreement_lines
+        from workbench.rendering.agreement import agreement_lines
         from workbench.ui.screens.page import PageScreen
 
         model = self.tree_view.model
@@ -193,7 +193,7 @@ def _clean(entry: "Entry") -> "Entry":
     """Without secrets: the file is there to be committed."""
     from dataclasses import replace
 
-    from workbench.engine.secrets import Secrets
+    from workbench.engine.plan.secrets import Secrets
 
     secrets = Secrets([os.environ])
     about = replace(entry.about, name=secrets.clean_text(entry.about.name))

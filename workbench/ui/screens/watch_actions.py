@@ -4,8 +4,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from workbench.events import CaseFinished, Event, RunStarted
+from workbench.rendering.changed import Change, file_changes
 from workbench.text import one_line
-from workbench.ui.changed import Change, file_changes
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.screens.run_actions import RunActions, cases
 from workbench.ui.tree.outline import Row
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.engine.watch.board import Job
     from workbench.engine.watch.watcher import Saved
+    from workbench.project.watching import Watching
     from workbench.store import CaseRecord
     from workbench.ui.run_thread import Build
-    from workbench.ui.watching import Watching
 
 _DEPTHS = {"run": "running the agent", "score": "scoring again", "decide": "deciding again"}
 _DONE = {"running the agent": "ran the agent", "scoring again": "scored again", "deciding again": "decided again"}

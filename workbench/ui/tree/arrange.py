@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from workbench.rendering.faces import FACES
 from workbench.store import CaseRecord
-from workbench.ui.status import FACES
 from workbench.ui.tree.query import Query
 from workbench.ui.tree.verdicts import Verdicts
 

@@ -5,13 +5,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted
-from workbench.repeats.wording import CAUSES, percent
-from workbench.scores import cut_score
-from workbench.store import CaseRecord
-from workbench.text import one_line
-from workbench.ui.cells import cell_len, cut
-from workbench.ui.render.judged import case_is_split, is_heuristic, judge_of
-from workbench.ui.status import (
+from workbench.rendering.cells import cell_len, cut
+from workbench.rendering.faces import (
     CHECKED,
     COUNTED,
     FACES,
@@ -23,6 +18,11 @@ from workbench.ui.status import (
     TRIAGED_EARLIER,
     Status,
 )
+from workbench.rendering.judged import case_is_split, is_heuristic, judge_of
+from workbench.repeats.wording import CAUSES, percent
+from workbench.scores import cut_score
+from workbench.store import CaseRecord
+from workbench.text import one_line
 from workbench.ui.tree.outline import Outline, Row
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts, View
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from workbench.rendering.faces import Status
 from workbench.store import CaseRecord
-from workbench.ui.status import Status
 
 STATUS_NAMES: dict[str, frozenset[Status]] = {
     "pass": frozenset({"passed"}),

@@ -16,10 +16,10 @@ from workbench.events import (
     RunStarted,
 )
 from workbench.rates import PassRate
+from workbench.rendering.faces import FACES, Status
 from workbench.repeats.rate import rate_of
 from workbench.store import CaseRecord, Store, case_of
 from workbench.ui.imports import ImportBook
-from workbench.ui.status import FACES, Status
 from workbench.ui.triage.book import Said, TriageBook
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import Any
 
 from workbench.authoring.triage.entry import CHOICES, About, Entry, Judged, says
 from workbench.authoring.triage.judged import deciding_criterion, judged_case, judged_criterion, judged_label
+from workbench.rendering.faces import FACES, LABELS, VERDICTS
+from workbench.rendering.judge_words import leading_vote
+from workbench.rendering.judged import HALLUCINATIONS, all_asked, objects, results, words
+from workbench.rendering.status import score_text
 from workbench.store import CaseRecord
 from workbench.text import one_line
-from workbench.ui.render.judge_words import leading_vote
-from workbench.ui.render.judged import HALLUCINATIONS, all_asked, objects, results, words
-from workbench.ui.render.status import score_text
-from workbench.ui.status import FACES, LABELS, VERDICTS
 
 _LETTERS = {
     "agent bug": "a", "expectation wrong": "e", "judge wrong": "j", "flaky": "f", "won't fix": "w", "right": "r",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from textual.content import Content
 from textual.widget import Widget
 
+from workbench.rendering.cells import cell_len, cut
+from workbench.rendering.faces import COUNTED, DECIDED, FACES, HEURISTIC, OTHER_CRITERIA
 from workbench.store import CaseState
-from workbench.ui.cells import cell_len, cut
-from workbench.ui.status import COUNTED, DECIDED, FACES, HEURISTIC, OTHER_CRITERIA
 
 Part = tuple[str, str]
 Form = tuple[bool, int, int, list[Part]]

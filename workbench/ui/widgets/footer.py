@@ -8,7 +8,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from workbench.actions import Action, key_label
-from workbench.ui.cells import cell_len, cut
+from workbench.rendering.cells import cell_len, cut
 
 
 class KeyLine(Widget):

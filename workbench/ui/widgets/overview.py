@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widget import Widget
 
-from workbench.ui.cells import fit, wrap
+from workbench.rendering.cells import fit, wrap
 
 Line = tuple[str, str]
 """A label, and a text; both safe. Without a text the label is a heading."""

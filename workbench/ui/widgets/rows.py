@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from workbench.ui.cells import cell_len, cut
+from workbench.rendering.cells import cell_len, cut
 from workbench.ui.pace import over_ssh
 from workbench.ui.widgets.strips import joined
 

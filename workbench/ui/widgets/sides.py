@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
     from workbench.model.evalset import EvalCase
     from workbench.model.faults import Fault
+    from workbench.rendering.changed import Change
     from workbench.repeats.account import CaseRepeats
     from workbench.store import CaseRecord
-    from workbench.ui.changed import Change
     from workbench.ui.detail.pane import CaseDetail
 
 

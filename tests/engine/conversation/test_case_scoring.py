@@ -1,0 +1,90 @@
+"""Verdicts over one transcript: what is shown, what it costs, what becomes of it when nobody waits any more."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.engine.project import turn
+from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts, with_judges
+from workbench.engine.conversation.context import RunContext
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.secrets import Secrets
+from workbench.engine.processes.children import Children
+from workbench.events import CaseError, CaseRef, Event, MetricScored, Usage
+from workbench.model.criteria import CriteriaConfig, Criterion
+
+REF = CaseRef("desk", "desk/all.evalset.json", "all", "one")
+CANCELLED = CaseError("cancelled", "cancelled")
+ROUGE = Criterion("response_match_score", 0.5, 0.5, {})
+SECRET = "sesame-opens-all-doors"
+
+
+@pytest_asyncio.fixture
+async def children(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Children]:
+    """A scorer with a scripted desk (tests/engine/asking_scorer.py)."""
+    monkeypatch.setattr("workbench.engine.scoring.client.MODULE", "tests.engine.asking_scorer")
+    for module in ("scoring.client", "scoring.conversation", "conversation.case_scoring"):
+        monkeypatch.setattr(f"workbench.engine.{module}.asks", lambda name, custom=False: name.startswith("ask"))
+    async with Children() as warm:
+        warm.scorer.begin_run(in_flight=1, max_calls=None, use_cache=True, cache_dir=None, on_wait=lambda *wait: None)
+        yield warm
+
+
+def ask(do: str, name: str = "ask") -> Criterion:
+    return Criterion(name, 0.5, 0.5, {"do": do})
+
+
+class Scoring:
+    def __init__(self, children: Children, *criteria: Criterion) -> None:
+        self.shown: list[MetricScored] = []
+        fields: dict[str, Any] = {"interpreter": "", "root": "", "folder": "", "cwd": ""}
+        environment = {"key": "one", "values": {"WHO": "one", "DESK_KEY": SECRET}, **fields}
+        context = RunContext(
+            RunOptions(), children, self._take, lambda: 0.0, Secrets([environment["values"]]), lambda agent: environment
+        )
+        self.case = CaseScoring(REF, CriteriaConfig(None, criteria), context)
+
+    def _take(self, event: Event) -> None:
+        assert isinstance(event, MetricScored)
+        self.shown.append(event)
+
+    async def run(self, answer: str = "ok") -> Verdicts:
+        return await self.case.run([turn("hello", "ok")], [turn("hello", answer)], None, ())
+
+    @property
+    def names(self) -> list[str]:
+        return [event.result.name for event in self.shown if event.result.status != "informational"]
+
+
+async def test_what_judges_cost_is_added_up(children: Children) -> None:
+    verdicts = await Scoring(children, ask("count"), ROUGE, ask("count", "ask_2")).run()
+    assert (verdicts.status, verdicts.error) == ("passed", None)
+    assert verdicts.usage == Usage(judge_calls=6, judge_calls_cached=4, judge_input_tokens=80, judge_output_tokens=8)
+    agent = Usage(model_calls=2, input_tokens=20, output_tokens=10, judge_calls=1)
+    assert with_judges(agent, verdicts.usage) == Usage(2, 20, 10, 7, 4, 80, 8)
+
+
+async def test_cancelled_it_waits_for_nobody_and_keeps_what_is_computed(children: Children) -> None:
+    scoring = Scoring(children, ask("hold"), ROUGE)
+    scoring.case.cancel(CANCELLED)
+    verdicts = await scoring.run()
+    assert (verdicts.status, verdicts.error) == ("cancelled", CANCELLED)
+    assert scoring.names == [ROUGE.name]
+
+
+async def test_where_nobody_is_asked_cancelling_comes_too_late(children: Children) -> None:
+    scoring = Scoring(children, ROUGE)
+    scoring.case.cancel(CANCELLED)
+    verdicts = await scoring.run()
+    assert (verdicts.status, verdicts.error) == ("passed", None)
+
+
+async def test_secrets_are_judged_but_not_explained(children: Children) -> None:
+    """What is computed from a text is explained with its words: of those, no piece of a secret may be one."""
+    scoring = Scoring(children, ROUGE, ask(""))
+    verdicts = await scoring.run(f"ok {SECRET}")
+    assert verdicts.scored[0].result.score == pytest.approx(2 / 6), "ok, and the four words of the secret"
+    assert scoring.names == [ROUGE.name, "ask"]
+    assert "sesame" not in str(scoring.shown[0])

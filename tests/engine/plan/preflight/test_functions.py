@@ -1,0 +1,43 @@
+"""Functions that are certainly not where a config says are told before the first case."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.engine.plan.preflight.cases import config, criteria, looked
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.preflight.looked import Looked
+from workbench.engine.plan.preflight.notices import notices
+from workbench.judge.environment import JudgeEnvironment
+
+
+def warnings(tmp_path: Path, *cases: Looked) -> list[str]:
+    folder = tmp_path / "desk"
+    folder.mkdir(exist_ok=True)
+    (folder / "__init__.py").touch()
+    (folder / "own.py").write_text("def brief(*given): ...\n", encoding="utf-8")
+    environment = JudgeEnvironment("desk", {}, "python", str(tmp_path), str(folder), str(tmp_path))
+    found = notices(cases, lambda agent: environment, RunOptions())
+    return [notice.message for notice in found if notice.level == "warning"]
+
+
+def custom(path: str) -> Looked:
+    return looked(config(criteria(brief={}), custom={"brief": {"code_config": {"name": path}}}))
+
+
+def judged(path: str) -> Looked:
+    options: dict[str, Any] = {"judge_model_options": {"judge_model": f"python:{path}"}}
+    return looked(config(criteria(final_response_match_v2=options)))
+
+
+def test_a_metric_that_is_not_there(tmp_path: Path) -> None:
+    (message,) = warnings(tmp_path, custom("desk.own.brif"), custom("desk.own.brif"), custom("desk.own.brief"))
+    assert message == f"brief will be an error in 1 case of desk: {tmp_path}/desk/own.py has no function brif"
+
+
+def test_a_judge_that_is_not_there(tmp_path: Path) -> None:
+    (message,) = warnings(tmp_path, judged("desk.owm:brief"), judged("desk.own:brief"))
+    assert message.startswith("final_response_match_v2 will be an error in 1 case of desk: there is no module desk.owm")
+
+
+def test_of_what_is_there_nothing_is_said(tmp_path: Path) -> None:
+    assert warnings(tmp_path, custom("agent.own.brief"), judged("own:brief"), custom("some_package.metrics.any")) == []

@@ -1,0 +1,79 @@
+"""The look before the first case, with a plan and a run."""
+
+import pytest
+
+from tests.engine.project import Project, evalset, execute, turn
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.preflight.whole_plan import LOOKED_AT, preflight
+from workbench.engine.processes.children import Children
+from workbench.events import Noticed, RunStarted
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_notices_come_right_behind_the_announcement(
+    project: Project, children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"):
+        monkeypatch.delenv(name, raising=False)
+    project.agent("def root_agent(message, session):\n    return 'ok'\n")
+    project.cases("one", "two", hallucinations_v1={"threshold": 0.5, "judge_model_options": {"num_samples": 3}})
+    options = RunOptions(runs=2)
+    outcome = await execute(project.plan(options), children, options)
+    assert isinstance(outcome.events[0], RunStarted)
+    assert all(isinstance(event, Noticed) for event in outcome.events[1:3])
+    assert "`num_samples` has no effect here" in outcome.notices[0]
+    assert outcome.notices[1:] == [
+        "hallucinations_v1 will not be evaluated in 2 cases of desk: gemini-2.5-flash needs a key"
+    ]
+    assert set(outcome.states.values()) == {"not_evaluated"}
+
+
+def test_a_large_plan_is_looked_at_in_part(project: Project) -> None:
+    count = LOOKED_AT * 2
+    project.agent("def root_agent(message, session):\n    return 'ok'\n")
+    project.write(
+        "desk/all.evalset.json", evalset("all", {f"c{number}": [turn("hi", "ok")] for number in range(count)})
+    )
+    project.write("desk/test_config.json", {"criteria": {"hallucinations_v1": 0.5}})
+    project.write("desk/.env", "GOOGLE_API_KEY=scripted-key\n")
+    plan = project.plan()
+    assert [notice.message for notice in preflight(plan, RunOptions(use_cache=False))] == [
+        f"about {count * 2} judge calls are to come",
+        f"{LOOKED_AT} of {count} cases were looked at before; the rest will be alike",
+    ]
+
+
+def test_files_that_ask_nobody_still_count(project: Project) -> None:
+    """They are not looked into, but a criterion that they can use is no idle one."""
+    project.agent("def root_agent(message, session):\n    return 'ok'\n")
+    free = {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic"}}
+    project.cases("one", response_match_score=0.5, hallucinations_v1=free)
+    told = {"starting_prompt": "Hi", "conversation_plan": "p"}
+    scenario = {"eval_id": "play", "conversation_scenario": told}
+    project.write("desk/play.evalset.json", {"eval_set_id": "play", "eval_cases": [scenario]})
+    project.write("desk/.env", "GOOGLE_API_KEY=scripted-key\n")
+    found = [notice.message for notice in preflight(project.plan(), RunOptions(use_cache=False))]
+    assert found[1:] == ["about 1 to 19 judge calls are to come"]
+    assert "not a language model" in found[0]
+    (project.root / "desk/all.evalset.json").unlink()
+    found = [notice.message for notice in preflight(project.plan(), RunOptions(use_cache=False))]
+    assert "response_match_score has nothing to judge" in found[1]
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_an_agent_whose_own_model_has_no_key(project: Project, monkeypatch: pytest.MonkeyPatch, keyed: bool) -> None:
+    for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"):
+        monkeypatch.delenv(name, raising=False)
+    root_agent = "root_agent = LlmAgent(name='desk', model='gemini-2.0-flash', tools=[])"
+    project.agent(f"from google.adk.agents import LlmAgent\n{root_agent}\n")
+    project.cases("one")
+    if keyed:
+        project.write("desk/.env", "GOOGLE_API_KEY=scripted-key\n")
+    found = preflight(project.plan(), RunOptions())
+    if keyed:
+        assert found == []
+    else:
+        (notice,) = found
+        assert notice.message == "desk: its own model gemini-2.0-flash needs a key"
+        assert "GOOGLE_API_KEY" in notice.hint
+        assert "heuristic" not in notice.hint

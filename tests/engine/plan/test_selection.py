@@ -1,0 +1,186 @@
+"""Words to cases: the TARGET grammar, and what a word that names nothing is told."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.engine.project import Project, evalset, turn
+from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.selection import Chosen, choose, open_selection
+from workbench.engine.plan.target_words import Selection, Target, escape, parse_target, parse_words
+
+Choose = Callable[..., dict[str, list[str]]]
+
+
+@pytest.fixture
+def shop(project: Project) -> Project:
+    """Two agents with evalsets, an id that is not its file's name, and a test file."""
+    for agent in ("desk", "team"):
+        project.agent("def root_agent(message, session): return 'ok'\n", agent)
+    project.write("desk/refunds.evalset.json", evalset("refunds", {name: [turn("hi")] for name in ("a", "b", "c:1,d")}))
+    project.write("desk/greet.test.json", evalset("greet", {"hello": [turn("hi")]}))
+    project.write("team/data/routes.evalset.json", evalset("the_routes", {"north": [turn("hi")], "a": [turn("hi")]}))
+    project.write("team/notes.json", evalset("notes", {"n": [turn("hi")]}))
+    return project
+
+
+@pytest.fixture
+def chosen(shop: Project) -> Choose:
+    """What words choose: file → case ids."""
+
+    def pick(*words: str, agent: str | None = None, cases: tuple[str, ...] = ()) -> dict[str, list[str]]:
+        selection = parse_words(words, folder=shop.root, agent=None if agent is None else Path(agent), case_ids=cases)
+        workspace = open_selection(selection, folder=shop.root)
+        return {item.entry.relative: ids(item) for item in choose(workspace, selection)}
+
+    return pick
+
+
+def ids(item: Chosen) -> list[str]:
+    cases = item.entry.document.cases
+    return [case.eval_id for case in cases if item.indexes is None or case.index in item.indexes]
+
+
+REFUNDS, GREET, ROUTES = "desk/refunds.evalset.json", "desk/greet.test.json", "team/data/routes.evalset.json"
+ALL = ["a", "b", "c:1,d"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["."], {GREET: ["hello"], REFUNDS: ALL, ROUTES: ["north", "a"]}),
+        (["desk"], {GREET: ["hello"], REFUNDS: ALL}),
+        (["team/data"], {ROUTES: ["north", "a"]}),
+        ([REFUNDS], {REFUNDS: ALL}),
+        ([f"{REFUNDS}:b,a"], {REFUNDS: ["a", "b"]}),
+        ([f"{REFUNDS}: b , a,"], {REFUNDS: ["a", "b"]}),
+        ([rf"{REFUNDS}:c\:1\,d"], {REFUNDS: ["c:1,d"]}),
+        ([rf"{REFUNDS}:c:1\,d"], {REFUNDS: ["c:1,d"]}),
+        ([REFUNDS, f"{REFUNDS}:b"], {REFUNDS: ["b"]}),
+        ([f"{REFUNDS}:a", f"{REFUNDS}:b"], {REFUNDS: ["a", "b"]}),
+        (["refunds"], {REFUNDS: ALL}),
+        (["refunds:a"], {REFUNDS: ["a"]}),
+        (["the_routes:north"], {ROUTES: ["north"]}),
+        (["routes"], {ROUTES: ["north", "a"]}),
+        (["team/notes.json"], {"team/notes.json": ["n"]}),
+        (["desk", "refunds"], {REFUNDS: ALL}),
+        (["desk/__init__.py", "refunds:a", GREET], {REFUNDS: ["a"], GREET: ["hello"]}),
+        (["desk", "team/data"], {GREET: ["hello"], REFUNDS: ALL, ROUTES: ["north", "a"]}),
+        (["team", REFUNDS], {REFUNDS: ALL}),
+    ],
+)
+def test_words_choose_cases(chosen: Choose, words: list[str], expected: dict[str, list[str]]) -> None:
+    assert chosen(*words) == expected
+
+
+def test_case_narrows_whatever_is_named(chosen: Choose) -> None:
+    assert chosen(".", cases=("a",)) == {REFUNDS: ["a"], ROUTES: ["a"]}
+    assert chosen(f"{REFUNDS}:a,b", cases=("a",)) == {REFUNDS: ["a"]}
+
+
+def test_the_first_word_gives_all_to_an_agent(shop: Project) -> None:
+    for selection in (
+        parse_words(["team", REFUNDS], folder=shop.root),
+        parse_words([REFUNDS], folder=shop.root, agent=Path("team")),
+    ):
+        (entry,) = open_selection(selection, folder=shop.root).evalsets
+        assert entry.agent is not None
+        assert entry.agent.name == "team"
+
+
+def test_a_word_that_is_a_path_as_a_whole_is_that_path(shop: Project) -> None:
+    odd = shop.write("desk/a:b.json", evalset("odd", {"x": [turn("hi")]}))
+    assert parse_target("desk/a:b.json", shop.root) == Target("desk/a:b.json", odd)
+    assert parse_target("desk/a:b.json:x", shop.root) == Target("desk/a:b.json", odd, ("x",))
+    assert parse_target(r"desk/a\:b.json:x", shop.root).path == odd
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (["desk/refund.evalset.json"], "desk/refund.evalset.json does not exist", "refunds.evalset.json"),
+        (["nowhere/refunds.evalset.json"], "does not exist", "no folder"),
+        (
+            ["refund"],
+            "refund is neither a file, nor a folder, nor the id of an evalset",
+            "There is the evalset refunds",
+        ),
+        (["xyz"], "xyz is neither a file", "There are the evalsets"),
+        ([f"{REFUNDS}:A"], "has no case A", "There is the case a"),
+        ([f"{REFUNDS}:xyz"], "has no case xyz", "There are the cases a, b, c:1,d"),
+        ([f"{REFUNDS}:c"], "has no case c", "case"),
+        ([f"{REFUNDS}:"], "names no case", "all cases"),
+        ([f"{REFUNDS}: , ,"], "names no case", "all cases"),
+    ],
+)
+def test_a_word_that_names_nothing_is_told_what_there_is(
+    chosen: Choose, words: list[str], message: str, hint: str
+) -> None:
+    with pytest.raises(UsageFaultError) as refused:
+        chosen(*words)
+    assert message in str(refused.value)
+    assert hint in refused.value.hint
+    assert refused.value.kind == "usage"
+
+
+def test_unknown_cases_and_agents_are_refused(chosen: Choose) -> None:
+    with pytest.raises(UsageFaultError, match="no case nroth") as refused:
+        chosen(".", cases=("a", "nroth"))
+    assert refused.value.hint == "There is the case north"
+    with pytest.raises(UsageFaultError, match="team/data is no agent"):
+        chosen(".", agent="team/data")
+
+
+def test_a_case_that_was_not_selected_is_not_offered(chosen: Choose) -> None:
+    with pytest.raises(UsageFaultError) as refused:
+        chosen("desk/refunds.evalset.json:a", cases=("b",))
+    assert refused.value.hint == "There is the case a"
+
+
+def test_a_file_of_the_agent_is_offered_where_it_lies(chosen: Choose) -> None:
+    with pytest.raises(UsageFaultError) as refused:
+        chosen("desk", "refunds.evalset.json")
+    assert refused.value.hint == "There is desk/refunds.evalset.json"
+
+
+def test_an_empty_folder_is_nothing_rather_than_wrong(shop: Project) -> None:
+    (shop.root / "empty").mkdir()
+    selection = parse_words(["empty"], folder=shop.root)
+    with pytest.raises(UsageFaultError, match="no evalset in empty") as refused:
+        choose(open_selection(selection, folder=shop.root), selection)
+    assert refused.value.kind == "nothing"
+
+
+def test_one_id_of_two_evalsets_has_to_be_a_file(chosen: Choose, shop: Project) -> None:
+    shop.write("team/refunds.evalset.json", evalset("refunds", {"z": [turn("hi")]}))
+    with pytest.raises(UsageFaultError, match="2 evalsets are called refunds") as refused:
+        chosen("refunds")
+    assert REFUNDS in refused.value.hint
+    assert chosen("desk", "refunds") == {REFUNDS: ALL}
+
+
+def test_paths_start_from_the_folder_given(shop: Project) -> None:
+    assert parse_target("refunds.evalset.json", shop.root / "desk").path == shop.root / REFUNDS
+    absolute = str(shop.root / REFUNDS)
+    assert parse_target(absolute, Path(os.sep)).path == Path(absolute)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(case_ids=st.lists(st.text(min_size=1).filter(lambda text: text.strip() == text), min_size=1, max_size=5))
+def test_any_case_id_can_be_written(tmp_path: Path, case_ids: list[str]) -> None:
+    file = tmp_path / "s.evalset.json"
+    file.touch()
+    word = "s.evalset.json:" + ",".join(map(escape, case_ids))
+    assert parse_target(word, tmp_path) == Target("s.evalset.json", file, tuple(case_ids))
+
+
+def test_what_is_marked_on_the_screen_is_a_selection_too(shop: Project) -> None:
+    file = shop.root / REFUNDS
+    selection = Selection((Target(REFUNDS, file, ("b", "c:1,d")),))
+    (item,) = choose(open_selection(selection, folder=shop.root), selection)
+    assert item.indexes == (1, 2)
+    assert item.named

@@ -1,0 +1,136 @@
+"""What stored events say of a case: whether its transcript is whole, and if not, why."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from workbench.engine.plan.transcripts import StoredCase, collect
+from workbench.events import (
+    AgentActed,
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    Event,
+    MetricResult,
+    MetricScored,
+    Noticed,
+    OutputCaptured,
+    PlannedCase,
+    RunFinished,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+    UserSimulated,
+)
+
+REF = CaseRef("desk", "desk/a.evalset.json", "a", "one")
+USER: dict[str, Any] = {"role": "user", "parts": [{"text": "hello"}]}
+SCENARIO = {"starting_prompt": "hi", "conversation_plan": "ask"}
+
+
+def stored(*events: Event) -> StoredCase:
+    started = RunStarted("run", "/root", "", (PlannedCase(REF, None, "defaults"),))
+    return collect([started, *events]).cases[REF]
+
+
+def begun(turns: int | None = 1) -> CaseStarted:
+    expected = None if turns is None else tuple({"user_content": USER} for _ in range(turns))
+    return CaseStarted(REF, 0.0, expected, {}, SCENARIO if turns is None else None)
+
+
+def turn(number: int = 0) -> list[Event]:
+    return [
+        TurnStarted(REF, number, USER),
+        AgentActed(REF, number, {"author": "desk"}),
+        TurnFinished(REF, number, {"user_content": USER, "number": number}),
+    ]
+
+
+def ended(kind: Any = None) -> CaseFinished:
+    return CaseFinished(REF, "error" if kind else "passed", CaseError(kind, "why") if kind else None, 1.0)
+
+
+def simulated(number: int, how: Any = "") -> UserSimulated:
+    return UserSimulated(REF, number, how, {})
+
+
+WHOLE: dict[str, Iterable[Event]] = {
+    "passed": [begun(), *turn(), ended()],
+    "no turns at all": [begun(0), ended()],
+    "a criterion crashed": [begun(), *turn(), ended("metric_crashed")],
+    "a judge failed": [begun(), *turn(), ended("judge")],
+    "cancelled while it was judged": [begun(2), *turn(0), *turn(1), ended("cancelled")],
+    "killed while it was judged": [begun(), *turn()],
+    "a scenario": [begun(None), simulated(0), *turn(), simulated(1, "stop_signal"), ended()],
+    "a scenario killed while it was judged": [begun(None), *turn(), simulated(1, "turn_limit")],
+    "begun anew": [begun(), TurnStarted(REF, 0, USER), AgentActed(REF, 0, {}), begun(), *turn(), ended()],
+    "begun anew, which is lost": [begun(2), *turn(0), TurnStarted(REF, 1, USER), *turn(0), *turn(1), ended()],
+}
+BROKEN: dict[str, tuple[Iterable[Event], str, str]] = {
+    "the agent raised": ([begun(), TurnStarted(REF, 0, USER), ended("agent_raised")], "agent_raised", "why"),
+    "another number of turns": ([begun(2), *turn(), ended("turn_count")], "turn_count", "why"),
+    "a file that is none": ([ended("broken_file")], "broken_file", "why"),
+    "cancelled in a turn": ([begun(2), *turn(), ended("cancelled")], "cancelled", "why"),
+    "never started": ([], "cancelled", "before this case started"),
+    "killed in a turn": ([begun(), TurnStarted(REF, 0, USER)], "cancelled", "while this case was running"),
+    "a scenario killed between two turns": ([begun(None), *turn()], "cancelled", "while this case was running"),
+    "a scenario whose simulator had no more quota": ([begun(None), *turn(), ended("quota")], "quota", "why"),
+    "a scenario whose end is lost": ([begun(None), *turn(), ended()], "broken_file", "a turn of the transcript"),
+    "a scenario whose last turn is lost": (
+        [begun(None), *turn(), simulated(2, "turn_limit"), ended()],
+        "broken_file",
+        "a turn of the transcript",
+    ),
+    "its start is lost": ([*turn(), ended()], "broken_file", "what was expected"),
+    "a turn is lost": ([begun(2), *turn(1), ended()], "broken_file", "a turn of the transcript"),
+    "the last turn is lost": ([begun(2), *turn(0), ended()], "broken_file", "a turn of the transcript"),
+}
+
+
+@pytest.mark.parametrize("events", WHOLE.values(), ids=WHOLE)
+def test_whole(events: Iterable[Event]) -> None:
+    case = stored(*events)
+    assert case.why_incomplete() is None
+    assert [finished.turn for finished in case.turns] == list(range(len(case.turns)))
+
+
+@pytest.mark.parametrize(("events", "kind", "message"), BROKEN.values(), ids=BROKEN)
+def test_not_whole(events: Iterable[Event], kind: str, message: str) -> None:
+    case = stored(*events)
+    error = case.why_incomplete()
+    assert error is not None
+    assert error.kind == kind
+    assert message in error.message
+    assert case.status == "error"
+
+
+@pytest.mark.parametrize(("kind", "whole"), [(None, True), ("judge", True), ("quota", False), ("cancelled", False)])
+def test_where_nothing_is_kept_of_the_simulated_user_the_verdict_says_whether_it_ended(kind: Any, whole: bool) -> None:
+    case = stored(begun(None), *turn(), ended(kind))
+    case.simulation_kept = False
+    assert (case.why_incomplete() is None) == whole
+
+
+def test_what_was_not_evaluated_for_want_of_a_transcript_stays_that() -> None:
+    case = stored(begun(None), CaseFinished(REF, "not_evaluated", CaseError("simulator", "cannot"), 0.0))
+    assert (case.status, case.why_incomplete()) == ("not_evaluated", CaseError("simulator", "cannot"))
+
+
+def test_steps_are_what_happened_without_verdicts_and_without_what_the_invocation_holds() -> None:
+    output, scored = OutputCaptured(REF, "stdout", "x"), MetricScored(REF, MetricResult("m", "passed"))
+    case = stored(begun(), *turn()[:2], output, turn()[2], scored, ended())
+    assert case.steps == [TurnStarted(REF, 0, USER), output, turn()[2]]
+    broken = stored(begun(), *turn()[:2], ended("timeout"))
+    assert broken.steps == turn()[:2]
+
+
+def test_what_belongs_to_no_case_of_the_plan_is_left_aside() -> None:
+    other = CaseRef("desk", "desk/a.evalset.json", "a", "two")
+    run = collect(
+        [Noticed("info", "x"), RunStarted("r", "/x", "", (), "before"), TurnStarted(other, 0, {}), RunFinished(1)]
+    )
+    assert (run.run_id, run.root, run.scored_from, run.cases) == ("r", "/x", "before", {})
+    assert stored().empty
+    assert not stored(begun()).empty

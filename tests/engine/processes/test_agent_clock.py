@@ -1,0 +1,106 @@
+"""The agent's time limit leaves out the time in which the workbench stood still."""
+
+import asyncio
+
+import pytest
+
+from workbench.engine.processes.agent_clock import AgentClock, Pulse, done_within
+
+
+class Time:
+    """The event loop's clock, put forward by hand; timers that are due run at once."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._now = 1000.0
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: self._now)
+
+    async def pass_by(self, seconds: float) -> None:
+        """In small steps: the loop works all the time."""
+        for _ in range(round(seconds * 10)):
+            await self.jump(0.1)
+
+    async def jump(self, seconds: float) -> None:
+        """At once: the process was stopped."""
+        self._now += seconds
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+async def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    return Time(monkeypatch)
+
+
+async def test_the_time_is_over_when_the_clock_has_run_for_so_long(time: Time) -> None:
+    over = asyncio.Event()
+    AgentClock(3.0, over.set).go_on()
+    await time.pass_by(2.8)
+    assert not over.is_set()
+    await time.pass_by(0.4)
+    assert over.is_set()
+
+
+@pytest.mark.parametrize("at", [0.0, 0.3, 1.9, 2.4])
+async def test_a_stop_does_not_count(time: Time, at: float) -> None:
+    over = asyncio.Event()
+    AgentClock(3.0, over.set).go_on()
+    await time.pass_by(at)
+    await time.jump(100.0)
+    assert not over.is_set()
+    await time.pass_by(max(0.0, 2.4 - at))  # Up to a beat of the stop may count.
+    assert not over.is_set()
+    await time.pass_by(0.8)
+    assert over.is_set()
+
+
+async def test_a_second_stop_does_not_count_either(time: Time) -> None:
+    over = asyncio.Event()
+    AgentClock(3.0, over.set).go_on()
+    for _ in range(3):
+        await time.pass_by(0.4)
+        await time.jump(20.0)
+    assert not over.is_set()
+
+
+async def test_a_clock_that_stands_still_loses_nothing_and_needs_no_beat(time: Time) -> None:
+    over = asyncio.Event()
+    clock = AgentClock(3.0, over.set)
+    clock.go_on()
+    await time.pass_by(2.0)
+    clock.stop()
+    await time.jump(100.0)
+    assert Pulse.of_running_loop()._timer is None
+    clock.go_on()
+    await time.pass_by(0.8)
+    assert not over.is_set()
+    await time.pass_by(0.5)
+    assert over.is_set()
+
+
+async def test_a_clock_that_was_stopped_never_calls(time: Time) -> None:
+    over = asyncio.Event()
+    clock = AgentClock(3.0, over.set)
+    clock.go_on()
+    clock.go_on()
+    clock.stop()
+    clock.stop()
+    await time.pass_by(5.0)
+    assert not over.is_set()
+    assert Pulse.of_running_loop()._timer is None
+
+
+async def test_what_is_waited_for_may_come_after_a_stop(time: Time) -> None:
+    future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    waiting = asyncio.ensure_future(done_within(future, 3.0))
+    await time.pass_by(1.0)
+    await time.jump(100.0)
+    future.set_result(1)
+    assert await waiting
+
+
+async def test_what_does_not_come_is_not_waited_for_longer(time: Time) -> None:
+    future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    waiting = asyncio.ensure_future(done_within(future, 3.0))
+    await time.pass_by(3.5)
+    assert not await waiting
+    assert not future.cancelled()

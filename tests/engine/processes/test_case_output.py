@@ -1,0 +1,51 @@
+"""What a case that shares its process says that it has printed: whole lines, up to a limit, and from nobody else."""
+
+import os
+
+import pytest
+
+from workbench.engine.processes import case_output
+from workbench.engine.processes.case_output import CaseOutput
+
+
+class Shown:
+    def __init__(self, *, share: bool = True) -> None:
+        self.texts: list[tuple[str, str]] = []
+        self.floods: list[str] = []
+        self.output = CaseOutput(
+            lambda stream, text: self.texts.append((stream, text)), self.floods.append, share=share
+        )
+
+
+async def test_pieces_become_one_text() -> None:
+    shown = Shown()
+    assert shown.output.descriptors == ()
+    for piece in ("a", "b\n", "c"):
+        shown.output.take("stdout", piece)
+    shown.output.take("stderr", "d")
+    assert shown.texts == []
+    shown.output.finish()
+    assert shown.texts == [("stdout", "ab\nc"), ("stderr", "d")]
+
+
+async def test_a_flood_is_told_once_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(case_output, "OUTPUT_LIMIT", 10)
+    shown = Shown()
+    for _ in range(5):
+        shown.output.take("stdout", "ご\ud800")
+    shown.output.finish()
+    assert len(shown.floods) == 1
+    assert shown.texts == [("stdout", "ご\ud800" * 3)]
+
+
+async def test_what_should_not_be_said_is_refused() -> None:
+    shown = Shown()
+    with pytest.raises(KeyError):
+        shown.output.take("stdin", "x")  # type: ignore[arg-type]
+    forked = Shown(share=False)
+    with pytest.raises(KeyError):
+        forked.output.take("stdout", "x")
+    for end in forked.output.descriptors:
+        os.close(end)
+    forked.output.finish()
+    assert forked.texts == []

@@ -1,0 +1,69 @@
+"""The warm process is started anew when what it has imported is not what is installed any more, and not before."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.engine.project import Project, execute
+from workbench.agents.worker import processes
+from workbench.engine.processes import children as module
+from workbench.engine.processes.children import Children
+from workbench.engine.processes.zygote import Zygote
+
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.skipif(bool(processes.cannot_fork()), reason="processes are forked on Linux only"),
+]
+
+
+async def zygote(children: Children, folder: Path) -> Zygote:
+    found, _ = await children.zygote(Path(sys.executable), folder, warm=False)
+    assert found is not None
+    return found
+
+
+async def test_while_nothing_changes_it_stays(tmp_path: Path) -> None:
+    async with Children() as children:
+        assert await zygote(children, tmp_path) is await zygote(children, tmp_path)
+
+
+async def test_after_an_installation_it_is_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Children() as children:
+        first = await zygote(children, tmp_path)
+        monkeypatch.setattr(module, "installed", lambda interpreter: (1,))
+        second = await zygote(children, tmp_path)
+        assert first is not second
+        assert first.process.ended.done()
+        assert not second.process.ended.done()
+
+
+async def test_not_while_agents_live_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Children() as children:
+        first = await zygote(children, tmp_path)
+        first._forks[1] = object()  # type: ignore[assignment]
+        monkeypatch.setattr(module, "installed", lambda interpreter: (1,))
+        assert await zygote(children, tmp_path) is first
+        first._forks.clear()
+        assert await zygote(children, tmp_path) is not first
+
+
+async def test_one_that_died_is_replaced(tmp_path: Path) -> None:
+    async with Children() as children:
+        first = await zygote(children, tmp_path)
+        os.kill(first.process.pid, 9)
+        await first.process.ended
+        assert await zygote(children, tmp_path) is not first
+
+
+async def test_after_a_restart_agents_see_the_environment_of_now(project: Project) -> None:
+    project.agent("import os\n\ndef root_agent(message, session):\n    return os.environ['GREETING']\n")
+    project.cases("hi", response_match_score=0.0)
+    answers = []
+    async with Children() as children:
+        for greeting in ("hello", "good evening"):
+            project.write("desk/.env", f"GREETING={greeting}\n")
+            answers.append((await execute(project.plan(), children)).answer("hi"))
+            await children.restart()
+    assert answers == ["hello", "good evening"]

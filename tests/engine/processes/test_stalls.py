@@ -1,0 +1,171 @@
+"""A process that forks cases and stands still is replaced, and its cases start again once."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.engine.project import Project, execute
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.processes import agent_host, stalls
+from workbench.engine.processes.children import Children
+from workbench.engine.processes.stalls import Activity, Pinged, read_activity
+from workbench.events import CaseStarted
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+# Stops its parent, its grandparent or both; with "once", only where no other case has done so before.
+AGENT = """
+import asyncio, os, signal
+
+def parent_of(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+async def root_agent(message, session):
+    what, _, rest = message.partition(" ")
+    if what in ("parent", "zygote", "both"):
+        try:
+            if "once" in rest:
+                os.close(os.open(os.path.join(os.path.dirname(__file__), "done"), os.O_CREAT | os.O_EXCL))
+            parent = os.getppid()
+            above = parent_of(parent)
+            for pid in [above] * (what != "parent") + [parent] * (what != "zygote"):
+                os.kill(pid, signal.SIGSTOP)
+        except FileExistsError:
+            rest = "again"
+    if "wait" in rest:
+        await asyncio.sleep(1000)
+    return "ok"
+"""
+OPTIONS = RunOptions(concurrency=2, timeout=60)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stalls, "_SILENT", 0.2)
+    monkeypatch.setattr(agent_host, "_LOOK_EVERY", 0.1)
+
+
+class Process:
+    """Stands for a watched process: how often it was asked, and what it seems to do."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.now = 0.0
+        self.activity: Activity | None = Activity("S", 7)
+        self.pinged = Pinged(self._ask, lambda pid: self.activity, lambda: self.now)
+
+    def _ask(self) -> None:
+        self.asked += 1
+
+    def look(self, after: float) -> str:
+        self.now += after
+        return self.pinged.look(1)
+
+
+async def test_a_process_that_answers_is_asked_again_and_never_replaced() -> None:
+    process = Process()
+    process.activity = Activity("T", 7)
+    for _ in range(5):
+        assert process.look(30.0) == ""
+        process.pinged.heard()
+    assert process.asked == 5
+
+
+async def test_a_silent_process_that_is_seen_stopped_twice_is_replaced() -> None:
+    process = Process()
+    process.activity = Activity("T", 7)
+    process.look(0.0)
+    assert process.look(3.0) == ""
+    assert "stopped" in process.look(1.0)
+
+
+async def test_a_silent_process_that_does_nothing_is_replaced_after_ten_seconds() -> None:
+    process = Process()
+    process.look(0.0)
+    assert [process.look(1.0) != "" for _ in range(13)] == [False] * 11 + [True] * 2
+
+
+@pytest.mark.parametrize("state", ["S", "R"])
+async def test_a_silent_process_that_works_or_waits_for_the_processor_is_left_alone(state: str) -> None:
+    process = Process()
+    for second in range(40):
+        process.activity = Activity(state, 7 if state == "R" else second // 5)
+        assert process.look(1.0) == ""
+
+
+async def test_the_time_in_which_the_workbench_was_stopped_replaces_nobody() -> None:
+    process = Process()
+    process.look(0.0)
+    assert process.look(3600.0) == ""
+    process.pinged.heard()
+    assert process.look(1.0) == ""
+
+
+async def test_a_process_that_has_ended_is_not_replaced() -> None:
+    process = Process()
+    process.activity = None
+    assert [process.look(20.0) for _ in range(3)] == [""] * 3
+
+
+@pytest.mark.skipif(not stalls.can_be_watched(), reason="there is no /proc")
+async def test_the_activity_of_this_process_is_read() -> None:
+    own = read_activity(os.getpid())
+    assert own is not None
+    assert own.state == "R"
+    assert read_activity(2**22 + 1) is None
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("what", ["parent", "both"])
+async def test_cases_of_a_stalled_process_start_again_as_attempt_2(project: Project, what: str) -> None:
+    project.agent(AGENT)
+    project.cases(f"{what} once wait", *(f"case {number}" for number in range(5)))
+    async with Children() as children:
+        outcome = await execute(project.plan(), children, OPTIONS)
+    assert set(outcome.states.values()) == {"passed"}
+    assert outcome.record(f"{what} once wait").attempt == 2
+    assert outcome.record("case 4").attempt == 1
+    assert any("stood still" in notice for notice in outcome.notices)
+    begun = [event.attempt for event in outcome.of(CaseStarted) if event.case.eval_id == f"{what} once wait"]
+    assert begun == [1, 2]
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_case_that_ran_during_two_stalls_is_an_error(project: Project) -> None:
+    project.agent(AGENT)
+    project.cases("parent wait", *(f"case {number}" for number in range(5)))
+    async with Children() as children:
+        outcome = await execute(project.plan(), children, OPTIONS)
+    kind, message = outcome.error("parent wait")
+    assert kind == "crashed"
+    assert "both attempts" in message
+    assert outcome.record("parent wait").attempt == 2
+    others = {name: state for name, state in outcome.states.items() if name != "parent wait"}
+    # The one beside it may have waited in the same process both times.
+    assert sorted(others.values()).count("passed") >= 4
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_stalled_zygote_is_replaced_for_the_run_after_it(project: Project, tmp_path: Path) -> None:
+    project.agent(AGENT)
+    project.cases("zygote wait", "case 1")
+    async with Children() as children:
+        outcome = await execute(project.plan(), children, RunOptions(concurrency=1, timeout=60))
+        assert outcome.states["case 1"] == "passed"
+        assert outcome.error("zygote wait")[0] == "crashed"
+        project.cases("case 2", "case 3")
+        outcome = await execute(project.plan(), children, OPTIONS)
+        assert set(outcome.states.values()) == {"passed"}
+
+
+@pytest.mark.usefixtures("quick")
+async def test_the_only_case_of_a_run_starts_again_when_the_zygote_above_it_was_stopped(project: Project) -> None:
+    """The agent's process has become the case's own: what it stops is the zygote."""
+    project.agent(AGENT)
+    project.cases("parent once wait")
+    async with Children() as children:
+        outcome = await execute(project.plan(), children, OPTIONS)
+    assert outcome.states == {"parent once wait": "passed"}
+    assert outcome.record("parent once wait").attempt == 2

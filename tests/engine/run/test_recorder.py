@@ -1,0 +1,261 @@
+"""The way out of the engine: order, batches, depth, and a writer that fails."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+from workbench.engine.plan.owner_notes import OwnersToKeep
+from workbench.engine.plan.secrets import Secrets
+from workbench.engine.run.event_lines import Line
+from workbench.engine.run.recorder import Recorder
+from workbench.event_json import from_json, to_json
+from workbench.events import (
+    AgentActed,
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    Event,
+    MetricResult,
+    MetricScored,
+    Noticed,
+    OutputCaptured,
+    RunFinished,
+)
+
+REF = CaseRef("desk", "desk/r.evalset.json", "r", "one")
+
+
+class Writer:
+    """Keeps what it is given; fails on demand."""
+
+    notice = None
+    answers = None
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.syncs: list[bool] = []
+        self.pieces: dict[str, str] = {}
+        self.threads: set[int] = set()
+        self.error: OSError | None = None
+        self.summed_up: list[int] = []
+        self.closed = False
+
+    def write(self, lines: Iterable[Line], *, sync: bool) -> None:
+        if self.error is not None:
+            raise self.error
+        self.lines.extend(line.text for line in lines)
+        self.syncs.append(sync)
+        self.threads.add(threading.get_ident())
+
+    def keep(self, contents: Mapping[str, bytes]) -> None: ...
+
+    def keep_pieces(self, pieces: Mapping[str, str]) -> tuple[str, dict[str, list[int]]] | None:
+        if self.error is not None:
+            raise self.error
+        self.pieces.update(pieces)
+        return "run-1", {digest: [len(digest), len(text), 0] for digest, text in pieces.items()}
+
+    def keep_owners(self, owners: OwnersToKeep, root: Path) -> None: ...
+
+    def sum_up(self) -> None:
+        self.summed_up.append(threading.get_ident())
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def recorder(writer: Writer, shown: list[Event], failures: list[OSError]) -> Recorder:
+    return Recorder(shown.append, writer, Secrets([{"THE_KEY": "abcdefgh"}]), failures.append)
+
+
+async def test_what_is_made_of_all_that_was_written_does_not_hold_up_the_event_loop() -> None:
+    writer = Writer()
+    recording = recorder(writer, [], [])
+    recording.put(CaseFinished(REF, "passed", None, 0.1))
+    recording.put(RunFinished(1.0))
+    await recording.close()
+    assert len(writer.summed_up) == 1
+    assert threading.get_ident() not in writer.summed_up
+    assert writer.closed
+
+
+async def test_events_are_written_before_they_are_shown_and_in_order() -> None:
+    writer = Writer()
+    shown: list[Event] = []
+
+    def show(event: Event) -> None:
+        assert json.loads(writer.lines[len(shown)]) == json.loads(json.dumps(to_json(event)))
+        shown.append(event)
+
+    out = Recorder(show, writer, Secrets([]), lambda error: None)
+    events = [OutputCaptured(REF, "stdout", str(number)) for number in range(1000)]
+    for number, event in enumerate(events):
+        out.put(event)
+        if number % 100 == 0:
+            await asyncio.sleep(0)
+    await out.close()
+    assert shown == events
+    assert [from_json(json.loads(line)) for line in writer.lines] == events
+    assert writer.closed
+    assert threading.get_ident() not in writer.threads
+    assert len(writer.syncs) < 100
+    assert not any(writer.syncs)
+
+
+async def test_the_end_of_a_case_reaches_the_disk() -> None:
+    writer = Writer()
+    out = recorder(writer, [], [])
+    out.put(CaseFinished(REF, "passed", None, 1.0))
+    await out.close()
+    assert writer.syncs == [False, True], "written, shown, and then waited for"
+
+
+async def test_what_is_written_is_what_is_shown() -> None:
+    writer = Writer()
+    shown: list[Event] = []
+    out = recorder(writer, shown, [])
+    out.put(OutputCaptured(REF, "stdout", "key abcdefgh \ud800"))
+    await out.close()
+    assert shown == [OutputCaptured(REF, "stdout", "key [secret THE_KEY] \ud800")]
+    assert from_json(json.loads(writer.lines[0])) == shown[0]
+    assert writer.lines[0].isascii()
+
+
+async def test_the_first_verdict_and_the_end_of_a_run_wait_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.engine.run.recorder._PAUSE", 3600.0)
+    shown: list[Event] = []
+    out = recorder(Writer(), shown, [])
+    out.put(OutputCaptured(REF, "stdout", "…"))
+    while not shown:
+        await asyncio.sleep(0)
+    out.put(CaseFinished(REF, "passed", None, 0.1))
+    while len(shown) < 2:
+        await asyncio.sleep(0)
+    out.put(CaseFinished(REF, "passed", None, 0.1))
+    out.put(RunFinished(0.2))
+    await asyncio.wait_for(out.close(), 60)
+    assert len(shown) == 4
+
+
+async def test_a_failure_is_told_once_and_what_is_no_verdict_goes_on() -> None:
+    writer = Writer()
+    shown: list[Event] = []
+    failures: list[OSError] = []
+    out = recorder(writer, shown, failures)
+    writer.error = FULL
+    for number in range(3):
+        out.put(Noticed("info", str(number)))
+        await out.flush()
+    await out.close()
+    assert len(shown) == 3
+    assert failures == [FULL]
+    assert writer.closed
+
+
+PASSED = CaseFinished(REF, "passed", None, 1.0)
+FAILED_HERE = CaseFinished(REF, "error", CaseError("timeout", "too slow"), 1.0)
+FULL = OSError(28, "full")
+
+
+async def test_a_verdict_that_could_not_be_written_is_not_shown_as_one() -> None:
+    writer = Writer()
+    shown: list[Event] = []
+    out = recorder(writer, shown, [])
+    writer.error = FULL
+    for event in (CaseStarted(REF, 0.0, (), {}), MetricScored(REF, MetricResult("m", "passed")), PASSED, FAILED_HERE):
+        out.put(event)
+        await out.flush()
+    await out.close()
+    assert writer.lines == []
+    lost, own = shown
+    assert isinstance(lost, CaseFinished)
+    assert lost.status == "cancelled"
+    assert lost.error is not None
+    assert "full" in lost.error.message
+    assert own == FAILED_HERE
+
+
+async def test_what_fits_on_a_full_disk_is_kept() -> None:
+    class Small(Writer):
+        def write(self, lines: Iterable[Line], *, sync: bool) -> None:
+            lines = tuple(lines)
+            if len(self.lines) + len(lines) > 2:
+                raise FULL
+            super().write(lines, sync=sync)
+
+    writer = Small()
+    shown: list[Event] = []
+    failures: list[OSError] = []
+    out = recorder(writer, shown, failures)
+    refs = [CaseRef("desk", "desk/r.evalset.json", "r", str(number)) for number in range(4)]
+    for ref in refs:
+        out.put(CaseFinished(ref, "passed", None, 1.0))
+    await out.close()
+    assert [from_json(json.loads(line)) for line in writer.lines] == shown[:2]
+    assert [event.status for event in shown if isinstance(event, CaseFinished)] == ["passed"] * 2 + ["cancelled"] * 2
+    assert failures == [FULL]
+
+
+async def test_a_verdict_that_did_not_reach_the_disk_itself_is_taken_back() -> None:
+    class Unsynced(Writer):
+        def write(self, lines: Iterable[Line], *, sync: bool) -> None:
+            if sync:
+                raise FULL
+            super().write(lines, sync=sync)
+
+    shown: list[Event] = []
+    failures: list[OSError] = []
+    out = recorder(Unsynced(), shown, failures)
+    earlier = CaseRef("desk", "desk/r.evalset.json", "r", "earlier")
+    out.show(CaseFinished(earlier, "passed", None, 1.0))
+    out.put(PASSED)
+    await out.close()
+    assert [(event.case, event.status) for event in shown if isinstance(event, CaseFinished)] == [
+        (earlier, "passed"),
+        (REF, "passed"),
+        (REF, "cancelled"),
+    ]
+    assert failures == [FULL]
+
+
+@pytest.mark.parametrize("depth", [250, 5000])
+async def test_what_is_nested_too_deeply_is_cut(depth: int) -> None:
+    deep: dict[str, object] = {}
+    for _ in range(depth):
+        deep = {"deeper": deep}
+    writer = Writer()
+    shown: list[Event] = []
+    out = recorder(writer, shown, [])
+    metric = MetricResult("m", "failed", details={"rows": [deep]})
+    out.put(AgentActed(REF, 0, deep))
+    out.put(MetricScored(REF, metric, (metric,)))
+    out.put(CaseStarted(REF, 0.0, (deep,), {}))
+    await out.close()
+    assert len(shown) == 3
+    for line, event in zip(writer.lines, shown, strict=True):
+        assert "nested deeper than 200 levels" in line
+        assert event == from_json(json.loads(line))
+
+
+async def test_what_is_wide_and_not_deep_stays() -> None:
+    shown: list[Event] = []
+    out = recorder(Writer(), shown, [])
+    event = AgentActed(REF, 0, {"rows": [{"a": [number]} for number in range(1000)]})
+    out.put(event)
+    await out.close()
+    assert shown == [event]
+
+
+async def test_a_front_end_that_raises_is_heard() -> None:
+    def broken(event: Event) -> None:
+        raise RuntimeError("no such widget")
+
+    out = Recorder(broken, None, Secrets([]), lambda error: None)
+    out.put(Noticed("info", "x"))
+    with pytest.raises(RuntimeError, match="no such widget"):
+        await out.close()

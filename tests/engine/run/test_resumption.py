@@ -1,0 +1,67 @@
+"""What an interrupted run has, by its events: results, transcripts, answers of models, and what all of it cost."""
+
+from typing import Any
+
+from workbench.engine.conversation.answers import Answer
+from workbench.engine.run.resumption import Resumption, collect_results
+from workbench.events import (
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    Event,
+    PlannedCase,
+    RunStarted,
+    TurnFinished,
+    TurnStarted,
+    Usage,
+    UserSimulated,
+)
+
+ONE = CaseRef("desk", "desk/all.evalset.json", "all", "one")
+USER: dict[str, Any] = {"role": "user", "parts": [{"text": "hello"}]}
+SCENARIO = {"starting_prompt": "hello", "conversation_plan": "x"}
+
+
+def resumption(*events: Event) -> Resumption:
+    found = collect_results([RunStarted("run-1", "/root", "now", (PlannedCase(ONE, None, ""),)), *events])
+    assert found is not None
+    return found
+
+
+def started(turns: int | None) -> CaseStarted:
+    expected = None if turns is None else tuple({"user_content": USER} for _ in range(turns))
+    return CaseStarted(ONE, 0.0, expected, {}, SCENARIO if turns is None else None)
+
+
+def finished(turn: int, calls: int) -> list[Event]:
+    usage = Usage(model_calls=calls, judge_calls=turn)
+    return [TurnStarted(ONE, turn, USER), TurnFinished(ONE, turn, {"user_content": USER}, "", usage)]
+
+
+def question(*cached: bool) -> dict[str, Any]:
+    return {"replies": [{"cached": one, "input_tokens": 10, "output_tokens": None} for one in cached]}
+
+
+def test_what_a_simulated_user_was_asked_at_the_end_is_part_of_what_the_conversation_cost() -> None:
+    events = [started(None), *finished(0, 1), UserSimulated(ONE, 1, "", question(False)), *finished(1, 2)]
+    (case,) = resumption(*events).cases.values()
+    assert not case.has_transcript
+    (case,) = resumption(*events, UserSimulated(ONE, 2, "stop_signal", question(False, True))).cases.values()
+    assert case.has_transcript
+    assert case.usage == Usage(model_calls=2, judge_calls=2, judge_calls_cached=1, judge_input_tokens=10)
+
+
+def test_answers_count_for_cases_that_begin_anew_only() -> None:
+    answers = {ONE: [Answer(ONE, "desk", "d1", ("{}",)), Answer(ONE, "desk", "d2", ("{}",))]}
+    cancelled = CaseFinished(ONE, "error", CaseError("cancelled", "cancelled"), 1.0)
+    for events, count in (
+        ([started(2), *finished(0, 1)], 2),
+        ([started(1), TurnStarted(ONE, 0, USER), cancelled], 2),
+        ([started(1), *finished(0, 1)], 0),
+        ([started(1), *finished(0, 1), CaseFinished(ONE, "passed", None, 1.0)], 0),
+        ([], 2),
+    ):
+        found = resumption(*events)
+        found.recall(answers)
+        assert found.answers == count

@@ -1,0 +1,395 @@
+"""A run from its announcement to its end: verdicts, cancelling, stopping, agents that cannot be used."""
+
+import asyncio
+import itertools
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.project import Outcome, Project, evalset, execute, turn
+from workbench.agents import channel
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.owner_notes import OwnersToKeep
+from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.target_words import Target
+from workbench.engine.processes.children import Children
+from workbench.engine.processes.zygote import Ready
+from workbench.engine.run.run import Run
+from workbench.events import (
+    CaseFinished,
+    CaseStarted,
+    Noticed,
+    RunFinished,
+    TurnStarted,
+)
+from workbench.history.journal import Journal, read_journal
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+AGENT = """
+import asyncio
+
+async def root_agent(message, session):
+    if message.startswith("wait"):
+        await asyncio.sleep(1000)
+    if message == "who":
+        yield f"{session.app_name} {session.user_id} {session.id} {session.state['city']}"
+        return
+    if message == "count":
+        session.state["turns"] = session.state.get("turns", 0) + 1
+        yield f"turn {session.state['turns']}"
+        return
+    if message == "look":
+        yield {"tool_call": {"name": "find", "args": {"id": 7}}}
+        yield {"tool_response": {"name": "find", "response": {"found": True}}}
+        yield {"usage": {"input_tokens": 11, "output_tokens": 3}}
+    yield "ok"
+"""
+
+
+async def started(
+    outcome: Outcome, plan: Plan, children: Children, turns: int = 1, **options: Any
+) -> tuple[Run, "asyncio.Task[None]"]:
+    """A run in which so many turns have begun."""
+    begun = asyncio.Semaphore(0)
+    outcome.watchers.append(lambda event: begun.release() if isinstance(event, TurnStarted) else None)
+    run = Run(plan, RunOptions(**options), outcome.take, children)
+    task = asyncio.create_task(run.execute())
+    for _ in range(turns):
+        await begun.acquire()
+    return run, task
+
+
+async def test_what_a_case_says_from_its_start_to_its_end(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    expected = turn("look", "ok", [{"name": "find", "args": {"id": 7}}])
+    project.write("desk/one.evalset.json", evalset("one", {"look": [expected]}))
+    outcome = await execute(project.plan(), children)
+    kinds = [type(event).__name__ for event in outcome.events]
+    metrics = [name for name in kinds if name == "MetricScored"]
+    assert [name for name, _ in itertools.groupby(kinds)] == [
+        *("RunStarted", "CaseStarted", "TurnStarted", "AgentActed", "SpansRecorded", "TurnFinished"),
+        *("MetricScored", "CaseFinished", "RunFinished"),
+    ]
+    assert len(metrics) == 2 + 4
+    record = outcome.record("look")
+    assert record.state == "passed"
+    assert record.expected == (expected,)
+    assert record.criteria == {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}
+    assert (record.usage.input_tokens, record.usage.output_tokens) == (11, 3)
+    assert record.duration_seconds > 0
+    assert record.planned.config_file is None
+    assert "defaults" in record.planned.criteria_source
+
+
+async def test_a_case_starts_with_its_session(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    content = evalset("s", {"who": [turn("who", "shop ada s-1 Porto")], "count": [turn("count", "turn 1")] * 2})
+    content["eval_cases"][0]["session_input"] = {
+        "app_name": "shop",
+        "user_id": "ada",
+        "session_id": "s-1",
+        "state": {"city": "Porto"},
+    }
+    content["eval_cases"][1]["conversation"] = [turn("count", "turn 1"), turn("count", "turn 2")]
+    project.write("desk/s.evalset.json", content)
+    outcome = await execute(project.plan(), children)
+    assert outcome.answer("who") == "shop ada s-1 Porto"
+    metric = outcome.record("count").metrics["response_match_score"]
+    assert metric.score == 1.0
+
+
+async def test_repeats_are_cases_of_their_own(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    project.cases("one", "two")
+    options = RunOptions(runs=3)
+    outcome = await execute(project.plan(options), children, options)
+    assert sorted((ref.eval_id, ref.repeat) for ref in outcome.store.records) == [
+        (name, repeat) for name in ("one", "two") for repeat in (1, 2, 3)
+    ]
+    assert set(outcome.store.counts()) == {"passed"}
+
+
+async def test_a_case_is_judged_as_soon_as_it_can_be(project: Project, children: Children) -> None:
+    """Not when the slow ones are over too."""
+    project.agent(AGENT)
+    project.cases("quick", "wait")
+    outcome = Outcome()
+    judged = asyncio.Event()
+    outcome.watchers.append(lambda event: judged.set() if isinstance(event, CaseFinished) else None)
+    run, task = await started(outcome, project.plan(), children, turns=2)
+    await judged.wait()
+    assert outcome.states == {"quick": "passed", "wait": "running"}
+    run.cancel(kill=True)
+    await task
+    assert outcome.error("wait")[0] == "cancelled"
+
+
+@pytest.mark.parametrize("kill", [False, True])
+async def test_one_case_is_cancelled_and_the_others_stay(project: Project, children: Children, kill: bool) -> None:
+    project.agent(AGENT)
+    project.cases("wait", "queued", "well")
+    outcome = Outcome()
+    run, task = await started(outcome, project.plan(), children, concurrency=1)
+    run.cancel(outcome.ref("queued"))
+    run.cancel(outcome.ref("wait"), kill=kill)
+    await task
+    assert outcome.error("wait") == ("cancelled", "cancelled while it was running")
+    assert outcome.error("queued") == ("cancelled", "cancelled before it started")
+    assert outcome.states["well"] == "passed"
+    assert not outcome.store.run.interrupted
+
+
+async def test_cancelling_what_is_over_changes_nothing(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    project.cases("well")
+    outcome = Outcome()
+    run = Run(project.plan(), RunOptions(), outcome.take, children)
+    await run.execute()
+    run.cancel(outcome.ref("well"))
+    run.stop()
+    assert outcome.states == {"well": "passed"}
+
+
+async def test_stop_lets_finish_what_runs_and_starts_nothing(project: Project, children: Children) -> None:
+    project.agent(
+        "import asyncio, os\n"
+        "async def root_agent(message, session):\n"
+        "    while not os.path.exists('stopped'):\n"
+        "        await asyncio.sleep(0.01)\n"
+        "    return 'ok'\n"
+    )
+    project.cases("first", "second", "third")
+    outcome = Outcome()
+    run, task = await started(outcome, project.plan(), children, concurrency=1)
+    run.stop()
+    project.write("stopped", "")
+    await task
+    assert outcome.states == {"first": "passed", "second": "cancelled", "third": "cancelled"}
+    assert outcome.store.run.interrupted
+
+
+async def test_cancelling_all_ends_soon(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    project.cases("wait", "wait 2", "queued")
+    outcome = Outcome()
+    run, task = await started(outcome, project.plan(), children, turns=2, concurrency=2)
+    run.cancel()
+    await task
+    assert outcome.states == {"wait": "cancelled", "wait 2": "cancelled", "queued": "cancelled"}
+    assert outcome.store.run.interrupted
+
+
+IMPORTS: dict[str, tuple[str, str, str]] = {
+    "raises": ("print('before')\nraise ValueError('no such model')", "import_failed", "no such model"),
+    "syntax": ("def root_agent(:", "import_failed", "SyntaxError"),
+    "missing": ("import no_such_package\nroot_agent = None", "import_failed", "no_such_package"),
+    "exits": ("import os\nos._exit(7)\nroot_agent = 1", "crashed", "exit code 7"),
+    "hangs": ("while True: pass\nroot_agent = 1", "timeout", "longer than 1 s"),
+}
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+async def test_an_agent_that_cannot_be_imported(project: Project, children: Children, name: str) -> None:
+    source, kind, words = IMPORTS[name]
+    project.agent(source + "\nroot_agent = None\n")
+    project.agent(AGENT, "other")
+    project.cases("one", "two")
+    project.write("other/well.evalset.json", evalset("well", {"well": [turn("well", "ok")]}))
+    options = RunOptions(timeout=1 if name == "hangs" else 30)
+    outcome = await execute(project.plan(options), children, options)
+    for case in ("one", "two"):
+        assert outcome.error(case)[0] == kind
+        assert words in outcome.error(case)[1]
+    assert outcome.states["well"] == "passed"
+    if name == "raises":
+        assert outcome.record("one").output == {"stdout": "before\n"}
+
+
+async def test_an_interpreter_that_does_not_start(project: Project, children: Children, tmp_path: Path) -> None:
+    project.agent(AGENT)
+    project.cases("one")
+    python = project.write("broken-python", "#!/bin/sh\necho cannot find libpython >&2\nexit 127\n")
+    python.chmod(0o755)
+    options = RunOptions(python=python)
+    outcome = await execute(project.plan(options), children, options)
+    kind, message = outcome.error("one")
+    assert kind == "crashed"
+    assert "cannot find libpython" in message
+    assert str(python) in message
+
+
+@pytest.fixture
+def cannot_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_zygote(*arguments: object, **options: object) -> tuple[None, Ready]:
+        return None, Ready("3.11", None, False, "this system cannot fork")
+
+    monkeypatch.setattr(Children, "zygote", no_zygote)
+
+
+@pytest.mark.usefixtures("cannot_fork")
+async def test_where_nothing_can_fork_the_cases_share_a_process(project: Project, children: Children) -> None:
+    project.agent(AGENT + "import os, signal\n" + "inner = root_agent\n" + KILLER)
+    project.cases("one", "two", "kill", "three")
+    outcome = await execute(project.plan(), children)
+    assert outcome.states == {"one": "passed", "two": "passed", "kill": "error", "three": "passed"}
+    assert outcome.error("kill")[0] == "crashed"
+    assert any("share a process" in message for message in outcome.notices)
+
+
+KILLER = """
+async def root_agent(message, session):
+    if message == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    async for step in inner(message, session):
+        yield step
+"""
+
+
+async def test_threads_left_by_the_import_make_the_cases_share(project: Project, children: Children) -> None:
+    project.agent(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(99,), daemon=True).start()\n" + AGENT
+    )
+    project.cases("one", "two")
+    outcome = await execute(project.plan(), children)
+    assert set(outcome.states.values()) == {"passed"}
+    assert [message for message in outcome.notices if "desk share a process" in message]
+
+
+async def test_one_case_without_a_next_run_gets_a_process_of_its_own(project: Project) -> None:
+    project.agent(AGENT + "import os, signal\n" + "inner = root_agent\n" + KILLER)
+    project.cases("well", "kill")
+    for name, state in (("well", "passed"), ("kill", "error")):
+        plan = project.plan(None, Target("all", project.root / "desk/all.evalset.json", (name,)))
+        async with Children(keep_warm=False) as children:
+            outcome = await execute(plan, children)
+            assert not children._zygotes
+        assert outcome.states == {name: state}
+        assert outcome.notices == []
+        assert len(outcome.of(CaseStarted)) == 1
+
+
+async def test_what_cannot_start_is_there_with_its_reason(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    project.agent(AGENT, "other")
+    project.cases("well")
+    project.write("desk/broken.evalset.json", '{"eval_set_id": "b", "eval_cases": [{]}')
+    project.write("both.evalset.json", evalset("both", {"orphan": [turn("hello", "ok")]}))
+    scenario = {"eval_id": "play", "conversation_scenario": {"starting_prompt": "hello", "conversation_plan": "buy"}}
+    project.write("desk/scenario.evalset.json", {"eval_set_id": "s", "eval_cases": [scenario]})
+    outcome = await execute(project.plan(), children)
+    assert outcome.states == {"": "error", "orphan": "error", "play": "not_evaluated", "well": "passed"}
+    assert outcome.error("")[0] == "broken_file"
+    assert outcome.error("orphan")[0] == "no_agent"
+    assert outcome.error("play")[0] == "config"  # no criterion can judge it
+    assert outcome.record("orphan").expected == (turn("hello", "ok"),)
+    assert outcome.record("play").metrics["response_match_score"].status == "not_applicable"
+
+
+async def test_secrets_are_scored_but_not_shown(
+    project: Project, children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "tr0ub4dor&3")
+    project.write("desk/.env", "DB_PASSWORD=correct-horse\n")
+    project.agent(
+        "import os\n"
+        "def root_agent(message, session):\n"
+        "    print(os.environ['SHOP_API_KEY'])\n"
+        "    return os.environ['DB_PASSWORD'] + ' and ' + os.environ['SHOP_API_KEY']\n"
+    )
+    project.write("desk/one.evalset.json", evalset("one", {"one": [turn("hi", "correct-horse and tr0ub4dor&3")]}))
+    state = project.root / ".workbench"
+    plan = project.plan()
+    journal = Journal.open(state, plan.run_id)
+    outcome = await execute(plan, children, writer=journal)
+    assert outcome.states == {"one": "passed"}
+    assert outcome.answer("one") == "[secret DB_PASSWORD] and [secret SHOP_API_KEY]"
+    assert outcome.record("one").output == {"stdout": "[secret SHOP_API_KEY]\n"}
+    assert journal.path is not None
+    written = journal.path.read_text()
+    assert "horse" not in written
+    assert "tr0ub4dor" not in written
+    assert list(read_journal(journal.path)) == outcome.events
+
+
+async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Project, children: Children) -> None:
+    class FullDisk:
+        notice = None
+        answers = None
+
+        def __init__(self) -> None:
+            self.lines: list[str] = []
+
+        def write(self, lines: Any, *, sync: bool) -> None:
+            if sync:
+                raise OSError(28, "No space left on device")
+            self.lines.extend(line.text for line in lines)
+
+        def keep(self, contents: Any) -> None: ...
+
+        def keep_pieces(self, pieces: Any) -> None: ...
+
+        def keep_owners(self, owners: OwnersToKeep, root: Path) -> None: ...
+
+        def sum_up(self) -> None: ...
+
+        def close(self) -> None:
+            self.lines.append("closed")
+
+    project.agent(AGENT)
+    project.cases("first", "wait", "wait 2", "queued")
+    writer = FullDisk()
+    options = RunOptions(concurrency=2)
+    outcome = await execute(project.plan(options), children, options, writer)
+    assert [message for message in outcome.notices if "No space left" in message]
+    assert outcome.states["queued"] == "cancelled"
+    assert outcome.error("wait")[0] == "cancelled"
+    assert isinstance(outcome.events[-1], RunFinished)
+    assert not outcome.events[-1].interrupted
+    assert writer.lines[-1] == "closed"
+    assert json.loads(writer.lines[0])["event"] == "RunStarted"
+
+
+async def test_where_nothing_can_be_written_one_notice_says_so(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    project.cases("well")
+    (project.root / "blocked").write_text("")
+    plan = project.plan()
+    outcome = await execute(plan, children, writer=Journal.open(project.root / "blocked" / "state", plan.run_id))
+    assert outcome.states == {"well": "passed"}
+    assert [event.level for event in outcome.of(Noticed)] == ["warning"]
+
+
+async def test_a_hundred_at_once(project: Project, children: Children) -> None:
+    project.agent(AGENT)
+    project.cases(*(f"case {number}" for number in range(100)))
+    options = RunOptions(concurrency=100)
+    outcome = await execute(project.plan(options), children, options)
+    assert outcome.store.counts() == {"passed": 100}
+
+
+async def test_a_large_answer_is_read_beside_the_loop(project: Project, children: Children) -> None:
+    """Fifteen megabytes of answer: they are decoded in a thread, so that the event loop need not."""
+    project.agent(
+        "def root_agent(message, session):\n"
+        "    yield {'tool_call': {'name': 'find', 'args': {'ids': list(range(1_500_000))}}}\n"
+        "    yield 'word ' * 100\n"
+    )
+    project.cases("large", tool_trajectory_avg_score=1.0)
+    decoded_in: dict[int, set[str]] = {}
+    real = channel._decode
+
+    def decode(payload: bytes) -> Any:
+        decoded_in.setdefault(len(payload) // 2**20, set()).add(threading.current_thread().name)
+        return real(payload)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(channel, "_decode", decode)
+        outcome = await execute(project.plan(), children)
+    assert outcome.states == {"large": "failed"}
+    assert max(decoded_in) >= 10
+    large = set().union(*(names for size, names in decoded_in.items() if size >= 1))
+    assert threading.main_thread().name not in large

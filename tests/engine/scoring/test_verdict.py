@@ -1,0 +1,138 @@
+"""The status of a case, by the table of statuses."""
+
+import itertools
+from typing import cast
+
+import pytest
+
+from workbench.engine.scoring.judge_faults import faults_behind, only_limited
+from workbench.engine.scoring.verdict import case_status, metric_error
+from workbench.events import CaseStatus, MetricResult, MetricStatus
+from workbench.judge.base import FaultKind, JudgeFault, Reply, reply_record
+from workbench.metrics.base import Scored
+
+
+def results(*statuses: MetricStatus) -> list[MetricResult]:
+    return [MetricResult(f"metric_{number}", status) for number, status in enumerate(statuses)]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [
+        (["passed"], "passed"),
+        (["passed", "failed"], "failed"),
+        (["passed", "not_evaluated"], "not_evaluated"),
+        (["failed", "not_evaluated"], "failed"),
+        (["failed", "error"], "error"),
+        (["passed", "not_applicable", "informational"], "passed"),
+        (["not_applicable"], "not_evaluated"),
+        (["informational"], "not_evaluated"),
+        ([], "not_evaluated"),
+    ],
+)
+def test_status(statuses: list[MetricStatus], expected: CaseStatus) -> None:
+    for order in itertools.permutations(statuses):
+        assert case_status(results(*order)) == expected
+
+
+def test_what_is_not_evaluated_can_be_left_out() -> None:
+    assert case_status(results("passed", "not_evaluated"), allow_not_evaluated=True) == "passed"
+    assert case_status(results("failed", "not_evaluated"), allow_not_evaluated=True) == "failed"
+    assert case_status(results("not_evaluated"), allow_not_evaluated=True) == "not_evaluated"
+
+
+def test_the_error_of_a_metric_is_told() -> None:
+    crashed = MetricResult("m", "error", None, 1.0, "KeyError", {"traceback": "Traceback …"})
+    error = metric_error([Scored(crashed)])
+    assert error is not None
+    assert (error.kind, error.message, error.traceback) == ("metric_crashed", "m: KeyError", "Traceback …")
+    assert metric_error(map(Scored, results("failed", "passed"))) is None
+
+
+def judged(*faults: str, status: MetricStatus = "error", answered: bool = True) -> Scored:
+    """A criterion of two turns, the second without a verdict because of these faults ("": a reply that cannot be read,
+    "-": one that can)."""
+    replies = [
+        reply_record(
+            number,
+            Reply(None, JudgeFault(cast(FaultKind, kind), f"{kind} happened")) if kind.strip("-") else Reply("maybe"),
+            "valid" if kind == "-" else None,
+            "" if kind == "-" else "the reply has no verdict",
+        )
+        for number, kind in enumerate(faults, 1)
+    ]
+    question = {"kind": "final_response_match", "prompt": "…", "judge": {}, "replies": replies}
+    good = {"questions": [{"replies": [reply_record(1, Reply(None, JudgeFault("http", "500")), None, "500")]}]}
+    if answered:
+        good["questions"][0]["replies"].append(reply_record(2, Reply("valid"), "valid"))
+    turns = (
+        MetricResult("m", "passed", 1.0, 0.5, "", good),
+        MetricResult("m", status, None, 0.5, "turn 2: nothing to read", {"questions": [question]}),
+    )
+    return Scored(MetricResult("m", status, 1.0, 0.5, "turn 2: nothing to read", {"judge": {}}), turns)
+
+
+@pytest.mark.parametrize(
+    ("faults", "kind", "hint"),
+    [
+        (["quota", "quota"], "quota", "asks only for the rest"),
+        (["quota", "timeout"], "judge", "asks only for the rest"),
+        ([""], "judge", "word for word"),
+        (["blocked"], "judge", "Another judge_model"),
+        (["limit", ""], "judge", "--max-judge-calls"),
+    ],
+)
+def test_the_error_of_a_judge_is_the_judges(faults: list[str], kind: str, hint: str) -> None:
+    error = metric_error([judged(*faults)])
+    assert error is not None
+    assert error.kind == kind
+    assert error.message == "m: turn 2: nothing to read"
+    assert hint in error.hint
+
+
+@pytest.mark.parametrize("fault", ["quota", "timeout", "http", "connection"])
+def test_nothing_is_said_to_be_kept_if_nothing_was_answered(fault: str) -> None:
+    error = metric_error([judged(fault, answered=False)])
+    assert error is not None
+    assert error.hint
+    assert "kept" not in error.hint
+
+
+def test_a_reply_that_was_cut_names_the_remedy() -> None:
+    error = metric_error([judged("cut")])
+    assert error is not None
+    assert (error.kind, error.hint) == (
+        "judge",
+        "Raise max_output_tokens in judge_model_config, or name another judge_model",
+    )
+
+
+@pytest.mark.parametrize(("who", "hint"), [("judge", "another judge_model"), ("service", "asks the service again")])
+def test_what_a_judge_or_service_passed_over_is_its_fault(who: str, hint: str) -> None:
+    reason = "turn 1: the judge gave no verdict on r1 (3 asked)"
+    error = metric_error([Scored(MetricResult("m", "error", None, 0.5, reason, {who: {}}))])
+    assert error is not None
+    assert (error.kind, error.message) == ("judge", f"m: {reason}")
+    assert hint in error.hint
+
+
+def test_a_fault_in_a_turn_that_has_its_verdict_is_no_fault_of_the_case() -> None:
+    assert [fault.kind for fault in faults_behind(judged("quota"))] == ["quota"]
+
+
+def test_a_limit_of_calls_is_no_error() -> None:
+    scored = only_limited(judged("limit", "limit"))
+    assert scored.result.status == "not_evaluated"
+    assert scored.result.score == 1.0, "what was judged keeps its score"
+    assert scored.result.reason == "limit happened (1 of 2 turns judged)"
+    assert [turn.status for turn in scored.turns] == ["passed", "not_evaluated"]
+
+
+@pytest.mark.parametrize("faults", [["limit", "http"], ["limit", ""], []])
+def test_what_is_wrong_besides_the_limit_stays_an_error(faults: list[str]) -> None:
+    assert only_limited(judged(*faults)).result.status == "error"
+
+
+def test_a_verdict_is_never_changed_by_the_limit() -> None:
+    passed = judged("limit", status="passed")
+    assert only_limited(passed) is passed

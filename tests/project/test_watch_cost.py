@@ -1,0 +1,96 @@
+"""What a save costs, from what the cases cost before."""
+
+import json
+from typing import Any
+
+import pytest
+
+from workbench.engine.watch.board import Limit
+from workbench.engine.watch.impact import Depth
+from workbench.events import CaseRef, MetricResult, PlannedCase, SpansRecorded, Usage
+from workbench.model.criteria import stored_config
+from workbench.prices import Price, Prices
+from workbench.project.watch_cost import estimate, limit_words
+from workbench.store import CaseRecord, Turn
+
+PRICES = Prices({"gemini-2.5-flash": Price(1.0, 10.0), "judge": Price(2.0, 0.0)})
+
+
+def ran(*models: str, calls: int | None = None, judged: int = 0, cached: int = 0, judge: str = "judge") -> CaseRecord:
+    """An execution that asked these models with 1000 tokens in and 100 out each, and a judge with 500 in each."""
+    ref = CaseRef("desk", "f", "s", "c")
+    spans = [
+        {"kind": "model", "name": name, "id": number + 1, "start": 0.0, "end": 1.0, "tokens": [1000, 100]}
+        for number, name in enumerate(models)
+    ]
+    record = CaseRecord(PlannedCase(ref, None, ""), "passed")
+    record.turns = [Turn({}, spans=SpansRecorded(ref, 0, json.dumps(spans)))]
+    count = len(models) if calls is None else calls
+    record.usage = Usage(model_calls=count, judge_calls=judged, judge_calls_cached=cached)
+    details: dict[str, Any] = {"judge": {"model": judge}, "tally": {"calls": judged, "input_tokens": 500 * judged}}
+    record.metrics = {"m": MetricResult("m", "passed", 1.0, 1.0, "", details)}
+    return record
+
+
+def words(record: CaseRecord, depth: Depth = "run", prices: Prices = PRICES, times: float = 1) -> str:
+    return estimate(4, [record], depth, prices, times).words(40).removeprefix("4 of 40 stale").removeprefix(", ")
+
+
+FLASH = "gemini-2.5-flash"
+
+
+@pytest.mark.parametrize(
+    ("record", "depth", "said"),
+    [
+        (ran(FLASH, FLASH), "run", "about 8 calls, about $0.016"),
+        (ran(FLASH, f"models/{FLASH}", judged=3), "run", "about 20 calls, about $0.028"),
+        (ran(FLASH, judged=3), "score", "about 12 calls, about $0.012"),
+        (ran(FLASH, judged=3), "decide", ""),
+        (ran(FLASH), "score", ""),
+        (ran(FLASH, "mine"), "run", "about 8 calls, cost not known: no price for mine"),
+        (ran("mine", "yours"), "run", "about 8 calls, cost not known: no price for mine and 1 more"),
+        (ran(FLASH, judged=1, judge="his"), "score", "about 4 calls, cost not known: no price for his"),
+        (ran(FLASH, calls=3), "run", "about 12 calls, cost not known"),
+        (ran(FLASH, judged=1, cached=1), "score", "about 8 calls, about $0.0080"),
+        (ran(FLASH, cached=2), "score", "about 8 calls, cost not known"),
+        (ran(), "run", ""),
+    ],
+)
+def test_calls_and_money(record: CaseRecord, depth: Depth, said: str) -> None:
+    assert words(record, depth) == said
+
+
+def test_a_run_that_only_scored_again_is_no_news_of_what_the_agent_costs() -> None:
+    assert words(ran(FLASH, FLASH, calls=0)) == "about 8 calls, about $0.016"
+
+
+def test_without_a_table_nothing_is_said_of_money() -> None:
+    assert words(ran(FLASH, judged=1), prices=Prices()) == "about 8 calls"
+
+
+def test_repeats_are_paid_for() -> None:
+    assert words(ran(FLASH), times=2.5) == "about 10 calls, about $0.020"
+
+
+def test_before_the_first_run_nobody_knows() -> None:
+    assert estimate(4, [], "run", PRICES, 1).calls is None
+    assert estimate(4, [], "decide", PRICES, 1).calls == 0
+
+
+def test_a_criterion_that_is_new_will_be_asked_about() -> None:
+    rubrics = [{"rubric_id": "a", "rubric_content": {"text_property": "polite"}}]
+    value = {"threshold": 0.5, "rubrics": rubrics, "judge_model_options": {"judge_model": "judge", "num_samples": 3}}
+    new = stored_config({"rubric_based_final_response_quality_v1": value}, {}, None)
+    found = estimate(4, [ran(FLASH)], "score", PRICES, criteria_of=lambda ref: new)
+    assert found.words(40) == "4 of 40 stale, about 12 calls, cost not known"
+    value["judge_model_options"]["judge_model"] = "heuristic"  # type: ignore[index]
+    free = stored_config({"rubric_based_final_response_quality_v1": value}, {}, None)
+    assert estimate(4, [ran(FLASH)], "score", PRICES, criteria_of=lambda ref: free).calls == 0
+
+
+def test_the_amount_is_in_the_estimate_and_limits_have_words() -> None:
+    assert estimate(4, [ran(FLASH, FLASH)], "run", PRICES, 1).amount == pytest.approx(0.016)
+    assert estimate(4, [ran("mine")], "run", PRICES, 1).amount is None
+    assert limit_words(Limit(1200, 0.5), PRICES) == "1,200 calls, $0.50"
+    assert limit_words(Limit(1), PRICES) == "1 call"
+    assert limit_words(Limit(money=2), Prices({}, "EUR")) == "2.00 EUR"

@@ -1,0 +1,176 @@
+"""Which verdicts changed, in which order they are walked, and what their files were."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.events import CaseFinished, CaseRef, CaseStarted, CaseStatus, PlannedCase, RunFinished, RunStarted
+from workbench.rendering.changed import ChangedVerdicts, FileChange, file_changes
+from workbench.store import Store
+
+A, B, C = (CaseRef("desk", "desk/talk.evalset.json", "talk", name) for name in "abc")
+AGENT, OTHER = Path("/p/desk/agent.py"), Path("/p/desk/prompt.md")
+
+
+class Runs:
+    """A store, runs of which are made up, and who follows it."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.changed = ChangedVerdicts(self.store)
+        self._count = 0
+
+    def run(self, goes_on: bool = False, **states: CaseStatus) -> None:
+        self._count += 1
+        refs = {"a": A, "b": B, "c": C}
+        planned = tuple(PlannedCase(refs[name], None, "") for name in states)
+        events = [RunStarted(f"run-{self._count}", "/p", "", planned)]
+        for event in events:
+            self.changed.about_to(event, goes_on=goes_on)
+            self.store.apply(event)
+        for name, state in states.items():
+            self.store.apply(CaseStarted(refs[name], 0.0, (), {}))
+            self.store.apply(CaseFinished(refs[name], state, None, 0.1))
+
+    def repeat(self, *states: CaseStatus, last: bool = True) -> None:
+        """Case a, so often; without `last` the last one does not end."""
+        self._count += 1
+        refs = [replace(A, repeat=number) for number in range(1, len(states) + 1)]
+        started = RunStarted(f"run-{self._count}", "/p", "", tuple(PlannedCase(ref, None, "") for ref in refs))
+        self.changed.about_to(started)
+        self.store.apply(started)
+        for ref, state in list(zip(refs, states, strict=True))[: None if last else -1]:
+            self.store.apply(CaseStarted(ref, 0.0, (), {}))
+            self.store.apply(CaseFinished(ref, state, None, 0.1))
+
+
+def test_the_first_run_changes_nothing() -> None:
+    runs = Runs()
+    runs.run(a="passed", b="failed")
+    assert runs.changed.refs() == []
+    assert runs.changed.before(runs.store.records[A]) is None
+
+
+def test_regressions_come_first() -> None:
+    runs = Runs()
+    runs.run(a="failed", b="passed", c="passed")
+    runs.run(a="passed", b="failed", c="passed")
+    assert runs.changed.refs() == [B, A]
+    assert [runs.changed.is_regression(ref) for ref in (A, B)] == [False, True]
+    before = runs.changed.before(runs.store.records[B])
+    assert before is not None
+    assert before.state == "passed"
+
+
+def test_a_new_save_forgets_the_changes_of_the_one_before() -> None:
+    runs = Runs()
+    runs.run(a="failed", b="passed")
+    runs.run(a="passed")
+    runs.run(b="failed")
+    assert runs.changed.refs() == [B]
+
+
+def test_a_further_part_of_a_save_keeps_them() -> None:
+    runs = Runs()
+    runs.run(a="failed", b="passed")
+    runs.run(a="passed")
+    runs.run(goes_on=True, b="failed")
+    assert runs.changed.refs() == [B, A]
+
+
+def test_a_case_that_runs_has_not_changed_yet() -> None:
+    runs = Runs()
+    runs.run(a="passed")
+    runs.changed.about_to(started := RunStarted("later", "/p", "", (PlannedCase(A, None, ""),)))
+    runs.store.apply(started)
+    assert runs.changed.refs() == []
+
+
+def test_a_flaky_case_has_not_changed_at_each_save() -> None:
+    runs = Runs()
+    runs.repeat("passed", "failed", "passed")
+    runs.repeat("failed", "passed", "failed")
+    assert runs.changed.refs() == []
+    runs.repeat("passed", "passed", "passed")
+    runs.repeat("failed", "failed", "failed")
+    assert runs.changed.refs() == [A]
+    assert runs.changed.is_regression(A)
+    assert runs.changed.rates(runs.store.records[A]) == ("3/3 passed", "0/3 passed")
+
+
+def test_a_case_that_is_known_to_be_flaky_is_said_to_be_and_comes_last() -> None:
+    runs = Runs()
+    runs.repeat("passed", "failed", "passed")
+    runs.run(b="failed", a="passed")
+    assert runs.changed.flaky(runs.store.records[A]) == "2/3 passed"
+    runs.run(b="passed", a="failed")
+    assert runs.changed.refs() == [B, A], "the only regression tells less than what is sure"
+    assert runs.changed.flaky(runs.store.records[A]) == "2/3 passed"
+    assert runs.changed.flaky(runs.store.records[B]) == ""
+    runs.repeat("failed", "failed")
+    runs.run(a="passed")
+    assert runs.changed.flaky(runs.store.records[A]) == "", "it was repeated since, and came out alike"
+
+
+def test_repeats_that_ended_otherwise_only_together_are_shown_with_one_that_did() -> None:
+    runs = Runs()
+    failed: tuple[CaseStatus, ...] = ("failed",) * 9
+    passed: tuple[CaseStatus, ...] = ("passed",) * 10
+    runs.repeat("passed", *failed)
+    runs.repeat(*passed)
+    assert runs.changed.refs() == [A]
+    assert not runs.changed.is_regression(A)
+    before = runs.changed.before(runs.store.records[A])
+    assert before is not None
+    assert (before.ref.repeat, before.state) == (2, "failed")
+
+
+def test_repeats_of_a_longer_run_before_the_last_one_do_not_count() -> None:
+    runs = Runs()
+    runs.repeat("failed", "failed", "failed")
+    runs.repeat("passed")
+    assert runs.changed.rates(runs.store.records[A]) == ("0/3 passed", "passed")
+    runs.repeat("passed")
+    assert runs.changed.refs() == []
+    assert runs.changed.rates(runs.store.records[A]) == ("", "")
+
+
+def test_repeats_are_compared_when_all_have_ended() -> None:
+    runs = Runs()
+    runs.repeat("passed", "passed")
+    runs.repeat("failed", "failed", last=False)
+    assert runs.changed.refs() == []
+    runs.store.apply(RunFinished(1.0, interrupted=True))
+    assert runs.changed.refs() == [A]
+
+
+def test_the_moments_of_both_verdicts() -> None:
+    runs = Runs()
+    runs.run(a="passed")
+    runs.changed.moment_of[A] = {AGENT: "1"}
+    runs.run(a="failed")
+    runs.changed.moment_of[A] = {AGENT: "2"}
+    assert runs.changed.moments(A) == ({AGENT: "1"}, {AGENT: "2"})
+    assert runs.changed.moments(B) == (None, None)
+
+
+def test_only_files_that_differ_and_that_the_case_depends_on() -> None:
+    texts = {"1": "old", "2": "new", "": ""}
+    names = {AGENT: "desk/agent.py", OTHER: "desk/prompt.md"}
+    before, after = {AGENT: "1", OTHER: "1", Path("/p/x"): "1"}, {AGENT: "2", OTHER: "1", Path("/p/x"): "2"}
+    assert file_changes(before, after, names, texts.get) == (FileChange("desk/agent.py", "old", "new"),)
+    assert file_changes({}, after, {OTHER: "p"}, texts.get) == (FileChange("p", "", "old"),)
+    assert file_changes(None, after, names, texts.get) is None
+
+
+def test_what_a_superseded_round_changed_stays_listed_against_the_verdict_before_it() -> None:
+    runs = Runs()
+    runs.run(a="error", b="error", c="failed")
+    runs.run(a="passed")
+    runs.run(goes_on=True, a="passed", b="passed")
+    assert runs.changed.refs() == [A, B]
+    before = runs.changed.before(runs.store.records[A])
+    assert before is not None
+    assert before.state == "error"
+    # What turned back meanwhile has not changed.
+    runs.run(goes_on=True, a="error")
+    assert runs.changed.refs() == [B]

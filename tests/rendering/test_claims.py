@@ -1,0 +1,171 @@
+"""Every sentence with its label, why it has it, and where that comes from."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.rendering.conftest import Texts
+from tests.ui.judged import CLAIMS, HEURISTIC, SENTENCES, claims, events, judged_case, played
+from workbench.events import MetricResult
+from workbench.rendering.claims import build
+from workbench.rendering.document import Document, Subject, Target
+from workbench.rendering.faces import LABELS
+from workbench.rendering.lines import text_of
+from workbench.rendering.rows import View
+from workbench.store import CaseRecord
+
+
+def shown(record: CaseRecord, width: int = 76) -> Document:
+    return build(Subject(record), View(width))
+
+
+def test_sentences_stand_in_order_each_with_glyph_and_word(texts: Texts) -> None:
+    document = shown(judged_case())
+    lines = texts(document.lines)
+    firsts = [lines[item.start] for item in document.items]
+    assert len(firsts) == 7
+    assert firsts[0] == firsts[1] == " ✓ supported       Your order A-7 was shipped on Monday."
+    assert firsts[2].startswith(" ✗ contradictory   It will arrive")
+    assert firsts[3] == " – not applicable  ご不便をおかけして申し訳ございません。"
+    assert firsts[4].startswith(" ± disputed  ")
+    assert firsts[5].startswith(" ○ unsupported  ")
+    assert firsts[6] == " ! unlabelled      Goodbye!"
+
+
+def test_every_label_has_a_glyph_a_word_and_a_colour_of_its_own() -> None:
+    assert len({face.glyph for face in LABELS.values()}) == len(LABELS) == 6
+    assert len({face.word for face in LABELS.values()}) == len(LABELS)
+    holding = {LABELS[name].variable for name in ("supported", "not_applicable")}
+    assert holding.isdisjoint(face.variable for name, face in LABELS.items() if LABELS[name].rank < 4)
+
+
+def test_texts_are_headed_by_author_and_step(texts: Texts) -> None:
+    lines = texts(shown(judged_case()).lines)
+    heads = [line for line in lines if line.endswith(("1.00", "0.33")) and "hold" in line]
+    assert [head.split()[:3] for head in heads] == [["researcher", "step", "2"], ["order_desk", "the", "answer"]]
+    assert heads[1].endswith("2 of 6 hold · 0.33")
+
+
+def test_both_figures_are_shown_because_they_differ(texts: Texts) -> None:
+    lines = texts(shown(judged_case()).lines)
+    assert any(line.startswith(" score         0.66  as ADK defines it") for line in lines)
+    assert " sentences     0.43  3 of 7 sentences hold" in lines
+    assert any("✗ 1 contradictory  ± 1 disputed  ○ 1 unsupported" in line for line in lines)
+
+
+def test_the_cursor_begins_at_the_first_sentence_that_does_not_hold() -> None:
+    document = shown(judged_case())
+    assert document.items[document.opening_item].key == "claim/0/1/1"
+
+
+def test_beside_a_sentence_stand_reason_excerpt_and_source(texts: Texts) -> None:
+    contradictory = shown(judged_case()).items[2]
+    assert contradictory.aside is not None
+    told = texts(contradictory.aside(76))
+    assert told[0] == "✗ contradictory"
+    assert told[1].startswith("why            The tool result says that it arrives on Friday; nothing is")
+    assert 'speaks against "expected": "2026-11-20 (Friday)"' in told
+    assert told[-2:] == [
+        "from           find_order, a tool result in turn 1  enter goes there",
+        "i shows its event in the trace",
+    ]
+    assert not any("supports" in line for line in told)
+
+
+def test_where_a_sentence_rests_on_nothing_no_place_is_missed(texts: Texts) -> None:
+    unfound = {**SENTENCES[0], "source": None}
+    items = shown(played(events([claims(sentences=[unfound, SENTENCES[2]])]))).items
+    said, apology = (texts(item.aside(76)) for item in items[1:] if item.aside is not None)
+    assert said[-2] == "from           no place that is known  enter shows the question"
+    assert apology[-2] == "enter shows the question"
+    assert not any(line.startswith("from") for line in apology)
+
+
+def test_a_sentence_points_at_the_result_else_at_the_question_and_at_its_own_event() -> None:
+    items = shown(judged_case()).items
+    on_the_way, answer = items[0].targets[-1], items[2].targets[-1]
+    assert (on_the_way, answer) == (Target("Trace", ("event/0/1",)), Target("Trace", ("event/0/2",)))
+    log, question, _ = items[2].targets
+    assert log == Target("Log", ("result/0/call-1", "event/0/1"))
+    assert question == Target("Judge", (f"question/{CLAIMS}/0/3", f"question/{CLAIMS}/0/0"))
+    assert items[3].targets == (question, answer)
+
+
+def test_where_it_is_narrow_the_word_stands_behind_the_sentence(texts: Texts) -> None:
+    document = shown(judged_case(), 44)
+    lines = texts(document.lines)
+    last = document.items[-1]
+    assert lines[last.start] == " ! Goodbye!  unlabelled"
+
+
+def test_a_text_that_could_not_be_read_is_shown_with_the_reason(texts: Texts) -> None:
+    record = judged_case()
+    turn = record.turns[0].metrics[CLAIMS]
+    text = {
+        "author": "desk",
+        "final": True,
+        "text": "All is well.",
+        "unread": "no reply could be read",
+        "sentences": [],
+    }
+    record.turns[0].metrics[CLAIMS] = MetricResult(CLAIMS, "error", None, 0.8, "", {**turn.details, "texts": [text]})
+    lines = texts(shown(record).lines)
+    assert " ! no reply could be read" in lines
+    assert "   All is well." in lines
+
+
+def test_a_heuristic_judge_names_itself(texts: Texts) -> None:
+    lines = texts(shown(judged_case(HEURISTIC)).lines)
+    assert lines[1].startswith(" judge         ≈ heuristic")
+    assert any("rules, not a language model" in line for line in lines)
+
+
+def test_a_scripted_model_says_so_where_the_judge_is_named(texts: Texts) -> None:
+    lines = texts(shown(judged_case(), 100).lines)
+    assert "answered by gemini-2.5-flash-SCRIPTED" in lines[1]
+    assert "at http://127.0.0.1:8123" in lines[1]
+
+
+@pytest.mark.parametrize("status", ["not_evaluated", "not_applicable", "error"])
+def test_without_a_verdict_it_says_why_and_what_would_help(status: str, texts: Texts) -> None:
+    why = "gemini-2.5-flash needs a key: set GOOGLE_API_KEY in order_desk/.env"
+    record = judged_case()
+    record.metrics = {CLAIMS: MetricResult(CLAIMS, status, None, 0.8, why)}  # type: ignore[arg-type]
+    for turn in record.turns:
+        turn.metrics.clear()
+    document = shown(record)
+    assert not document.items
+    assert " ".join(why.split()) in " ".join(" ".join(texts(document.lines)).split())
+
+
+def test_a_thousand_sentences_are_a_thousand_items() -> None:
+    many = [{**SENTENCES[number % 6], "text": f"{number}: text"} for number in range(1000)]
+    document = shown(played(events([claims(sentences=many)])))
+    assert len(document.items) == 1001
+    assert text_of(document.lines[document.items[1000].start]).endswith("999: text")
+
+
+def test_what_nobody_judged_is_said(texts: Texts) -> None:
+    lines = texts(shown(judged_case()).lines)
+    assert " ! in no sentence of the judge: Bye." in lines
+
+
+def test_a_sentence_that_the_judge_made_up_is_marked(texts: Texts) -> None:
+    record = played(events([claims(sentences=[{**SENTENCES[0], "added": True}])]))
+    assert any("shipped on Monday.  (the judge's own sentence)" in line for line in texts(shown(record, 100).lines))
+
+
+def test_a_passage_that_the_judge_left_out_is_marked_and_adks_figure_stands_below_the_score(texts: Texts) -> None:
+    dropped = {**SENTENCES[1], "text": "No refunds.", "origin": "dropped", "counts": True}
+    hello = {**SENTENCES[2], "text": "Hello.", "origin": "dropped", "counts": False}
+    reworded = {**SENTENCES[0], "text": "It left.", "origin": "reworded", "counts": True}
+    record = played(events([claims(sentences=[dropped, hello, reworded])]))
+    result = record.metrics[CLAIMS]
+    record.metrics[CLAIMS] = replace(result, details={**result.details, "adk_score": 1.0, "share": None})
+    lines = texts(shown(record, 100).lines)
+    assert any(line.endswith("No refunds.  (left out by the judge)") for line in lines)
+    assert any(line.endswith("Hello.  (left out by the judge, not counted)") for line in lines)
+    assert any(line.endswith("It left.  (reworded by the judge)") for line in lines)
+    assert " score         0.66  the mean over texts, then over turns" in lines
+    assert " ADK's figure  1.00  without what the judge left out" in lines
+    assert any("2 of 3 sentences hold" in line for line in lines)

@@ -1,0 +1,92 @@
+"""What was asked, what came back, and what it took."""
+
+from tests.rendering.conftest import Texts
+from tests.ui.judged import HEURISTIC, MATCH, asked, judged_case
+from workbench.events import MetricResult
+from workbench.judge.base import JudgeFault, Reply, reply_record
+from workbench.rendering.document import Subject
+from workbench.rendering.judge_pane import build
+from workbench.rendering.judge_words import cost_words
+from workbench.rendering.lines import joined, text_of
+from workbench.rendering.replies import question_lines
+from workbench.rendering.rows import View
+
+KEY = f"question/{MATCH}/0/0"
+
+
+def test_questions_are_folded_and_replies_are_not(texts: Texts) -> None:
+    document = build(Subject(judged_case()), View(76))
+    first = document.items[0]
+    assert (first.key, first.opens) == (KEY, True)
+    lines = texts(document.lines[first.start : first.end])
+    assert lines[0] == " does the answer match the reference? · 3 × ✓ valid · 1 × ✗ invalid"
+    assert any("▸ question  352 characters" in line for line in lines)
+    assert not any("Compare the answer with the reference." in line for line in lines)
+    assert any("reply 2  ✗ invalid · gemini-2.5-flash-SCRIPTED · 0.4 s · 812 → 44 tokens" in line for line in lines)
+    assert any('"verdict": "invalid"' in line for line in lines)
+
+
+def test_a_question_is_unfolded_word_for_word(texts: Texts) -> None:
+    document = build(Subject(judged_case()), View(76, opened=frozenset([KEY])))
+    lines = texts(document.lines[document.items[0].start : document.items[0].end])
+    assert "   ▾ question  352 characters" in lines
+    assert "     Compare the answer with the reference." in lines
+    assert '       "verdict": "valid"' in lines
+
+
+def test_what_was_read_from_a_reply_is_said_in_short(texts: Texts) -> None:
+    lines = [line.strip() for line in texts(build(Subject(judged_case()), View(100)).lines)]
+    assert any(line.startswith("reply 1  3 × ✓ yes") for line in lines)
+    assert any(line.startswith("reply 1  6 sentences") for line in lines)
+    assert any(line.startswith("reply 1  6 × ✓ supported") for line in lines)
+
+
+def test_a_reply_that_could_not_be_read_and_one_that_never_came(texts: Texts) -> None:
+    lines = [line.strip() for line in texts(build(Subject(judged_case()), View(76)).lines)]
+    assert "! not read: it is no JSON object" in lines
+    assert "I think so." in lines
+    assert "reply 4  ! unread · gemini-2.5-flash-SCRIPTED · cached" in lines
+    assert "reply 1  ! unread · 5 attempts" in lines
+    assert any(line.startswith("! quota 429 RESOURCE_EXHAUSTED: Resource has been exhausted") for line in lines)
+
+
+def test_a_reply_with_a_verdict_on_nothing_is_shown_all_the_same() -> None:
+    question = {"replies": [{"sample": 1, "text": "{}", "verdict": {}}]}
+    assert any("reply 1" in text_of(line) for line in question_lines(question, True, View(60)))
+
+
+def test_a_fault_is_told_once(texts: Texts) -> None:
+    message = "503 UNAVAILABLE: come back later"
+    reply = reply_record(1, Reply(None, JudgeFault("http", message, "503 UNAVAILABLE")), None, message)
+    lines = [line.strip() for line in texts(list(question_lines({"replies": [reply]}, False, View(76))))]
+    assert [line for line in lines if line.startswith("!")] == ["! http 503 UNAVAILABLE: come back later"]
+
+
+def test_votes_stand_over_each_turn(texts: Texts) -> None:
+    lines = texts(build(Subject(judged_case()), View(76)).lines)
+    turn = next(index for index, line in enumerate(lines) if line.startswith("─ turn 1 "))
+    assert lines[turn].endswith("✓ valid  ◐ split ─")
+    assert lines[turn + 1] == " votes         3 of 5 with all asked · ◐ split: 3 valid, 1 invalid, 1 unread"
+
+
+def test_every_criterion_says_who_judged_and_what_that_took(texts: Texts) -> None:
+    lines = texts(build(Subject(judged_case()), View(120)).lines)
+    assert sum(line.startswith(" judge         gemini-2.5-flash · answered by") for line in lines) == 3
+    assert " asked         2 questions · 8 replies · 1.6 s · 3,248 → 176 tokens · 19 attempts · 1 cached" in lines
+
+
+def test_the_evaluation_service_is_told_of_too(texts: Texts) -> None:
+    record = judged_case()
+    fault = {"kind": "quota", "code": "429", "message": "too many"}
+    details = {"explanation": "Nothing in it is unsafe.", "error": None, "seconds": 1.0, "attempts": 1, "cached": False}
+    record.metrics = {"safety_v1": MetricResult("safety_v1", "error", None, 0.8, "429", {})}
+    record.turns[0].metrics = {"safety_v1": MetricResult("safety_v1", "passed", 1.0, 0.8, "", details)}
+    record.turns[1].metrics = {"safety_v1": MetricResult("safety_v1", "error", None, 0.8, "429", {"error": fault})}
+    lines = texts(build(Subject(record), View(76)).lines)
+    assert " service       Nothing in it is unsafe." in lines
+    assert " fault         quota 429: too many" in lines
+
+
+def test_times_leave_out_what_was_kept_from_before() -> None:
+    question = asked("rubrics", ["yes", None], HEURISTIC)
+    assert text_of(joined(cost_words([question]))) == "2 replies · 0.4 s · 812 → 44 tokens · 1 cached"

@@ -1,0 +1,104 @@
+"""Rows that are made when they are looked at are the same as those that are made at once."""
+
+from collections.abc import Sequence
+
+from workbench.rendering.document import Document, Item, Target
+from workbench.rendering.late import Late
+from workbench.rendering.lines import Line, Segment
+
+KEYS = [f"row/{number}" for number in range(1000)]
+
+
+class Rows:
+    """Says which of its rows were made."""
+
+    keys: Sequence[str] = KEYS
+
+    def __init__(self) -> None:
+        self.lines_made: list[int] = []
+        self.items_made: list[int] = []
+        self.named: list[int] = []
+
+    def line(self, number: int) -> Line:
+        self.lines_made.append(number)
+        return (Segment(f"line {number}"),)
+
+    def item(self, number: int, start: int) -> Item:
+        self.items_made.append(number)
+        return Item(KEYS[number], start, start + 1)
+
+    def names(self, number: int) -> list[str]:
+        self.named.append(number)
+        return [f"half/{number // 2}"]
+
+
+def document(rows: Rows) -> Document:
+    """Row 10 is unfolded."""
+    made = Document()
+    made.turns.append(0)
+    made.add_place(["user/0"], [(Segment("heading"),)])
+    made.add_rows(rows, range(11))
+    made.add_item("row/10/part", [(Segment("part"),)] * 2, heads=True)
+    made.add([(Segment("below"),)])
+    made.add_rows(rows, range(11, 1000))
+    return made
+
+
+def test_only_what_is_looked_at_is_made_and_only_once() -> None:
+    rows = Rows()
+    made = document(rows)
+    assert (len(made.lines), len(made.items)) == (1004, 1001)
+    assert made.lines[500] == made.lines[500] == (Segment("line 496"),)
+    assert made.items[500] is made.items[500]
+    assert (made.items[500].key, made.items[500].start) == ("row/499", 503)
+    assert made.item_named("row/999") == 1000
+    assert made.item_named("row/1000") is None
+    assert made.item_at(503) == 500
+    assert (rows.lines_made, rows.items_made, rows.named) == ([496], [499], [])
+
+
+def test_each_row_is_a_place_by_its_key_and_by_its_names_of_which_the_first_counts() -> None:
+    rows = Rows()
+    made = document(rows)
+    assert made.places["row/10"] == range(11, 12)
+    assert made.places["half/5"] == range(11, 12)
+    assert made.places["half/8"] == range(20, 21)
+    assert made.places["row/10/part"] == range(12, 14)
+    assert made.places["user/0"] == range(1)
+    assert rows.named == list(range(1000)), "and not again each time"
+
+
+def test_to_an_item_belongs_what_it_heads() -> None:
+    made = document(Rows())
+    assert [line[0].text for line in made.whole(11)] == ["part", "part", "below"]
+    assert [line[0].text for line in made.whole(10)] == ["line 10"], "this one stands for itself"
+    made.add_item("last", [(Segment("last"),)], heads=True)
+    made.turns.append(len(made.lines))
+    made.add([(Segment("another turn"),)])
+    assert [line[0].text for line in made.whole(1001)] == ["last"]
+
+
+def test_a_late_list_is_a_list() -> None:
+    made = Late([1, 2])
+    made.extend([3])
+    made.append(4)
+    assert (list(made), made[-1], made[1:], len(made), list(reversed(made))) == (
+        [1, 2, 3, 4],
+        4,
+        [2, 3, 4],
+        4,
+        [4, 3, 2, 1],
+    )
+    assert not Late()
+    made.promise(3, lambda place: place * 100)
+    made.append(5)
+    made.promise(2, lambda place: place * 1000)
+    assert (made[-1], made[-3], made[4], made[-4:-2]) == (1000, 5, 0, [200, 5])
+    assert list(made) == [1, 2, 3, 4, 0, 100, 200, 5, 0, 1000]
+
+
+def test_it_leads_somewhere() -> None:
+    made = document(Rows())
+    found = made.known_from(11, "Trace")
+    assert found is not None
+    assert found.targets == (Target("Trace", ("row/10", "half/5")),)

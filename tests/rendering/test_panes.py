@@ -1,0 +1,268 @@
+"""All panes, whatever the data: nothing raises, nothing overflows, nothing foreign steers the terminal."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.hostile import HOSTILE, leaks
+from tests.ui.judged import CLAIMS, MATCH, REF, RUBRICS, USER, judged_case, played, scenario_events, spoiled
+from tests.ui.transcripts import RAISED, execute, recorded, turn
+from workbench.events import CaseError, CaseRef, CaseStatus, MetricResult, PlannedCase, SpansRecorded, UserSimulated
+from workbench.rendering import log
+from workbench.rendering.cells import cell_len
+from workbench.rendering.document import Subject
+from workbench.rendering.faces import LABELS
+from workbench.rendering.lines import text_of, width_of
+from workbench.rendering.panes import PANES
+from workbench.rendering.plain_case import plain_case
+from workbench.rendering.rows import View
+from workbench.rendering.title import summary, title, verdict
+from workbench.store import CaseRecord, Turn
+
+WIDTHS = (24, 30, 46, 60, 76, 100, 140)
+TEXT = st.sampled_from([text for text in HOSTILE if len(text) < 300]) | st.text(max_size=20)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=10,
+)
+CALL = st.fixed_dictionaries({"name": TEXT}, optional={"args": st.dictionaries(TEXT, JSON, max_size=4) | JSON})
+PART = st.fixed_dictionaries({"text": TEXT}) | st.fixed_dictionaries({"function_call": CALL}) | JSON
+CONTENT = st.fixed_dictionaries({"parts": st.lists(PART, max_size=3)}) | JSON
+DATA = (
+    st.fixed_dictionaries(
+        {"tool_uses": st.lists(CALL, max_size=3)},
+        optional={"intermediate_responses": st.lists(st.tuples(TEXT, st.lists(PART, max_size=2)), max_size=3)},
+    )
+    | st.fixed_dictionaries(
+        {"invocation_events": st.lists(st.fixed_dictionaries({"author": TEXT, "content": CONTENT}), max_size=3)}
+    )
+    | JSON
+)
+INVOCATION = st.fixed_dictionaries(
+    {}, optional={"user_content": CONTENT, "final_response": CONTENT, "intermediate_data": DATA}
+)
+MARKS = st.lists(st.tuples(TEXT, st.sampled_from(["same", "missing", "extra", "space"])), max_size=4)
+DETAILS = st.dictionaries(
+    st.sampled_from(
+        ["rows", "match_type", "other_match_types", "ignore_args", "expected_marks", "missing", "f", "odd"]
+    ),
+    JSON | MARKS,
+    max_size=4,
+)
+COUNTS = st.dictionaries(st.sampled_from(["valid", "invalid", "yes", "no", "unread"]) | TEXT, st.integers(-1, 5) | JSON)
+VERDICT = st.sampled_from(["valid", "yes", "no", "unread"]) | JSON
+REPLY = st.dictionaries(
+    st.sampled_from(["text", "verdict", "unread", "fault", "model_version", "seconds", "input_tokens", "cached"]), JSON
+)
+QUESTION = st.fixed_dictionaries({}, optional={"kind": JSON, "prompt": JSON, "judge": JSON, "replies": st.lists(REPLY)})
+SENTENCE = st.fixed_dictionaries(
+    {"text": TEXT | JSON, "label": st.sampled_from([*LABELS, "odd"]) | JSON},
+    optional={
+        "rationale": JSON,
+        "supporting": TEXT,
+        "contradicting": JSON,
+        "source": st.fixed_dictionaries({"kind": st.sampled_from(["result", "user"]), "event": JSON, "call_id": JSON})
+        | JSON,
+    },
+)
+JUDGED = st.fixed_dictionaries(
+    {},
+    optional={
+        "judge": st.fixed_dictionaries({"model": TEXT, "kind": TEXT, "note": TEXT, "base_url": TEXT}) | JSON,
+        "tally": COUNTS | JSON,
+        "questions": st.lists(QUESTION | JSON, max_size=2) | JSON,
+        "votes": COUNTS | JSON,
+        "asked": JSON,
+        "of": JSON,
+        "split": JSON,
+        "share": JSON,
+        "texts": st.lists(
+            st.fixed_dictionaries(
+                {"author": JSON, "step": JSON, "final": JSON, "score": JSON, "unread": TEXT | JSON},
+                optional={"sentences": st.lists(SENTENCE | JSON, max_size=3) | JSON},
+            ),
+            max_size=2,
+        )
+        | JSON,
+        "rubrics": st.lists(
+            st.fixed_dictionaries(
+                {"rubric_id": JSON, "text": TEXT, "verdict": VERDICT, "votes": COUNTS, "rationale": TEXT, "score": JSON}
+            )
+            | JSON,
+            max_size=2,
+        )
+        | JSON,
+        "stop": st.fixed_dictionaries({"verdict": VERDICT, "votes": COUNTS, "questions": JSON}) | JSON,
+        "explanation": JSON,
+        "error": JSON,
+        "compared": JSON,
+    },
+)
+STATUS: st.SearchStrategy[Any] = st.sampled_from(
+    ["passed", "failed", "error", "not_evaluated", "not_applicable", "informational"]
+)
+RESULT = st.builds(
+    MetricResult,
+    st.sampled_from(
+        ["tool_trajectory_avg_score", "response_match_score", "token_usage_v1", CLAIMS, RUBRICS, MATCH, USER]
+    )
+    | TEXT,
+    STATUS,
+    st.none() | st.floats(),
+    st.none() | st.floats(),
+    TEXT,
+    DETAILS | JUDGED,
+)
+SIMULATED = st.builds(
+    UserSimulated, st.just(REF), st.integers(0, 3), st.sampled_from(["", "stop_signal", "turn_limit"]), QUESTION
+)
+SCENARIO = st.dictionaries(st.sampled_from(["starting_prompt", "conversation_plan", "user_persona"]), TEXT | JSON)
+RESULTS = st.lists(RESULT, max_size=3).map(lambda found: {result.name: result for result in found})
+SPAN = st.fixed_dictionaries(
+    {"id": st.integers(0, 4), "kind": st.sampled_from(["turn", "agent", "model", "tool", "lost"]) | JSON, "name": TEXT},
+    optional={
+        "parent": st.integers(0, 4) | JSON,
+        "start": st.floats(0, 9) | JSON,
+        "end": st.floats(allow_nan=False, allow_infinity=False) | JSON,
+        "error": TEXT | JSON,
+        "events": st.lists(st.integers(-1, 3)) | JSON,
+        "tokens": st.lists(st.integers(0, 10**7), min_size=2, max_size=2) | JSON,
+        "call": TEXT | JSON,
+        "agent": TEXT | JSON,
+        "args": st.just("aa") | JSON,
+        "response": st.just("aa") | JSON,
+        "request": st.fixed_dictionaries(
+            {"more": st.lists(st.just("aa")) | JSON},
+            optional={
+                "base": st.integers(0, 4) | JSON,
+                "same": st.integers(0, 4) | JSON,
+                "tools": JSON | st.just("aa"),
+            },
+        )
+        | JSON,
+    },
+)
+SPANS = st.builds(
+    lambda spans, piece: SpansRecorded(REF, 0, json.dumps(spans), {"aa": json.dumps(piece)}),
+    st.lists(SPAN | JSON, max_size=6) | JSON,
+    JSON,
+)
+TURN = st.builds(
+    Turn, CONTENT, st.lists(INVOCATION | JSON, max_size=2), st.none() | INVOCATION, TEXT, RESULTS, st.none() | SPANS
+)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> CaseRecord:
+    ref = CaseRef(draw(TEXT), draw(TEXT), draw(TEXT), draw(TEXT), draw(st.integers(1, 12)))
+    record = CaseRecord(PlannedCase(ref, None, draw(TEXT)))
+    states: st.SearchStrategy[Any] = st.sampled_from(
+        ["queued", "running", "passed", "failed", "error", "not_evaluated"]
+    )
+    record.state = draw(states)
+    record.expected = draw(st.none() | st.lists(INVOCATION, max_size=3).map(tuple))
+    record.turns = draw(st.lists(TURN, max_size=3))
+    record.metrics = draw(RESULTS)
+    record.simulated = draw(st.lists(SIMULATED, max_size=3))
+    record.scenario = draw(st.none() | SCENARIO)
+    record.output = draw(st.dictionaries(st.sampled_from(["stdout", "stderr"]), TEXT))
+    record.error = draw(st.none() | st.builds(CaseError, st.just("agent_raised"), TEXT, TEXT, TEXT))
+    return record
+
+
+def lines_of(subject: Subject, width: int, *, full: bool) -> Iterator[str]:
+    for pane in PANES:
+        document = pane.build(subject, View(width, full, aside=full))
+        opened = frozenset(item.key for item in document.items)
+        document = pane.build(subject, View(width, full, opened=opened, aside=full))
+        told = (item.aside(width) for item in document.items if item.aside is not None)
+        for line in (*document.lines, *(line for lines in told for line in lines)):
+            assert width_of(line) <= width, (pane.title, text_of(line))
+            yield text_of(line)
+        for item in document.items:
+            assert item.start < item.end <= len(document.lines)
+            assert all(text_of(line)[:1] in ("", " ") for line in document.lines[item.start : item.end])
+    for line in (summary(subject, width), verdict(subject)):
+        yield text_of(line)
+    yield title(subject, width)
+
+
+def check(lines: Iterator[str], width: int) -> None:
+    for line in lines:
+        assert cell_len(line) <= width
+        assert "\n" not in line
+        assert not leaks(line)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(records(), st.sampled_from(WIDTHS), st.booleans())
+def test_any_record_can_be_shown_at_any_width(record: CaseRecord, width: int, full: bool) -> None:
+    check(lines_of(Subject(record), width, full=full), width)
+
+
+# What is long takes long, and wraps at one width as at another.
+@pytest.mark.parametrize(
+    ("text", "width"), [(text, width) for text in HOSTILE for width in (30, 120) if width == 120 or len(text) < 1000]
+)
+def test_hostile_text_in_every_place(text: str, width: int) -> None:
+    short = text[:200]
+    ref = CaseRef(short, short, short, short)
+    expected = [turn(text, [(short, {short: text})], text, [(short, text)])]
+    actual = [recorded(text, [(short, {short: f"{text}!"})], f"{text} more", [(short, f"{text}.")])]
+    record = execute(expected, actual, ref=ref, output={"stdout": text, "stderr": text}, note=text)
+    for full in (False, True):
+        check(lines_of(Subject(record), width, full=full), width)
+    check(plain_case(record, width), width)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("width", [30, 120])
+def test_hostile_judges_and_simulated_users(text: str, width: int) -> None:
+    some = text[:200]
+    for record in (spoiled(judged_case(), some), spoiled(played(scenario_events()), some)):
+        for full in (False, True):
+            check(lines_of(Subject(record), width, full=full), width)
+        check(plain_case(record, width), width)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_errors(text: str) -> None:
+    error = CaseError("crashed", text, text, text)
+    record = execute([turn("hi")], [], error=error)
+    check(lines_of(Subject(record), 46, full=True), 46)
+
+
+@pytest.mark.parametrize("pane", PANES)
+def test_nothing_to_show_is_nothing_shown(pane: Any) -> None:
+    assert len(pane.build(Subject(), View(60)).lines) <= 1
+
+
+def test_everything_is_readable_without_colour() -> None:
+    statuses: list[CaseStatus] = ["passed", "failed", "error", "not_evaluated"]
+    words = {
+        text_of(verdict(Subject(CaseRecord(PlannedCase(CaseRef("", "", "", ""), None, ""), state))))
+        for state in statuses
+    }
+    assert words == {"✓ PASS", "✗ FAIL", "! ERROR", "? NOT EVALUATED"}
+
+
+def test_an_error_without_words_still_says_what_kind_it_is() -> None:
+    record = execute([turn("hi")], [], error=CaseError("timeout", ""))
+    assert "timed out" in "".join(lines_of(Subject(record), 60, full=False))
+
+
+def test_the_log_of_a_second_attempt_says_so() -> None:
+    record = execute([turn("hi")], [], error=RAISED)
+    assert "Attempt" not in text_of(log.build(Subject(record), View(80)).lines[0])
+    record.attempt = 2
+    assert text_of(log.build(Subject(record), View(80)).lines[0]).strip().startswith("Attempt 2")
+
+
+def test_the_error_is_the_first_line_of_the_log() -> None:
+    record = execute([turn("hi")], [], error=RAISED)
+    assert text_of(log.build(Subject(record), View(80)).lines[0]).startswith(" ! KeyError: 'Z-99'")

@@ -1,0 +1,171 @@
+from itertools import count
+
+import pytest
+
+from tests.cli.stores import CRASH, FAILED, PASSED, TRAJECTORY_FAILED, all_statuses, case_events, feed, ref, started
+from tests.hostile import HOSTILE, leaks
+from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase, RunFinished, RunStarted
+from workbench.judge.base import JudgeIdentity
+from workbench.rendering.explain import reasons, score_text, verdict
+from workbench.rendering.plain_summary import count_text, summary_lines
+from workbench.store import Store
+
+
+def lines_of(store: Store) -> list[str]:
+    return [str(line) for line in summary_lines(store)]
+
+
+def test_each_case_without_a_pass_has_its_reason(store: Store) -> None:
+    assert lines_of(store) == [
+        "",
+        "Criteria:",
+        "  tool_trajectory_avg_score 1.0 (test_config.json beside the evalset)",
+        "    desk/refunds.evalset.json",
+        "  test_config.json beside the evalset",
+        "    desk/torn.evalset.json",
+        "",
+        "Errors:",
+        "  desk/refunds/unknown_order",
+        "    agent_raised: KeyError: 'A-9'",
+        "      at desk/tools.py:12 in find",
+        "      Look at the tool",
+        "  desk/torn.evalset.json",
+        "    broken_file: line 3, column 7: a comma is missing",
+        "  desk/refunds/on_time (repeat 2)",
+        "    response_match_score error: the metric crashed",
+        "",
+        "Failures:",
+        "  desk/refunds/late_parcel",
+        '    tool_trajectory_avg_score 0.5 < 1.0: turn 2: args.amount: number 12.5, got text "12.50"',
+        "",
+        "Not evaluated:",
+        "  desk/refunds/needs_a_key",
+        "    safety_v1 not evaluated: needs google-cloud-aiplatform",
+        "",
+        "Cancelled:",
+        "  desk/refunds/two_parcels",
+        "    cancelled: the run ended before this case started",
+        "",
+        "Repeats: 0 of 1 flaky",
+        "  desk/refunds/on_time",
+        "    1/1 passed, 100 % (21–100 %), pass^1 1.00, 1 without a verdict",
+        "",
+        "7 cases in 4.2 s: 1 passed, 1 failed, 3 errors, 1 not evaluated, 1 cancelled",
+    ]
+
+
+def test_a_run_where_all_passed_is_short() -> None:
+    lines = lines_of(feed([started([PASSED])], case_events(PASSED, "passed"), [RunFinished(0.31)]))
+    assert lines[-1] == "1 case in 0.3 s: 1 passed"
+    assert not any(line.startswith(("Errors", "Failures")) for line in lines)
+
+
+def test_an_interrupted_run_says_so() -> None:
+    assert count_text(all_statuses(interrupted=True)).startswith("interrupted, 7 cases in 4.2 s: ")
+
+
+def test_evalsets_with_the_same_criteria_share_a_line() -> None:
+    cases = [CaseRef("a", f"a/{number}.evalset.json", "s", "c") for number in range(8)]
+    planned = tuple(PlannedCase(case, None, "defaults" if case != cases[0] else "own") for case in cases)
+    store = feed([RunStarted("id", "/", "2026-01-01T00:00:00Z", planned)])
+    for case in cases:
+        store.records[case].criteria = {"m": {"threshold": 0.5, "match_type": "IN_ORDER", "judge": {}}, "n": 1}
+    lines = [line for line in lines_of(store) if line.startswith("  ")]
+    assert lines[:2] == ["  m 0.5 (match_type IN_ORDER), n 1 (own)", "    a/0.evalset.json"]
+    assert lines[2] == "  m 0.5 (match_type IN_ORDER), n 1 (defaults)"
+    assert lines[3].startswith("    a/1.evalset.json, ")
+    assert lines[3].endswith(" and 2 more")
+
+
+def test_the_code_of_a_model_that_was_blocked_is_told() -> None:
+    store = feed([started([FAILED])], case_events(FAILED, "failed", [TRAJECTORY_FAILED]), [RunFinished(1.0)])
+    store.records[FAILED].turns[0].note = "the model answered with error code SAFETY: \x1b[31mblocked"
+    lines = lines_of(store)
+    assert lines[lines.index("Failures:") + 3] == "    the model answered with error code SAFETY: ␛[31mblocked"
+
+
+def test_repeats_that_fail_alike_are_told_once() -> None:
+    refs = [ref("late_parcel", repeat=number) for number in (1, 2, 3)]
+    other = MetricResult("response_match_score", "failed", 0.1, 0.8, "nothing matched")
+    runs = [case_events(case, "failed", [TRAJECTORY_FAILED]) for case in refs[:2]]
+    lines = lines_of(feed([started(refs)], *runs, case_events(refs[2], "failed", [other]), [RunFinished(1.0)]))
+    assert lines[lines.index("Failures:") + 1 : lines.index("Repeats: 0 of 1 flaky") - 1] == [
+        "  desk/refunds/late_parcel (repeats 1, 2)",
+        '    tool_trajectory_avg_score 0.5 < 1.0: turn 2: args.amount: number 12.5, got text "12.50"',
+        "  desk/refunds/late_parcel (repeat 3)",
+        "    response_match_score 0.1 < 0.8: nothing matched",
+    ]
+
+
+def test_one_cause_of_many_errors_is_told_once() -> None:
+    refs = [ref(f"case_{number}") for number in range(25)]
+    store = feed([started(refs)], *(case_events(case, "error", error=CRASH) for case in refs), [RunFinished(1.0)])
+    lines = lines_of(store)
+    assert lines.count("    agent_raised: KeyError: 'A-9'") == 1
+    assert [line for line in lines if "desk/refunds/case_" in line] == [f"  {case.label}" for case in refs[:20]]
+    assert "  and 5 more" in lines
+
+
+def test_a_case_that_no_criterion_looked_at_is_explained() -> None:
+    silent = MetricResult("response_match_score", "not_applicable", None, 0.8)
+    store = feed([started([PASSED])], case_events(PASSED, "not_evaluated", [silent]), [RunFinished(1.0)])
+    assert "    no criterion has anything to judge here" in lines_of(store)
+
+
+def test_a_crashed_metric_is_named_once() -> None:
+    metric = MetricResult("m", "error", None, 0.8, "division by zero")
+    error = CaseError("metric_crashed", "m: division by zero")
+    store = feed([started([FAILED])], case_events(FAILED, "error", [metric]))
+    store.records[FAILED].error = error
+    assert reasons(store.records[FAILED]) == ["metric_crashed: m: division by zero"]
+
+
+def test_who_judged_is_named_with_what_must_be_known_of_it() -> None:
+    heuristic = JudgeIdentity("heuristic", "heuristic", "rules, not a language model")
+    gemini = JudgeIdentity("gemini-2.5-flash \x1b[31m", "gemini", base_url="http://127.0.0.1:8123")
+    metrics = [
+        MetricResult("final_response_match_v2", "passed", 1.0, 0.8, "", {"judge": heuristic.as_json()}),
+        MetricResult("hallucinations_v1", "passed", 1.0, 0.8, "", {"judge": heuristic.as_json()}),
+        MetricResult("rubric_based_tool_use_quality_v1", "passed", 1.0, 0.8, "", {"judge": gemini.as_json()}),
+    ]
+    lines = lines_of(feed([started([PASSED])], case_events(PASSED, "passed", metrics)))
+    place = lines.index("Judges:")
+    assert lines[place + 1 : place + 3] == [
+        "  heuristic: rules, not a language model",
+        "    final_response_match_v2, hallucinations_v1",
+    ]
+    assert "at http://127.0.0.1:8123" in lines[place + 3]
+    assert not leaks("".join(lines))
+    assert "Judges:" not in lines_of(feed([started([PASSED])], case_events(PASSED, "passed")))
+
+
+@pytest.mark.parametrize(
+    ("score", "threshold", "text"),
+    [
+        (0.5, 1.0, "0.5 < 1.0"),
+        (2 / 3, 0.8, "0.6666 < 0.8"),
+        (0.7999999999999999, 0.8, "0.7999 < 0.8"),
+        (0.79996, 0.8, "0.7999 < 0.8"),
+        (0.0, 0.0001, "0.0 < 0.0001"),
+    ],
+)
+def test_a_cut_score_never_contradicts_its_verdict(score: float, threshold: float, text: str) -> None:
+    assert score_text(MetricResult("m", "failed", score, threshold)) == text
+
+
+def test_scores_of_other_statuses() -> None:
+    assert score_text(MetricResult("m", "passed", 1.0, 1.0)) == "1.0 ≥ 1.0"
+    assert score_text(MetricResult("m", "informational", 1234.0)) == "1,234"
+    assert score_text(MetricResult("m", "not_applicable", None, 0.8)) == "not applicable"
+    assert verdict(MetricResult("m", "error", None, 0.8, "no answer")) == "m error: no answer"
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=count())
+def test_foreign_text_steers_nothing(text: str) -> None:
+    case = CaseRef(text, text, text, text)
+    broken = ref(text, repeat=2)
+    events = case_events(case, "failed", [MetricResult(text, "failed", 0.0, 1.0, text)])
+    more = case_events(broken, "error", error=CaseError("crashed", text, text, text))
+    lines = lines_of(feed([started([case, broken], text)], events, more, [RunFinished(1.0)]))
+    assert not leaks("\n".join(lines))
+    assert all("\n" not in line for line in lines)

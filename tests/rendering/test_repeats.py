@@ -1,0 +1,97 @@
+"""The pane of repeats: what it says, and that it fits whatever is in it."""
+
+import pytest
+
+from tests.hostile import HOSTILE
+from workbench.events import CaseError, CaseRef, MetricResult, PlannedCase
+from workbench.rendering.cells import cell_len
+from workbench.rendering.document import Subject
+from workbench.rendering.lines import text_of, width_of
+from workbench.rendering.panes import panes_of
+from workbench.rendering.repeats import bar, build
+from workbench.rendering.rows import View
+from workbench.rendering.title import summary, title, verdict
+from workbench.repeats.account import account
+from workbench.store import CaseRecord, CaseState, Turn
+
+CALLS = "tool_trajectory_avg_score"
+
+
+def execution(repeat: int, state: CaseState, tools: tuple[str, ...] = ("find",), text: str = "sent") -> CaseRecord:
+    """One execution with one turn."""
+    record = CaseRecord(PlannedCase(CaseRef("desk", "f", "refunds", "parcel", repeat), None, ""), state)
+    if state == "error":
+        record.error = CaseError("agent_raised", text)
+        return record
+    if state == "queued":
+        return record
+    uses = [{"name": name, "args": {text: text}} for name in tools]
+    said = {"role": "model", "parts": [{"text": text}]}
+    record.turns = [Turn({}, actual={"final_response": said, "intermediate_data": {"tool_uses": uses}})]
+    result = MetricResult(CALLS, "passed" if state == "passed" else "failed", float(state == "passed"), 1.0)
+    record.metrics = {CALLS: result, text: MetricResult(text, "passed", 1.0, 1.0)}
+    return record
+
+
+def flaky(text: str = "sent") -> list[CaseRecord]:
+    return [
+        execution(1, "passed", text=text),
+        execution(2, "failed", ("find", text), text),
+        execution(3, "failed", ("find", text), text),
+        execution(4, "error", text=text),
+        execution(5, "passed", text=text),
+    ]
+
+
+def seen(records: list[CaseRecord], width: int = 80, until: float | None = None) -> list[str]:
+    subject = Subject(records[0], repeats=account(records, until))
+    return [text_of(line).rstrip() for line in build(subject, View(width)).lines]
+
+
+def test_what_it_says_of_a_flaky_case() -> None:
+    lines = seen(flaky(), until=0.5)
+    assert lines[0] == " ∿ FLAKY  agent"
+    assert " passed        2 of 5; in 1 the agent broke off" in lines
+    assert " rate          40 %  12–77 %" in lines
+    assert " wanted        not sure yet whether 50 % pass" in lines
+    assert " pass^k        1 0.40 · 2 0.10 · 3 0.00 · 4 0.00 · 5 0.00" in lines
+    assert " executions    ✓1  ✗2  ✗3  !4  ✓5" in lines
+    assert f" ∿ {CALLS}  2 of 4 passed  agent" in lines
+    assert " trajectories  2 different, 1 different answer" in lines
+    assert [line.split()[:2] for line in lines if "×" in line] == [["2×", "✓"], ["2×", "✗"]]
+
+
+def test_what_it_says_of_others() -> None:
+    assert seen([execution(1, "passed"), execution(2, "passed")])[0] == " ✓ PASS  each time"
+    assert seen([execution(1, "failed"), execution(2, "failed")])[0] == " ✗ FAIL  each time"
+    assert seen([execution(1, "passed"), execution(2, "queued")])[0] == " 1 of 2 are still to come to their end."
+
+
+@pytest.mark.parametrize("width", [24, 48, 76, 134])
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_it_fits_whatever_is_in_it(text: str, width: int) -> None:
+    subject = Subject(flaky(text)[0], repeats=account(flaky(text), 0.9))
+    for full in (False, True):
+        for line in build(subject, View(width, full=full)).lines:
+            assert width_of(line) <= width
+            assert "\x1b" not in text_of(line)
+
+
+@pytest.mark.parametrize(("states", "places"), [("pp", (1.0,)), ("ff", (0.0,)), ("pf", (0.5,))])
+def test_the_rate_stands_in_its_interval(states: str, places: tuple[float, ...]) -> None:
+    names: dict[str, CaseState] = {"p": "passed", "f": "failed"}
+    case = account([execution(number, names[state]) for number, state in enumerate(states, 1)])
+    drawn = text_of(bar(case, 41))
+    assert cell_len(drawn) == 41
+    assert drawn.index("●") == places[0] * 40
+    assert set(drawn) <= set("·━●")
+
+
+def test_the_head_says_flaky_and_which_execution_the_other_panes_show() -> None:
+    records = flaky()
+    subject = Subject(records[1], repeats=account(records))
+    assert text_of(verdict(subject)) == "∿ FLAKY"
+    assert title(subject, 80) == "desk › refunds › parcel"
+    assert text_of(summary(subject, 80)).startswith("#2 ✗ ")
+    assert panes_of(subject)[-1].title == "Repeats"
+    assert "Repeats" not in [pane.title for pane in panes_of(Subject(records[1]))]

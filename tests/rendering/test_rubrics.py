@@ -1,0 +1,83 @@
+"""Rubrics: verdict, votes and reason, met or not."""
+
+from tests.rendering.conftest import Texts
+from tests.ui.judged import RUBRICS, events, judged_case, played, rubric, rubrics
+from workbench.rendering.document import Document, Subject, Target
+from workbench.rendering.judge_words import vote_words
+from workbench.rendering.lines import joined, text_of
+from workbench.rendering.rows import View
+from workbench.rendering.rubrics import build
+
+
+def shown(count: int = 3, width: int = 76, *opened: str) -> Document:
+    record = played(events([rubrics(count)]))
+    return build(Subject(record), View(width, opened=frozenset(opened)))
+
+
+def test_verdict_votes_origin_and_reason_on_pass_and_fail_alike(texts: Texts) -> None:
+    lines = texts(shown(width=90).lines)
+    first = lines.index(" ✓ yes     The answer names the day of the delivery (0).")
+    assert lines[first + 1] == "           rubric_0 · 3 of 3 asked of 5 · from the criteria"
+    assert lines[first + 2].strip().startswith("It says Friday, as the tool result does")
+    second = lines.index(" ✗ no      返金の金額と日付を明記している。")
+    assert lines[second + 1].strip() == "rubric_1 · 3 of 5 with all asked · ◐ split: 3 no, 2 yes · from the case"
+    assert lines[second + 2].strip() == "金額はあるが日付がない。"
+
+
+def test_a_rubric_that_nobody_answered_says_so(texts: Texts) -> None:
+    lines = texts(shown().lines)
+    third = lines.index(" ! unread  The answer names the day of the delivery (2).")
+    assert lines[third + 1].strip() == "rubric_2 · 0 of 3 asked of 5 · 3 missing · from the turn"
+    assert lines[third + 2].strip() == "no reason was given"
+
+
+def test_the_cursor_begins_at_the_first_that_is_not_met_and_leads_to_the_question() -> None:
+    document = shown()
+    assert document.opening_item == 1
+    assert document.items[0].targets == (Target("Judge", (f"question/{RUBRICS}/0/0",)),)
+
+
+def test_a_long_reason_is_cut_until_it_is_asked_for(texts: Texts) -> None:
+    record = played(events([rubrics(1)]))
+    long = rubric(0, "yes", yes=3, rationale="It says Friday. " * 40)
+    record.turns[0].metrics[RUBRICS].details["rubrics"] = [long]
+    brief = build(Subject(record), View(60))
+    key = brief.items[0].key
+    assert brief.items[0].opens
+    assert texts(brief.lines)[-1].strip().endswith("more lines")
+    whole = build(Subject(record), View(60, opened=frozenset([key])))
+    assert len(whole.lines) > len(brief.lines) + 5
+
+
+def test_thirty_rubrics_are_thirty_items(texts: Texts) -> None:
+    document = shown(30)
+    assert len(document.items) == 30
+    assert " rubrics       10 of 30 met, 10 not read" in texts(document.lines)
+
+
+def test_what_votes_are_called() -> None:
+    def told(verdict: str, asked: int, **votes: int) -> str:
+        return text_of(joined(vote_words({"votes": votes, "asked": asked, "of": 5}, verdict)))
+
+    assert told("yes", 3, yes=3) == "3 of 3 asked of 5"
+    assert told("yes", 5, yes=5) == "5 of 5 with all asked"
+    assert told("yes", 5, yes=4, no=1) == "4 of 5 with all asked · ◐ split: 4 yes, 1 no"
+    assert told("yes", 5, yes=4, missing=1) == "4 of 5 with all asked · 4 yes, 1 missing"
+    assert told("unread", 3, missing=3) == "0 of 3 asked of 5 · 3 missing"
+    assert text_of(joined(vote_words({"votes": {"valid": 1}, "asked": 1, "of": 1}, "valid"))) == "1 of 1"
+    assert vote_words({}, "yes") == []
+
+
+def test_without_rubric_criteria_there_is_nothing() -> None:
+    record = judged_case()
+    del record.metrics[RUBRICS]
+    for turn in record.turns:
+        turn.metrics.pop(RUBRICS, None)
+    assert not build(Subject(record), View(60)).items
+
+
+def test_rubrics_that_nobody_asked_about_are_named(texts: Texts) -> None:
+    record = played(events([rubrics(1)]))
+    record.metrics[RUBRICS].details["unused"] = ["tone", 3]
+    lines = texts(build(Subject(record), View(90)).lines)
+    assert " not used      tone: no criterion uses them, because they have no type" in lines

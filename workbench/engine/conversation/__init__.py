@@ -1,0 +1,1 @@
+"""One case from its first message to its verdict."""

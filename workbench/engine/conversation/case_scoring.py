@@ -1,0 +1,146 @@
+"""The verdicts over one complete transcript: asked for, shown as they come, and what follows from them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from workbench.engine.conversation.context import RunContext
+from workbench.engine.scoring.conversation import Asking, Conversation
+from workbench.engine.scoring.verdict import case_status, metric_error
+from workbench.events import CaseError, CaseRef, CaseStatus, MetricScored, Usage
+from workbench.metrics.base import Scored
+from workbench.metrics.registry import asks, with_informational
+from workbench.model.criteria import CriteriaConfig
+
+_TALLY = {
+    "calls": "judge_calls",
+    "cached": "judge_calls_cached",
+    "input_tokens": "judge_input_tokens",
+    "output_tokens": "judge_output_tokens",
+}
+
+
+@dataclass
+class Verdicts:
+    """How a case came out: `scored` what was decided, in the order of the criteria; `usage` what judges cost."""
+
+    status: CaseStatus
+    error: CaseError | None
+    scored: list[Scored] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+
+
+class CaseScoring:
+    """Scores the case `ref` by the criteria of `config`. Each verdict is an event as soon as it exists. `kept` are
+    verdicts that hold as they are: their criteria are not asked again."""
+
+    def __init__(self, ref: CaseRef, config: CriteriaConfig, context: RunContext, kept: Sequence[Scored] = ()) -> None:
+        names = {one.result.name for one in kept}
+        self._ref = ref
+        self._kept = tuple(kept)
+        self._config = replace(config, criteria=tuple(item for item in config.criteria if item.name not in names))
+        self._context = context
+        self._conversation: Conversation | None = None
+        self._cancelled: CaseError | None = None
+
+    def cancel(self, reason: CaseError) -> None:
+        """Asks nobody any more. What is computed is still scored; `reason` becomes the case's error if that leaves any
+        criterion out."""
+        self._cancelled = self._cancelled or reason
+        if self._conversation is not None:
+            self._context.children.scorer.forgo(self._conversation)
+
+    async def run(
+        self,
+        expected: Sequence[dict[str, Any]] | None,
+        actual: Sequence[dict[str, Any]],
+        scenario: dict[str, Any] | None,
+        rubrics: Sequence[dict[str, Any]],
+    ) -> Verdicts:
+        """`expected` and `actual` are invocations, one a turn; `expected` is None for a scenario."""
+        config = self._config
+        criteria = with_informational(config.criteria)
+        conversation = Conversation(
+            criteria, expected, actual, scenario, rubrics, config.custom_metrics, self._asking()
+        )
+        for one in self._kept:
+            self._context.emit(MetricScored(self._ref, one.result, one.turns))
+        asked = await self._score(conversation)
+        scored = [*self._kept, *asked]
+        error = metric_error(scored)
+        named = {one.result.name for one in scored}
+        if self._cancelled is not None and any(item.name not in named for item in config.criteria):
+            return Verdicts("cancelled", self._cancelled, scored, judge_usage(asked))
+        status: CaseStatus = "error"
+        if error is None:
+            results = [one.result for one in scored]
+            status = case_status(results, allow_not_evaluated=self._context.options.allow_not_evaluated)
+        return Verdicts(status, error, scored, judge_usage(asked))
+
+    async def _score(self, conversation: Conversation) -> list[Scored]:
+        """The verdicts, each shown as soon as it exists. Where the conversation holds secrets, an explanation that is
+        computed from its text may hold pieces of them that nobody would recognise: it is made of what may be shown."""
+        scorer = self._context.children.scorer
+        shown = self._without_secrets(conversation)
+        explained: dict[str, Scored] = {}
+        if shown is not None:
+            explained = {one.result.name: one for one in await scorer.score(shown, lambda one: None)}
+
+        def show(one: Scored) -> None:
+            other = explained.get(one.result.name)
+            one = one if other is None else _explained_by(one, other)
+            self._context.emit(MetricScored(self._ref, one.result, one.turns))
+
+        if self._cancelled is not None:
+            conversation = self._only_computed(conversation)
+        self._conversation = conversation
+        return await scorer.score(conversation, show)
+
+    def _only_computed(self, conversation: Conversation) -> Conversation:
+        criteria = [item for item in conversation.criteria if not self._asks(item.name)]
+        return replace(conversation, criteria=criteria, asking=None)
+
+    def _without_secrets(self, conversation: Conversation) -> Conversation | None:
+        """The conversation as it may be shown, with the criteria that are computed from its text; None if it holds no
+        secrets."""
+        secrets = self._context.secrets
+        invocations = [conversation.expected and list(conversation.expected), list(conversation.actual)]
+        if not secrets.touch(json.dumps(invocations)):
+            return None
+        expected, actual = secrets.clean_data(invocations)
+        return replace(self._only_computed(conversation), expected=expected, actual=actual)
+
+    def _asks(self, name: str) -> bool:
+        return asks(name, custom=name in self._config.custom_metrics)
+
+    def _asking(self) -> Asking | None:
+        """How the judges of this case are asked; None where no criterion asks anybody."""
+        if not any(self._asks(item.name) for item in self._config.criteria):
+            return None
+        environment = self._context.environment_of(self._ref.agent)
+        return Asking(environment, self._ref.repeat, self._context.options.all_votes)
+
+
+def judge_usage(scored: Sequence[Scored]) -> Usage:
+    """What judges and services cost for these verdicts, by the tally in the details of each."""
+    tallies = [tally for one in scored if (tally := one.result.details.get("tally"))]
+    if not tallies:
+        return Usage()
+    return Usage(**{name: sum(tally.get(key) or 0 for tally in tallies) for key, name in _TALLY.items()})
+
+
+def with_judges(usage: Usage, judges: Usage) -> Usage:
+    """`usage` with what judges cost added to it."""
+    if judges == Usage():
+        return usage
+    return replace(usage, **{name: getattr(usage, name) + getattr(judges, name) for name in _TALLY.values()})
+
+
+def _explained_by(scored: Scored, other: Scored) -> Scored:
+    """The verdict of `scored` with the words of `other`."""
+    turns = tuple(
+        replace(turn, reason=shown.reason, details=shown.details)
+        for turn, shown in zip(scored.turns, other.turns, strict=False)
+    )
+    return Scored(replace(scored.result, reason=other.result.reason, details=other.result.details), turns)

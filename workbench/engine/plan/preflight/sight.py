@@ -1,0 +1,80 @@
+"""The cases in sight, and who can be asked about each of them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from workbench.engine.plan.judge_calls import options_of
+from workbench.engine.plan.preflight.looked import Looked
+from workbench.engine.plan.scenario_case import Obstacle, obstacle, who_plays
+from workbench.judge.availability import shown_or_none, who_judges
+from workbench.judge.base import JudgeIdentity, JudgeOptions, NotAvailableError
+from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.vertex import WHO as SERVICE
+from workbench.judge.vertex import vertex_access
+from workbench.metrics.registry import known
+from workbench.model.criteria import Criterion
+from workbench.simulation.config import read_simulator
+
+EnvironmentOf = Callable[[str], JudgeEnvironment]
+
+
+class Sight:
+    """`environment_of` gives the environment of an agent. Not `played`: the transcripts of the cases are there. Each
+    agent's judges are looked up once."""
+
+    def __init__(self, cases: Sequence[Looked], environment_of: EnvironmentOf, *, played: bool) -> None:
+        self.cases = cases
+        self.environment_of = environment_of
+        self._played = played
+        self._known: dict[tuple[str, str], JudgeIdentity | NotAvailableError] = {}
+        self._options: dict[int, JudgeOptions] = {}
+        self._obstacles = [self._obstacle(item) for item in cases]
+
+    def simulated(self, item: Looked) -> bool:
+        """Whether somebody plays the user in it."""
+        return item.case.scenario is not None and self._played
+
+    def played(self) -> Iterator[Looked]:
+        """The cases that nothing keeps from being played."""
+        return (item for item, found in zip(self.cases, self._obstacles, strict=True) if found is None)
+
+    def not_played(self) -> Iterator[tuple[Looked, Obstacle]]:
+        """The others, with what keeps them from it."""
+        return ((item, found) for item, found in zip(self.cases, self._obstacles, strict=True) if found is not None)
+
+    def player(self, item: Looked) -> JudgeIdentity | None:
+        """Who plays the user; None where nobody does or has to."""
+        if not self.simulated(item):
+            return None
+        simulator = read_simulator(item.config.user_simulator_config)
+        try:
+            return who_plays(simulator, self.environment_of(item.agent))
+        except NotAvailableError:
+            return None  # Not needed either, or the case would have an obstacle.
+
+    def judge(self, agent: str, criterion: Criterion) -> JudgeIdentity | NotAvailableError:
+        """Who is asked for the criterion in cases of the agent, or why nobody can be."""
+        options = self.options(criterion)
+        service = known()[criterion.name].needs_service
+        key = agent, "" if service else options.model
+        if key not in self._known:
+            environment = self.environment_of(agent)
+            try:
+                self._known[key] = _service(environment.values) if service else who_judges(options, environment)
+            except NotAvailableError as error:
+                self._known[key] = error
+        return self._known[key]
+
+    def options(self, criterion: Criterion) -> JudgeOptions:
+        """Read once: the same criterion stands over many cases."""
+        if id(criterion) not in self._options:
+            self._options[id(criterion)] = options_of(criterion)
+        return self._options[id(criterion)]
+
+    def _obstacle(self, item: Looked) -> Obstacle | None:
+        if item.case.scenario is None or not self._played:
+            return None
+        return obstacle(item.config, item.case.scenario, item.case.rubrics, self.environment_of(item.agent))
+
+
+def _service(values: Mapping[str, str]) -> JudgeIdentity:
+    return JudgeIdentity(SERVICE, "gemini", base_url=shown_or_none(vertex_access(values).base_url))

@@ -1,0 +1,52 @@
+"""The look at a plan: at its cases one by one, as far as that is needed."""
+
+from workbench.engine.plan.judge_environment import judge_environment
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.plan import Plan, PlanEntry
+from workbench.engine.plan.preflight.looked import Looked
+from workbench.engine.plan.preflight.notices import notices
+from workbench.engine.plan.preflight.own_models import agents_without_key
+from workbench.events import Noticed
+from workbench.judge.environment import JudgeEnvironment
+from workbench.metrics.registry import asks
+from workbench.model.evalset import BrokenCaseError, EvalCase
+
+LOOKED_AT = 1000
+"""Cases that are looked at one by one: the look must not hold up a large run. The rest are taken to be like these."""
+_CONVERSATION = EvalCase("", (), None, None, (), None, None)
+"""Stands for the cases of a file that need not be looked at: they have a reference, and nothing else that matters."""
+
+
+def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
+    """The notices for a plan. Reads cases of the files that the plan has open, so not for an event loop's thread."""
+    environments = {name: JudgeEnvironment(**judge_environment(setting)) for name, setting in plan.agents.items()}
+    entries = [entry for entry in plan.entries if entry.blocked is None and entry.ref.repeat == 1]
+    one_of_each = {entry.ref.evalset_file: entry for entry in entries}
+    plain = {file: entry for file, entry in one_of_each.items() if _is_plain(entry)}
+    cases = [_looked(plan, entry, _CONVERSATION) for entry in plain.values()]
+    entries = [entry for entry in entries if entry.ref.evalset_file not in plain]
+    for entry in entries[:LOOKED_AT]:
+        try:
+            case = entry.entry.document.case(entry.index if entry.index is not None else -1)
+        except (BrokenCaseError, IndexError):
+            continue  # The case itself will say so.
+        cases.append(_looked(plan, entry, case))
+    scale = len(entries) / max(1, min(len(entries), LOOKED_AT))
+    found = [*agents_without_key(plan, environments), *notices(cases, environments.__getitem__, options, scale)]
+    if found and scale > 1:
+        message = f"{LOOKED_AT} of {len(entries)} cases were looked at before; the rest will be alike"
+        found.append(Noticed("info", message))
+    return found
+
+
+def _looked(plan: Plan, entry: PlanEntry, case: EvalCase) -> Looked:
+    return Looked(entry.ref.agent, entry.ref.evalset_file, case, entry.config, plan.config_file(entry) or "")
+
+
+def _is_plain(entry: PlanEntry) -> bool:
+    """Whether nobody is asked about the cases of this file, and none has a simulated user or rubrics: then they need
+    not be looked at one by one, which would take as long as running some of them."""
+    config = entry.config
+    if any(asks(item.name, custom=item.name in config.custom_metrics) for item in config.criteria):
+        return False
+    return not (config.user_simulator_config or entry.entry.document.mentions("cenario", "ubrics"))

@@ -1,0 +1,117 @@
+"""What is known of a case with a simulated user before its agent runs: whether it can be played, and what for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from workbench.engine.plan.judge_calls import lacks_rubrics
+from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus
+from workbench.judge.availability import kind_of, who_judges
+from workbench.judge.base import JudgeIdentity, NotAvailableError
+from workbench.judge.environment import JudgeEnvironment
+from workbench.metrics.registry import known
+from workbench.model.criteria import CriteriaConfig, Criterion
+from workbench.simulation.config import SimulatorConfig, read_simulator
+from workbench.simulation.instructions import instruction_faults
+from workbench.simulation.scenario import read_scenario
+from workbench.simulation.simulated_user import Said, without_asking
+
+SUITED = tuple(
+    name for name, info in known().items() if info.scenarios != "no" and not info.informational and info.supported
+)
+"""The criteria that can judge a conversation with a simulated user."""
+NO_REFERENCE = "the user is simulated, so there is no reference to compare with"
+Rubrics: TypeAlias = Sequence[Mapping[str, Any]]
+_OTHER_MODEL = "name another `model` in user_simulator_config"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a scenario is not played, so that nobody is asked and no agent runs: the case's status, and the `cause` with
+    what would remove it."""
+
+    status: CaseStatus
+    kind: ErrorKind
+    cause: str
+    hint: str = ""
+
+    @property
+    def error(self) -> CaseError:
+        """What the case says of it."""
+        return CaseError(self.kind, f"the conversation was not played: {self.cause}", self.hint)
+
+
+def defaults_apply(config: CriteriaConfig) -> bool:
+    """Whether nobody named a criterion, so that ADK's defaults stand in."""
+    return config.path is None or not config.has_criteria
+
+
+def obstacle(
+    config: CriteriaConfig, scenario: Mapping[str, Any], rubrics: Rubrics, environment: JudgeEnvironment
+) -> Obstacle | None:
+    """What keeps a scenario from being played, in the agent's `environment`; None if nothing does. `rubrics` are those
+    of its case."""
+    if defaults_apply(config) or not any(_may_judge(criterion, config, rubrics) for criterion in config.criteria):
+        cause = "no criterion was given that can judge a simulated user's conversation"
+        return Obstacle("not_evaluated", "config", cause, f"Add to the criteria one of {', '.join(SUITED)}")
+    simulator = read_simulator(config.user_simulator_config)
+    if simulator.audio:
+        cause = "a simulated user that speaks (llm_audio) is not supported yet"
+        return Obstacle("not_evaluated", "simulator", cause, "`llm_backed` writes instead")
+    told = read_scenario(scenario)
+    if not isinstance(without_asking(told, simulator, 0), Said):
+        return None
+    if simulator.instructions is not None:
+        faults = instruction_faults(simulator.instructions, with_persona=told.persona is not None)
+        if faults:
+            return Obstacle("error", "simulator", f"custom_instructions of the simulated user: {'; '.join(faults)}")
+    try:
+        who_plays(simulator, environment)
+    except NotAvailableError as error:
+        return Obstacle("not_evaluated", "simulator", f"the simulated user's model: {error}", error.hint)
+    return None
+
+
+def _may_judge(criterion: Criterion, config: CriteriaConfig, rubrics: Rubrics) -> bool:
+    """Return whether a criterion of a config can judge a case with a simulated user and these rubrics."""
+    if criterion.name in config.custom_metrics:
+        return True
+    return criterion.name in SUITED and not lacks_rubrics(criterion, rubrics)
+
+
+def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> JudgeIdentity | None:
+    """Who writes the simulated user's messages; None where only the starting prompt is sent.
+
+    Raises:
+        NotAvailableError: nobody can.
+    """
+    if simulator.turn_limit is not None and simulator.turn_limit <= 1:
+        return None
+    if kind_of(simulator.model) == "heuristic":
+        raise NotAvailableError("rules without a model cannot play a user", _OTHER_MODEL)
+    try:
+        return who_judges(simulator.judge_options, environment)
+    except NotAvailableError as error:
+        way = without_rules(error.hint)
+        raise NotAvailableError(str(error), f"{way}, or {_OTHER_MODEL}" if way else _OTHER_MODEL) from None
+
+
+def without_rules(hint: str) -> str:
+    """What would enable a model, without the advice to take rules in its place: a judge may be replaced by them, a user
+    or an agent not."""
+    return hint.partition(', or `"judge_model"')[0]
+
+
+def unplayed(config: CriteriaConfig, why: CaseError) -> list[MetricResult]:
+    """The verdicts over a scenario that was not played: criteria that would have judged it are not evaluated, those
+    that need a reference never apply."""
+    return [_unplayed(criterion.name, criterion.threshold, config, why) for criterion in config.criteria]
+
+
+def _unplayed(name: str, threshold: float, config: CriteriaConfig, why: CaseError) -> MetricResult:
+    info = known().get(name)
+    status: MetricStatus = "not_evaluated"
+    reason = f"{why.message}: {why.hint}" if why.hint else why.message
+    if info is not None and name not in config.custom_metrics and info.scenarios == "no":
+        status, reason = "not_applicable", NO_REFERENCE
+    return MetricResult(name, status, None, threshold, reason)

@@ -1,0 +1,1 @@
+"""Processes that run agents: zygotes, hosts and cases."""

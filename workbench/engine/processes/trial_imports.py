@@ -1,0 +1,78 @@
+"""Trial imports: whether each agent can be imported, each in its own interpreter and in a child process."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from workbench.agents.discovery import AgentFolder
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.plan import agent_setting
+from workbench.engine.plan.secrets import Secrets
+from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError
+from workbench.engine.processes.children import Children
+from workbench.events import CaseError
+
+IMPORT_SECONDS = 60.0
+"""The time that one import may take, where nobody says otherwise. A run waits longer: it wants the verdict."""
+_AT_ONCE = 2
+"""Imports going on at the same time: each takes a core."""
+_LINE = re.compile(r'^ *File "([^"\n]+)", line (\d+), in ', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialImport:
+    """The outcome for one agent; `error` is None if it was imported."""
+
+    agent: AgentFolder
+    error: CaseError | None = None
+
+    @property
+    def place(self) -> tuple[Path, int]:
+        """The file and line of the agent that failed: the last of the traceback that lie in its folder, else its
+        definition as a whole (line 0)."""
+        found = _LINE.findall(self.error.traceback) if self.error is not None else []
+        inside = [(Path(file), int(line)) for file, line in found if Path(file).is_relative_to(self.agent.folder)]
+        return inside[-1] if inside else (self.agent.definition, 0)
+
+
+async def try_imports(
+    agents: Sequence[AgentFolder], root: Path, children: Children, options: RunOptions
+) -> AsyncIterator[TrialImport]:
+    """Import agents and yield each outcome as soon as it is known. The agents' processes are ended.
+
+    `options` gives the interpreter (`python`) and the time that one import may take (`timeout`, seconds).
+    """
+    free = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(agent: AgentFolder) -> TrialImport:
+        async with free:
+            return await _try_import(agent, root, children, options)
+
+    tasks = [asyncio.create_task(one(agent)) for agent in agents]
+    try:
+        for task in asyncio.as_completed(tasks):
+            yield await task
+    finally:
+        for unfinished in tasks:
+            unfinished.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _try_import(agent: AgentFolder, root: Path, children: Children, options: RunOptions) -> TrialImport:
+    setting = agent_setting(agent, root, options)
+    host = AgentHost(setting, children, options, lambda notice: None)
+    try:
+        await host.seat()
+    except NoAgentProcessError as failed:
+        return TrialImport(agent, _cleaned(failed.error, Secrets([setting.environment.values])))
+    finally:
+        await host.close()
+    return TrialImport(agent)
+
+
+def _cleaned(error: CaseError, secrets: Secrets) -> CaseError:
+    """Return the error without the secrets that the agent's words may hold."""
+    clean = secrets.clean_text
+    return replace(error, message=clean(error.message), hint=clean(error.hint), traceback=clean(error.traceback))

@@ -1,0 +1,1 @@
+"""One run: its order, its record, and every way it can end."""

@@ -1,0 +1,171 @@
+"""What determines a run besides its evalsets: versions, the commit, models, and the agents' files as they are now.
+
+Files are told by the hash of their content without secrets; who keeps the run keeps the contents too, each once, so
+that two runs can be compared line by line.
+"""
+
+import asyncio
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.engine.plan.plan import AgentSetting
+from workbench.events import Sources
+from workbench.regular_file import read_regular
+
+_SUFFIXES = frozenset(
+    {".py", ".yaml", ".yml", ".toml", ".txt", ".md", ".json", ".j2", ".jinja", ".jinja2", ".prompt", ".tmpl"}
+)
+_EVALUATION = (
+    "test_config.json",
+    "eval_config.json",
+    ".evalset.json",
+    ".test.json",
+    ".triage.json",
+    ".evalset_result.json",
+)
+"""Endings of files that are compared case by case, or by nobody, not as the agent's own."""
+_NOT_THE_AGENTS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
+_LARGEST = 256 * 1024
+_FILES = 300
+_TOGETHER = 4 * 1024 * 1024
+_MODEL = re.compile(
+    rb"""\bmodel(?:_name)?\s*[=:]\s*(["']?)([A-Za-z][\w.:/@-]{2,80})|["'](gemini-[\w.-]{1,60})["']""", re.ASCII
+)
+_GIT_SECONDS = 2.0
+_WAIT_FOR_GIT = 0.2
+_COMMIT = "# branch.oid "
+
+Clean = Callable[[str], str]
+"""Takes secrets out of a text."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The files of the agents: `sources` agent → path relative to the root → digest, and the content of each digest.
+    `models` are those that the sources name, by agent."""
+
+    sources: Sources
+    contents: Mapping[str, bytes]
+    models: Mapping[str, Any]
+
+
+def read_sources(
+    settings: Mapping[str, AgentSetting],
+    footprints: Mapping[Path, Collection[Path]],
+    clean: Clean,
+    known: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Kept:
+    """The files of each agent's folder, and those that it was seen to read; without what is `known` already. A file
+    that cannot be read, is too large or one too many is left out. For a thread."""
+    sources: dict[str, dict[str, Any]] = {}
+    contents: dict[str, bytes] = {}
+    models: dict[str, Any] = {}
+    for name, setting in settings.items():
+        of_agent = sources.setdefault(name, {})
+        named: set[str] = set()
+        seen, left = (known or {}).get(name, {}), _TOGETHER
+        for path in _files(setting.agent.folder, footprints.get(setting.agent.folder, ())):
+            relative = os.path.relpath(path, setting.root).replace(os.sep, "/")
+            if relative in seen or relative in of_agent or len(of_agent) >= _FILES:
+                continue
+            content = _content(path, left)
+            if content is None:
+                continue
+            left -= len(content)
+            cleaned = clean(content.decode("utf-8", "replace")).encode("utf-8", "replace")
+            digest = hashlib.blake2b(cleaned, digest_size=16).hexdigest()
+            of_agent[relative], contents[digest] = digest, cleaned
+            named.update(_models(cleaned, in_quotes=relative.endswith(".py")))
+        if not known:
+            models[name] = sorted(named)
+    return Kept(sources, contents, models)
+
+
+def versions(settings: Iterable[AgentSetting]) -> dict[str, Any]:
+    """Of the workbench and its Python, and of google-adk in each agent's interpreter as far as its folder tells."""
+    found = {"python": platform.python_version(), **_own_version()}
+    for setting in settings:
+        version = _adk_version(setting.interpreter.path)
+        if version is not None:
+            found["google-adk"] = version
+            break
+    return found
+
+
+@functools.cache
+def _own_version() -> Mapping[str, str]:
+    """That of the workbench that runs. Looked up once: it means a walk through all that is installed."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        return {"agent-workbench": importlib.metadata.version("agent-workbench")}
+    return {}
+
+
+class Commit:
+    """The commit of a folder, asked for in the background from the moment it is made: git may take its time."""
+
+    def __init__(self, root: Path) -> None:
+        self._asked = asyncio.create_task(asyncio.to_thread(_git_state, root))
+
+    async def get(self) -> dict[str, Any]:
+        """`{"commit", "dirty"}`; {} where there is none, or git is too slow for a run to wait for it."""
+        done, _ = await asyncio.wait([self._asked], timeout=_WAIT_FOR_GIT)
+        return self._asked.result() if done else {}
+
+
+def _models(content: bytes, *, in_quotes: bool) -> Iterator[str]:
+    """The names of models; in Python a word without quotes is a type or a variable."""
+    for quote, first, second in _MODEL.findall(content):
+        if second or quote or not in_quotes:
+            yield (first or second).decode("ascii")
+
+
+def _files(folder: Path, footprint: Collection[Path]) -> Iterator[Path]:
+    for path, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _NOT_THE_AGENTS)
+        yield from (Path(path, name) for name in sorted(names) if _is_source(name))
+    yield from (path for path in sorted(footprint) if _is_source(path.name))
+
+
+def _is_source(name: str) -> bool:
+    # What begins with a dot may be an `.env`.
+    return not name.startswith(".") and Path(name).suffix in _SUFFIXES and not name.endswith(_EVALUATION)
+
+
+def _content(path: Path, most: int) -> bytes | None:
+    try:
+        return read_regular(path, min(most, _LARGEST))
+    except OSError:
+        return None
+
+
+def _adk_version(interpreter: Path) -> str | None:
+    try:
+        found = sorted(interpreter.parent.parent.glob("lib/python*/site-packages/google_adk-*.dist-info"))
+    except OSError:
+        return None
+    return found[-1].name.removeprefix("google_adk-").removesuffix(".dist-info") if found else None
+
+
+def _git_state(root: Path) -> dict[str, Any]:
+    # Without locks: somebody may be committing at this moment.
+    command = ["git", "--no-optional-locks", "-C", str(root), "status", "--porcelain=v2", "--branch"]
+    command += ["--no-ahead-behind", "--untracked-files=no"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=True, timeout=_GIT_SECONDS, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    told = [line.removeprefix(_COMMIT) for line in lines if line.startswith(_COMMIT)]
+    if not told or told[0].startswith("("):
+        return {}  # None yet.
+    return {"commit": told[0], "dirty": any(not line.startswith("#") for line in lines)}

@@ -1,0 +1,187 @@
+"""What an interrupted run has already: cases with a result, and transcripts that only lack their scores."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.engine.conversation.answers import Answer
+from workbench.engine.conversation.case_scoring import with_judges
+from workbench.engine.plan.hidden import holds_secrets
+from workbench.engine.plan.transcripts import StoredCase
+from workbench.events import (
+    CaseFinished,
+    CaseRef,
+    CaseStarted,
+    Event,
+    FilesRead,
+    MetricScored,
+    RepeatsDropped,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    Sources,
+    Usage,
+    UserSimulated,
+)
+from workbench.metrics.base import Scored
+
+_TRIED_AGAIN = frozenset({"cancelled", "crashed", "internal", "simulator", "judge", "quota"})
+"""Errors whose cause may have passed. Any other one is a result: the agent would do the same again."""
+
+
+@dataclass
+class KeptCase:
+    """One execution of a case as far as the run came with it: `events` of its last attempt. `spoilt`: a line that may
+    have been about it cannot be read."""
+
+    stored: StoredCase
+    events: list[Event] = field(default_factory=list)
+    spoilt: bool = False
+    answers: list[Answer] = field(default_factory=list)
+    """What models had answered its agent."""
+
+    @property
+    def has_result(self) -> bool:
+        """Whether it has a verdict, or an error that would come again."""
+        ended = self.stored.finished
+        if ended is None or self.spoilt or (self.stored.started is None and len(self.events) > 1):
+            return False
+        if ended.error is None:
+            return self.stored.started is not None
+        return ended.error.kind not in _TRIED_AGAIN
+
+    @property
+    def has_transcript(self) -> bool:
+        """Whether it lacks nothing but scores. One with something hidden in it is not scored: a criterion would see
+        other words than the agent said."""
+        if self.has_result or self.spoilt or self.stored.started is None or self.stored.why_incomplete() is not None:
+            return False
+        return bool(self.stored.turns) and not holds_secrets([self.stored.started, *self.stored.turns])
+
+    @property
+    def scored(self) -> tuple[Scored, ...]:
+        """The verdicts that hold, of a case with a transcript."""
+        found = [event for event in self.events if isinstance(event, MetricScored)]
+        by_name = {event.result.name: Scored(event.result, event.turns) for event in found}
+        return tuple(one for one in by_name.values() if one.result.status != "error")
+
+    @property
+    def usage(self) -> Usage:
+        """What the conversation cost, of a case with a transcript: as its last turn told, and what a simulated user was
+        asked after that."""
+        ends = [step for step in self.stored.steps if isinstance(step, UserSimulated) and step.ended]
+        return with_judges(self.stored.turns[-1].usage, _usage_of(ends[-1].question) if ends else Usage())
+
+    def take(self, event: Event) -> None:
+        """The next event of this case."""
+        if isinstance(event, CaseStarted):
+            self.events, self.spoilt = [], False
+        elif self.stored.finished is not None:
+            # Its beginning was lost.
+            self.spoilt = True
+        self.events.append(event)
+        self.stored.take(event)
+
+
+@dataclass
+class Resumption:
+    """An interrupted run: how it announced itself, what it has of each case, the files that its agents read, and how
+    many seconds it took. `ended`: it came to an end, and not by being killed; `complete`: with everything done."""
+
+    announced: RunStarted
+    cases: dict[CaseRef, KeptCase]
+    sources: Sources = field(default_factory=dict)
+    seconds: float = 0.0
+    ended: bool = False
+    complete: bool = False
+    _before: float = 0.0
+    """Seconds until it was resumed the last time."""
+
+    @property
+    def results(self) -> int:
+        """How many cases need nothing any more."""
+        return sum(case.has_result for case in self.cases.values())
+
+    @property
+    def transcripts(self) -> int:
+        """How many are only to be scored."""
+        return sum(case.has_transcript for case in self.cases.values())
+
+    @property
+    def answers(self) -> int:
+        """How many answers of models there are for cases that begin anew."""
+        return sum(len(case.answers) for case in self.cases.values() if not case.has_result and not case.has_transcript)
+
+    def recall(self, answers: Mapping[CaseRef, list[Answer]]) -> None:
+        """Takes what models had answered."""
+        for ref, case in self.cases.items():
+            case.answers = answers.get(ref, [])
+
+    @property
+    def judge_calls(self) -> int:
+        """How many calls its judges have had, of those that a run may make."""
+        ended = [case.stored.finished for case in self.cases.values() if case.has_result]
+        return sum(event.usage.judge_calls for event in ended if event is not None)
+
+    def take(self, event: Event | None) -> None:
+        """The next event of the run; None for a line that cannot be read."""
+        match event:
+            case None:
+                # The line may have been the beginning of a case: one that begins later is whole.
+                for case in self.cases.values():
+                    case.spoilt = case.spoilt or case.stored.finished is None
+            case RunResumed():
+                self.ended = self.complete = False
+                self._before = self.seconds
+            case RunFinished():
+                self.ended, self.complete = True, not (event.interrupted or event.cancelled)
+                self.seconds = event.duration_seconds
+                self._read(event.sources)
+            case FilesRead():
+                self._read(event.sources)
+            case RepeatsDropped():
+                for dropped in event.cases:
+                    self.cases.pop(dropped, None)
+            case _:
+                ref = getattr(event, "case", None)
+                if ref in self.cases:
+                    self._take_of_case(self.cases[ref], event)
+
+    def _take_of_case(self, case: KeptCase, event: Event) -> None:
+        case.take(event)
+        began = 0.0 if case.stored.started is None else case.stored.started.at
+        if isinstance(event, CaseFinished):
+            began += event.duration_seconds
+        if isinstance(event, CaseStarted | CaseFinished):
+            self.seconds = max(self.seconds, self._before + began)
+
+    def _read(self, sources: Sources) -> None:
+        for agent, files in sources.items():
+            self.sources[agent] = {**self.sources.get(agent, {}), **files}
+
+
+def collect_results(events: Iterable[Event | None]) -> Resumption | None:
+    """What the events of a run hold, None among them standing for a line that cannot be read. None where they do not
+    begin with its announcement."""
+    found: Resumption | None = None
+    for event in events:
+        if isinstance(event, RunStarted):
+            cases = {planned.case: KeptCase(StoredCase(planned)) for planned in event.cases}
+            found = Resumption(event, cases, dict(event.sources))
+        elif found is None:
+            return None
+        else:
+            found.take(event)
+    return found
+
+
+def _usage_of(question: Mapping[str, Any]) -> Usage:
+    """What the replies to a question (`workbench.judge.base.record`) cost."""
+    replies = [reply for reply in question.get("replies") or () if isinstance(reply, dict)]
+    asked = [reply for reply in replies if not reply.get("cached")]
+    return Usage(
+        judge_calls=len(asked),
+        judge_calls_cached=len(replies) - len(asked),
+        judge_input_tokens=sum(reply.get("input_tokens") or 0 for reply in asked),
+        judge_output_tokens=sum(reply.get("output_tokens") or 0 for reply in asked),
+    )

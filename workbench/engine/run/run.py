@@ -1,0 +1,305 @@
+"""One execution of a plan: cases through processes and scoring, events in order, and every way it can end."""
+
+import asyncio
+import time
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from workbench.engine.conversation.answers import AnswerKeeping
+from workbench.engine.conversation.case_flow import CaseFlow
+from workbench.engine.conversation.context import RunContext
+from workbench.engine.plan.judge_environment import judge_environments
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.preflight.whole_plan import preflight
+from workbench.engine.plan.secrets import Secrets
+from workbench.engine.plan.until_sure import UntilSure
+from workbench.engine.processes.agent_host import AgentHost
+from workbench.engine.processes.children import Children
+from workbench.engine.processes.hosts import Hosts
+from workbench.engine.processes.open_files import allow_open_files
+from workbench.engine.run.earlier import Earlier
+from workbench.engine.run.evidence import Evidence
+from workbench.engine.run.provenance import Commit
+from workbench.engine.run.recorder import EventWriter, Publish, Recorder
+from workbench.engine.run.resumed_case import ResumedCase
+from workbench.engine.run.resumption import Resumption
+from workbench.engine.run.unkept import why_stopped
+from workbench.engine.run.waiting import Waiting
+from workbench.events import (
+    CaseError,
+    CaseFinished,
+    CaseRef,
+    Event,
+    FilesRead,
+    Noticed,
+    RepeatsDropped,
+    RunFinished,
+    RunStarted,
+)
+
+_FILES_A_CASE = 8
+_FILES_BESIDES = 256
+_HEAD_START = 0.04
+"""Seconds that the first case has the machine for itself: its verdict is waited for. Forks of all the others would
+stand in its way, and what they lose is nothing beside one answer of a model."""
+_CANCELLED = CaseError("cancelled", "cancelled while it was running")
+_NOT_STARTED = CaseError("cancelled", "cancelled before it started")
+
+
+class Run:
+    """Runs `plan` once. `publish` gets each event in the event loop's thread, after it is clean and written (to
+    `writer`, which is closed at the end; None: to nowhere), from `RunStarted` to `RunFinished`, and must not raise.
+    `judge_cache` is the folder where answers of judges are kept; None keeps them as long as `children` live.
+    `make_host` takes what `AgentHost` does, for agents that do not run in children. With `resumed`, the plan is that of
+    a run which was interrupted, `writer` goes on with its journal, and what it has is shown and not done again.
+
+    Cases that never started, because the run was stopped, get no `CaseFinished`.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        options: RunOptions,
+        publish: Publish,
+        children: Children,
+        writer: EventWriter | None = None,
+        judge_cache: Path | None = None,
+        make_host: Callable[..., AgentHost] = AgentHost,
+        resumed: Resumption | None = None,
+    ) -> None:
+        self._make_host = make_host
+        self._earlier = Earlier(resumed)
+        self._todo = [entry for entry in plan.entries if not self._earlier.case(entry).has_result]
+        self._plan = plan
+        self._options = options
+        self._children = children
+        self._publish = publish
+        self._writer = writer
+        self._judge_cache = judge_cache
+        self._interrupted = False
+        self._cancelled = 0
+        self._flows: dict[CaseRef, CaseFlow | ResumedCase] = {}
+        until = None if options.until_sure is None else UntilSure(options.until_sure, options.max_judge_calls)
+        self._waiting = Waiting(self._todo, until)
+        self._hosts: Hosts
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._began = 0.0
+        self._recorder: Recorder
+        self._secrets: Secrets
+        self._evidence = Evidence(plan, options, children, writer, self._earlier.sources)
+        self._announced = False
+        self._early: list[Noticed] = []
+        """What was to be told before the run could be announced."""
+        self._commit: Commit | None = None
+
+    async def execute(self) -> None:
+        """Runs until everything is decided, or as far as `stop` and `cancel` let it. Children of the run are gone when
+        it returns; cancelling the task that awaits it kills them."""
+        self._commit = None if self._writer is None else Commit(self._plan.root)
+        self._hosts = Hosts(self._plan, self._todo, self._children, self._options, self._tell, self._make_host)
+        ahead = await self._prepare()
+        secrets = self._secrets
+        self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
+        self._began = time.monotonic()
+        allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
+        options, environment_of = self._earlier.options_left(self._options), judge_environments(self._plan.agents)
+        kept_in = None if self._writer is None else self._writer.answers
+        answers = None if kept_in is None else AnswerKeeping(kept_in, self._plan.agents)
+        context = RunContext(options, self._children, self._put, self._at, secrets, environment_of, answers)
+        try:
+            self._announce(ahead)
+            context.limit_judges(self._judge_cache, self._earlier.began)
+            self._children.scorer.warm(self._criteria())
+            await self._run_all(context)
+        except Exception:
+            self._recorder.put(Noticed("error", "the workbench itself failed", traceback.format_exc()))
+            raise
+        except asyncio.CancelledError:
+            self._interrupted = True
+            raise
+        finally:
+            await self._end()
+
+    async def _prepare(self) -> list[Noticed]:
+        """Reads what is to be known before the first case. Meanwhile its agent is imported."""
+        if not self._earlier:
+            self._hosts.begin_first()
+        try:
+            _, ahead = await asyncio.gather(asyncio.to_thread(self._read_what_determines), self._look_ahead())
+        except BaseException:
+            await self._hosts.close()
+            raise
+        return ahead
+
+    def _tell(self, notice: Noticed) -> None:
+        if self._announced:
+            self._recorder.put(notice)
+        else:
+            self._early.append(notice)
+
+    def stop(self) -> None:
+        """No new cases; those that run finish or are cut at their time-out."""
+        self._waiting.close()
+        self._interrupted = True
+
+    def cancel(self, ref: CaseRef | None = None, *, kill: bool = False) -> None:
+        """Ends a case, or with None all of them and the run: each is asked to end, then killed; with `kill` at once.
+        A case that is still queued does not start."""
+        if ref is None:
+            self.stop()
+            for flow in tuple(self._flows.values()):
+                flow.cancel(_CANCELLED, kill=kill)
+        elif ref in self._flows:
+            self._flows[ref].cancel(_CANCELLED, kill=kill)
+        elif self._waiting.remove(ref):
+            self._put(CaseFinished(ref, "cancelled", _NOT_STARTED, 0.0))
+
+    async def _look_ahead(self) -> list[Noticed]:
+        """What can be said before the first case. Whatever goes wrong in it, the run itself can go on."""
+        try:
+            return await asyncio.to_thread(preflight, self._plan, self._options)
+        except Exception:
+            return [Noticed("error", "the look at what is going to run failed", traceback.format_exc())]
+
+    def _keep_owners(self) -> None:
+        """Keep with which agents the evalsets run, so that no other one takes their place silently; for a thread."""
+        try:
+            if self._writer is not None:
+                self._writer.keep_owners(self._plan.owners, self._plan.root)
+        except ValueError as error:
+            self._tell(Noticed("warning", f"which agents ran which evalsets cannot be kept: {error}"))
+
+    def _read_what_determines(self) -> None:
+        """The secrets, and without them the agents' files as they are before the first case; for a thread."""
+        self._keep_owners()
+        self._secrets = Secrets([setting.environment.values for setting in self._plan.agents.values()])
+        self._evidence.read(self._secrets.clean_text)
+
+    def _announce(self, ahead: list[Noticed]) -> None:
+        started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        if self._earlier:
+            self._earlier.show(self._recorder, started)
+        else:
+            self._recorder.put(self._started(started))
+        plan = self._plan
+        if self._writer is not None and self._writer.notice is not None:
+            self._recorder.put(self._writer.notice)
+        for notice in (*plan.notices, *ahead, *self._early):
+            self._recorder.put(notice)
+        self._announced = True
+
+    def _started(self, started: str) -> RunStarted:
+        plan = self._plan
+        cases = tuple(map(plan.planned, plan.entries))
+        return RunStarted(
+            plan.run_id,
+            str(plan.root),
+            started,
+            cases,
+            until_sure=self._options.until_sure,
+            **self._evidence.announced(),
+        )
+
+    def _criteria(self) -> set[str]:
+        return {criterion.name for entry in self._todo for criterion in entry.config.criteria}
+
+    def _at(self) -> float:
+        return time.monotonic() - self._began
+
+    async def _run_all(self, context: RunContext) -> None:
+        for ended in self._earlier.results():
+            self._drop_needless(ended)
+        try:
+            for entry in self._todo:
+                if entry.blocked is not None:
+                    self._start(CaseFlow(entry, context, None, lambda: None))
+            await self._start_in_order(context)
+            while self._tasks:
+                await asyncio.wait(self._tasks)
+        except asyncio.CancelledError:
+            for flow in tuple(self._flows.values()):
+                flow.cancel(_CANCELLED, kill=True)
+            while self._tasks:
+                await asyncio.wait(self._tasks)
+            raise
+
+    async def _start_in_order(self, context: RunContext) -> None:
+        """Starts each case when there is room for it."""
+        slots = asyncio.Semaphore(self._options.concurrency)
+        first = asyncio.Event()
+
+        def release() -> None:
+            slots.release()
+            first.set()
+
+        while True:
+            await slots.acquire()
+            entry = await self._waiting.next()
+            if entry is None:
+                return
+            kept = self._earlier.case(entry)
+            if kept.has_transcript:
+                self._start(ResumedCase(entry, kept, context, release))
+            else:
+                host = self._hosts.of(entry.ref.agent)
+                self._start(CaseFlow(entry, context, host, release, kept.answers))
+            if not first.is_set() and self._options.isolation == "case":
+                await asyncio.wait([asyncio.create_task(first.wait())], timeout=_HEAD_START)
+                first.set()
+
+    def _put(self, event: Event) -> None:
+        """Puts what a case has to say; before its end goes what is not needed any more because of it."""
+        if isinstance(event, CaseFinished):
+            self._drop_needless(event)
+            self._cancelled += event.status == "cancelled"
+        self._recorder.put(event)
+
+    def _drop_needless(self, event: CaseFinished) -> None:
+        dropped = self._waiting.take(event)
+        for ref in dropped:
+            self._hosts.drop(ref.agent)
+        if dropped:
+            self._recorder.put(RepeatsDropped(dropped))
+
+    def _start(self, flow: CaseFlow | ResumedCase) -> None:
+        self._waiting.begin(flow.ref)
+        self._flows[flow.ref] = flow
+        task = asyncio.create_task(self._run_case(flow))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run_case(self, flow: CaseFlow | ResumedCase) -> None:
+        try:
+            await flow.run()
+        finally:
+            del self._flows[flow.ref]
+            self._waiting.ended(flow.ref)
+        await self._note_reads()
+        await self._hosts.case_over(flow.ref.agent)
+
+    async def _note_reads(self) -> None:
+        news = await self._evidence.news()
+        if news:
+            self._recorder.put(FilesRead(news))
+
+    def _cannot_write(self, error: OSError) -> None:
+        """What is on disk stays; what cannot be written must not be spent on."""
+        reason = error.strerror or str(error)
+        self._recorder.put(Noticed("error", *why_stopped(error)))
+        self._waiting.close()
+        for flow in tuple(self._flows.values()):
+            flow.cancel(CaseError("cancelled", f"stopped: the run cannot be written any more ({reason})"), kill=True)
+
+    async def _end(self) -> None:
+        try:
+            await self._hosts.close()
+        finally:
+            took, git = self._earlier.seconds + self._at(), {}
+            if self._commit is not None:
+                git = await self._commit.get()
+            await self._note_reads()
+            self._recorder.put(RunFinished(took, self._interrupted, git, self._evidence.further, self._cancelled))
+            await self._recorder.close()

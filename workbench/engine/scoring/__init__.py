@@ -1,0 +1,1 @@
+"""The scorer: its process, its client, and the verdicts that come from it."""

@@ -1,0 +1,6 @@
+"""Stored runs as files for other programs and readers."""
+
+from typing import Final
+
+SCHEMA: Final = "agent-workbench/report/1"
+"""The schema that every JSON report names."""

@@ -1,0 +1,133 @@
+"""A run as the result files of ADK, one an evalset, as its own `LocalEvalSetResultsManager` writes them.
+
+ADK knows four statuses. An error of ours becomes FAILED for the case, as ADK calls a case whose agent failed, and
+NOT_EVALUATED for a criterion. A case that was cancelled becomes NOT_EVALUATED.
+"""
+
+import json
+from collections.abc import Container
+from datetime import datetime
+from itertools import count
+from typing import Any
+
+from workbench.exporting.adk_older import for_older, is_older
+from workbench.exporting.report import plain, report_cases
+from workbench.store import CaseRecord, Store
+
+ENDING = ".evalset_result.json"
+_NAME_BYTES = 200
+"""File systems take 255, with the time and the ending."""
+_PASSED, _FAILED, _NOT_EVALUATED, _INFORMATIONAL = 1, 2, 3, 4
+_OF_CASE = {
+    "passed": _PASSED,
+    "failed": _FAILED,
+    "error": _FAILED,
+    "not_evaluated": _NOT_EVALUATED,
+    "cancelled": _NOT_EVALUATED,
+}
+_OF_METRIC = {"passed": _PASSED, "failed": _FAILED, "informational": _INFORMATIONAL}
+
+
+def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
+    """File name → content, one an agent and evalset, in the order of the run. UTF-8. With `adk_version`, as that one
+    reads it."""
+    created = _timestamp(store.run.started)
+    criteria = {record.ref: record for record in store.current_records()}
+    sets: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for number, (case, record) in enumerate(zip(report_cases(store), criteria.values(), strict=True), 1):
+        if not case.evalset_file and not case.eval_set_id:
+            continue  # Stands for cases of which nothing is known.
+        data = plain(case)
+        results = sets.setdefault((case.agent or "agent", case.eval_set_id or case.evalset_file), [])
+        results.append(_case(data, record, f"{store.run.run_id}-{number}"))
+    files: dict[str, bytes] = {}
+    for (agent, set_id), results in sets.items():
+        name = _name(agent, set_id, created, files)
+        whole = {
+            "eval_set_result_id": name,
+            "eval_set_result_name": name,
+            "eval_set_id": set_id,
+            "eval_case_results": results,
+            "creation_timestamp": created,
+        }
+        # ADK's reader takes no lone surrogates, escaped or not.
+        older = is_older(adk_version)
+        text = for_older(whole) if older else json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
+        files[f"{name}{ENDING}"] = text.encode("utf-8", "replace")
+    return files
+
+
+def _name(agent: str, set_id: str, created: float, files: Container[str]) -> str:
+    """ADK's name of a result, short enough for a file, and another one than those of the `files` there are: ids may
+    differ only in what no file name holds."""
+    whole = f"{agent}_{set_id}".replace("/", "_").replace("\\", "_").lstrip(".")
+    short = whole.encode("utf-8", "replace")[:_NAME_BYTES].decode("utf-8", "ignore")
+    for number in count(1):
+        name = f"{short}_{created}" if number == 1 else f"{short}_{number}_{created}"
+        if f"{name}{ENDING}" not in files:
+            break
+    return name
+
+
+def _case(case: dict[str, Any], record: CaseRecord, session: str) -> dict[str, Any]:
+    metrics = [_metric(metric, record, metric["threshold"]) for metric in case["metrics"]]
+    thresholds = {metric["name"]: metric["threshold"] for metric in case["metrics"]}
+    turns = [
+        {
+            "actual_invocation": turn["actual"],
+            "expected_invocation": turn["expected"],
+            "eval_metric_results": [
+                _metric(metric, record, thresholds.get(metric["name"])) for metric in turn["metrics"]
+            ],
+        }
+        for turn in case["invocations"]
+        if turn["actual"] is not None
+    ]
+    return {
+        "eval_set_file": case["eval_set_id"],
+        "eval_set_id": case["eval_set_id"],
+        "eval_id": case["eval_id"],
+        "final_eval_status": _OF_CASE[case["status"]],
+        "eval_metric_results": None,
+        "overall_eval_metric_results": metrics,
+        "eval_metric_result_per_invocation": turns,
+        "session_id": session,
+        "session_details": None,
+        "user_id": None,
+    }
+
+
+def _metric(metric: dict[str, Any], record: CaseRecord, threshold: float | None) -> dict[str, Any]:
+    value = record.criteria.get(metric["name"])
+    settings = value if isinstance(value, dict) else {}
+    return {
+        "metric_name": metric["name"],
+        "threshold": threshold,
+        "criterion": None if threshold is None else {**settings, "threshold": threshold},
+        "custom_function_path": None,
+        "score": metric["score"],
+        "eval_status": _OF_METRIC.get(metric["status"], _NOT_EVALUATED),
+        "details": {
+            "rubric_scores": _rubrics(metric["details"]),
+            "token_usage_details": None,
+            "duration_details": None,
+        },
+    }
+
+
+def _rubrics(details: dict[str, Any]) -> list[dict[str, Any]] | None:
+    rubrics = details.get("rubrics")
+    if not isinstance(rubrics, list):
+        return None
+    return [
+        {"rubric_id": str(item.get("rubric_id")), "rationale": item.get("rationale"), "score": item.get("score")}
+        for item in rubrics
+        if isinstance(item, dict)
+    ]
+
+
+def _timestamp(started: str) -> float:
+    try:
+        return datetime.fromisoformat(started.replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return 0.0

@@ -1,0 +1,104 @@
+"""Pictures in the page: drawn as SVG in the page itself, with a title that says the same in words."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from workbench.authoring.triage.agreement import JudgeAgreement
+from workbench.exporting.html_text import html_line
+from workbench.history.pass_rates import RunRate, Trend
+from workbench.rendering.charts.figures import BINS, STEPS, Scores, Share
+from workbench.rendering.charts.trend import rate_words, tenths, trend_words
+from workbench.rendering.plain_lines import label
+from workbench.scores import compared, cut_score
+from workbench.text import one_line
+
+_STEP = 6
+_HEIGHT = 26
+_RATES_HEIGHT = 60
+_RATE_WIDTH = 10
+_BAR = 120
+_NAME = 120
+
+
+def distribution(one: Scores) -> str:
+    """How the scores of a criterion are spread from 0 to 1, with its threshold as a line."""
+    most = max(one.bins) or 1
+    mean, wanted = cut_score(one.mean), ""
+    if one.threshold is not None:
+        mean, wanted = compared(one.mean, one.threshold)
+    words = f"{one.name}: {tenths(one.passed)} of {one.cases} cases pass, mean {mean}"
+    drawn = []
+    for number, count in enumerate(one.bins):
+        if count:
+            height = max(round(count / most * (_HEIGHT - 2)), 2)
+            good = one.threshold is None or number >= round(one.threshold * STEPS)
+            style = "" if one.threshold is None else ' class="good"' if good else ' class="bad"'
+            x = number * _STEP
+            drawn.append(f'<rect x="{x}" y="{_HEIGHT - height}" width="{_STEP - 1}" height="{height}"{style}/>')
+    if one.threshold is not None:
+        words += f", threshold {wanted}"
+        place = min(max(round(one.threshold * STEPS), 0), STEPS) * _STEP - 0.5
+        drawn.append(f'<line x1="{place}" x2="{place}" y1="0" y2="{_HEIGHT}"/>')
+    return _svg(BINS * _STEP, _HEIGHT, words, drawn)
+
+
+def rates_chart(trend: Trend) -> Iterator[str]:
+    """A column a run of the same cases, as high as the share that passed; the newest at the right. Without a trend, why
+    there is none."""
+    yield '<section class="whole"><h2>Pass rate over runs</h2>\n'
+    words = trend_words(trend)
+    if trend.is_comparable:
+        drawn = list(map(_column, range(len(trend.rates)), trend.rates))
+        yield _svg(len(trend.rates) * _RATE_WIDTH, _RATES_HEIGHT, words, drawn, framed=True)
+    yield f"<p>{html_line(words)}</p></section>\n"
+
+
+def _column(number: int, one: RunRate) -> str:
+    height = max(round(one.rate * _RATES_HEIGHT), 1)
+    style = "good" if one.passed == one.total else "bad" if not one.passed else "some"
+    return (
+        f'<rect x="{number * _RATE_WIDTH}" y="{_RATES_HEIGHT - height}" width="{_RATE_WIDTH - 2}"'
+        f' height="{height}" class="{style}"><title>{html_line(f"{one.run_id}: {rate_words(one)}")}</title></rect>'
+    )
+
+
+def bars(title: str, shares: Sequence[Share], words: Callable[[float], str], told: str = "") -> Iterator[str]:
+    """A bar an execution, the longest first, and below them what is `told` of them."""
+    if not shares and not told:
+        return
+    yield f'<section class="bars"><h2>{html_line(title)}</h2>'
+    yield "<table>\n" if shares else ""
+    for share in shares:
+        width = max(round(share.amount / shares[0].amount * _BAR), 1)
+        bar = f'<rect x="0" y="2" width="{width}" height="8" class="some"/>'
+        figure = html_line(words(share.amount))
+        drawn = _svg(_BAR, 12, figure, [bar])
+        name = label(share.record.ref)
+        yield f"<tr><td>{html_line(one_line(name, limit=_NAME))}<td>{figure}<td>{drawn}</tr>\n"
+    yield ("</table>" if shares else "") + (f"<p>{html_line(told)}</p>" if told else "") + "</section>\n"
+
+
+def agreement_tables(found: Sequence[JudgeAgreement]) -> Iterator[str]:
+    """How far judges agree with what the user said, a confusion matrix each."""
+    if not found:
+        return
+    yield "<section><h2>Judges against the user</h2>\n"
+    for one in found:
+        name = one.criterion or "the case’s verdict"
+        kappa = "" if one.pairs.kappa is None else f", kappa {one.pairs.kappa:.2f}"
+        few = " (few)" if one.few else ""
+        who = f" by {one.judge}" if one.judge else ""
+        kind = f", {one.part} labels" if one.part else ""
+        told = f"{name}{who}{kind}: agrees in {one.share.passed} of {one.share.total}{kappa}{few}"
+        yield f"<p>{html_line(told)}</p><table><tr><th>user ↓ judge →"
+        yield "".join(f"<th>{html_line(name)}" for name in one.labels) + "</tr>\n"
+        for user in one.labels:
+            counts = (one.pairs.counts.get((user, judge), 0) for judge in one.labels)
+            yield f"<tr><td>{html_line(user)}" + "".join(f"<td>{count or '·'}" for count in counts) + "</tr>\n"
+        yield "</table>\n"
+    yield "</section>\n"
+
+
+def _svg(width: int, height: int, words: str, drawn: Sequence[str], *, framed: bool = False) -> str:
+    style = ' class="framed"' if framed else ""
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    return f'<svg {size} role="img"{style}><title>{html_line(words)}</title>{"".join(drawn)}</svg>'

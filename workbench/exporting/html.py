@@ -1,0 +1,171 @@
+"""A run as one HTML page that needs nothing else: no script, no network, and text of agents is only text.
+
+Each case is what the terminal shows of it, lines and styles alike; those that did not pass are open.
+"""
+
+from collections.abc import Iterator
+
+from workbench.authoring.triage.agreement import agreements
+from workbench.exporting.besides import Besides
+from workbench.exporting.charts import agreement_tables, bars, distribution, rates_chart
+from workbench.exporting.html_text import class_name, html_body, html_line
+from workbench.exporting.style import STYLE
+from workbench.prices import Prices, money
+from workbench.rendering.charts.costs import NO_PRICES, costs, not_known
+from workbench.rendering.charts.figures import dearest, longest, scores, slowest
+from workbench.rendering.charts.trend import tenths
+from workbench.rendering.explain import other_criteria, reasons, score_text
+from workbench.rendering.lines import Line
+from workbench.rendering.plain_case import case_lines
+from workbench.rendering.plain_lines import label, marks
+from workbench.rendering.plain_summary import count_text
+from workbench.rendering.repeat_lines import by_need, repeats_of
+from workbench.rendering.trace.plain import trace_lines
+from workbench.repeats.wording import cells
+from workbench.scores import cut_score
+from workbench.store import CaseRecord, Store
+
+_WIDTH = 110
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_OPEN_AT_MOST = 50
+_WHOLE = 300
+"""Cases up to which a page has each of them whole. A browser takes ten seconds for a thousand."""
+
+
+def build_html(store: Store, besides: Besides | None = None, prices: Prices | None = None) -> bytes:
+    """The newest run as a page, UTF-8. With `prices` its most expensive cases are told in money."""
+    return "".join(_page(store, besides or Besides(), prices)).encode("utf-8", "replace")
+
+
+def _page(store: Store, besides: Besides, prices: Prices | None) -> Iterator[str]:
+    run = store.run
+    title = html_line(count_text(store))
+    yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+    yield '<meta name="referrer" content="no-referrer">\n'
+    yield f"<title>{title}</title><style>{STYLE}</style></head>\n<body><main><h1>{title}</h1>\n"
+    yield f"<p>Run {html_line(run.run_id)}, {html_line(run.started)}, in {html_line(run.root)}</p>\n"
+    if run.scored_from:
+        yield f"<p>Scored from {html_line(run.scored_from)}: no agent ran</p>\n"
+    for notice in store.notices:
+        if notice.forecast:
+            continue
+        yield f'<p class="notice-{class_name(notice.level)}">{html_line(notice.message)}</p>\n'
+    records = list(store.current_records())
+    yield from _criteria(records)
+    yield from _repeats(store)
+    yield '<div class="charts">'
+    yield from rates_chart(besides.trend)
+    yield from bars("Slowest", slowest(records), lambda amount: f"{amount:.2f} s")
+    yield from _expensive(records, prices)
+    yield from bars("Most tokens", longest(records), lambda amount: f"{amount:,.0f}")
+    yield "</div>\n"
+    # What needs reading stands first.
+    order = {"failed": 0, "error": 0, "not_evaluated": 1, "cancelled": 2, "passed": 3}
+    opened = 0
+    shortened = len(records) > _WHOLE and any(record.state == "passed" for record in records)
+    if records:
+        yield "<h2>Cases</h2>\n"
+    if shortened:
+        yield f"<p>More than {_WHOLE} cases: of those that passed, only scores are shown.</p>\n"
+    for record in sorted(records, key=lambda record: order.get(record.state, 0)):
+        is_open = record.state not in ("passed", "cancelled") and opened < _OPEN_AT_MOST
+        opened += is_open
+        if shortened and record.state == "passed":
+            yield f"<p>{_head(record, besides)}</p>\n"
+        else:
+            yield from _case(record, besides, is_open=is_open)
+    yield from agreement_tables(agreements(besides.entries()))
+    yield "</main></body></html>\n"
+
+
+def _criteria(records: list[CaseRecord]) -> Iterator[str]:
+    """How many cases passed each criterion, the mean score, and how the scores are spread: one vote per case."""
+    found = scores(records)
+    if not found:
+        return
+    yield "<h2>Criteria</h2>\n<table><thead><tr>"
+    yield "<th>criterion<th>cases passed<th>failed<th>no verdict<th>mean score<th>scores from 0 to 1"
+    yield "</tr></thead><tbody>\n"
+    for one in found:
+        mean, drawn = (cut_score(one.mean), distribution(one)) if one.cases else ("", "")
+        cells = f"<td>{tenths(one.passed)}<td>{tenths(one.failed)}<td>{one.undecided}<td>{mean}<td>{drawn}"
+        yield f"<tr><td>{html_line(one.name)}{cells}</tr>\n"
+    yield "</tbody></table>\n"
+
+
+def _expensive(records: list[CaseRecord], prices: Prices | None) -> Iterator[str]:
+    """What cost the most, and of what that is not known."""
+    found = costs(records, prices)
+    shares = dearest(records, found) if found is not None else []
+    told = NO_PRICES if found is None else not_known(found)
+    if found is not None:
+        yield from bars("Most expensive", shares, lambda amount: money(amount, found.currency), told)
+    elif records:
+        yield from bars("Most expensive", (), str, told)
+
+
+def _repeats(store: Store) -> Iterator[str]:
+    """How often each case passed, where any was executed more than once."""
+    cases = sorted(repeats_of(store), key=by_need)
+    if not cases:
+        return
+    yield "<h2>Repeats</h2>\n<table><thead><tr>"
+    yield "<th>case<th>passed<th>rate (95 %)<th>pass^k<th>varies<th></tr></thead><tbody>\n"
+    for case in cases:
+        passed, rate, hat, mark, more = cells(case)
+        style = "status-not-evaluated" if case.flaky else ""
+        marked = f'<b class="{style}">{html_line(mark)}</b>' if style else html_line(mark)
+        told = f"<td>{html_line(passed)}<td>{html_line(rate)}<td>{html_line(hat)}<td>{marked}<td>{html_line(more)}"
+        yield f"<tr><td>{html_line(label(case.ref))}{told}</tr>\n"
+    yield "</tbody></table>\n"
+
+
+def _case(record: CaseRecord, besides: Besides, *, is_open: bool) -> Iterator[str]:
+    yield f"<details{' open' if is_open else ''}><summary>{_head(record, besides)}</summary><pre>"
+    for line in case_lines(record, _WIDTH):
+        yield _line(line) + "\n"
+    yield "</pre>"
+    yield from _trace(record)
+    yield "</details>\n"
+
+
+def _head(record: CaseRecord, besides: Besides) -> str:
+    """A case in one line: its verdict, what decided it, and what was said of it."""
+    state = record.status
+    why = "; ".join(_passes(record) if state == "passed" else reasons(record))
+    style = class_name(state.replace("_", "-"))
+    head = f'<b class="status-{style}">{html_line(state.replace("_", " "))}</b> {html_line(label(record.ref))}'
+    said = []
+    if changed := other_criteria(record):
+        said.append(f'<b class="said">≠ other criteria: {html_line(changed)}</b>')
+    for entry in besides.said(record):
+        note = f": {entry.note}" if entry.note else ""
+        about = f" ({entry.about.criterion})" if entry.about.criterion else ""
+        said.append(f'<b class="said">⚑ {html_line(entry.triage + about + note)}</b>')
+    return f"{head} <i>{html_line(why)}</i>{''.join(said)}"
+
+
+def _passes(record: CaseRecord) -> Iterator[str]:
+    for result in record.metrics.values():
+        if result.status == "passed" and result.score is not None:
+            said = "".join(f" ({word})" for word in marks(record, result))
+            yield f"{result.name} {score_text(result)}{said}"
+
+
+def _trace(record: CaseRecord) -> Iterator[str]:
+    """What took how long, folded; nothing where the case was not watched."""
+    lines = list(trace_lines(record, _WIDTH))
+    if lines:
+        yield "<details><summary>Trace: what took how long</summary><pre>"
+        yield from (_line(line) + "\n" for line in lines)
+        yield "</pre></details>"
+
+
+def _line(line: Line) -> str:
+    """The segments are safe for a terminal already; here they become safe for a page."""
+    return "".join(
+        f'<span class="{class_name(style)}">{html_body(text)}</span>' if style else html_body(text)
+        for text, style in line
+    ).rstrip()

@@ -1,0 +1,127 @@
+"""JUnit XML as CI systems read it: one suite for each evalset, one test case for each execution of a case.
+
+A failed case holds `<failure>`, one without a verdict because of an error `<error>`, one that could not be judged or
+was cancelled `<skipped>`; the message is one line, the body the whole case: expected beside actual, turn by turn, and
+every verdict.
+"""
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from xml.etree import ElementTree as Tree
+
+from workbench.rendering.explain import criteria_and_source, matched_by_location, other_criteria, reasons
+from workbench.rendering.judged import is_heuristic
+from workbench.rendering.plain_case import plain_case
+from workbench.repeats.account import accounts
+from workbench.repeats.wording import sentence
+from workbench.store import CaseRecord, RunSummary, Store
+from workbench.text import one_line, plain
+
+_NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""XML 1.0 has no such characters, not even escaped: one of them and the whole file is refused."""
+_OUTPUT_LIMIT = 20_000
+_WIDTH = 100
+_TAGS = {"failed": "failure", "not_evaluated": "skipped", "cancelled": "skipped"}
+
+
+def junit_pieces(store: Store) -> Iterator[bytes]:
+    """Yield the newest run as JUnit XML, UTF-8, case by case: it never is in memory as a whole."""
+    suites: dict[tuple[str, str], list[CaseRecord]] = {}
+    for record in store.current_records():
+        suites.setdefault((record.ref.agent, record.ref.evalset_file), []).append(record)
+    root = Tree.Element("testsuites", {"name": "agent-workbench", **_figures(store.current_records())})
+    root.set("time", _seconds(store.run.duration_seconds))
+    yield b"<?xml version='1.0' encoding='utf-8'?>\n"
+    yield from _around(root, 0, (piece for records in suites.values() for piece in _suite(records, store.run)))
+
+
+def _suite(records: list[CaseRecord], run: RunSummary) -> Iterator[bytes]:
+    ref = records[0].ref
+    suite = Tree.Element("testsuite", {"name": _line(f"{ref.agent or '?'}/{ref.eval_set_id or ref.evalset_file}")})
+    suite.attrib.update(_figures(records))
+    suite.set("time", _seconds(sum(record.duration_seconds for record in records)))
+    # The format's own schema wants a time without zone; by custom that is UTC.
+    suite.set("timestamp", _line(run.started.removesuffix("Z")))
+    suite.set("file", _line(ref.evalset_file))
+    criteria = criteria_and_source(next((record for record in records if record.criteria), records[0]))
+    properties = Tree.Element("properties")
+    Tree.SubElement(properties, "property", {"name": "criteria", "value": _line(criteria)})
+    for told in matched_by_location(records):
+        Tree.SubElement(properties, "property", {"name": "agent", "value": _line(told)})
+    for case in accounts(records, run.until_sure):
+        repeats = {"name": _line(f"repeats of {case.ref.eval_id}"), "value": _line(sentence(case))}
+        Tree.SubElement(properties, "property", repeats)
+    parts = itertools.chain((properties,), map(_case, records))
+    yield from _around(suite, 1, (_piece(part, 2) for part in parts))
+
+
+def _around(element: Tree.Element, level: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield an element without content of its own, and between its ends what the pieces are."""
+    end = f"</{element.tag}>"
+    indent = "  " * level
+    begin = Tree.tostring(element, encoding="unicode", short_empty_elements=False).removesuffix(end)
+    yield f"{indent}{begin}\n".encode()
+    yield from pieces
+    yield f"{indent}{end}\n".encode()
+
+
+def _piece(element: Tree.Element, level: int) -> bytes:
+    Tree.indent(element, level=level)
+    return f"{'  ' * level}{Tree.tostring(element, encoding='unicode')}\n".encode()
+
+
+def _case(record: CaseRecord) -> Tree.Element:
+    ref = record.ref
+    repeat = f"#{ref.repeat}" if ref.repeat > 1 else ""
+    by_rules = [name for name, result in record.metrics.items() if is_heuristic(result)]
+    case = Tree.Element(
+        "testcase",
+        {
+            "classname": _line(f"{ref.agent or '?'}.{ref.eval_set_id or ref.evalset_file}"),
+            "name": _line(f"{ref.eval_id or ref.evalset_file}{repeat}{' (heuristic)' if by_rules else ''}"),
+            "time": _seconds(record.duration_seconds),
+            "file": _line(ref.evalset_file),
+        },
+    )
+    told = {"criteria_changed": other_criteria(record)}
+    if by_rules:
+        told["judged_by"] = f"rules: {', '.join(by_rules)}"
+    if any(told.values()):
+        properties = Tree.SubElement(case, "properties")
+        for name, value in told.items():
+            if value:
+                Tree.SubElement(properties, "property", {"name": name, "value": _line(value)})
+    if record.state != "passed":
+        why = "; ".join(reasons(record)) or "no criterion applied"
+        verdict = Tree.SubElement(case, _TAGS.get(record.state, "error"), {"message": _line(why)})
+        verdict.set("type", record.error.kind if record.error else record.state)
+        verdict.text = _block("\n".join([*reasons(record), "", *plain_case(record, _WIDTH)]))
+    for stream, tag in (("stdout", "system-out"), ("stderr", "system-err")):
+        if record.output.get(stream):
+            Tree.SubElement(case, tag).text = _block(record.output[stream][-_OUTPUT_LIMIT:])
+    return case
+
+
+def _figures(records: Iterable[CaseRecord]) -> dict[str, str]:
+    counts = Counter(_TAGS.get(record.state, record.state) for record in records)
+    decided = {tag: counts[tag] for tag in ("passed", "failure", "skipped")}
+    return {
+        "tests": str(counts.total()),
+        "failures": str(decided["failure"]),
+        "errors": str(counts.total() - sum(decided.values())),
+        "skipped": str(decided["skipped"]),
+    }
+
+
+def _line(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", one_line(text, limit=1000))
+
+
+def _block(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", plain(text))
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3f}"

@@ -1,0 +1,240 @@
+"""The JSON report of a run, made from the store; its shape is in `workbench.exporting.report_shape`.
+
+`docs/report.schema.json` is generated from that (`python -m workbench.exporting.report` prints it).
+`docs/report.md` explains it.
+"""
+
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+from workbench.agents.ownership import OwnerRule
+from workbench.events import CaseError, MetricResult
+from workbench.exporting import SCHEMA
+from workbench.exporting.report_repeats import report_repeats
+from workbench.exporting.report_shape import (
+    CaseMetric,
+    Refusal,
+    Report,
+    ReportCase,
+    ReportError,
+    ReportInvocation,
+    ReportUsage,
+    Summary,
+    TurnMetric,
+)
+from workbench.history.judge_named import judged_by
+from workbench.prices import Prices, case_cost, criterion_cost, total
+from workbench.repeats.account import accounts
+from workbench.store import CaseRecord, Store, Turn
+
+_NO_PRICES = Prices()
+_DEPTH = 200
+_TOO_DEEP = f"… [nested deeper than {_DEPTH} levels]"
+
+
+def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
+    """Yield the report of the newest run, one line of JSON in ASCII, case by case: it never is in memory as a whole.
+
+    With `prices`, the details of judged criteria say in `tally.cost` what each cost. JSON has no NaN and no infinity: a
+    score becomes null, a value in an invocation or in details becomes the word, as text. What is nested too deeply to
+    be written is cut off."""
+    costs: list[float | None] = []
+
+    def cases() -> Iterator[ReportCase]:
+        for case in report_cases(store, prices):
+            costs.append(case.usage.judge_cost)
+            yield case
+
+    repeats = map(report_repeats, accounts(store.current_records(), store.run.until_sure))
+    lists: dict[str, Iterable[BaseModel]] = {"cases": cases(), "repeats": repeats}
+    before = b"{"
+    for name, value in _fields(_frame(store, prices)).items():
+        yield before + _encode(name) + b": "
+        before = b", "
+        if name in lists:
+            yield from _list(lists[name])
+        elif name == "judge_cost":  # Behind the cases.
+            yield _encode(total(costs) if prices else None)
+        else:
+            yield _encode(value)
+    yield b"}\n"
+
+
+def report_cases(store: Store, prices: Prices = _NO_PRICES) -> Iterator[ReportCase]:
+    """Yield the cases of the newest run as the report has them."""
+    return (_case(record, prices) for record in store.current_records())
+
+
+def _frame(store: Store, prices: Prices) -> Report:
+    """The report without what it says of single cases."""
+    statuses = Counter(record.status for record in store.current_records())
+    run = store.run
+    return Report(
+        schema_name=SCHEMA,
+        run_id=run.run_id,
+        root=run.root,
+        started=run.started,
+        duration_seconds=run.duration_seconds,
+        summary=Summary(
+            total=statuses.total(),
+            passed=statuses["passed"],
+            failed=statuses["failed"],
+            error=statuses["error"],
+            not_evaluated=statuses["not_evaluated"],
+            cancelled=statuses["cancelled"],
+        ),
+        cases=[],
+        repeats=[],
+        scored_from=run.scored_from or None,
+        judge_cost=None,
+        currency=prices.currency if prices else None,
+    )
+
+
+def _list(items: Iterable[BaseModel]) -> Iterator[bytes]:
+    before = b"["
+    for item in items:
+        yield before + _encode(item)
+        before = b", "
+    yield b"[]" if before == b"[" else b"]"
+
+
+def _encode(part: Any) -> bytes:
+    try:
+        return json.dumps(part, allow_nan=False, default=_fields).encode("ascii")
+    except (ValueError, RecursionError):
+        return json.dumps(_clean(part, _DEPTH), allow_nan=False).encode("ascii")
+
+
+def plain(part: BaseModel) -> Any:
+    """A report, or a part of it, as data that JSON can hold, as `report_pieces` says."""
+    return _clean(part, _DEPTH)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of what `--json` writes: a report, or a refusal."""
+    from pydantic.json_schema import models_json_schema
+
+    _, definitions = models_json_schema(
+        [(Report, "serialization"), (Refusal, "serialization")], ref_template="#/$defs/{model}"
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "agent-workbench report",
+        "description": "What `agent-workbench run --json` writes: a report, or why nothing ran.",
+        "oneOf": [{"$ref": "#/$defs/Report"}, {"$ref": "#/$defs/Refusal"}],
+        **definitions,
+    }
+
+
+def _case(record: CaseRecord, prices: Prices) -> ReportCase:
+    ref = record.ref
+    return ReportCase(
+        agent=ref.agent,
+        evalset_file=ref.evalset_file,
+        eval_set_id=ref.eval_set_id,
+        eval_id=ref.eval_id,
+        repeat=ref.repeat,
+        status=record.status,
+        error=_error(record.error) if record.error else None,
+        attempt=record.attempt,
+        matched_by=_rule(record.planned.matched_by),
+        config_file=record.planned.config_file,
+        duration_seconds=record.duration_seconds,
+        usage=_usage(record, prices),
+        metrics=[_case_metric(result, prices) for result in record.metrics.values()],
+        invocations=list(_invocations(record)),
+        scenario=record.scenario,
+        rubrics=list(record.rubrics),
+        criteria_changed=list(record.planned.criteria_changed),
+    )
+
+
+def _rule(matched_by: str) -> OwnerRule | None:
+    """A rule that is known; a journal of another version may hold others."""
+    return next((rule for rule in get_args(OwnerRule) if rule == matched_by), None)
+
+
+def _usage(record: CaseRecord, prices: Prices) -> ReportUsage:
+    counts = {name: getattr(record.usage, name) for name in ReportUsage.model_fields if name != "judge_cost"}
+    return ReportUsage(**counts, judge_cost=case_cost(record.metrics.values(), record.simulated, prices))
+
+
+def _error(error: CaseError) -> ReportError:
+    return ReportError(kind=error.kind, message=error.message, hint=error.hint, traceback=error.traceback)
+
+
+def _invocations(record: CaseRecord) -> Iterator[ReportInvocation]:
+    """One a turn: those that happened, and those of the reference that did not."""
+    expected = record.expected or ()
+    for number in range(max(len(record.turns), len(expected))):
+        turn = record.turns[number] if number < len(record.turns) else None
+        reference = expected[number] if number < len(expected) else None
+        user = turn.user if turn else (reference or {}).get("user_content") or {}
+        metrics = [_turn_metric(result) for result in turn.metrics.values()] if turn else []
+        note = turn.note if turn else ""
+        yield ReportInvocation(user=user, expected=reference, actual=_actual(turn), note=note, metrics=metrics)
+
+
+def _actual(turn: Turn | None) -> dict[str, Any] | None:
+    """The invocation that the turn became, or of a turn that broke off what had happened until then."""
+    if turn is None:
+        return None
+    if turn.actual is not None:
+        return turn.actual
+    return {"user_content": turn.user, "intermediate_data": {"invocation_events": list(turn.acted)}}
+
+
+def _turn_metric(result: MetricResult) -> TurnMetric:
+    return TurnMetric(
+        name=result.name,
+        score=_number(result.score),
+        status=result.status,
+        reason=result.reason,
+        judged_by=judged_by(result.details),
+        details=result.details,
+    )
+
+
+def _case_metric(result: MetricResult, prices: Prices) -> CaseMetric:
+    fields = dict(_turn_metric(result))
+    tally = result.details.get("tally")
+    if prices and isinstance(tally, dict):
+        fields["details"] = {**result.details, "tally": {**tally, "cost": criterion_cost(result, prices)}}
+    return CaseMetric(**fields, threshold=_number(result.threshold))
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    """The fields of one model under the names of the JSON, without a copy of what they hold."""
+    if not isinstance(part, BaseModel):
+        raise TypeError(f"{type(part).__name__} has no place in a report")
+    found = ((name, value) for name, value in part if name != "judged_by" or value is not None)
+    return {"schema" if name == "schema_name" else name: value for name, value in found}
+
+
+def _clean(value: Any, depth: int) -> Any:
+    if isinstance(value, BaseModel):
+        value = _fields(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if not isinstance(value, (dict, list, tuple)):
+        return value
+    if not depth:
+        return _TOO_DEEP
+    if isinstance(value, dict):
+        return {str(key): _clean(item, depth - 1) for key, item in value.items()}
+    return [_clean(item, depth - 1) for item in value]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")

@@ -1,0 +1,168 @@
+"""A run as Markdown for a pull request, and as CSV for a spreadsheet; foreign text does nothing in either."""
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from workbench.exporting.besides import Besides
+from workbench.history.judge_named import judged_by
+from workbench.rendering.explain import matched_by_location, other_criteria, reasons, verdict
+from workbench.rendering.plain_lines import label, marks
+from workbench.rendering.plain_summary import count_text
+from workbench.rendering.repeat_lines import by_need, repeats_of
+from workbench.repeats.wording import cells
+from workbench.store import CaseRecord, Store
+from workbench.text import one_line
+
+_LONGEST = 300
+_CASES = 200
+_SEEN = 20
+"""Cases that did not pass and are seen at once; the others are folded away."""
+_ROOM = 60_000
+"""Characters: GitHub takes no comment of more than 65,536."""
+_COLUMNS = (
+    "run_id agent evalset_file eval_set_id eval_id repeat case_status error metric score threshold metric_status reason"
+    " seconds model_calls input_tokens output_tokens judge_calls criteria_changed matched_by judged_by"
+)
+_STATES = {"passed": "✅ passed", "failed": "❌ failed", "not_evaluated": "⚪ not evaluated"}
+
+
+def build_markdown(store: Store, besides: Besides | None = None) -> bytes:
+    """The newest run: what did not pass with its reasons and what the user said of it, then what passed. UTF-8."""
+    text, most = "", 2 * _CASES
+    while most == 2 * _CASES or (len(text) > _ROOM and most > 1):
+        most //= 2
+        text = "\n".join(_markdown(store, besides or Besides(), most)) + "\n"
+    return text.encode("utf-8", "replace")
+
+
+def build_csv(store: Store) -> bytes:
+    """A line for each criterion of each case, one for a case without any. UTF-8 with the mark that Excel wants."""
+    out = io.StringIO()
+    table = csv.writer(out)
+    table.writerow(_COLUMNS.split())
+    for record in store.current_records():
+        table.writerows(_rows(store, record))
+    return codecs.BOM_UTF8 + out.getvalue().encode("utf-8", "replace")
+
+
+def code_span(text: str) -> str:
+    """Foreign text as Markdown that shows it and does nothing else: no link, no mention, no HTML, no new cell."""
+    safe = one_line(text, limit=_LONGEST).replace("|", "\\|")
+    if not safe:
+        return ""
+    fence = "`" * (max(map(len, re.findall("`+", safe)), default=0) + 1)
+    pad = " " if safe[0] == "`" or safe[-1] == "`" else ""
+    return f"{fence}{pad}{safe}{pad}{fence}"
+
+
+def _markdown(store: Store, besides: Besides, most: int) -> Iterator[str]:
+    """With `most` cases of each kind at most."""
+    run = store.run
+    records = list(store.current_records())
+    passed = [record for record in records if record.state == "passed"]
+    cancelled = [record for record in records if record.state == "cancelled"]
+    others = [record for record in records if record.state not in ("passed", "cancelled")]
+    yield f"### agent-workbench: {count_text(store)}"
+    yield ""
+    yield f"Run {code_span(run.run_id)}, {code_span(run.started)}"
+    for told in matched_by_location(records):
+        yield ""
+        yield code_span(told)
+    seen = min(_SEEN, most)
+    yield from _problems(others[:seen], besides)
+    if folded := others[seen:most]:
+        yield ""
+        yield f"<details><summary>{len(folded)} more that did not pass</summary>"
+        yield from _problems(folded, besides)
+        yield ""
+        yield "</details>"
+    if len(others) > most:
+        yield ""
+        yield f"and {len(others) - most} more that did not pass"
+    yield from _repeats(store, most)
+    yield from _folded("passed", passed, besides, most)
+    yield from _folded("cancelled", cancelled, besides, most)
+
+
+def _folded(word: str, records: list[CaseRecord], besides: Besides, most: int) -> Iterator[str]:
+    """Return a folded list of cases with what they passed; nothing without cases."""
+    if not records:
+        return
+    yield ""
+    yield f"<details><summary>{len(records)} {word}</summary>"
+    yield ""
+    for record in records[:most]:
+        scores = ", ".join(
+            verdict(replace(result, reason=""), marks(record, result))
+            for result in record.metrics.values()
+            if result.status == "passed"
+        )
+        more = "".join(f" ⚑ {code_span(said)}" for said in _said(record, besides))
+        more += "".join(f" {told}" for told in _other_criteria(record))
+        yield f"- {code_span(label(record.ref))}{f' {code_span(scores)}' if scores else ''}{more}"
+    if len(records) > most:
+        yield f"- and {len(records) - most} more"
+    yield ""
+    yield "</details>"
+
+
+def _problems(records: list[CaseRecord], besides: Besides) -> Iterator[str]:
+    """A table of cases that did not pass, with why; nothing of none."""
+    if records:
+        yield ""
+        yield "| | case | why |"
+        yield "|---|---|---|"
+    for record in records:
+        told = [*map(code_span, reasons(record)), *(f"⚑ {code_span(said)}" for said in _said(record, besides))]
+        told += _other_criteria(record)
+        why = "<br>".join(told) or "no criterion has anything to judge"
+        yield f"| {_STATES.get(record.state, '⚠️ error')} | {code_span(label(record.ref))} | {why} |"
+
+
+def _repeats(store: Store, most: int) -> Iterator[str]:
+    """How often each case passed, where any was executed more than once."""
+    cases = sorted(repeats_of(store), key=by_need)
+    if cases:
+        yield ""
+        yield "| repeats of | passed | rate (95 %) | pass^k | | |"
+        yield "|---|---|---|---|---|---|"
+    for case in cases[:most]:
+        passed, rate, hat, mark, more = cells(case)
+        shown = f"**{mark}**" if case.flaky else mark
+        yield f"| {code_span(label(case.ref))} | {passed} | {rate} | {hat} | {shown} | {code_span(more)} |"
+    if len(cases) > most:
+        yield ""
+        yield f"and {len(cases) - most} more that pass more often"
+
+
+def _other_criteria(record: CaseRecord) -> list[str]:
+    changed = other_criteria(record)
+    return [f"≠ other criteria: {code_span(changed)}"] if changed else []
+
+
+def _said(record: CaseRecord, besides: Besides) -> list[str]:
+    return [f"{entry.triage}: {entry.note}" if entry.note else entry.triage for entry in besides.said(record)]
+
+
+def _rows(store: Store, record: CaseRecord) -> Iterator[list[object]]:
+    ref, usage = record.ref, record.usage
+    error = f"{record.error.kind}: {record.error.message}" if record.error else ""
+    names = [_cell(text) for text in (store.run.run_id, ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id)]
+    before = [*names, ref.repeat, record.status, _cell(error)]
+    counts = [usage.model_calls, usage.input_tokens, usage.output_tokens, usage.judge_calls]
+    after = [record.duration_seconds, *counts, _cell(other_criteria(record)), record.planned.matched_by]
+    for result in record.metrics.values():
+        told = [_cell(result.name), result.score, result.threshold, result.status, _cell(result.reason)]
+        yield [*before, *told, *after, judged_by(result.details)]
+    if not record.metrics:
+        yield [*before, "", None, None, "", "", *after, None]
+
+
+def _cell(text: str) -> str:
+    """A spreadsheet takes what begins with one of these signs for a formula and computes it."""
+    safe = one_line(text, limit=2000)
+    return f"'{safe}" if safe.startswith(tuple("=+-@＝＋－＠")) else safe

@@ -1,0 +1,1 @@
+"""What every surface needs above the engine."""

@@ -1,0 +1,57 @@
+"""What the screen knows of executed cases, as transcripts that can be scored again."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from workbench.engine.plan.transcripts import StoredCase
+from workbench.events import (
+    AgentActed,
+    CaseFinished,
+    CaseStarted,
+    Event,
+    OutputCaptured,
+    TurnFinished,
+    TurnStarted,
+)
+from workbench.store import CaseRecord
+
+_STREAMS: tuple[Literal["stdout", "stderr"], ...] = ("stdout", "stderr")
+
+
+def stored_case(record: CaseRecord) -> StoredCase:
+    """The transcript of a case of this session."""
+    case = StoredCase(record.planned)
+    for event in _events(record):
+        case.take(event)
+    return case
+
+
+def _events(record: CaseRecord) -> Iterator[Event]:
+    ref = record.ref
+    if record.started_at is not None:
+        yield CaseStarted(
+            ref,
+            record.started_at,
+            record.expected,
+            record.criteria,
+            record.scenario,
+            record.rubrics,
+            record.custom_metrics,
+            record.simulator,
+            record.attempt,
+        )
+    for stream in _STREAMS:
+        if record.output.get(stream):
+            yield OutputCaptured(ref, stream, record.output[stream])
+    for number, turn in enumerate(record.turns):
+        yield from (step for step in record.simulated if step.turn == number)
+        yield TurnStarted(ref, number, turn.user)
+        if turn.spans is not None:
+            yield turn.spans
+        if turn.actual is None:
+            yield from (AgentActed(ref, number, acted) for acted in turn.acted)
+        else:
+            yield TurnFinished(ref, number, turn.actual, turn.note)
+    yield from (step for step in record.simulated if step.turn >= len(record.turns))
+    if record.state != "queued" and record.state != "running":
+        yield CaseFinished(ref, record.state, record.error, record.duration_seconds)

@@ -1,0 +1,113 @@
+"""What doing stale cases costs, from what the same cases cost when they ran last."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+from workbench.counting import counted
+from workbench.engine.watch.board import Estimate, Limit
+from workbench.engine.watch.impact import Depth
+from workbench.events import CaseRef
+from workbench.model.criteria import CriteriaConfig
+from workbench.prices import FREE, Prices, criterion_cost, judge_name, money, simulation_cost, total
+from workbench.store import CaseRecord
+from workbench.text import one_line
+from workbench.trace.bill import Bill, bill
+
+_LOOKED_AT = 400
+"""Executions that are reckoned up: those of a large folder cost on the average what the first of them do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    calls: int
+    money: float | None
+    unpriced: frozenset[str]
+
+
+def estimate(
+    cases: int,
+    records: Collection[CaseRecord],
+    depth: Depth,
+    prices: Prices,
+    times: float = 1,
+    criteria_of: Callable[[CaseRef], CriteriaConfig | None] = lambda ref: None,
+) -> Estimate:
+    """The cost of doing so many cases to this depth, each `times` on the average; `records` are executions that have
+    come to their end, of the same cases or of others like them. `criteria_of` is what a case is judged by now."""
+    if depth == "decide":
+        return Estimate(cases, 0)
+    costs = [
+        _with_new(_cost(record, depth, prices), record, criteria_of(record.ref))
+        for record, _ in zip(records, range(_LOOKED_AT), strict=False)
+    ]
+    if not costs:
+        return Estimate(cases, None)
+    share = cases * times / len(costs)
+    calls = round(sum(cost.calls for cost in costs) * share)
+    if not calls or not prices:
+        return Estimate(cases, calls)
+    amount = total(cost.money for cost in costs)
+    if amount is not None:
+        return Estimate(cases, calls, f"about {money(amount * share, prices.currency)}", amount * share)
+    return Estimate(cases, calls, _unknown(frozenset().union(*(cost.unpriced for cost in costs))))
+
+
+def limit_words(limit: Limit, prices: Prices) -> str:
+    """`50 calls, $0.50`."""
+    said = [] if limit.calls is None else [counted(limit.calls, "call")]
+    return ", ".join([*said, *([] if limit.money is None else [money(limit.money, prices.currency)])])
+
+
+def _unknown(models: Collection[str]) -> str:
+    if not models:
+        return "cost not known"
+    names = [one_line(name, limit=40) or "a model without a name" for name in sorted(models)]
+    return f"cost not known: no price for {names[0]}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+def _cost(record: CaseRecord, depth: Depth, prices: Prices) -> _Cost:
+    judged = _judging(record, prices)
+    if depth == "score":
+        return judged
+    own = _own(record, prices)
+    # A simulated user's calls are among those of the judges.
+    parts = [own.cost, judged.money, simulation_cost(record.simulated, prices)]
+    return _Cost(own.calls + judged.calls, total(parts), own.unpriced | judged.unpriced)
+
+
+def _with_new(cost: _Cost, record: CaseRecord, config: CriteriaConfig | None) -> _Cost:
+    """What judges will be asked by criteria by which the case was never judged: as many calls as it may be."""
+    from workbench.engine.plan.judge_calls import Span, criterion_calls, options_of
+    from workbench.metrics.registry import asks
+
+    calls = 0
+    for criterion in () if config is None else config.criteria:
+        judged = record.metrics.get(criterion.name)
+        options = options_of(criterion)
+        if asks(criterion.name) and options.model != FREE and (judged is None or "tally" not in judged.details):
+            turns = Span(len(record.turns), len(record.turns))
+            calls += criterion_calls(criterion, options.samples, turns, record.rubrics, all_votes=False).high
+    return replace(cost, calls=cost.calls + calls, money=None) if calls else cost
+
+
+def _judging(record: CaseRecord, prices: Prices) -> _Cost:
+    usage, results = record.usage, record.metrics.values()
+    # What was answered from what is kept is asked anew once the question is another one.
+    calls = usage.judge_calls + usage.judge_calls_cached
+    spent = total(criterion_cost(result, prices) for result in results)
+    if spent is not None and usage.judge_calls_cached:
+        spent = spent * calls / usage.judge_calls if usage.judge_calls else None
+    unpriced = (judge_name(result) for result in results if criterion_cost(result, prices) is None)
+    return _Cost(calls, spent, frozenset(unpriced))
+
+
+def _own(record: CaseRecord, prices: Prices) -> Bill:
+    """What the agent's own models cost: by the trace, which is there also where the newest run only scored what it said
+    again, and asked none of them."""
+    calls = record.usage.model_calls
+    if calls and not prices:
+        return Bill(calls, None)
+    found = bill((turn.spans for turn in record.turns), prices)
+    if calls in (0, found.calls):
+        return found if found.calls else Bill(0, 0.0)
+    return Bill(calls, None, found.unpriced)

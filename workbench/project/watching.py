@@ -1,0 +1,297 @@
+"""The watch as both front ends drive it: saves come in, runs go out, and what is stale is known in between.
+
+No widget and no thread: the screen and the plain lines call the same methods and apply the same events.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.watch.board import Board, Estimate, Job
+from workbench.engine.watch.contents import Moment
+from workbench.engine.watch.impact import Depth, relative
+from workbench.engine.watch.recurring import Recurring
+from workbench.engine.watch.snapshot import Key
+from workbench.engine.watch.watcher import Saved, Watcher
+from workbench.events import CaseFinished, CaseRef, Event, RepeatsDropped, RunFinished, RunStarted
+from workbench.metrics.base import Scored
+from workbench.prices import Prices
+from workbench.project.transcripts import stored_case
+from workbench.project.watch_cost import estimate
+from workbench.project.written_since import end_of_second, last_written
+from workbench.store import CaseRecord, Store
+
+if TYPE_CHECKING:
+    from workbench.engine.processes.children import Children
+    from workbench.engine.run.recorder import Publish
+    from workbench.engine.run.rescoring import Rescoring
+    from workbench.engine.run.run import Run
+    from workbench.history.journal import Journal
+
+DEPTH_WORDS: dict[Depth, str] = {
+    "run": "running the agent",
+    "score": "scoring what it said",
+    "decide": "deciding on what is stored",
+}
+
+_JUST = 1.0
+"""Seconds within which a change may still be of what has ended."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What to start now, and what to say of it."""
+
+    job: Job
+    words: str
+
+
+class Watching:
+    """`store` is what the front end reads; events of a watched run go through `admit` on their way there."""
+
+    def __init__(
+        self, store: Store, watcher: Watcher, board: Board, options: RunOptions, prices: Prices | None = None
+    ) -> None:
+        self.store = store
+        self.watcher = watcher
+        self.board = board
+        self.moments: dict[CaseRef, Moment] = {}
+        """The files as they were when a case's newest verdict was asked for."""
+        self._options = options
+        self._prices = prices or Prices()
+        self._obsolete: set[CaseRef] = set()
+        self._stopped = False
+        self._moment: Moment = watcher.contents.moment
+        self._left: dict[Key, int] = {}
+        self._recurring = Recurring()
+        self._ended = -math.inf
+        self.ignored: list[str] = []
+        """Files that are not watched any more since the last save, because they change whenever their agent runs."""
+        self.announced = asyncio.Event()
+        """Unset between the start of a run and the moment at which its executions are known: a save has to wait for
+        that, or it could not tell which of them it makes obsolete."""
+        self.announced.set()
+        self.restored: set[CaseRef] = set()
+        """Executions whose earlier record holds again, because nothing came of the newer one. Whoever shows them
+        empties this."""
+
+    # Saves
+
+    def take(self, saved: Saved) -> list[CaseRef]:
+        """Takes in a save; gives the executions that it made obsolete: they are to be cancelled, and no new ones of
+        that run started."""
+        self._ignore_what_recurs(saved)
+        obsolete = self.board.take(saved)
+        active = [record.ref for record in self.store.current_records() if not record.finished]
+        refs = [ref for ref in active if _key(ref) in obsolete]
+        self._obsolete.update(refs)
+        self._stopped = self._stopped or bool(refs)
+        self._restore(refs)
+        return refs
+
+    def _ignore_what_recurs(self, saved: Saved) -> None:
+        running = bool(self.board.under_way) or time.monotonic() - self._ended < _JUST
+        found = self._recurring.take(saved.changed - saved.impact.idle, running=running)
+        self.watcher.ignored |= found
+        self.ignored = sorted(relative(path, self.watcher.snapshot.workspace) for path in found)
+
+    def next(self, busy: bool) -> Start | None:
+        """What to start now; None if there is nothing to be started, or something is going on (`busy`)."""
+        if busy:
+            return None
+        self.end_start()
+        self.board.ended()
+        self._skip_what_was_never_run()
+        job = self.board.next_job(self._failing, self.estimate)
+        if job is None:
+            return None
+        total_cases = len(self.watcher.snapshot.cases())
+        words = f"{self.estimate(job.keys, job.depth).words(total_cases)}: {DEPTH_WORDS[job.depth]}"
+        if job.depth == "decide":
+            words = f"{len(job.keys):,} of {total_cases:,} stale: {DEPTH_WORDS[job.depth]}"
+        return Start(job, words)
+
+    def started(self, job: Job) -> None:
+        """The front end starts it."""
+        self._moment = self.watcher.contents.moment
+        self.announced.clear()
+        self.board.started(job.keys, job.depth)
+
+    def end_start(self) -> None:
+        """What was started does not announce itself any more: if it did not yet, it was refused, or broke off before it
+        began. To start it again at once would be to do so for ever."""
+        if not self.announced.is_set():
+            self.board.hold()
+            self.announced.set()
+
+    def estimate(self, keys: Collection[Key], depth: Depth) -> Estimate:
+        """What doing these cases costs, from what they cost when they ran last; of cases that never ran, what others
+        did."""
+        most = self._options.runs
+        records = [record for record in self._records(keys) if record.has_verdict and record.ref.repeat <= most]
+        known = {_key(record.ref) for record in records}
+        times = len(records) / len(known) if known else float(most)
+        if not records:
+            records = [record for record in self.store.records.values() if record.has_verdict]
+        configs = {entry.relative: entry.criteria.config for entry in self.watcher.snapshot.workspace.evalsets}
+        return estimate(len(keys), records, depth, self._prices, times, lambda ref: configs.get(ref.evalset_file))
+
+    def build(
+        self,
+        job: Job,
+        publish: "Publish",
+        children: "Children",
+        open_journal: "Callable[[str], Journal]",
+        cache: "Callable[[Journal], Path | None]",
+    ) -> "tuple[Run | Rescoring, Journal]":
+        """The run of a job.
+
+        Raises:
+            UsageFaultError: a config is wrong, or nothing of it is there any more.
+        """
+        from workbench.engine.run.rescoring import Rescoring
+        from workbench.engine.run.run import Run
+        from workbench.engine.watch.jobs import run_plan, scoring_plan
+
+        workspace = self.watcher.snapshot.workspace
+        if job.depth == "run":
+            plan = run_plan(workspace, job.keys, self._options)
+            journal = open_journal(plan.run_id)
+            return Run(plan, self._options, publish, children, journal, cache(journal)), journal
+        records = self._records(job.keys)
+        stored = [stored_case(record) for record in records]
+        verdicts = {record.ref: list(_scored(record)) for record in records}
+        used = ", ".join(dict.fromkeys(record.run_id for record in records))
+        scoring = scoring_plan(workspace, stored, verdicts, used, self._options)
+        journal = open_journal(scoring.run_id)
+        return Rescoring(scoring, self._options, publish, children, journal, cache(journal)), journal
+
+    # Events
+
+    def admit(self, event: Event) -> Event | None:
+        """The event as the store is to have it: none of an execution that a save made obsolete, and a run that was cut
+        short for a newer one was not interrupted by anybody."""
+        if isinstance(event, RunStarted):
+            self.announced.set()
+            self._obsolete.clear()
+            self._stopped = False
+            self._left = {}
+            for planned in event.cases:
+                key = _key(planned.case)
+                self._left[key] = self._left.get(key, 0) + 1
+            if not self.board.under_way:
+                # A run that the user started: it makes its cases as fresh as one of ours.
+                self._moment = self.watcher.contents.moment
+                depth: Depth = "score" if event.scored_from else "run"
+                self.board.fresh(dict.fromkeys(self._left, depth))
+        elif isinstance(event, RunFinished):
+            self._ended = time.monotonic()
+            if not self._stopped:
+                # Somebody ended it, or it failed.
+                self.board.hold()
+            self.board.ended()
+            if self._stopped:
+                # What a save superseded was not cancelled by anybody, and is done again.
+                self._restore(record.ref for record in self.store.current_records() if not record.finished)
+            return replace(event, interrupted=event.interrupted and not self._stopped)
+        elif isinstance(event, RepeatsDropped):
+            # The end that made them needless comes after them.
+            for dropped in event.cases:
+                self._left[_key(dropped)] = self._left.get(_key(dropped), 1) - 1
+        elif isinstance(event, CaseFinished):
+            return self._finished(event)
+        ref = getattr(event, "case", None)
+        return None if ref in self._obsolete else event
+
+    def _finished(self, event: CaseFinished) -> Event | None:
+        if event.case in self._obsolete:
+            return None
+        key = _key(event.case)
+        self._left[key] = self._left.get(key, 1) - 1
+        cancelled = event.status == "cancelled"
+        if cancelled:
+            self.board.hold([key])
+        if self._left[key] == 0 and not cancelled and self.board.decided(key):
+            self.moments[event.case] = self._moment
+        return event
+
+    def _restore(self, refs: Iterable[CaseRef]) -> None:
+        """The last verdicts stay where no newer ones came."""
+        self.restored.update(self.store.put_back(refs))
+
+    @property
+    def superseded(self) -> bool:
+        """Whether a save ended the newest run before it had come to its end."""
+        return self._stopped
+
+    # Which cases
+
+    def stale(self) -> set[Key]:
+        """The cases whose last verdict was made with other files."""
+        return set(self.board.depths)
+
+    def depends_on(self, ref: CaseRef) -> dict[Path, str]:
+        """The files that a case's verdict depends on as far as that is known, with their names."""
+        workspace = self.watcher.snapshot.workspace
+        entry = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
+        files = self.watcher.files_of(entry) if entry is not None else []
+        return {path: relative(path, workspace) for path in files}
+
+    def earlier_moments(self) -> dict[CaseRef, Moment]:
+        """The files with which verdicts from before the watch were made: those of now, for cases of which no file was
+        written since. Looks at files: for a thread."""
+        self.watcher.learn()
+        found: dict[CaseRef, Moment] = {}
+        written: dict[str, float] = {}
+        for ref, record in list(self.store.records.items()):
+            if ref.evalset_file not in written:
+                written[ref.evalset_file] = last_written(self.depends_on(ref))
+            if record.has_verdict and written[ref.evalset_file] < end_of_second(record.run_id):
+                found[ref] = self.watcher.contents.moment
+        return found
+
+    def overtaken(self, current: Collection[CaseRef], runs: Collection[str]) -> set[tuple[str, str]]:
+        """The cases (evalset, id) whose verdict one of these runs made, and of which files were written since: those
+        that are not `current`, as `earlier_moments` found."""
+        return {
+            (ref.evalset_file, ref.eval_id)
+            for ref, record in list(self.store.records.items())
+            if record.has_verdict and record.run_id in runs and ref not in current
+        }
+
+    def _skip_what_was_never_run(self) -> None:
+        """A transcript that is not there cannot be scored again: such a case has no verdict that could be stale."""
+        scored = [key for key, depth in self.board.depths.items() if depth != "run"]
+        known = {_key(record.ref) for record in self._records(scored) if stored_case(record).why_incomplete() is None}
+        self.board.drop(key for key in scored if key not in known)
+
+    def _failing(self, key: Key) -> bool:
+        return any(record.state in ("failed", "error") for record in self._records([key]))
+
+    def _records(self, keys: Iterable[Key]) -> list[CaseRecord]:
+        if self._index_of != len(self.store.records):
+            self._index = {}
+            for ref in self.store.records:
+                self._index.setdefault(_key(ref), []).append(ref)
+            self._index_of = len(self.store.records)
+        refs = (ref for key in keys for ref in self._index.get(key, ()) if self.store.stands(ref))
+        return [self.store.records[ref] for ref in refs]
+
+    _index_of = -1
+    _index: dict[Key, list[CaseRef]]
+
+
+def _key(ref: CaseRef) -> Key:
+    return Key(ref.evalset_file, ref.eval_id)
+
+
+def _scored(record: CaseRecord) -> Sequence[Scored]:
+    return [
+        Scored(result, tuple(turn.metrics[name] for turn in record.turns if name in turn.metrics))
+        for name, result in record.metrics.items()
+    ]

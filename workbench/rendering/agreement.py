@@ -1,0 +1,86 @@
+"""How far judges agree with the user, as lines: for each criterion a confusion matrix, the share and kappa."""
+
+from collections.abc import Iterable, Iterator
+
+from workbench.authoring.triage.agreement import JudgeAgreement
+from workbench.counting import counted
+from workbench.rendering.cells import cut
+from workbench.rendering.faces import FACES, LABELS, VERDICTS
+from workbench.rendering.lines import BLANK, Line, Segment, cut_line, pad, rule, wrap
+from workbench.text import one_line
+
+_PARTS = {"": "verdicts", "sentence": "sentences", "rubric": "rubrics", "verdict": "verdicts over turns"}
+_FACES = {**LABELS, **VERDICTS, "passed": FACES["passed"], "failed": FACES["failed"]}
+_SIDE = 16
+_CELL = 14
+_NARROW_CELL = 7
+_HOW = (
+    "Nothing is known yet of how far judges agree with you.",
+    "Say with t what a verdict is worth: agent bug, judge wrong or right count, of failed cases and of passed ones; so "
+    "does the label of a sentence or a rubric that you confirm or override.",
+)
+
+
+def agreement_lines(found: Iterable[JudgeAgreement], width: int) -> Iterator[Line]:
+    """The whole page in `width` cells."""
+    found = list(found)
+    if not found:
+        for sentence in _HOW:
+            yield from wrap([Segment(sentence, "muted")], width)
+        return
+    for number, one in enumerate(found):
+        if number:
+            yield BLANK
+        yield from _one(one, width)
+
+
+def _one(one: JudgeAgreement, width: int) -> Iterator[Line]:
+    name = one_line(one.criterion, limit=80) or "the case's verdict"
+    judge = one_line(one.judge, limit=60)
+    right: Line = (Segment(judge, "muted"),) if judge and len(judge) + len(name) + 8 < width else ()
+    yield rule((Segment(name, "heading"), Segment(f"  {_PARTS[one.part]}", "label")), right, width)
+    yield from wrap(_figures(one), width)
+    if one.false_passes:
+        words = counted(one.false_passes, "false pass", "false passes")
+        yield from wrap([Segment(f"{words}: it passed, you say it should not have", "status-failed")], width)
+    yield BLANK
+    yield from _matrix(one, width)
+
+
+def _figures(one: JudgeAgreement) -> Iterator[Segment]:
+    share = one.share
+    yield Segment(f"agrees with you in {share.passed} of {share.total}", "strong")
+    yield Segment(f"  {(share.rate or 0) * 100:.0f} % (95 %: {share.low * 100:.0f} to {share.high * 100:.0f} %)  ")
+    if one.pairs.kappa is None:
+        yield Segment("no kappa: both gave one label only", "muted")
+    else:
+        yield Segment(f"kappa {one.pairs.kappa:.2f}", "strong")
+        if one.few:
+            yield Segment("  too few to build on", "status-not-evaluated")
+
+
+def _matrix(one: JudgeAgreement, width: int) -> Iterator[Line]:
+    """Rows are the user's, columns the judge's; what agrees stands on the diagonal."""
+    labels = one.labels
+    cell = _CELL if _SIDE + _CELL * len(labels) <= width else _NARROW_CELL
+    head: list[Segment] = [Segment(" you ↓  judge → ".ljust(_SIDE), "label")]
+    head += [Segment(_right(_word(label, cell), cell), "label") for label in labels]
+    yield cut_line(tuple(head), width)
+    for user in labels:
+        face = _FACES.get(user)
+        row: Line = pad((Segment(f" {_word(user, _SIDE - 2)}", face.variable if face else ""),), _SIDE)
+        for judge in labels:
+            count = one.pairs.counts.get((user, judge), 0)
+            style = "muted" if not count else "strong" if user == judge else "status-failed"
+            row = (*row, Segment(_right(str(count) if count else "·", cell), style))
+        yield cut_line(row, width)
+
+
+def _word(label: str, width: int) -> str:
+    face = _FACES.get(label)
+    word = f"{face.glyph} {face.word}" if face else one_line(label, limit=20)
+    return cut(word, width - 1)
+
+
+def _right(text: str, width: int) -> str:
+    return text.rjust(width)

@@ -1,0 +1,260 @@
+"""Expected and actual tool calls, aligned: a row a call, what differs marked and said in words."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from workbench.counting import counted
+from workbench.events import MetricResult
+from workbench.metrics.call_rows import call_rows
+from workbench.metrics.json_difference import shown, type_name
+from workbench.model.invocation import ToolCall
+from workbench.rendering.json_text import INDENT, compact, is_marked, pretty, step
+from workbench.rendering.lines import Line, Segment, beside, cut_line, fold, joined, width_of, wrap, wrap_indented
+from workbench.rendering.rows import GLYPHS, View, label, mark_lead, pair, under
+from workbench.scores import cut_score
+from workbench.text import one_line, plain
+
+BRIEF_LINES = 12
+BRIEF_DIFFERENCES = 6
+_STYLES = {"expected": "mark-missing", "actual": "mark-extra"}
+
+
+class CallPiece(NamedTuple):
+    """Lines of the section: those of the call that was made as number `made` (from 0), None for any others."""
+
+    lines: list[Line]
+    made: int | None = None
+
+
+def call_section(
+    expected: Sequence[ToolCall] | None,
+    actual: Sequence[ToolCall] | None,
+    scored: MetricResult | None,
+    view: View,
+    view_of: Callable[[int], View] | None = None,
+) -> Iterator[CallPiece]:
+    """The calls of one turn. `expected` or `actual` is None where there is no such side at all; `scored` is the turn's
+    result of the trajectory criterion, whose rows and other match types are shown if it has them. `view_of` says how
+    each call that was made is to be seen."""
+    calls = actual if expected is None else expected
+    if expected is None or actual is None:
+        for number, lines in enumerate(_plain_calls(calls or (), view, view_of if expected is None else None)):
+            yield CallPiece(lines, number if expected is None else None)
+        return
+    details = scored.details if scored else {}
+    rows = _known_rows(details.get("rows"))
+    if rows is None:
+        rows = call_rows(expected, actual, ignore_args=details.get("ignore_args") is True)
+    if not rows:
+        return
+    aside = _aside(rows, view)
+    yield CallPiece(list(under(label("calls"), [_heading(len(expected), len(actual), aside, view)])))
+    for number, row in enumerate(rows, 1):
+        made = row.get("actual_index")
+        made = made if isinstance(made, int) and row.get("actual") else None
+        seen = view if made is None or view_of is None else view_of(made)
+        yield CallPiece(list(_row(row, number, aside, seen)), made)
+    if scored is not None and (view.full or any(row["mark"] != "same" for row in rows)):
+        words = match_type_words(scored)
+        if words:
+            yield CallPiece(list(under(label("match type"), wrap(words, view.room))))
+
+
+def call_lines(
+    call: Mapping[str, Any], width: int, view: View, marked: frozenset[str] = frozenset(), mark: str = ""
+) -> list[Line]:
+    """One call, on one line if it fits into `width` cells, else one argument a line and long values indented."""
+    name = Segment(one_line(str(call.get("name") or "(no name)"), limit=200), "name")
+    args = call.get("args")
+    if args is None:
+        return list(wrap([name, Segment(" (no arguments given)", "muted")], width))
+    if not isinstance(args, dict):
+        return list(wrap([name, Segment(f"({plain(compact(args))})")], width))
+    short = _on_one_line(name, args, marked, mark, width)
+    if short is not None:
+        return [short]
+    lines = _in_a_row(name, args, marked, mark, width) or list(wrap_indented(_spread(name, args, marked, mark), width))
+    return lines if view.full or len(lines) <= BRIEF_LINES else _brief(lines, mark, width)
+
+
+def _brief(lines: list[Line], mark: str, width: int) -> list[Line]:
+    """The lines around what is marked, or the first ones where nothing is."""
+    near = {0, len(lines) - 1}
+    for index, line in enumerate(lines):
+        if mark and any(segment.style == mark for segment in line):
+            near.update((index - 1, index, index + 1))
+    if len(near) <= 2:
+        return [*lines[: BRIEF_LINES - 1], fold(f"… {counted(len(lines) - BRIEF_LINES + 1, 'more line')}", width)]
+    kept: list[Line] = []
+    gap = 0
+    for index, line in enumerate(lines):
+        if index in near and len(kept) < 4 * BRIEF_LINES:
+            if gap:
+                kept.append(fold(f"  … {counted(gap, 'more line')}", width))
+            kept.append(line)
+            gap = 0
+        else:
+            gap += 1
+    return [*kept, fold(f"  … {counted(gap, 'more line')}", width)] if gap else kept
+
+
+def _in_a_row(name: Segment, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> list[Line]:
+    """Simple arguments one after the other on a few lines, or [] where that would not be easy to read."""
+    if any(isinstance(value, dict | list) for value in args.values()):
+        return []
+    parts = [f"{_key(key)}={plain(compact(value))}" for key, value in args.items()]
+    if any("\n" in part or len(part) > width - INDENT - 1 for part in parts) or sum(map(len, parts)) > 3 * width:
+        return []
+    lines: list[list[Segment]] = [[name, Segment("(")]]
+    for index, (key, part) in enumerate(zip(args, parts, strict=True)):
+        end = ")" if index == len(parts) - 1 else ","
+        piece = (Segment(part, mark if _argument_marked(key, marked) else ""), Segment(end))
+        blank = "" if index == 0 else " "
+        if width_of(tuple(lines[-1])) + width_of(piece) + len(blank) > width:
+            lines.append([Segment(" " * INDENT), *piece])
+        else:
+            lines[-1] += [Segment(blank), *piece]
+    return [tuple(line) for line in lines] if all(width_of(tuple(line)) <= width for line in lines) else []
+
+
+def _on_one_line(name: Segment, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> Line | None:
+    parts: list[Line] = []
+    size = 0
+    for key, value in args.items():
+        text = f"{_key(key)}={plain(compact(value))}"
+        size += len(text) + 2
+        if size > width + 2 or "\n" in text:
+            return None
+        parts.append((Segment(text, mark if _argument_marked(key, marked) else ""),))
+    line = (name, Segment("("), *joined(parts, ", ", ""), Segment(")"))
+    return line if width_of(line) <= width else None
+
+
+def _spread(name: Segment, args: dict[str, Any], marked: frozenset[str], mark: str) -> Iterator[Segment]:
+    yield name
+    yield Segment("(")
+    for index, (key, value) in enumerate(args.items()):
+        whole = "args" in marked
+        yield Segment(f"{',' if index else ''}\n  ")
+        yield Segment(f"{_key(key)}=", mark if whole or f"args{step(key)}" in marked else "")
+        for text, style in pretty(value, f"args{step(key)}", marked, mark):
+            yield Segment(text.replace("\n", "\n  "), mark if whole else style)
+    yield Segment("\n)")
+
+
+def _key(key: str) -> str:
+    return one_line(key, limit=200) if key.isidentifier() else one_line(compact(key), limit=200)
+
+
+def _argument_marked(key: str, marked: frozenset[str]) -> bool:
+    return "args" in marked or is_marked(f"args{step(key)}", marked)
+
+
+def _plain_calls(calls: Sequence[ToolCall], view: View, view_of: Callable[[int], View] | None) -> Iterator[list[Line]]:
+    lead = label("calls")
+    for number, call in enumerate(calls, 1):
+        seen = view if view_of is None else view_of(number - 1)
+        lines = call_lines({"name": call.name, "args": call.args}, view.room - 3, seen)
+        body = [(Segment(f"{number:>2} " if not index else "   ", "muted"), *line) for index, line in enumerate(lines)]
+        yield list(under(lead, body))
+        lead = ()
+
+
+def _known_rows(rows: Any) -> list[dict[str, Any]] | None:
+    """The rows of the criterion's details, or None if they are not what its module documents."""
+    if not isinstance(rows, list):
+        return None
+    for row in rows:
+        if not isinstance(row, dict) or row.get("mark") not in GLYPHS:
+            return None
+        sides = [row.get("expected"), row.get("actual")]
+        if not all(side is None or isinstance(side, dict) for side in sides) or not any(sides):
+            return None
+    return rows
+
+
+def _aside(rows: Sequence[dict[str, Any]], view: View) -> bool:
+    """Whether the rows stand in two columns: where there is room in general, or where each call is short enough."""
+    if view.stacked:
+        return False
+    texts = [compact(row.get(side)) for row in rows for side in ("expected", "actual")]
+    if view.side_by_side(*texts):
+        return True
+    calls = [row[side] for row in rows for side in ("expected", "actual") if row.get(side)]
+    wide_enough = View(1000).side_by_side(*texts) and view.column >= 18
+    return wide_enough and all(len(call_lines(call, view.column, view)) == 1 for call in calls)
+
+
+def _heading(expected: int, actual: int, aside: bool, view: View) -> Line:
+    if not aside:
+        return cut_line((Segment(f"{expected} expected, {actual} made", "muted"),), view.room)
+    return next(
+        beside([(Segment(f"expected: {expected}", "label"),)], [(Segment(f"actual: {actual}", "label"),)], view.column)
+    )
+
+
+def _row(row: dict[str, Any], number: int, aside: bool, view: View) -> Iterator[Line]:
+    mark = row["mark"]
+    differences = [item for item in row.get("differences") or () if isinstance(item, dict)]
+    paths = frozenset(str(item.get("path", "")) for item in differences)
+    width = view.column if aside else view.room
+    sides = {
+        side: call_lines(row[side], width, view, paths, _STYLES[side]) if row.get(side) else []
+        for side in ("expected", "actual")
+    }
+    if aside or differences:
+        absent: list[Line] = [(Segment("nothing", "muted"),)]
+        yield from pair(mark, number, sides["expected"] or absent, sides["actual"] or absent, aside, view)
+    else:
+        yield from under(mark_lead(mark, number=number), sides["expected"] or sides["actual"])
+    yield from under((), _moved(row, view))
+    yield from under((), _difference_lines(differences, row, view))
+
+
+def _moved(row: dict[str, Any], view: View) -> Iterator[Line]:
+    wanted, got = row.get("expected_index"), row.get("actual_index")
+    if row["mark"] == "moved" and isinstance(wanted, int) and isinstance(got, int):
+        yield from wrap([Segment(f"expected as call {wanted + 1}, made as call {got + 1}", "diff-moved")], view.room)
+
+
+def _difference_lines(differences: Sequence[dict[str, Any]], row: dict[str, Any], view: View) -> Iterator[Line]:
+    kept = differences if view.full else differences[:BRIEF_DIFFERENCES]
+    for item in kept:
+        words = [
+            Segment(f"{plain(str(item.get('path', '')))}: "),
+            Segment(_phrase(item, "expected"), "diff-missing"),
+            Segment(" · ", "muted"),
+            Segment(_phrase(item, "actual"), "diff-extra"),
+        ]
+        yield from wrap(words, view.room)
+    beyond = row.get("more_differences")
+    more = len(differences) - len(kept) + (beyond if isinstance(beyond, int) else 0)
+    if more:
+        yield fold(f"… {counted(more, 'more value')} differ", view.room)
+
+
+def _phrase(item: dict[str, Any], side: str) -> str:
+    """`number 12.5`: the type, and the value as the criterion made it visible."""
+    kind = item.get(f"{side}_type") or type_name(item.get(side))
+    text = item.get(f"{side}_shown") or shown(item.get(side))
+    return plain(str(text) if kind == "true/false" else f"{kind} {text}")
+
+
+def match_type_words(scored: MetricResult) -> Line:
+    """`EXACT; others would score IN_ORDER 0.00 · …`, as far as the details say so."""
+    others = scored.details.get("other_match_types")
+    used = one_line(str(scored.details.get("match_type") or ""))
+    rule: Line = (Segment(used, "strong"),) if used else ()
+    if used and scored.details.get("ignore_args") is True:
+        rule = (*rule, Segment(", arguments ignored", "muted"))
+    reached = scored.score if scored.score is not None else 0.0
+    told = [
+        (
+            Segment(f"{one_line(str(name))} ", "muted"),
+            Segment(cut_score(value, 2, 2), "strong" if value > reached else ""),
+        )
+        for name, value in (others.items() if isinstance(others, dict) else ())
+        if name != used and isinstance(value, int | float)
+    ]
+    between: Line = (Segment("; others would score ", "muted"),) if rule and told else ()
+    return (*rule, *between, *joined(told))

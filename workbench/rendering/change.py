@@ -1,0 +1,180 @@
+"""The pane "Change": a case before and after the verdict that made it another one, and how the files differ."""
+
+import difflib
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.counting import counted
+from workbench.history.summary import tool_steps
+from workbench.rendering.changed import FileChange
+from workbench.rendering.document import Document, Subject
+from workbench.rendering.faces import FACES, HEURISTIC
+from workbench.rendering.json_text import compact
+from workbench.rendering.judge_words import mark
+from workbench.rendering.judged import is_heuristic
+from workbench.rendering.lines import Line, Segment, beside, column_width, fold, hang, rule, safe, wrap
+from workbench.rendering.rows import View, remark
+from workbench.scores import cut_score
+from workbench.store import CaseRecord, Turn
+from workbench.text import one_line
+
+_LINES_OF_FILE = 60
+_CONTEXT = 2
+_LONGEST = 200_000
+
+
+def applies(subject: Subject, criteria: frozenset[str]) -> bool:
+    """Whether the case had another verdict before."""
+    return subject.change is not None and subject.record is not None
+
+
+def build(subject: Subject, view: View) -> Document:
+    """The whole pane."""
+    document = Document()
+    change, record = subject.change, subject.record
+    if change is None or record is None:
+        return document
+    if change.flaky:
+        known = f"Known to be flaky: {change.flaky} when it was repeated. One verdict more says little; X repeats it"
+        document.add(remark(known, view, "status-flaky"))
+        document.gap()
+    then, now = change.rates
+    if then:
+        differs = then != now
+        document.add(both(view, "all executions", [Segment(then)], [Segment(now)], differs=differs))
+        document.gap()
+    add_before_and_after(document, change.before, record, view)
+    document.gap()
+    document.add(_files(change.files, view))
+    return document
+
+
+def add_before_and_after(document: Document, before: CaseRecord, after: CaseRecord, view: View) -> None:
+    """Two executions of a case: how they came out, and turn by turn what the agent did."""
+    document.add(both(view, "", _state(before), _state(after), differs=before.state != after.state))
+    document.gap()
+    names = dict.fromkeys([*before.metrics, *after.metrics])
+    told = [name for name in names if not _only_informs(name, before, after)]
+    for name in told:
+        one, other = _score(before, name), _score(after, name)
+        document.add(both(view, name, one, other, differs=one != other))
+    for number in range(max(len(before.turns), len(after.turns))):
+        document.gap()
+        document.turns.append(len(document.lines))
+        document.add([rule((Segment(f"turn {number + 1}", "heading"),), (), view.width)])
+        turns = [record.turns[number] if number < len(record.turns) else None for record in (before, after)]
+        for word, reader in (("calls", _calls), ("results", _results), ("answer", _answer)):
+            one, other = (reader(turn) for turn in turns)
+            if word != "results" or one != other:
+                document.add(both(view, word, one, other, differs=one != other))
+    figures = [f"{name} {_figure(before, name)} → {_figure(after, name)}" for name in names if name not in told]
+    if figures:
+        document.gap()
+        document.add(hang([Segment(" ")], wrap([safe("   ".join(figures), "muted")], max(view.width - 1, 10)), 1))
+
+
+def _only_informs(name: str, *records: CaseRecord) -> bool:
+    results = [record.metrics[name] for record in records if name in record.metrics]
+    return all(result.status == "informational" for result in results)
+
+
+def _figure(record: CaseRecord, name: str) -> str:
+    result = record.metrics.get(name)
+    return "none" if result is None or result.score is None else cut_score(result.score)
+
+
+def both(view: View, word: str, before: list[Segment], after: list[Segment], *, differs: bool) -> Iterator[Line]:
+    """Before and after of one thing: side by side where there is room, else the one under the other; once if they are
+    the same."""
+    if word:
+        yield (Segment(f" {word}", "label"),)
+    if not differs:
+        yield from hang([Segment("   = ", "diff-same")], wrap(after, max(view.width - 5, 10)), 5)
+    elif view.side_by_side(*(segment.text for segment in (*before, *after))):
+        width = column_width(view.width - 3)
+        lines = beside(
+            list(hang([Segment("− ", "diff-missing")], wrap(before, width - 2), 2)),
+            list(hang([Segment("+ ", "diff-extra")], wrap(after, width - 2), 2)),
+            width,
+        )
+        yield from hang([], lines, 3)
+    else:
+        yield from hang([Segment("   − ", "diff-missing")], wrap(before, max(view.width - 5, 10)), 5)
+        yield from hang([Segment("   + ", "diff-extra")], wrap(after, max(view.width - 5, 10)), 5)
+
+
+def _state(record: CaseRecord) -> list[Segment]:
+    face = FACES[record.state]
+    said = [Segment(f"{face.glyph} {face.word}", face.variable)]
+    if record.error is not None:
+        said.append(safe(f"  {record.error.message}"[:1000], face.variable))
+    return said
+
+
+def _score(record: CaseRecord, name: str) -> list[Segment]:
+    result = record.metrics.get(name)
+    if result is None:
+        return [Segment("not judged", "muted")]
+    face = FACES[result.status]
+    score = "" if result.score is None else f" {cut_score(result.score)}"
+    threshold = "" if result.threshold is None else f" (from {cut_score(result.threshold)})"
+    told = [Segment(f"{face.glyph} {face.word}", face.variable), Segment(f"{score}{threshold}")]
+    return [*told, Segment(" "), mark(HEURISTIC)] if is_heuristic(result) else told
+
+
+def _calls(turn: Turn | None) -> list[Segment]:
+    return _steps(turn, wanted="call")
+
+
+def _results(turn: Turn | None) -> list[Segment]:
+    return _steps(turn, wanted="result")
+
+
+def _steps(turn: Turn | None, *, wanted: str) -> list[Segment]:
+    try:
+        steps = tool_steps(turn.actual or {}) if turn is not None else []
+    except (AttributeError, TypeError, LookupError):
+        return [Segment("of a shape that nobody knows", "muted")]
+    found = [call or result for call, result in steps if (result is None) == (wanted == "call")]
+    told = "\n".join(f"{name} {compact(value)}" for name, value in found)
+    return [safe(told)] if told else [Segment("none", "muted")]
+
+
+def _answer(turn: Turn | None) -> list[Segment]:
+    texts = [part.get("text") for part in _parts((turn.actual or {}).get("final_response") if turn else None)]
+    text = "\n".join(text for text in texts if isinstance(text, str))
+    return [safe(text)] if text else [Segment("nothing", "muted")]
+
+
+def _parts(content: Any) -> list[dict[str, Any]]:
+    parts = content.get("parts") if isinstance(content, dict) else None
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _files(files: tuple[FileChange, ...] | None, view: View) -> Iterator[Line]:
+    yield rule((Segment("files between the two verdicts", "heading"),), (), view.width)
+    if files is None:
+        yield from remark("Not known: nobody watched them. w arms the watch, which keeps what files held.", view)
+    elif not files:
+        yield from remark("None of the files that this case depends on is another one: the agent itself varies.", view)
+    for change in files or ():
+        yield from hang([Segment(" ")], wrap([safe(one_line(change.name), "strong")], max(view.width - 1, 10)), 1)
+        yield from _difference(change, view)
+
+
+def _difference(change: FileChange, view: View) -> Iterator[Line]:
+    if change.before is None or change.after is None:
+        yield from remark("Too large to be kept, or no text.", view)
+        return
+    if len(change.before) + len(change.after) > _LONGEST:
+        yield from remark("Too long to be compared here.", view)
+        return
+    lines = list(difflib.unified_diff(change.before.splitlines(), change.after.splitlines(), lineterm="", n=_CONTEXT))[
+        2:
+    ]
+    most = len(lines) if view.full else _LINES_OF_FILE
+    for line in lines[:most]:
+        style = {"+": "diff-extra", "-": "diff-missing", "@": "muted"}.get(line[:1], "")
+        yield from hang([Segment(" ")], wrap([safe(line, style)], max(view.width - 2, 10)), 2)
+    if len(lines) > most:
+        yield fold(f"   … {counted(len(lines) - most, 'more line')}", view.width)

@@ -1,0 +1,161 @@
+"""Two runs side by side as documents: what differs between them as a whole, and one case with why it changed."""
+
+import difflib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from workbench import counting
+from workbench.history.causes import ChangedFile
+from workbench.history.compare import ChangedCase, Comparison
+from workbench.history.summary import Row, Summary
+from workbench.rendering.change import add_before_and_after, both
+from workbench.rendering.document import Document
+from workbench.rendering.faces import FACES
+from workbench.rendering.lines import Line, Segment, flow, hang, rule, safe, wrap
+from workbench.rendering.rows import View, remark
+from workbench.store import CaseRecord
+from workbench.text import one_line
+
+CHANGES = {
+    "regression": ("regression", "status-failed"),
+    "fix": ("fix", "status-passed"),
+    "other": ("other verdict", "status-not-evaluated"),
+    "unfinished": ("without a verdict", "status-not-evaluated"),
+    "score": ("with other scores", "label"),
+}
+_CAUSE = 13
+_NAMED = 50
+_OF_FILES = ("prompt", "code", "model", "data")
+
+
+def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
+    """What differs between the runs. `names` are those of the earlier and the later one in words, safe."""
+    document = Document()
+    for sign, name, run in (("− ", names[0], found.before), ("+ ", names[1], found.after)):
+        style = "diff-missing" if sign == "− " else "diff-extra"
+        document.add(
+            hang([Segment(f" {sign}", style)], wrap([Segment(f"{name}  ", "strong"), *_run(run)], _room(view)), 3)
+        )
+    document.gap()
+    document.add(hang([Segment(" ")], flow(_counts(found), _room(view), "   "), 1))
+    document.gap()
+    document.add([rule((Segment("what differs between the runs", "heading"),), (), view.width)])
+    for words in found.differences:
+        document.add(hang([Segment(" ")], wrap([safe(words)], _room(view)), 1))
+    if not found.differences and not found.files:
+        document.add(remark("Nothing that is kept of them: no file, no version, no model, no commit.", view))
+    document.add(_files(found.files, view))
+    for word, rows in (("only in the earlier run", found.only_before), ("only in the later run", found.only_after)):
+        if rows:
+            document.gap()
+            document.add([rule((Segment(f"{len(rows):,} {word}", "heading"),), (), view.width)])
+            document.add(hang([Segment(" ")], wrap([safe(_listed(rows))], _room(view)), 1))
+    return document
+
+
+def _listed(rows: Sequence[Row]) -> str:
+    """The ids of cases, each once, with how many executions there are of it."""
+    times = Counter((tuple(row["ref"][:3]), str(row["ref"][3])) for row in rows)
+    told = [f"{name} × {many}" if many > 1 else name for (_, name), many in times.items()]
+    return ", ".join(told[:_NAMED]) + (" …" if len(told) > _NAMED else "")
+
+
+def one_case(
+    case: ChangedCase, files: Sequence[ChangedFile], records: tuple[CaseRecord, CaseRecord] | str | None, view: View
+) -> Document:
+    """A case: why it changed, with the changed lines; then before and after. `records` None: they are being read; a
+    text: why they cannot be."""
+    document = Document()
+    word, style = CHANGES[case.change]
+    document.add([(Segment(f" {word}", style), *_label(case))])
+    kinds = {cause.kind for cause in case.causes}
+    for cause in case.causes:
+        lead = [Segment(f" {cause.kind.replace('_', ' ')}", "label")]
+        document.add(hang(lead, wrap([safe(cause.what)], max(view.width - _CAUSE - 1, 10)), _CAUSE))
+    if case.change == "unfinished":
+        document.add(remark("One of the runs ended before it had a verdict: nothing is known of a change.", view))
+    elif not case.causes:
+        document.add(remark("Nothing that is kept of the two differs: it is not known why.", view))
+    if kinds & set(_OF_FILES):
+        agent = case.ref[0]
+        document.add(_files([file for file in files if file.agent == agent and file.kind in kinds], view))
+    if records is None or isinstance(records, str):
+        document.gap()
+        document.add(remark("reading what the agent did …" if records is None else one_line(records), view))
+        return document
+    if "expected" in kinds:
+        document.add(_texts("expected", [record.expected for record in records], view))
+    if kinds & {"criteria", "judge"}:
+        document.add(_texts("criteria", [record.criteria for record in records], view))
+    document.gap()
+    document.add([rule((Segment("before and after", "heading"),), (), view.width)])
+    add_before_and_after(document, *records, view)
+    return document
+
+
+def _label(case: ChangedCase) -> Line:
+    agent, _, set_id, eval_id, repeat = case.ref
+    name = " › ".join(str(part) for part in (agent, set_id, eval_id) if part)
+    return (safe(f"  {name}{f' #{repeat}' if repeat != 1 else ''}".replace("\n", " "), "strong"),)
+
+
+def _run(run: Summary) -> Iterator[Segment]:
+    told = [f"{count:,} {FACES[status].word}" for status, count in run.counts().items() if count]  # type: ignore[index]
+    yield Segment(", ".join(told) or "no cases")
+    if run.git.get("commit"):
+        yield safe(f"  commit {str(run.git['commit'])[:8]}{'+' * bool(run.git.get('dirty'))}", "muted")
+
+
+def counted(change: str, number: int) -> str:
+    """`1 regression`, `2 regressions`."""
+    word, _ = CHANGES[change]
+    plural = {"regression": "regressions", "fix": "fixes", "other": "other verdicts"}.get(change, word)
+    return counting.counted(number, word, plural)
+
+
+def _counts(found: Comparison) -> Iterator[Line]:
+    for change, (_, style) in CHANGES.items():
+        number = found.count(change)  # type: ignore[arg-type]
+        if number or change in ("regression", "fix"):
+            yield (Segment(counted(change, number), style if number else "muted"),)
+    yield (Segment(f"{found.unchanged:,} unchanged", "muted"),)
+
+
+def _files(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:
+    """Which files of agents differ, and in which lines."""
+    for file in files:
+        yield ()
+        yield (Segment(f" {file.kind} ", "label"), safe(file.path, "strong"))
+        if not file.lines:
+            yield from remark("Its content is not kept.", view)
+        yield from _lines(file.lines, view)
+
+
+def _lines(lines: Iterable[str], view: View) -> Iterator[Line]:
+    for line in lines:
+        style = {"+": "diff-extra", "-": "diff-missing", "@": "muted"}.get(line[:1], "")
+        yield from hang([Segment("  ")], wrap([safe(line, style)], max(view.width - 3, 10)), 3)
+
+
+def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
+    """The lines in which two JSON values differ."""
+    before, after = (_json(value).splitlines() for value in values)
+    lines = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]
+    yield ()
+    yield (Segment(f" {name}", "label"),)
+    if lines:
+        yield from _lines((line for line in lines if not line.startswith("@")), view)
+    else:
+        yield from both(
+            view, "", [Segment("the same words", "muted")], [Segment("the same words", "muted")], differs=False
+        )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, default=str)
+
+
+def _room(view: View) -> int:
+    return max(view.width - 4, 10)

@@ -1,0 +1,57 @@
+"""An error as lines: the cause first, then the way out, then where it came from."""
+
+from collections.abc import Iterator
+
+from workbench.counting import counted
+from workbench.events import CaseError
+from workbench.rendering.lines import Line, Segment, hang, safe, wrap
+from workbench.rendering.rows import View
+from workbench.text import plain
+
+KIND_WORDS = {
+    "agent_raised": "the agent raised an exception",
+    "import_failed": "the agent could not be imported",
+    "no_agent": "no agent for this evalset",
+    "no_framework": "google-adk is missing",
+    "timeout": "timed out",
+    "crashed": "the agent's process died",
+    "too_large": "an answer was too large",
+    "output_flood": "too much was printed",
+    "turn_count": "the turns do not match the reference",
+    "cancelled": "cancelled",
+    "broken_file": "the file cannot be read",
+    "config": "the criteria cannot be read",
+    "simulator": "the simulated user failed",
+    "judge": "the judge failed",
+    "quota": "a quota was used up",
+    "metric_crashed": "a metric crashed",
+    "internal": "a fault of the workbench",
+}
+
+
+def error_lines(error: CaseError, view: View, *, traceback: bool | None = None) -> Iterator[Line]:
+    """`! message` in bold (`⊘` if it was cancelled), the kind of error in words, `→ hint`, and the traceback, folded
+    to its last line unless `traceback` (or, when that is None, the view) asks for all of it."""
+    width = max(view.width - 1, 10)
+    glyph, style = ("⊘", "strong") if error.kind == "cancelled" else ("!", "status-error-strong")
+    message = safe(error.message.strip() or KIND_WORDS.get(error.kind, error.kind), style)
+    yield from hang([Segment(f" {glyph} ", style)], wrap([message], width - 3), 3)
+    if error.hint.strip():
+        yield from hang([Segment(" → ", "hint")], wrap([safe(error.hint.strip())], width - 3), 3)
+    if error.traceback.strip():
+        unfolded = view.full if traceback is None else traceback
+        yield from _traceback(error, width, unfolded)
+
+
+def _traceback(error: CaseError, width: int, unfolded: bool) -> Iterator[Line]:
+    text = error.traceback.strip("\n")
+    count = text.count("\n") + 1
+    if unfolded or count == 1:
+        yield from hang([Segment(" ▾ ", "hint")], [(Segment("traceback", "muted"),)], 3)
+        yield from hang([], wrap([safe(text, "muted")], width - 3), 3)
+        return
+    last = text.rsplit("\n", 1)[1]
+    told = last.strip() in error.message or last.partition(": ")[2][:60] in error.message
+    words = f"traceback, {counted(count, 'line')}"
+    words += "" if told else f", at the end {plain(last.strip())}"
+    yield from hang([Segment(" ▸ ", "fold")], wrap([Segment(words, "muted")], width - 3), 3)

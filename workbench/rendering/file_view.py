@@ -1,0 +1,72 @@
+"""A file as the detail shows it: whose it is, which criteria hold, and everything that is wrong with it."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from workbench.agents.workspace import EvalsetEntry
+from workbench.counting import counted
+from workbench.model.faults import Fault
+from workbench.rendering.document import Document, Subject
+from workbench.rendering.lines import Line, Segment, hang, safe, wrap
+from workbench.rendering.reference import criteria_part
+from workbench.rendering.rows import View, part
+from workbench.text import plain
+
+_IN_CASE = re.compile(r"eval_cases\[([0-9]+)\]")
+
+
+def file_document(entry: EvalsetEntry | None, view: View, found: Iterable[Fault] = ()) -> Document:
+    """An evalset as a whole, its faults first, with what `check` found besides."""
+    document = Document()
+    if entry is None:
+        return document
+    evalset = entry.document
+    faults = list(dict.fromkeys([*evalset.faults, *entry.criteria.config.faults, *found]))
+    document.add(fault_lines(faults, entry, view))
+    document.gap()
+    document.add(part("evalset", [safe(evalset.name or evalset.eval_set_id, "strong")], view))
+    if evalset.description:
+        document.add(part("", [safe(evalset.description)], view))
+    document.add(part("file", [safe(entry.relative)], view))
+    count = len(evalset.cases)
+    document.add(part("cases", [Segment(counted(count, "case"))], view))
+    if entry.agent is not None:
+        document.add(
+            part("agent", [safe(entry.agent.name, "strong"), safe(f", because {entry.agent_reason}", "muted")], view)
+        )
+    else:
+        document.add(part("agent", [Segment("none: ", "status-error"), safe(entry.agent_reason)], view))
+    document.add(criteria_part(entry, view))
+    return document
+
+
+def case_faults(subject: Subject, view: View) -> Iterator[Line]:
+    """The faults of the file that concern one case, and what `check` found besides."""
+    entry, case = subject.entry, subject.case
+    if entry is None or case is None:
+        return
+    mine = [fault for fault in entry.document.faults if _case_of(fault, entry) == case.eval_id]
+    yield from fault_lines(dict.fromkeys([*mine, *subject.found]), entry, view)
+
+
+def _case_of(fault: Fault, entry: EvalsetEntry) -> str | None:
+    """The id of the case that a fault is in. (Not the other way round: there may be 50 000 cases, and few faults.)"""
+    place = _IN_CASE.match(fault.json_path)
+    cases = entry.document.cases
+    return cases[int(place[1])].eval_id if place is not None and int(place[1]) < len(cases) else None
+
+
+def fault_lines(faults: Iterable[Fault], entry: EvalsetEntry, view: View) -> Iterator[Line]:
+    """Every fault, errors first: its place, what is wrong, the way out."""
+    width = max(view.width - 4, 10)
+    told = [fault for fault in faults if fault.severity != "note"]  # The page says itself whose the evalset is.
+    for fault in sorted(told, key=lambda fault: (fault.severity != "error", fault.line, fault.column)):
+        error = fault.severity == "error"
+        style = "status-error" if error else "status-not-evaluated"
+        file = entry.relative if fault.file == entry.file else fault.file.name
+        sign = [Segment(" ! " if error else " ~ ", style)]
+        kind = [] if error else [Segment("warning: ", style)]
+        yield from hang(sign, wrap([*kind, Segment(plain(fault.message), "strong" if error else "")], width), 3)
+        yield from hang([], wrap([Segment(plain(fault.where(file)), "muted")], width), 3)
+        if fault.hint:
+            yield from hang([Segment(" → ", "hint")], wrap([Segment(plain(fault.hint))], width), 3)

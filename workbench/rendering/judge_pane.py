@@ -1,0 +1,138 @@
+"""The pane "Judge": every question that was asked, what came back word for word, and what it took."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from workbench.counting import counted
+from workbench.events import MetricResult
+from workbench.metrics.registry import known
+from workbench.rendering.document import Document, Subject
+from workbench.rendering.faces import SPLIT, VERDICTS
+from workbench.rendering.judge_words import (
+    cost_words,
+    criterion_head,
+    leading_vote,
+    mark,
+    nothing_yet,
+    verdict_mark,
+    vote_words,
+)
+from workbench.rendering.judged import (
+    Asked,
+    all_asked,
+    judge_of,
+    mapping,
+    reply_verdicts,
+    results,
+    votes_differ,
+    words,
+)
+from workbench.rendering.lines import BLANK, Line, Segment, flow, hang, joined, rule
+from workbench.rendering.replies import question_lines
+from workbench.rendering.rows import View, label, part, under
+from workbench.rendering.triaged import overridden
+from workbench.store import CaseRecord
+from workbench.text import one_line, plain
+
+_ABOUT = {
+    "final_response_match": "does the answer match the reference?",
+    "rubrics": "which rubrics are met?",
+    "sentences": "which sentences does the text have?",
+    "claims": "what do the sentences rest on?",
+    "user_message": "does the user's message suit the plan?",
+    "simulated_user": "what does the user say next?",
+}
+
+
+def build(subject: Subject, view: View) -> Document:
+    """The whole pane, criterion by criterion, turn by turn."""
+    document = Document()
+    record = subject.record
+    judged = [] if record is None else [result for result in record.metrics.values() if _was_asked(record, result)]
+    if record is None or not judged:
+        document.add(nothing_yet(record, view))
+        return document
+    for result in judged:
+        document.gap()
+        document.add(criterion_head(record, result, view))
+        document.add(_account(record, result, view))
+        for turn, asked in groupby(all_asked(record, result.name), key=lambda item: item.turn):
+            _add_turn(document, subject, result, turn, list(asked), view)
+        document.add(_service(record, result, view))
+    return document
+
+
+def _account(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
+    asked = [item.question for item in all_asked(record, result.name)]
+    if asked:
+        many = counted(len(asked), "question")
+        yield from under(label("asked"), flow([(Segment(many, "muted"),), *cost_words(asked)], view.room))
+
+
+def _add_turn(
+    document: Document, subject: Subject, result: MetricResult, turn: int | None, asked: list[Asked], view: View
+) -> None:
+    assert subject.record is not None
+    document.gap()
+    document.turns.append(len(document.lines))
+    details = result.details if turn is None else subject.record.turns[turn].metrics[result.name].details
+    ending: Line = ()
+    leading = leading_vote(details)
+    if leading:
+        ending = joined([(verdict_mark(leading),), *([(mark(SPLIT),)] if votes_differ(details) else [])], "  ", "")
+    title = "over the case" if turn is None else f"turn {turn + 1}"
+    document.add([rule((Segment(title, "heading"),), ending, view.width)])
+    document.add(under(label("votes"), flow(vote_words(details, leading), view.room)))
+    for place, item in enumerate(asked):
+        if place:
+            document.add([BLANK])
+        opened = view.is_open(item.key)
+        kind = words(item.question.get("kind"))
+        mine = overridden(subject, result.name, None if turn is None else turn + 1, "verdict", kind)
+        lines = [*_question_head(item, view, mine), *question_lines(item.question, opened, view)]
+        document.add_item(item.key, lines, opens=True)
+
+
+def _question_head(item: Asked, view: View, mine: Line) -> Iterator[Line]:
+    """`does the answer match the reference?  3 × ✓ valid`, and what it took."""
+    kind = words(item.question.get("kind"))
+    about = _ABOUT.get(kind) or one_line(kind, limit=60) or "a question"
+    told: list[Line] = [(Segment(about, "strong"),)]
+    for verdict, many in reply_verdicts(item.question).items():
+        if verdict in VERDICTS:
+            told.append((Segment(f"{many} × ", "muted"), verdict_mark(verdict)))
+    yield from hang([], flow([*told, *cost_words([item.question]), mine[:1]], max(view.width - 1, 10)), 1)
+
+
+def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
+    """What Google's evaluation service said of each turn: it is asked no question of ours."""
+    for index, _, turn in results(record, result.name):
+        explanation = words(turn.details.get("explanation"))
+        fault = mapping(turn.details.get("error"))
+        if not explanation and not fault:
+            continue
+        yield rule((Segment(f"turn {index + 1}", "heading"),), (), view.width)
+        if explanation:
+            yield from part("service", [Segment(plain(explanation))], view)
+        if fault:
+            told = f"{words(fault.get('kind'))} {words(fault.get('code'))}: {words(fault.get('message'))}"
+            yield from part("fault", [Segment(plain(told), "status-error")], view)
+
+
+def _was_asked(record: CaseRecord, result: MetricResult) -> bool:
+    """Whether somebody was asked for this criterion, or would have been."""
+    info = known().get(result.name)
+    if info is not None and (info.needs_judge or info.needs_service):
+        return True
+    if judge_of(result) or any(True for _ in all_asked(record, result.name)):
+        return True
+    return any(words(turn.details.get("explanation")) for _, _, turn in results(record, result.name))
+
+
+def applies(subject: Subject, criteria: frozenset[str]) -> bool:
+    """Whether a case has such a pane."""
+    record = subject.record
+    rows = known()
+    if any(name in rows and (rows[name].needs_judge or rows[name].needs_service) for name in criteria):
+        return True
+    return record is not None and any(_was_asked(record, result) for result in record.metrics.values())

@@ -1,0 +1,183 @@
+"""Who judged, how the votes fell and what that cost, in the same words on every pane."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from workbench.counting import counted
+from workbench.events import MetricResult
+from workbench.rendering.faces import FACES, HEURISTIC, SPLIT, VERDICTS, Face
+from workbench.rendering.judged import (
+    all_asked,
+    case_is_split,
+    count,
+    is_cached,
+    is_heuristic,
+    is_split,
+    judge_of,
+    mapping,
+    number,
+    replies,
+    versions,
+    votes_differ,
+    words,
+)
+from workbench.rendering.lines import Line, Segment, flow, rule
+from workbench.rendering.rows import View, label, part, remark, under
+from workbench.rendering.status import badge, score_text
+from workbench.store import CaseRecord
+from workbench.text import one_line, plain
+
+_SHORT = 0.05
+"""Less than so many seconds are no time worth telling."""
+
+
+def mark(face: Face) -> Segment:
+    """`◐ split`."""
+    return Segment(f"{face.glyph} {face.word}", face.variable)
+
+
+def verdict_mark(verdict: Any) -> Segment:
+    """`✓ yes`; a verdict that is none of ours in its own words."""
+    if isinstance(verdict, str) and verdict in VERDICTS:
+        return mark(VERDICTS[verdict])
+    return Segment(one_line(verdict, limit=40) if isinstance(verdict, str) and verdict else "no verdict", "muted")
+
+
+def tags(record: CaseRecord, criteria: Iterable[str]) -> list[Line]:
+    """What must be said beside the verdicts of these criteria wherever they stand: that rules judged, that votes
+    disagree."""
+    names = [name for name in criteria if name in record.metrics]
+    found: list[Line] = []
+    if any(is_heuristic(record.metrics[name]) for name in names):
+        found.append((mark(HEURISTIC),))
+    if any(case_is_split(record, name) for name in names):
+        found.append((mark(SPLIT),))
+    return found
+
+
+def _more_tags(record: CaseRecord, criterion: str) -> list[Line]:
+    """Those that the judge's name does not say."""
+    return [tag for tag in criterion_tags(record, criterion) if tag != (mark(HEURISTIC),)]
+
+
+def criterion_tags(record: CaseRecord, criterion: str) -> list[Line]:
+    """The same of one criterion, and that nobody was asked this time."""
+    cached = is_cached(asked.question for asked in all_asked(record, criterion))
+    return [*tags(record, [criterion]), *([(Segment("cached", "muted"),)] if cached else [])]
+
+
+def turn_tags(result: MetricResult) -> list[Line]:
+    """The same of a criterion's verdict over one turn."""
+    found: list[Line] = [(mark(HEURISTIC),)] if is_heuristic(result) else []
+    return [*found, (mark(SPLIT),)] if is_split(result) else found
+
+
+def criterion_head(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
+    """`─ hallucinations_v1 ──── 0.67 < 0.80  ✗ FAIL ─`, and who judged."""
+    score = score_text(result)
+    ending: Line = (*badge(result.status),)
+    if score:
+        ending = (Segment(f"{score}  ", FACES[result.status].variable), *ending)
+    yield rule((Segment(one_line(result.name, limit=200), "heading"),), ending, view.width)
+    yield from judge_lines(record, result, view)
+
+
+def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
+    """Who judged a criterion: its name, what the service says it is, a foreign address, and what else must be known;
+    then, where the verdict is none, why."""
+    judge = judge_of(result)
+    if judge:
+        told = who(judge, versions(asked.question for asked in all_asked(record, result.name)))
+        yield from under(label("judge"), flow([*told, *_more_tags(record, result.name)], view.room))
+        if note := words(judge.get("note")):
+            yield from part("", [Segment(plain(note), "muted")], view)
+    if result.reason and result.status in ("error", "not_evaluated", "not_applicable"):
+        yield from part("why", [Segment(plain(result.reason), FACES[result.status].variable)], view)
+
+
+def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
+    """`gemini-2.5-flash`, `answered by gemini-2.5-flash-SCRIPTED`, `at http://…`."""
+    if judge.get("kind") == "heuristic":
+        parts: list[Line] = [(mark(HEURISTIC),)]
+    else:
+        parts = [(Segment(one_line(words(judge.get("model")), limit=200) or "(no name)", "strong"),)]
+    others = [one_line(version, limit=200) for version in answered_by if version != judge.get("model")]
+    if others:
+        parts.append((Segment("answered by ", "muted"), Segment(", ".join(others[:4]))))
+    if base_url := words(judge.get("base_url")):
+        parts.append((Segment("at ", "muted"), Segment(one_line(base_url, limit=200), "status-not-evaluated")))
+    return parts
+
+
+def vote_words(item: dict[str, Any], verdict: str) -> list[Line]:
+    """`3 of 3 asked of 5`, `4 of 5 with all asked`; where votes disagree or could not be read, all of them."""
+    votes = {name: count(many) for name, many in mapping(item.get("votes")).items() if count(many) > 0}
+    asked, of = count(item.get("asked")), count(item.get("of"))
+    told: list[Line] = []
+    if asked and votes:
+        rest = f" asked of {of}" if asked < of else " with all asked" if of > 1 else ""
+        told.append((Segment(f"{votes.get(verdict, 0)} of {asked}{rest}", "muted"),))
+    ordered = sorted(votes.items(), key=lambda vote: -vote[1])
+    every = ", ".join(f"{many} {one_line(str(name), limit=20)}" for name, many in ordered)
+    if votes_differ(item):
+        told.append((mark(SPLIT), Segment(f": {every}", SPLIT.variable)))
+    elif len(votes) > 1 or (votes and verdict not in votes):
+        told.append((Segment(every, "status-error"),))
+    return told
+
+
+def leading_vote(item: dict[str, Any]) -> str:
+    """The verdict with the most votes, "" without any."""
+    votes = mapping(item.get("votes"))
+    return str(max(votes, key=lambda name: count(votes[name]))) if votes else ""
+
+
+def cost_words(asked: Iterable[dict[str, Any]]) -> list[Line]:
+    """`3 replies`, `1.2 s`, `2,310 → 120 tokens`, `5 attempts`, `cached`: what some questions took."""
+    found = replies(asked)
+    told = [counted(len(found), "reply", "replies"), *reply_cost(found)]
+    return [(Segment(text, "muted"),) for text in told]
+
+
+def reply_cost(found: list[dict[str, Any]]) -> list[str]:
+    """Time, tokens (in → out), attempts and whether it was kept from before, of one reply or several."""
+    told: list[str] = []
+    fresh = [reply for reply in found if reply.get("cached") is not True]
+    seconds = sum(number(reply.get("seconds")) or 0.0 for reply in fresh)
+    if seconds >= _SHORT:
+        told.append(f"{seconds:.1f} s")
+    told += token_words(*(sum(count(reply.get(key)) for reply in found) for key in ("input_tokens", "output_tokens")))
+    attempts = sum(count(reply.get("attempts")) for reply in fresh)
+    if attempts > len(fresh):
+        told.append(counted(attempts, "attempt"))
+    cached = len(found) - len(fresh)
+    if cached:
+        told.append("cached" if cached == len(found) else f"{cached} cached")
+    return told
+
+
+def tally_words(tally: dict[str, Any]) -> list[Line]:
+    """`5 asked`, `2 cached`, `1.2 s`, `2,310 → 120 tokens`: what a criterion took, as the engine counted it."""
+    if not tally:
+        return []
+    told = [f"{count(tally.get('calls')):,} asked"]
+    if cached := count(tally.get("cached")):
+        told.append(f"{cached:,} cached")
+    if (seconds := number(tally.get("seconds")) or 0.0) >= _SHORT:
+        told.append(f"{seconds:.1f} s")
+    told += token_words(count(tally.get("input_tokens")), count(tally.get("output_tokens")))
+    return [(Segment(text, "muted"),) for text in told]
+
+
+def token_words(into: int, out: int) -> list[str]:
+    """`2,310 → 120 tokens`, nothing where nothing was counted."""
+    return [f"{into:,} → {counted(out, 'token')}"] if into or out else []
+
+
+def nothing_yet(record: CaseRecord | None, view: View) -> Iterator[Line]:
+    """What a pane of judged results says while there are none."""
+    if record is None or record.state == "queued":
+        return remark("Nothing yet: the case has not run.", view)
+    if not record.finished:
+        return remark("Not judged yet.", view)
+    return remark("Nothing was judged: the case ended before." if record.error else "Nothing was judged.", view)

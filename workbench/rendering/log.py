@@ -1,0 +1,127 @@
+"""The pane "Log": why it broke, what the agent printed, and everything it did, in order."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from workbench.counting import counted
+from workbench.rendering.document import Document, Subject
+from workbench.rendering.error import error_lines
+from workbench.rendering.json_text import compact
+from workbench.rendering.lines import Line, Segment, fold, hang, rule, safe, wrap
+from workbench.rendering.rows import View, remark
+from workbench.store import Turn
+from workbench.text import one_line, plain
+
+BRIEF_OUTPUT = 200
+_STREAMS = ("stderr", "stdout")
+
+
+def build(subject: Subject, view: View) -> Document:
+    """The whole pane. It grows at its end while the case runs."""
+    document = Document()
+    record = subject.record
+    if record is None:
+        document.add(remark("Nothing yet: the case has not run.", view))
+        return document
+    if record.attempt > 1:
+        lost = f"the agent's process was lost in attempt {record.attempt - 1}"
+        document.add(remark(f"Attempt {record.attempt}: {lost}.", view))
+    if record.error is not None:
+        document.add(error_lines(record.error, view, traceback=True))
+    for stream in _STREAMS:
+        text = record.output.get(stream)
+        if text:
+            document.gap()
+            document.add(output_lines(stream, text, view))
+    if not any(record.output.values()) and record.finished:
+        document.gap()
+        document.add(remark("The agent printed nothing.", view))
+    for number, turn in enumerate(record.turns, 1):
+        document.gap()
+        document.turns.append(len(document.lines))
+        document.add([rule((Segment(f"turn {number}", "heading"),), (), view.width)])
+        add_turn(document, number - 1, turn, view)
+    return document
+
+
+def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
+    """What was printed, under a heading."""
+    yield rule((Segment(f"what the agent printed to {stream}", "heading"),), (), view.width)
+    lines = text.rstrip("\n").split("\n")
+    if not view.full and len(lines) > BRIEF_OUTPUT:
+        # The newest lines say why it stopped.
+        yield fold(f" … {counted(len(lines) - BRIEF_OUTPUT, 'more line')} above", view.width)
+        lines = lines[-BRIEF_OUTPUT:]
+    yield from hang([], wrap([Segment(plain("\n".join(lines), limit=400_000))], view.width - 2), 1)
+
+
+def add_turn(document: Document, index: int, turn: Turn, view: View) -> None:
+    """The steps of a turn (`index` counts from 0), each a place that a judge's evidence can point at."""
+    if turn.note:
+        document.add(_entry("note", [safe(turn.note, "status-error")], view))
+    for step in _steps(turn):
+        head = [Segment(f"{step.author}  ", "name")] if step.author else []
+        names = [f"{name[0]}/{index}{name[1]}" for name in step.names]
+        document.add_place(names, _entry(step.kind, [*head, step.body], view))
+
+
+def _entry(kind: str, body: list[Segment], view: View) -> Iterator[Line]:
+    lines = list(wrap(body, max(view.width - 11, 10)))
+    if not view.full and len(lines) > 12:
+        lines = [*lines[:10], fold(f"… {counted(len(lines) - 10, 'more line')}", view.width - 11)]
+    yield from hang([Segment(f" {kind}", "label")], lines, 10)
+
+
+class _Step(NamedTuple):
+    """Something that happened in a turn: `names` are what it is pointed at by, as (kind, rest after the turn)."""
+
+    kind: str
+    author: str
+    body: Segment
+    names: tuple[tuple[str, str], ...] = ()
+
+
+def _steps(turn: Turn) -> Iterator[_Step]:
+    """Everything that happened in the turn, in order, as far as it can be read."""
+    yield _Step("user", "", Segment(plain(_text(turn.user))), (("user", ""),))
+    said = ""
+    for number, event in enumerate(turn.acted or _events(turn.actual)):
+        if isinstance(event, dict):
+            for step in _event_steps(event):
+                said = step.body.text
+                yield step._replace(names=(("event", f"/{number}"), *step.names))
+    if turn.actual is not None:
+        answer = plain(_text(turn.actual.get("final_response")))
+        if not answer or answer != said:
+            yield _Step("answer", "", Segment(answer or "nothing"), (("answer", ""),))
+
+
+def _events(actual: dict[str, Any] | None) -> list[Any]:
+    data = (actual or {}).get("intermediate_data")
+    events = data.get("invocation_events") if isinstance(data, dict) else None
+    return events if isinstance(events, list) else []
+
+
+def _event_steps(event: dict[str, Any]) -> Iterator[_Step]:
+    author = one_line(str(event.get("author") or ""))
+    for part in _parts(event.get("content")):
+        call, response = part.get("function_call"), part.get("function_response")
+        if isinstance(call, dict):
+            body = Segment(plain(f"{call.get('name')} {compact(call.get('args'))}"))
+            yield _Step("call", author, body, (("call", f"/{call.get('id')}"),))
+        elif isinstance(response, dict):
+            body = Segment(plain(f"{response.get('name')} {compact(response.get('response'))}"))
+            yield _Step("result", author, body, (("result", f"/{response.get('id')}"),))
+        elif isinstance(part.get("text"), str):
+            yield _Step("thought" if part.get("thought") else "says", author, Segment(plain(part["text"])))
+        else:
+            yield _Step("part", author, Segment(plain(compact(part))))
+
+
+def _parts(content: Any) -> list[dict[str, Any]]:
+    parts = content.get("parts") if isinstance(content, dict) else None
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _text(content: Any) -> str:
+    return "\n".join(part["text"] for part in _parts(content) if isinstance(part.get("text"), str))

@@ -1,0 +1,187 @@
+"""What is said when a run is over: what went wrong and why, which criteria applied and why, and the counts."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from workbench.counting import counted
+from workbench.prices import Prices, case_cost, money, total
+from workbench.rendering.explain import criteria_text, matched_by_location, reasons, way_out
+from workbench.rendering.judged import judge_of, words
+from workbench.rendering.plain_lines import label
+from workbench.rendering.repeat_lines import repeat_lines, repeats_of
+from workbench.store import CaseRecord, CaseState, Store
+from workbench.text import one_line
+
+_SECTIONS: tuple[tuple[CaseState, str, str], ...] = (
+    ("error", "Errors:", "bold magenta"),
+    ("failed", "Failures:", "bold red"),
+    ("not_evaluated", "Not evaluated:", "bold yellow"),
+    ("cancelled", "Cancelled:", "bold"),
+)
+_WORDS: tuple[tuple[CaseState, str], ...] = (
+    ("passed", "passed"),
+    ("failed", "failed"),
+    ("error", "error"),
+    ("not_evaluated", "not evaluated"),
+    ("cancelled", "cancelled"),
+)
+_NO_PRICES = Prices()
+_FILES_NAMED = 5
+_CASES_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryLine:
+    """Safe text, how many blanks stand before it (and before its continuation, where it is wrapped), and the style it
+    has on a terminal."""
+
+    text: str
+    indent: int = 0
+    style: str = ""
+
+    def __str__(self) -> str:
+        return " " * self.indent + self.text
+
+
+def summary_lines(store: Store, prices: Prices = _NO_PRICES) -> Iterator[SummaryLine]:
+    """The whole summary, line by line."""
+    records = list(store.current_records())
+    yield SummaryLine("")
+    yield from _criteria(records)
+    yield from _agents(records)
+    yield from _judges(records)
+    for state, title, style in _SECTIONS:
+        found = [record for record in records if record.state == state]
+        if found:
+            yield SummaryLine("")
+            yield SummaryLine(title, style=style)
+            yield from _problems(found, store.run.root)
+    yield from _repeats(store)
+    yield SummaryLine("")
+    if store.run.scored_from:
+        yield SummaryLine(f"The transcripts are those of run {one_line(store.run.scored_from)}.")
+    judged = judged_text(records, prices)
+    if judged:
+        yield SummaryLine(judged)
+    yield SummaryLine(count_text(store), style="bold")
+
+
+def judged_text(records: Sequence[CaseRecord], prices: Prices) -> str:
+    """`Judged with 15 calls (5 more answers were kept), 12,345 tokens in, 678 out, $0.012`; "" where no judge was
+    asked."""
+    calls = sum(record.usage.judge_calls for record in records)
+    kept = sum(record.usage.judge_calls_cached for record in records)
+    if not calls and not kept:
+        return ""
+    more = f" ({counted(kept, 'more answer' if calls else 'answer')} kept from earlier)" if kept else ""
+    parts = [f"Judged with {counted(calls, 'call')}{more}"]
+    read = sum(record.usage.judge_input_tokens for record in records)
+    written = sum(record.usage.judge_output_tokens for record in records)
+    if read or written:
+        parts.append(f"{counted(read, 'token')} in, {written:,} out")
+    if prices:
+        cost = total(case_cost(record.metrics.values(), record.simulated, prices) for record in records)
+        unknown = "cost not known: not every judge has a price and says its tokens"
+        parts.append(unknown if cost is None else money(cost, prices.currency))
+    return ", ".join(parts)
+
+
+def count_text(store: Store) -> str:
+    """`12 cases in 4.2 s: 9 passed, 2 failed, 1 error`."""
+    counts = store.counts()
+    total = counts.total()
+    parts = [f"{counts[state]} {word}" for state, word in _WORDS if counts[state]]
+    parts = [part if part == "1 error" else part.replace(" error", " errors") for part in parts]
+    interrupted = "interrupted, " if store.run.interrupted else ""
+    cases = counted(total, "case")
+    return f"{interrupted}{cases} in {store.run.duration_seconds:.1f} s: {', '.join(parts) or 'nothing ran'}"
+
+
+def _repeats(store: Store) -> Iterator[SummaryLine]:
+    """How often each case passed, where any was executed more than once."""
+    cases = repeats_of(store)
+    if cases:
+        flaky = sum(case.flaky for case in cases)
+        yield SummaryLine("")
+        yield SummaryLine(f"Repeats: {flaky} of {len(cases)} flaky", style="bold")
+    for names, told, is_flaky in repeat_lines(cases):
+        for name in names:
+            yield SummaryLine(name, 2, "bold")
+        yield SummaryLine(told, 4, "yellow" if is_flaky else "")
+
+
+def _problems(records: Iterable[CaseRecord], root: str) -> Iterator[SummaryLine]:
+    """The cases with their reasons. What ended for the same reasons, such as one missing key, is told once."""
+    groups: dict[tuple[SummaryLine, ...], dict[str, list[int]]] = {}
+    for record in records:
+        names = groups.setdefault(tuple(_reasons(record, root)), {})
+        names.setdefault(label(replace(record.ref, repeat=1)), []).append(record.ref.repeat)
+    for lines, names in groups.items():
+        for name, repeats in list(names.items())[:_CASES_NAMED]:
+            which = (
+                ""
+                if repeats == [1]
+                else f" ({'repeat' if len(repeats) < 2 else 'repeats'} {', '.join(map(str, repeats))})"
+            )
+            yield SummaryLine(name + which, 2, "bold")
+        if len(names) > _CASES_NAMED:
+            yield SummaryLine(f"and {len(names) - _CASES_NAMED} more", 2)
+        yield from lines
+
+
+def _reasons(record: CaseRecord, root: str) -> Iterator[SummaryLine]:
+    for reason in reasons(record) or ["no criterion has anything to judge here"]:
+        yield SummaryLine(reason, 4)
+    if record.error is not None:
+        for line in way_out(record.error, root):
+            yield SummaryLine(line, 6)
+
+
+def _criteria(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
+    """Which criteria applied to which evalsets, and why those; evalsets with the same answer share a line."""
+    criteria: dict[str, str] = {}
+    sources: dict[str, str] = {}
+    for record in records:
+        file = record.ref.evalset_file
+        sources[file] = record.planned.criteria_source
+        criteria[file] = criteria.get(file) or criteria_text(record)
+    files: dict[tuple[str, str], list[str]] = {}
+    for file, source in sources.items():
+        files.setdefault((criteria[file], source), []).append(file)
+    if files:
+        yield SummaryLine("Criteria:", style="bold")
+    for (text, source), names in files.items():
+        more = f" and {len(names) - _FILES_NAMED} more" if len(names) > _FILES_NAMED else ""
+        named = ", ".join(one_line(name) for name in names[:_FILES_NAMED])
+        why = one_line(source, limit=1000)
+        yield SummaryLine(f"{text} ({why})" if text else why, 2)
+        yield SummaryLine(named + more, 4, "dim")
+
+
+def _agents(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
+    """The agents that nothing but their place connects with their evalsets."""
+    told = matched_by_location(records)
+    if told:
+        yield SummaryLine("Agents:", style="bold")
+    for sentence in told:
+        yield SummaryLine(sentence, 2)
+
+
+def _judges(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
+    """Who judged which criteria, with what must be known of each: that it is no language model, an
+    address that is not the service's own."""
+    criteria: dict[str, list[str]] = {}
+    for record in records:
+        for result in record.scores.values():
+            judge = judge_of(result)
+            if judge:
+                told = [one_line(words(judge.get(key)), limit=300) for key in ("model", "base_url", "note")]
+                who = f"{told[0]} at {told[1]}" if told[1] else told[0]
+                names = criteria.setdefault(f"{who}: {told[2]}" if told[2] else who, [])
+                if result.name not in names:
+                    names.append(result.name)
+    if criteria:
+        yield SummaryLine("Judges:", style="bold")
+    for who, names in criteria.items():
+        yield SummaryLine(who, 2)
+        yield SummaryLine(", ".join(one_line(name, limit=100) for name in names), 4, "dim")

@@ -1,0 +1,83 @@
+"""What is known of a case before it runs: criteria, session, scenario, rubrics."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.agents.workspace import EvalsetEntry
+from workbench.counting import counted
+from workbench.model.criteria import Criterion
+from workbench.model.evalset import EvalCase
+from workbench.rendering.json_text import compact, pretty, pretty_lines
+from workbench.rendering.lines import Line, Segment, fold, safe, wrap, wrap_indented
+from workbench.rendering.rows import View, label, part, under
+from workbench.scores import amount
+from workbench.text import one_line, plain
+
+STATE_LINES = 3
+
+
+def criteria_part(entry: EvalsetEntry, view: View) -> Iterator[Line]:
+    """Which criteria hold, one a line, and why these."""
+    lead = label("criteria")
+    for criterion in entry.criteria.config.criteria:
+        yield from under(lead, wrap(_criterion(criterion), view.room))
+        lead = ()
+    if lead:
+        yield from part("criteria", [Segment("none", "status-not-evaluated")], view)
+    yield from under((), wrap([safe(entry.criteria.reason, "muted")], view.room))
+
+
+def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
+    """What the case brings along besides its turns; once it has run, only what its transcript cannot be read
+    without."""
+    if case.session_input and not ran:
+        yield from under(label("session"), _session(case.session_input, view))
+    if case.scenario is not None:
+        yield from _scenario(case.scenario, view)
+    lead = label("rubrics")
+    for rubric in case.rubrics:
+        yield from under(lead, wrap(_rubric(rubric), view.room))
+        lead = ()
+    if case.final_session_state and not ran:
+        yield from under(label("end state"), pretty_lines(case.final_session_state, view.room))
+
+
+def _criterion(criterion: Criterion) -> Iterator[Segment]:
+    yield Segment(one_line(criterion.name, limit=200), "strong")
+    yield Segment(f" ≥ {amount(criterion.threshold)}")
+    for key, value in criterion.options.items():
+        yield Segment(
+            f"  {one_line(key)}: {one_line(value if isinstance(value, str) else compact(value), limit=200)}", "muted"
+        )
+
+
+def _session(session: dict[str, Any], view: View) -> Iterator[Line]:
+    names = {"user_id": "user", "session_id": "session", "app_name": "app"}
+    told = [Segment(f"{word} {one_line(str(session[key]))}  ") for key, word in names.items() if session.get(key)]
+    if told:
+        yield from wrap(told, view.room)
+    if session.get("state"):
+        lead = Segment("state ", "muted")
+        lines = list(wrap([lead, Segment(plain(compact(session["state"])))], view.room))
+        if len(lines) > 1 and view.full:
+            lines = list(wrap_indented([lead, *pretty(session["state"])], view.room))
+        elif len(lines) > STATE_LINES:
+            lines = [*lines[:STATE_LINES], fold(f"… {counted(len(lines) - STATE_LINES, 'more line')}", view.room)]
+        yield from lines
+
+
+def _scenario(scenario: dict[str, Any], view: View) -> Iterator[Line]:
+    """A conversation that a simulated user leads."""
+    names = {"starting_prompt": "starts with", "conversation_plan": "plan", "user_persona": "persona"}
+    for key, value in scenario.items():
+        if value is None:
+            continue
+        text = value if isinstance(value, str) else compact(value)
+        yield from part(names.get(key, one_line(key, limit=12)), [safe(text)], view)
+
+
+def _rubric(rubric: dict[str, Any]) -> Iterator[Segment]:
+    content = rubric.get("rubric_content")
+    text = content.get("text_property") if isinstance(content, dict) else None
+    yield Segment(f"{one_line(str(rubric.get('rubric_id') or '?'))}: ", "name")
+    yield safe(str(text if text is not None else compact(content)))

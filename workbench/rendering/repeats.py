@@ -1,0 +1,187 @@
+"""The pane "Repeats": how often a case passes, how sure that is, and what differs between its executions."""
+
+from collections.abc import Iterator
+
+from workbench.counting import counted
+from workbench.rendering.document import Document, Subject
+from workbench.rendering.faces import FACES, FLAKY
+from workbench.rendering.lines import Line, Segment, cut_line, flow, fold, hang, wrap
+from workbench.rendering.rows import View, label, part, remark, under
+from workbench.rendering.status import badge, glyph
+from workbench.repeats.account import CaseRepeats, CriterionRepeats, Path
+from workbench.repeats.wording import CAUSES, interval, percent, share, spread, sureness
+from workbench.store import CaseRecord
+from workbench.text import one_line
+
+BAR = 40
+"""Cells of the bar, at most."""
+_PATHS = 5
+_ARGUMENTS = 80
+_EXECUTIONS = 200
+_WHY = {
+    "agent": "The agent does something else from time to time: where it differs, the verdict is clear each time.",
+    "judge": "The judge differs: it judged the same both ways, or by a single vote.",
+    "both": "Both differ: the agent does something else from time to time, and the judge is not clear about all of it.",
+    "unknown": "Agent or judge: answers and verdicts differ, and one vote each cannot tell which it is. Ask all votes.",
+}
+
+
+def applies(subject: Subject, criteria: frozenset[str]) -> bool:
+    """Whether the case itself is looked at, and was executed more than once."""
+    return subject.repeats is not None
+
+
+def build(subject: Subject, view: View) -> Document:
+    """The whole pane."""
+    document = Document()
+    case = subject.repeats
+    if case is None:
+        return document
+    document.add(_verdict(case, view))
+    document.gap()
+    document.add(_rate(case, view))
+    document.add(_executions(case, view))
+    if case.criteria:
+        document.gap()
+        document.add([_heading("criteria", "", view)])
+        for criterion in sorted(case.criteria, key=lambda each: (each.cause is None, not each.spread, not each.failed)):
+            document.add(_criterion(criterion, view))
+    if case.paths:
+        document.gap()
+        document.add(_paths(case, view))
+    return document
+
+
+def _verdict(case: CaseRepeats, view: View) -> Iterator[Line]:
+    if case.unfinished:
+        words = f"{case.unfinished} of {len(case.records)} are still to come to their end."
+        yield from remark(words, view, "status-running")
+        return
+    if not case.rate.total:
+        yield from remark("No execution has a verdict that counts.", view)
+        return
+    if case.kind == "stable":
+        told = "each time" if case.rate.total > 1 else "once: too few to call it stable"
+        face = badge("passed" if case.rate.passed else "failed")
+        yield cut_line((Segment(" "), *face, Segment(f"  {told}")), view.width)
+        return
+    mark = Segment(f" {FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable)
+    yield cut_line((mark, Segment(f"  {CAUSES[case.kind]}", "strong")), view.width)
+    yield from remark(_WHY[case.kind], view)
+
+
+def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
+    rate = case.rate
+    told = f"{rate.passed} of {rate.total}"
+    if case.without_verdict:
+        told += f"; {case.without_verdict} more without a verdict"
+    if case.cancelled:
+        told += f"; {case.cancelled} cancelled"
+    if case.broke:
+        told += f"; in {case.broke} the agent broke off"
+    yield from part("passed", [Segment(told)], view)
+    if not rate.total:
+        return
+    of_all = Segment(percent(rate.rate or 0.0), "strong")
+    yield from part("rate", [of_all, Segment(f"  {interval(case)}", "muted")], view)
+    yield from under((), [bar(case, min(BAR, view.room - 1))])
+    if case.until is not None:
+        style = {"above": "status-passed", "below": "status-failed"}.get(case.sure or "", "status-not-evaluated")
+        yield from part("wanted", [Segment(sureness(case), style)], view)
+    yield from hang(label("pass^k"), flow(_pass_hats(case), view.room), 15)
+
+
+def bar(case: CaseRepeats, width: int) -> Line:
+    """The interval from 0 to 100 % with the rate in it, and where a rate is wanted, that: `·····━━━━●━━━│·`."""
+    rate, last = case.rate, max(width - 1, 1)
+    low, high, here = (round(value * last) for value in (rate.low, rate.high, rate.rate or 0.0))
+    wanted = None if case.until is None else round(case.until * last)
+    cells = []
+    for cell in range(last + 1):
+        if cell == here:
+            cells.append(Segment("●", "strong"))
+        elif cell == wanted:
+            cells.append(Segment("│", "hint"))
+        elif low <= cell <= high:
+            cells.append(Segment("━", FLAKY.variable if case.flaky else ""))
+        else:
+            cells.append(Segment("·", "muted"))
+    return tuple(cells)
+
+
+def _pass_hats(case: CaseRepeats) -> Iterator[Line]:
+    """Of many only some: it falls fast."""
+    total = case.rate.total
+    for k in dict.fromkeys([*range(1, min(total, 5) + 1), *(k for k in (8, 10, 20, 50, 100) if k < total), total]):
+        value = case.pass_hat(k)
+        if value is not None:
+            yield (Segment(f"{k} ", "muted"), Segment(share(value)))
+
+
+def _executions(case: CaseRepeats, view: View) -> Iterator[Line]:
+    begun = [record for record in case.records if record.state != "queued"]
+    shown: list[Line] = [_execution(record) for record in begun[:_EXECUTIONS]]
+    if len(begun) < len(case.records):
+        shown.append((Segment(f"{len(case.records) - len(begun)} to come", "muted"),))
+    yield from hang(label("executions"), flow(shown, view.room, "  "), 15)
+    if len(begun) > _EXECUTIONS:
+        yield from under((), [fold(f"and {len(begun) - _EXECUTIONS} more", view.room)])
+
+
+def _execution(record: CaseRecord) -> Line:
+    return (glyph(record.state), Segment(f"{record.ref.repeat}", "muted"))
+
+
+def _criterion(criterion: CriterionRepeats, view: View) -> Iterator[Line]:
+    total = criterion.passed + criterion.failed
+    face = FLAKY if criterion.cause is not None else FACES["failed" if criterion.failed else "passed"]
+    if not total:
+        face = FACES["not_evaluated"]
+    told = [
+        Segment(f"{face.glyph} ", face.variable),
+        Segment(one_line(criterion.name, limit=80), "strong"),
+        Segment(f"  {criterion.passed} of {total} passed" if total else "  no verdict", "muted"),
+    ]
+    if criterion.cause is not None:
+        told.append(Segment(f"  {CAUSES[criterion.cause]}", FLAKY.variable))
+    yield from hang([Segment(" ")], wrap(told, view.width - 1), 1)
+    if criterion.spread:
+        words = f"the judge disagrees with itself: {spread(criterion.split, criterion.rejudged)}"
+        yield from hang([Segment("   ")], wrap([Segment(words, "status-not-evaluated")], view.width - 3), 3)
+
+
+def _paths(case: CaseRepeats, view: View) -> Iterator[Line]:
+    answers = counted(case.answers, "different answer")
+    yield _heading("trajectories", f"{len(case.paths)} different, {answers}", view)
+    shown = case.paths if view.full else case.paths[:_PATHS]
+    for path in shown:
+        yield from _path(path, view)
+    if len(shown) < len(case.paths):
+        yield fold(f" ▸ {len(case.paths) - len(shown)} more", view.width)
+
+
+def _path(path: Path, view: View) -> Iterator[Line]:
+    mixed = 0 < path.passed < path.times
+    face = FLAKY if mixed else FACES["passed" if path.passed else "failed"]
+    lead: Line = (Segment(f" {path.times:>3}× "), Segment(f"{face.glyph} ", face.variable))
+    if mixed:
+        lead = (*lead, Segment(f"{path.passed}/{path.times} ", "muted"))
+    yield from hang(lead, _calls(path, view), 15)
+
+
+def _calls(path: Path, view: View) -> Iterator[Line]:
+    for number, calls in enumerate(path.calls, 1):
+        if len(path.calls) > 1:
+            yield (Segment(f"turn {number}", "label"),)
+        for name, arguments in calls:
+            told = [Segment(one_line(name, limit=60), "name")]
+            if arguments != "{}":
+                limit = 2000 if view.full else _ARGUMENTS
+                told.append(Segment(f" {one_line(arguments, limit=limit)}", "muted"))
+            yield from wrap(told, view.room)
+        if not calls:
+            yield (Segment("no tool", "muted"),)
+
+
+def _heading(name: str, words: str, view: View) -> Line:
+    return cut_line((Segment(f" {name}", "heading"), Segment(f"  {words}", "muted")), view.width)

@@ -1,0 +1,99 @@
+"""A question to a judge, and what came back, as lines: for the panes of the judge and of the simulated user."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.counting import counted
+from workbench.rendering.faces import LABELS
+from workbench.rendering.json_text import pretty_lines
+from workbench.rendering.judge_words import mark, reply_cost, verdict_mark
+from workbench.rendering.judged import count, mapping, objects, verdict_of, words
+from workbench.rendering.lines import MIN_WIDTH, Line, Segment, cut_line, flow, fold, hang, wrap
+from workbench.rendering.rows import View
+from workbench.text import one_line, plain
+
+BRIEF_REPLY = 3
+"""Lines of a reply that are shown unless all of it is asked for."""
+_INDENT = 3
+_BODY = 5
+
+
+def question_lines(question: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
+    """What was asked: how long it is, or all of it; then each reply."""
+    prompt = words(question.get("prompt"))
+    sign = "▾" if opened else "▸"
+    size = counted(len(prompt), "character") if prompt else "empty"
+    style = "label" if opened else "fold"
+    line = (Segment(" " * _INDENT), Segment(f"{sign} question", style), Segment(f"  {size}", "muted"))
+    yield cut_line(line, max(view.width, MIN_WIDTH))
+    if opened:
+        yield from hang([], wrap([Segment(plain(prompt))], max(view.width - _BODY, 10)), _BODY)
+    for reply in objects(question.get("replies")):
+        yield from _reply(reply, opened, view)
+
+
+def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
+    room = max(view.width - _BODY, 10)
+    yield from hang([], flow(_reply_head(reply), max(view.width - _INDENT, 10)), _INDENT)
+    fault = mapping(reply.get("fault"))
+    if fault:
+        yield from hang([Segment("   ! ", "status-error")], wrap(_fault(fault), room), _BODY)
+    unread = words(reply.get("unread"))
+    if unread and unread != words(fault.get("message")):
+        told = [Segment("not read: ", "status-error"), Segment(plain(unread))]
+        yield from hang([Segment("   ! ", "status-error")], wrap(told, room), _BODY)
+    text = reply.get("text")
+    if isinstance(text, str):
+        yield from hang([], _raw(text, opened, room), _BODY)
+    elif not fault:
+        yield from hang([], [(Segment("nothing came back", "muted"),)], _BODY)
+
+
+def _reply_head(reply: dict[str, Any]) -> Iterator[Line]:
+    first, *more = list(_answer(reply)) or [()]
+    yield (Segment(f"reply {count(reply.get('sample')) or '?'}  ", "label"), *first)
+    yield from more
+    version = one_line(words(reply.get("model_version")), limit=200)
+    for told in [version, *reply_cost([reply])]:
+        yield (Segment(told, "muted"),)
+
+
+def _answer(reply: dict[str, Any]) -> Iterator[Line]:
+    """What was read from it: a verdict, one of each rubric, labels, or how many things."""
+    verdict = reply.get("verdict")
+    if word := verdict_of(reply):
+        yield (verdict_mark(word),)
+    elif isinstance(verdict, dict):
+        found = Counter(words(mapping(item).get("verdict")) for item in verdict.values())
+        yield from ((Segment(f"{many} × ", "muted"), verdict_mark(name)) for name, many in found.items())
+    elif isinstance(verdict, list):
+        labels = Counter(item for item in verdict if isinstance(item, str) and item in LABELS)
+        if labels and sum(labels.values()) == len(verdict):
+            yield from ((Segment(f"{labels[name]} × ", "muted"), mark(LABELS[name])) for name in LABELS if labels[name])
+        else:
+            yield (Segment(counted(len(verdict), "sentence")),)
+    else:
+        yield (Segment("no verdict" if verdict is None else one_line(str(verdict), limit=60), "muted"),)
+
+
+def _fault(fault: dict[str, Any]) -> Iterator[Segment]:
+    code = one_line(words(fault.get("code")), limit=100)
+    yield Segment(f"{one_line(words(fault.get('kind')), limit=40)}{f' {code}' if code else ''}: ", "status-error")
+    # Most messages of services begin with the code.
+    message = words(fault.get("message")).removeprefix(f"{code}: " if code else "")
+    yield Segment(plain(message) or "no more is known")
+
+
+def _raw(text: str, opened: bool, room: int) -> list[Line]:
+    """The reply as it came; JSON on one line is laid out, once all of it is asked for."""
+    if opened and text[:1] in "{[" and "\n" not in text and len(text) > room:
+        try:
+            return list(pretty_lines(json.loads(text), room))
+        except (ValueError, RecursionError):
+            pass
+    lines = list(wrap([Segment(plain(text) or "(an empty text)", "" if text else "muted")], room))
+    if opened or len(lines) <= BRIEF_REPLY:
+        return lines
+    return [*lines[: BRIEF_REPLY - 1], fold(f"… {counted(len(lines) - BRIEF_REPLY + 1, 'more line')}", room)]

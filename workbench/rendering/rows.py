@@ -1,0 +1,95 @@
+"""The frame all parts of a turn stand in: a gutter for marks and labels, and beside it one or two columns."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from workbench.rendering.lines import MIN_WIDTH, Line, Segment, beside, column_width, hang, wrap
+
+GUTTER = 15
+SIDE_BY_SIDE = 100
+"""From this width on, expected and actual stand side by side."""
+Mark: TypeAlias = Literal["same", "differs", "missing", "extra", "moved"]
+GLYPHS: Final[dict[str, str]] = {"same": "=", "differs": "≠", "missing": "−", "extra": "+", "moved": "↕"}
+
+# Hebrew, Arabic and their neighbours: some terminals reorder a line that holds them, across any columns.
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a document is to be laid out: its width in cells; `full` shows all of long texts, arguments and tracebacks;
+    `stacked` never puts two texts side by side; `opened` are the keys of the items that are shown in full; `aside`:
+    what items tell aside is seen beside the document; `within`: only the item with this key, and those in it and around
+    it, are to be `full` ("": all)."""
+
+    width: int
+    full: bool = False
+    stacked: bool = False
+    opened: frozenset[str] = frozenset()
+    aside: bool = False
+    within: str = ""
+
+    def is_open(self, key: str) -> bool:
+        """Whether the item is shown in full."""
+        if key in self.opened:
+            return True
+        inside, around = f"{key}/".startswith(f"{self.within}/"), self.within.startswith(f"{key}/")
+        return self.full and (not self.within or inside or around)
+
+    @property
+    def room(self) -> int:
+        """The cells beside the gutter."""
+        return max(self.width, MIN_WIDTH) - GUTTER
+
+    def side_by_side(self, *texts: str) -> bool:
+        """Whether two texts go side by side: there is room, and no terminal would swap them."""
+        return self.width >= SIDE_BY_SIDE and not self.stacked and not any(map(_RIGHT_TO_LEFT.search, texts))
+
+    @property
+    def column(self) -> int:
+        """The width of one of two columns beside the gutter."""
+        return column_width(self.room)
+
+
+def label(name: str) -> Line:
+    """The name of a part, for the gutter: ` calls`."""
+    return (Segment(f" {name}", "label"),)
+
+
+def mark_lead(mark: str, word: str | None = None, number: int | None = None) -> Line:
+    """` 2 ≠ differs`, for the gutter; `word` says something else than the mark's own name."""
+    place = f"{number:>2} " if number is not None else "   "
+    return (Segment(place, "muted"), Segment(f"{GLYPHS[mark]} {word or mark}", f"diff-{mark}"))
+
+
+def side_lead(word: str) -> Line:
+    """A row that goes on: `     actual`."""
+    return (Segment(f"     {word}", "label"),)
+
+
+def part(name: str, body: Iterable[Segment], view: View) -> Iterator[Line]:
+    """A labelled part: its text wrapped beside the gutter."""
+    return hang(label(name), wrap(body, view.room), GUTTER)
+
+
+def remark(words: str, view: View, style: str = "muted") -> Iterator[Line]:
+    """A sentence of ours over the whole width."""
+    return hang([Segment(" ")], wrap([Segment(words, style)], max(view.width, MIN_WIDTH) - 1), 1)
+
+
+def under(lead: Line, body: Iterable[Line]) -> Iterator[Line]:
+    """Lines beside the gutter that holds `lead`."""
+    return hang(lead, body, GUTTER)
+
+
+def pair(
+    mark: str, number: int | None, expected: list[Line], actual: list[Line], aside: bool, view: View
+) -> Iterator[Line]:
+    """Expected and actual of one row, laid out already: beside each other, or the one under the other."""
+    if aside:
+        yield from under(mark_lead(mark, number=number), beside(expected, actual, view.column))
+        return
+    yield from under(mark_lead(mark, "expected", number), expected)
+    yield from under(side_lead("actual"), actual)

@@ -1,0 +1,154 @@
+"""The pane "Rubrics": each rubric with its verdict, how the votes fell, and the judge's reason, met or not."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.counting import counted
+from workbench.events import MetricResult
+from workbench.rendering.document import Document, Subject, Target
+from workbench.rendering.judge_words import criterion_head, nothing_yet, verdict_mark, vote_words
+from workbench.rendering.judged import (
+    RUBRICS,
+    count,
+    mapping,
+    number,
+    objects,
+    question_key,
+    questions,
+    replies,
+    results,
+    words,
+)
+from workbench.rendering.lines import Line, Segment, flow, fold, hang, rule, wrap
+from workbench.rendering.rows import View, part
+from workbench.rendering.triaged import overridden
+from workbench.scores import cut_score
+from workbench.store import CaseRecord
+from workbench.text import one_line, plain
+
+BRIEF_REASON = 4
+"""Lines of a reason that are shown unless all of it is asked for."""
+_GUTTER = 11
+_ORIGINS = {
+    "config": "from the criteria",
+    "case": "from the case",
+    "turn": "from the turn",
+    "service": "from the service",
+}
+
+
+def build(subject: Subject, view: View) -> Document:
+    """The whole pane, criterion by criterion, turn by turn."""
+    document = Document()
+    record = subject.record
+    judged = [] if record is None else [result for result in record.metrics.values() if _is_judged(record, result)]
+    if record is None or not judged:
+        document.add(nothing_yet(record, view))
+        return document
+    verdicts: list[str] = []
+    for result in judged:
+        document.gap()
+        document.add(criterion_head(record, result, view))
+        document.add(_over_the_case(result, view))
+        document.add(_unused(result, view))
+        for index, _, turn in results(record, result.name):
+            _add_turn(document, subject, index, turn, view, verdicts)
+    document.opening_item = next((place for place, verdict in enumerate(verdicts) if verdict != "yes"), 0)
+    return document
+
+
+def _is_judged(record: CaseRecord, result: MetricResult) -> bool:
+    return result.name.startswith(RUBRICS) or any(
+        objects(turn.details.get("rubrics")) for _, _, turn in results(record, result.name)
+    )
+
+
+def _over_the_case(result: MetricResult, view: View) -> Iterator[Line]:
+    """How many rubrics were met in every turn, where that is more than one number says."""
+    scores = [number(item.get("score")) for item in objects(result.details.get("rubrics"))]
+    read = [score for score in scores if score is not None]
+    if len(scores) > 1:
+        met = sum(score == 1.0 for score in read)
+        rest = f", {len(scores) - len(read)} not read" if len(read) < len(scores) else ""
+        yield from part(
+            "rubrics", [Segment(f"{met} of {len(scores)}", "strong"), Segment(f" met{rest}", "muted")], view
+        )
+
+
+def _unused(result: MetricResult, view: View) -> Iterator[Line]:
+    """The rubrics of the case that nobody asked about."""
+    names = result.details.get("unused")
+    told = [one_line(name, limit=100) for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    if told:
+        why = "no criterion uses them, because they have no type"
+        yield from part("not used", [Segment(f"{', '.join(told)}: ", "status-not-evaluated"), Segment(why)], view)
+
+
+def _add_turn(
+    document: Document, subject: Subject, index: int, result: MetricResult, view: View, verdicts: list[str]
+) -> None:
+    rubrics = objects(result.details.get("rubrics"))
+    if not rubrics and not result.reason:
+        return
+    document.gap()
+    document.turns.append(len(document.lines))
+    score = (Segment(cut_score(result.score, 2, 2)),) if result.score is not None else ()
+    document.add([rule((Segment(f"turn {index + 1}", "heading"),), score, view.width)])
+    if not rubrics:
+        document.add(part("", [Segment(plain(result.reason), "muted")], view))
+    for place, rubric in enumerate(rubrics):
+        key = f"rubric/{result.name}/{index}/{place}"
+        verdicts.append(words(rubric.get("verdict")))
+        given = _given(rubric, result)
+        opened = view.is_open(key)
+        mine = overridden(subject, result.name, index + 1, "rubric", words(rubric.get("rubric_id")))
+        lines = [*_rubric(rubric, opened, view, mine), *(_each_vote(given, view) if opened else ())]
+        asked = Target("Judge", (question_key(result.name, index, 0),))
+        document.add_item(key, lines, opens=bool(given), targets=(asked,))
+
+
+def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Iterator[Line]:
+    """Verdict and text, then votes and origin, then why."""
+    verdict = words(rubric.get("verdict"))
+    room = max(view.width - _GUTTER, 10)
+    text = plain(words(rubric.get("text")).strip()) or "(no text)"
+    name = one_line(words(rubric.get("rubric_id")), limit=100)
+    lead = (Segment(" "), verdict_mark(verdict))
+    strong = "" if verdict == "yes" else "strong"
+    yield from hang(lead, wrap([Segment(text, strong), *mine], room), _GUTTER)
+    votes = vote_words(rubric, verdict)
+    origin = _ORIGINS.get(words(rubric.get("origin")), "")
+    named: list[Line] = [(Segment(name, "label"),)] if name != one_line(text, limit=100) else []
+    told = [*named, *votes, (Segment(origin, "muted"),)]
+    yield from hang([], flow(told, room), _GUTTER)
+    reason = words(rubric.get("rationale")).strip()
+    lines = list(wrap([Segment(plain(reason) or "no reason was given", "muted")], room))
+    if len(lines) > BRIEF_REASON and not opened:
+        lines = [*lines[: BRIEF_REASON - 1], fold(f"… {counted(len(lines) - BRIEF_REASON + 1, 'more line')}", room)]
+    yield from hang([], lines, _GUTTER)
+
+
+def _given(rubric: dict[str, Any], result: MetricResult) -> list[tuple[int, dict[str, Any]]]:
+    """What each sample said of a rubric: its number, and `{"verdict", "rationale"}`."""
+    name = words(rubric.get("rubric_id"))
+    asked = replies(questions(result.details))
+    return [(count(reply.get("sample")), mapping(mapping(reply.get("verdict")).get(name))) for reply in asked]
+
+
+def _each_vote(given: list[tuple[int, dict[str, Any]]], view: View) -> Iterator[Line]:
+    for sample, vote in given:
+        word = words(vote.get("verdict")) or "missing"
+        told = [
+            Segment(f"vote {sample}  ", "label"),
+            verdict_mark(word),
+            Segment(f"  {plain(words(vote.get('rationale')).strip())}"),
+        ]
+        yield from hang([], wrap(told, max(view.width - _GUTTER, 10)), _GUTTER)
+
+
+def applies(subject: Subject, criteria: frozenset[str]) -> bool:
+    """Whether a case has such a pane."""
+    record = subject.record
+    if any(name.startswith(RUBRICS) for name in criteria):
+        return True
+    return record is not None and any(_is_judged(record, result) for result in record.metrics.values())

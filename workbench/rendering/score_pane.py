@@ -1,0 +1,243 @@
+"""The pane "Scores": every criterion over the case and turn by turn, with its reason; which criteria apply, and why."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.counting import counted
+from workbench.events import MetricResult
+from workbench.metrics.registry import known
+from workbench.rendering.calls import match_type_words
+from workbench.rendering.document import Document, Subject
+from workbench.rendering.earlier import earlier_lines
+from workbench.rendering.faces import FACES, OTHER_CRITERIA
+from workbench.rendering.json_text import pretty_lines
+from workbench.rendering.judge_words import (
+    criterion_tags,
+    leading_vote,
+    mark,
+    reply_cost,
+    tally_words,
+    vote_words,
+    who,
+)
+from workbench.rendering.judged import all_asked, judge_of, mapping, versions, words
+from workbench.rendering.lines import BLANK, Line, Segment, flow, fold, hang, joined, safe, wrap
+from workbench.rendering.reference import criteria_part
+from workbench.rendering.rows import View, label, part, remark, under
+from workbench.rendering.scores import verdict_head
+from workbench.rendering.status import glyph, score_text
+from workbench.rendering.triaged import triage_lines
+from workbench.scores import amount, cut_score
+from workbench.store import CaseRecord
+from workbench.text import one_line, plain
+
+WORDS_SHOWN = 12
+_INDENT = 3
+_TURN = 12
+# What the diff shows, and what is said here in other words.
+_CALLS_TOLD = {"rows", "match_type", "ignore_args", "other_match_types"}
+_WORDS_TOLD = {"expected_marks", "actual_marks", "matched", "missing", "extra", "precision", "recall", "f"}
+_JUDGED_TOLD = {
+    "judge", "tally", "questions", "votes", "asked", "of", "split", "compared", "message",
+    "rubrics", "unused", "texts", "share", "adk_score", "of_sentences",
+    "explanation", "seconds", "attempts", "cached",
+    "stop", "starting_prompt", "conversation_plan", "plan", "user_persona", "persona",
+}  # fmt: skip
+"""What the panes of judged criteria lay out."""
+_TOLD = _CALLS_TOLD | _WORDS_TOLD | _JUDGED_TOLD | {"turns", "lowest_turn"}
+
+
+def build(subject: Subject, view: View) -> Document:
+    """The whole pane."""
+    document = Document()
+    document.add(triage_lines(subject, view))
+    document.add(score_lines(subject, view, explained=view.full))
+    if subject.record is not None and subject.record.metrics and not view.full:
+        document.gap()
+        document.add([fold(" ▸ what the criteria mean, matching words, other details", view.width)])
+    return document
+
+
+def score_lines(subject: Subject, view: View, *, explained: bool) -> Iterator[Line]:
+    """Every score; `explained`: also what each criterion measures and how to read it."""
+    record = subject.record
+    if record is not None:
+        for result in record.metrics.values():
+            if result.status != "informational":
+                yield from _criterion(result, record, view, explained)
+                yield from earlier_lines(result.name, subject.earlier, view)
+                yield BLANK
+        if not record.metrics:
+            yield from remark(_no_scores(record), view)
+            yield BLANK
+        yield from _figures(record, view)
+    yield from _source(subject, view)
+
+
+def _no_scores(record: CaseRecord) -> str:
+    if not record.finished:
+        return "No scores yet."
+    return "No scores: the case ended before it could be judged." if record.error else "No scores."
+
+
+def _criterion(result: MetricResult, record: CaseRecord, view: View, explained: bool) -> Iterator[Line]:
+    name = result.name
+    turns = [(number, turn.metrics[name]) for number, turn in enumerate(record.turns, 1) if name in turn.metrics]
+    several = len(turns) > 1
+    told_by_turns = several and any(turn.reason and turn.reason in result.reason for _, turn in turns)
+    yield from verdict_head(result, view, reason=not told_by_turns, marks=criterion_tags(record, name))
+    yield from hang([], _judged(result, record, view.width - _INDENT), _INDENT)
+    yield from hang([], _about(result, View(view.width - _INDENT, view.full), explained), _INDENT)
+    gutter = _TURN if several else _INDENT
+    for number, turn in turns:
+        lead = [Segment(f"   turn {number}", "label")] if several else []
+        yield from hang(lead, _turn(turn, View(view.width - gutter, view.full), alone=not several), gutter)
+
+
+def _judged(result: MetricResult, record: CaseRecord, width: int) -> Iterator[Line]:
+    """Who judged, and what that took."""
+    judge = judge_of(result)
+    if not judge:
+        return
+    asked = (item.question for item in all_asked(record, result.name))
+    yield from flow(who(judge, versions(asked)), width)
+    if note := words(judge.get("note")):
+        yield from wrap([Segment(plain(note), "muted")], width)
+    yield from flow(tally_words(mapping(result.details.get("tally"))), width)
+
+
+def _about(result: MetricResult, view: View, explained: bool) -> Iterator[Line]:
+    """What the criterion is, how it compares, and what its details say over the whole case."""
+    info = known().get(result.name) if explained else None
+    if info is not None:
+        yield from wrap([Segment(f"{info.title}. {info.measures} {info.how_to_read}", "muted")], view.width)
+    if match_type_words(result):
+        yield from wrap(match_type_words(result), view.width)
+    yield from _details(result, view)
+
+
+def _turn(result: MetricResult, view: View, *, alone: bool) -> Iterator[Line]:
+    if not alone:
+        score = score_text(result) or FACES[result.status].word
+        yield from wrap([glyph(result.status), Segment(f" {score}", FACES[result.status].variable)], view.width)
+        if result.reason:
+            yield from wrap([Segment(plain(result.reason))], view.width)
+    yield from flow([*vote_words(result.details, leading_vote(result.details)), *_service(result)], view.width)
+    if view.full or result.status != "passed":
+        yield from _details(result, view)
+
+
+def _service(result: MetricResult) -> Iterator[Line]:
+    """What Google's evaluation service says of its score, and what it took."""
+    if explanation := words(result.details.get("explanation")):
+        yield (Segment(one_line(explanation)),)
+    if "attempts" in result.details:
+        yield from ((Segment(text, "muted"),) for text in reply_cost([result.details]))
+
+
+def _details(result: MetricResult, view: View) -> Iterator[Line]:
+    """What stands in a result's details and nowhere else."""
+    details = result.details
+    shares = [(word, details.get(key)) for key, word in (("precision", "precision"), ("recall", "recall"), ("f", "F"))]
+    figures = [
+        (Segment(f"{word} ", "muted"), Segment(cut_score(value, 2, 2)))
+        for word, value in shares
+        if isinstance(value, int | float)
+    ]
+    if figures:
+        yield from wrap(joined(figures), view.width)
+    for key, style in (("missing", "diff-missing"), ("extra", "diff-extra"), ("matched", "diff-same")):
+        words = details.get(key)
+        if isinstance(words, list) and words and (view.full or key != "matched"):
+            yield from wrap(_words(key, words, style, view), view.width)
+    told = {*_TOLD, "error"} if details.get("error") is None else _TOLD  # A service that did not fail.
+    rest = {key: value for key, value in details.items() if key not in told and value not in ([], {})}
+    if rest:
+        yield from _rest(rest, view)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def _words(key: str, words: list[Any], style: str, view: View) -> Iterator[Segment]:
+    kept = words if view.full else words[:WORDS_SHOWN]
+    yield Segment(f"{key}: ", "muted")
+    yield Segment("  ".join(one_line(str(word), limit=60) for word in kept), style)
+    if len(kept) < len(words):
+        yield Segment(f"  … {len(words) - len(kept):,} more", "fold")
+
+
+def _rest(rest: dict[str, Any], view: View) -> Iterator[Line]:
+    simple = {key: value for key, value in rest.items() if not isinstance(value, dict | list)}
+    if simple:
+        told = [(Segment(f"{_name(key)} ", "muted"), Segment(_simple(value))) for key, value in simple.items()]
+        yield from wrap(joined(told), view.width)
+    deep = {key: value for key, value in rest.items() if key not in simple}
+    if deep and view.full:
+        yield from pretty_lines(deep, view.width)
+    elif deep:
+        yield from wrap([Segment(f"… {', '.join(map(_name, deep))}", "fold")], view.width)
+
+
+def _name(key: object) -> str:
+    return one_line(str(key), limit=60).replace("_", " ")
+
+
+def _simple(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "unknown"
+    return amount(value) if isinstance(value, int | float) else one_line(str(value))
+
+
+def _figures(record: CaseRecord, view: View) -> Iterator[Line]:
+    """What only informs: the cost of the case, and ADK's figures, averages over its turns."""
+    if record.finished:
+        yield from part("cost", [Segment(_cost(record))], view)
+    results = [result for result in record.metrics.values() if result.status == "informational"]
+    lead = label("a turn")
+    for result in results:
+        if result.score is not None:
+            yield from under(lead, wrap(_figure_words(result, view), view.room))
+            lead = ()
+    unknown = [one_line(result.name, limit=100) for result in results if result.score is None]
+    if unknown:
+        yield from under(lead, wrap([Segment(f"not reported: {', '.join(unknown)}", "muted")], view.room))
+
+
+def _figure_words(result: MetricResult, view: View) -> Iterator[Segment]:
+    yield Segment(f"{one_line(result.name, limit=100)} ")
+    yield Segment(score_text(result), "strong")
+    parts = {key: value for key, value in result.details.items() if _is_number(value)}
+    if view.full or len(parts) < 5:
+        for key, value in parts.items():
+            yield Segment(f"  {_name(key)} {_simple(value)}", "muted")
+
+
+def _cost(record: CaseRecord) -> str:
+    usage = record.usage
+    told = [f"{record.duration_seconds:.1f} s"]
+    if usage.model_calls:
+        told.append(counted(usage.model_calls, "model call"))
+    if usage.input_tokens or usage.output_tokens:
+        told.append(f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out")
+    if usage.judge_calls:
+        asked = counted(usage.judge_calls, "judge call")
+        told.append(f"{asked}, {usage.judge_calls_cached:,} from the cache")
+    return " · ".join(told)
+
+
+def _source(subject: Subject, view: View) -> Iterator[Line]:
+    changed = subject.record.planned.criteria_changed if subject.record is not None else ()
+    if changed:
+        yield from under(label("judged by"), [(mark(OTHER_CRITERIA), Segment(" than those of the file", "muted"))])
+        for sentence in changed:
+            yield from under((), wrap([safe(sentence)], view.room))
+    if subject.entry is not None:
+        if subject.entry.owned.rule == "location":
+            yield from part("agent", [safe(subject.entry.agent_reason)], view)
+        yield from criteria_part(subject.entry, view)
+    elif subject.record is not None:
+        yield from part("criteria", [safe(subject.record.planned.criteria_source)], view)

@@ -1,0 +1,240 @@
+"""The pane "Simulator": the plan beside what the simulated user said, how that was judged, and how it ended."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from workbench.counting import counted
+from workbench.events import MetricResult
+from workbench.rendering.document import Aside, Document, Subject, Target
+from workbench.rendering.faces import FACES, SPLIT
+from workbench.rendering.judge_words import cost_words, criterion_head, mark, verdict_mark, vote_words, who
+from workbench.rendering.judged import (
+    USER_QUALITY,
+    count,
+    is_split,
+    mapping,
+    objects,
+    question_key,
+    said,
+    versions,
+    words,
+)
+from workbench.rendering.lines import Line, Segment, flow, fold, hang, joined, rule, wrap
+from workbench.rendering.replies import question_lines
+from workbench.rendering.rows import View, label, part, remark, under
+from workbench.rendering.texts import text_lines
+from workbench.store import CaseRecord, Turn
+from workbench.text import one_line, plain
+
+BRIEF_SETTING = 6
+"""Lines of a plan or persona above the conversation, unless all of it is asked for."""
+_ENDS = {
+    "stop_signal": ("■", "the user ended it with the stop signal"),
+    "turn_limit": ("■", "the limit of turns was reached"),
+}
+_NAMES = (("conversation_plan", "plan"), ("starting_prompt", "starts with"), ("user_persona", "persona"))
+
+
+def build(subject: Subject, view: View) -> Document:
+    """The whole pane: the setting beside each message where there is room, else above the conversation."""
+    document = Document()
+    record, scenario = subject.record, scenario_of(subject)
+    if record is not None and USER_QUALITY in record.metrics:
+        document.add(criterion_head(record, record.metrics[USER_QUALITY], view))
+    if not view.aside:
+        _add_setting(document, scenario, view)
+    _conversation(document, subject, view)
+    return document
+
+
+def scenario_of(subject: Subject) -> dict[str, Any]:
+    """The scenario as it was run, else as it stands in the file."""
+    if subject.record is not None and subject.record.scenario:
+        return mapping(subject.record.scenario)
+    return mapping(subject.case.scenario) if subject.case is not None else {}
+
+
+def _beside(scenario: dict[str, Any], width: int) -> Iterator[Line]:
+    """The setting as it is told beside each message."""
+    yield (Segment("what the user is to do", "heading"),)
+    yield from _setting(scenario, width, full=True)
+
+
+def _add_setting(document: Document, scenario: dict[str, Any], view: View) -> None:
+    """The setting above the conversation: an item, so that the rest of a long one can be unfolded."""
+    key = "simulated/setting"
+    room = max(view.width - 2, 20)
+    brief = list(_setting(scenario, room, full=view.full))
+    folded = any(segment.style == "fold" for line in brief for segment in line)
+    lines = list(_setting(scenario, room, full=True)) if view.is_open(key) else brief
+    if folded:
+        document.add_item(key, hang([], lines, 1), opens=True)
+    else:
+        document.add(hang([], lines, 1))
+
+
+def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Line]:
+    """Plan, starting prompt and persona, each under its name."""
+    for key, name in _NAMES:
+        lines = list(_setting_part(scenario.get(key), width))
+        if not lines:
+            continue
+        yield (Segment(name, "label"),)
+        if len(lines) > BRIEF_SETTING and not full:
+            lines = [
+                *lines[: BRIEF_SETTING - 1],
+                fold(f"… {counted(len(lines) - BRIEF_SETTING + 1, 'more line')}", width),
+            ]
+        yield from hang([], lines, 2)
+
+
+def _setting_part(value: Any, width: int) -> Iterator[Line]:
+    room = max(width - 2, 10)
+    if isinstance(value, str) and value.strip():
+        yield from wrap([Segment(plain(value.strip()))], room)
+    elif isinstance(value, dict):
+        name = one_line(words(value.get("id")), limit=100)
+        yield from wrap([Segment(f"{name}  ", "name"), Segment(plain(words(value.get("description"))))], room)
+        for behaviour in objects(value.get("behaviors")):
+            told = [
+                Segment(f"· {one_line(words(behaviour.get('name')), limit=100)}: ", "label"),
+                Segment(plain(words(behaviour.get("description")))),
+            ]
+            yield from wrap(told, room)
+
+
+def _conversation(document: Document, subject: Subject, view: View) -> None:
+    record = subject.record
+    scenario = scenario_of(subject)
+    setting = partial(_beside, scenario)
+    document.gap()
+    if record is None or record.state == "queued":
+        document.add(remark("The conversation has not begun.", view))
+        return
+    asked = {event.turn: mapping(event.question) for event in record.simulated if not event.ended}
+    bad = 0
+    for index, turn in enumerate(record.turns):
+        document.gap()
+        document.turns.append(len(document.lines))
+        result = turn.metrics.get(USER_QUALITY)
+        document.add([rule((Segment(f"turn {index + 1}", "heading"),), _verdict(result, scenario), view.width)])
+        key = f"simulated/{index}"
+        document.add_item(
+            key,
+            _message(turn, asked.get(index, {}), result, scenario, view.is_open(key), view),
+            opens=bool(asked.get(index)),
+            targets=_targets(record, index),
+            aside=setting,
+        )
+        document.add(_answer(turn, view))
+        if not bad and result is not None and result.status == "failed":
+            bad = index
+    wanted = bad if record.finished else len(record.turns) - 1
+    document.opening_item = document.item_named(f"simulated/{wanted}") or 0
+    _end(document, record, setting, view)
+
+
+def _targets(record: CaseRecord, index: int) -> tuple[Target, ...]:
+    if index < len(record.turns) and USER_QUALITY in record.turns[index].metrics:
+        return (Target("Judge", (question_key(USER_QUALITY, index, 0),)),)
+    return ()
+
+
+def _verdict(result: MetricResult | None, scenario: dict[str, Any]) -> Line:
+    """How the message of a turn was judged."""
+    if result is None:
+        return ()
+    marks = [(mark(SPLIT),)] if is_split(result) else []
+    return joined([(verdict_mark(_word(result, scenario)),), *marks], "  ", "")
+
+
+def _word(result: MetricResult, scenario: dict[str, Any]) -> str:
+    """What was said of the message itself: the score of the last turn can also be that of stopping there."""
+    if result.details.get("compared") is True:
+        same = words(result.details.get("message")).strip() == words(scenario.get("starting_prompt")).strip()
+        return "unread" if result.score is None else "valid" if same else "invalid"
+    votes = mapping(result.details.get("votes"))
+    valid, invalid = count(votes.get("valid")), count(votes.get("invalid"))
+    return "valid" if valid > invalid else "invalid" if invalid else "unread"
+
+
+def _judged(result: MetricResult | None, scenario: dict[str, Any]) -> list[Line]:
+    """How it came to its verdict: compared, or by votes."""
+    if result is None:
+        return []
+    if result.details.get("compared") is True:
+        return [(Segment("compared with the starting prompt", "muted"),)]
+    return vote_words(result.details, _word(result, scenario))
+
+
+def _message(
+    turn: Turn,
+    question: dict[str, Any],
+    result: MetricResult | None,
+    scenario: dict[str, Any],
+    opened: bool,
+    view: View,
+) -> Iterator[Line]:
+    text = said(turn.user)
+    yield from hang(
+        [Segment(" user", "label")],
+        text_lines(text, max(view.width - 9, 10), view, "user"),
+        8 if view.width > 30 else 3,
+    )
+    yield from hang([], flow(_judged(result, scenario), max(view.width - 9, 10)), 8)
+    if result is not None and result.reason and result.status != "passed":
+        yield from hang([], wrap([Segment(plain(result.reason), "muted")], max(view.width - 9, 10)), 8)
+    if question:
+        yield from _asked(question, opened, view)
+
+
+def _asked(question: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
+    """Who spoke for the user, and what that took; the question and its replies once they are asked for."""
+    if opened:
+        yield from question_lines(question, True, view)
+    else:
+        speaker = who(mapping(question.get("judge")), versions([question]))
+        told: list[Line] = [(Segment("▸ question", "fold"),), *speaker, *cost_words([question])]
+        yield from hang([], flow(told, max(view.width - 9, 10)), 8)
+
+
+def _answer(turn: Turn, view: View) -> Iterator[Line]:
+    actual = turn.actual
+    if actual is None:
+        yield from hang([Segment(" agent", "label")], [(Segment("…", "muted"),)], 8)
+        return
+    text = said(mapping(actual).get("final_response"))
+    yield from hang([Segment(" agent", "label")], text_lines(text, max(view.width - 9, 10), view), 8)
+
+
+def _end(document: Document, record: CaseRecord, setting: Aside, view: View) -> None:
+    """How the conversation ended, and what the judge says of that."""
+    end = next((event for event in record.simulated if event.ended), None)
+    document.gap()
+    if end is not None:
+        glyph, told = _ENDS[end.ended]
+        key = "simulated/end"
+        lines = [*hang([Segment(f" {glyph} ", "label")], wrap([Segment(told, "strong")], view.width - 3), 3)]
+        if end.question:
+            lines += _asked(mapping(end.question), view.is_open(key), view)
+        document.add_item(key, lines, opens=bool(end.question), aside=setting)
+    elif record.error is not None:
+        document.add(part("ended by", [Segment(plain(record.error.message), FACES[record.state].variable)], view))
+        unanswered = next((event.question for event in record.simulated if event.turn == len(record.turns)), {})
+        if unanswered:
+            lines = list(_asked(mapping(unanswered), view.is_open("simulated/end"), view))
+            document.add_item("simulated/end", lines, opens=True, aside=setting)
+    elif not record.finished:
+        document.add(remark("going on …", view))
+    whole = record.metrics.get(USER_QUALITY)
+    stop = mapping(whole.details.get("stop")) if whole is not None else {}
+    if stop:
+        verdict = words(stop.get("verdict"))
+        told_votes = flow([(verdict_mark(verdict),), *vote_words(stop, verdict)], view.room)
+        document.add(under(label("the end was"), told_votes))
+
+
+def applies(subject: Subject, criteria: frozenset[str]) -> bool:
+    """Whether a case has such a pane."""
+    return bool(scenario_of(subject)) or (subject.record is not None and bool(subject.record.simulated))

@@ -1,0 +1,36 @@
+"""Verdicts as segments: glyph and word, and scores beside their thresholds."""
+
+from collections.abc import Iterable
+
+from workbench.events import MetricResult, MetricStatus
+from workbench.rendering.faces import FACES, Status
+from workbench.rendering.lines import Line, Segment
+from workbench.scores import amount, compared, sign
+
+
+def badge(status: Status) -> Line:
+    """`✗ FAIL`."""
+    face = FACES[status]
+    return (Segment(f"{face.glyph} {face.word.upper()}", face.variable),)
+
+
+def glyph(status: Status) -> Segment:
+    """`✗`."""
+    return Segment(FACES[status].glyph, FACES[status].variable)
+
+
+def worst(statuses: Iterable[MetricStatus]) -> MetricStatus | None:
+    """The status that a reader must see first, or None if there is none that is a verdict."""
+    verdicts = [status for status in statuses if status not in ("informational", "not_applicable")]
+    return min(verdicts, key=lambda status: FACES[status].rank, default=None)
+
+
+def score_text(result: MetricResult) -> str:
+    """Return `0.50 < 1.00`, `0.93 ≥ 0.80`, `3`, or nothing without a score."""
+    score, threshold = result.score, result.threshold
+    if score is None:
+        return ""
+    if threshold is None or result.status == "informational":
+        return amount(score)
+    shown, limit = compared(score, threshold, 2, 2)
+    return f"{shown} {sign(score, threshold)} {limit}"

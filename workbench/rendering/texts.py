@@ -1,0 +1,145 @@
+"""Expected and actual text with what differs marked word by word; long stretches without a difference cut out."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from workbench.counting import counted
+from workbench.rendering.lines import Line, Segment, fold, wrap
+from workbench.rendering.rows import View, mark_lead, pair, under
+from workbench.rendering.words import LIMIT, Piece, compare, differs, from_marks
+from workbench.text import DEFAULT_LIMIT, plain, visible
+
+BRIEF_LINES = 24
+"""Lines of one text that are shown unless all of it is asked for."""
+BRIEF_CHARACTERS = 6_000
+BRIEF_MARKED = 2_000
+_KEPT_LINES = 3
+_KEPT_CHARACTERS = 240
+_FULL = 2 * DEFAULT_LIMIT
+_SIGNS = {"missing": "−", "extra": "+"}
+
+
+def text_lines(text: str, width: int, view: View, style: str = "") -> list[Line]:
+    """One text, wrapped."""
+    if not text:
+        return [_nothing()]
+    kept = text if view.full else text[:BRIEF_CHARACTERS]
+    return _cut(
+        wrap([Segment(plain(kept, limit=_FULL), style)], width), width, view, _lines_in(text[len(kept) :], width)
+    )
+
+
+def compared(
+    expected: str | None,
+    actual: str | None,
+    view: View,
+    marks: tuple[object, object] = (None, None),
+    number: int | None = None,
+) -> Iterator[Line]:
+    """Both texts under or beside each other, in the gutter how they compare. None: there is no such text at all, which
+    an empty text is not. `marks` are the pieces of a metric that knows which words counted; without them, or where only
+    what does not count differs, the texts are compared here."""
+    if expected is None or actual is None:
+        text = actual if expected is None else expected
+        if text is not None:
+            mark = "extra" if expected is None else "missing"
+            yield from under(mark_lead(mark, number=number), text_lines(text, view.room, view, f"diff-{mark}"))
+        return
+    if expected == actual:
+        yield from under(mark_lead("same", number=number), text_lines(expected, view.room, view))
+        return
+    left, right, counted = _pieces(expected, actual, marks)
+    aside = view.side_by_side(expected[:5000], actual[:5000])
+    width = view.column if aside else view.room
+    yield from pair("differs", number, _side(left, width, view), _side(right, width, view), aside, view)
+    note = ""
+    if not differs(left) and not differs(right):
+        note = f"the first {LIMIT:,} characters are the same; what follows differs"
+    elif not counted:
+        note = "the same words: only spaces, case or punctuation differ, which the score does not count"
+    yield from under((), wrap([Segment(note, "muted")], view.room) if note else ())
+
+
+def marked(pieces: Iterable[Piece]) -> Iterator[Segment]:
+    """Pieces as segments: −{missing} and +{extra} in their colours, with invisible characters shown."""
+    for text, kind in pieces:
+        sign = _SIGNS.get(kind)
+        if sign is None:
+            yield Segment(plain(text, limit=_FULL))
+            continue
+        inner = (
+            visible(text) if len(text) < 200 and ("\n" not in text or not text.strip()) else plain(text, limit=_FULL)
+        )
+        yield Segment(f"{sign}{{{inner}}}", f"mark-{kind}")
+
+
+def _pieces(expected: str, actual: str, marks: tuple[object, object]) -> tuple[Sequence[Piece], Sequence[Piece], bool]:
+    """The pieces of both texts, and whether the metric (if one gave marks) counts any of the differences."""
+    left, right = from_marks(marks[0], expected, "missing"), from_marks(marks[1], actual, "extra")
+    if left is not None and right is not None:
+        if differs(left) or differs(right):
+            return left, right, True
+        return *compare(expected, actual), False
+    return *compare(expected, actual), True
+
+
+def _nothing() -> Line:
+    return (Segment("nothing", "muted"),)
+
+
+def _side(pieces: Sequence[Piece], width: int, view: View) -> list[Line]:
+    if not differs(pieces):
+        return text_lines("".join(text for text, _ in pieces), width, view)
+    return _cut(wrap(_excerpt(pieces, view), width), width, view)
+
+
+def _cut(lines: Iterator[Line], width: int, view: View, beyond: int = 0) -> list[Line]:
+    """The first lines, and how many more there are; `beyond` more are known of and not among `lines`."""
+    if view.full:
+        return list(lines)
+    kept = list(islice(lines, BRIEF_LINES))
+    more = sum(1 for _ in lines) + beyond
+    return [*kept, fold(f"… {'about ' * bool(beyond)}{counted(more, 'more line')}", width)] if more else kept
+
+
+def _lines_in(text: str, width: int) -> int:
+    return sum(1 + len(line) // width for line in text.split("\n")) if text else 0
+
+
+def _excerpt(pieces: Sequence[Piece], view: View) -> Iterator[Segment]:
+    """The pieces as segments; of a long text only what stands next to a difference, unless all of it is asked for."""
+    whole = view.full or sum(len(text) for text, _ in pieces) <= BRIEF_MARKED
+    for index, (text, kind) in enumerate(pieces):
+        if kind in _SIGNS:
+            kept = text if whole else text[:BRIEF_MARKED]
+            yield from marked([(kept, kind)])
+            if len(text) > len(kept):
+                yield Segment(f" … {counted(len(text) - len(kept), 'more character')} ", "fold")
+        elif whole or len(text) < 3 * _KEPT_CHARACTERS:
+            yield Segment(plain(text, limit=_FULL))
+        else:
+            yield from _reduced(text, first=index == 0, last=index == len(pieces) - 1)
+
+
+def _reduced(text: str, *, first: bool, last: bool) -> Iterator[Segment]:
+    """What stands next to the neighbours, and how much was left out between or beyond."""
+    head = "" if first else _beginning(text)
+    tail = "" if last else _ending(text)
+    left_out = text[len(head) : len(text) - len(tail)]
+    lines = left_out.count("\n")
+    amount = counted(lines, "line") if lines > 1 else counted(len(left_out), "character")
+    at_line_start, to_line_end = not head or head.endswith("\n"), left_out.endswith("\n")
+    yield Segment(plain(head))
+    yield Segment(f"{'' if at_line_start else ' '}… {amount} the same …", "fold")
+    if tail:
+        yield Segment(f"{chr(10) if to_line_end else ' '}{plain(tail)}")
+
+
+def _beginning(text: str) -> str:
+    lines = text[: 4 * _KEPT_CHARACTERS].splitlines(keepends=True)[:_KEPT_LINES]
+    return "".join(lines)[:_KEPT_CHARACTERS]
+
+
+def _ending(text: str) -> str:
+    lines = text[-4 * _KEPT_CHARACTERS :].splitlines(keepends=True)[-_KEPT_LINES:]
+    return "".join(lines)[-_KEPT_CHARACTERS:]

@@ -1,0 +1,106 @@
+"""The two lines that stay in sight: which case this is, and how it came out."""
+
+from dataclasses import replace
+
+from workbench.counting import counted
+from workbench.rendering.cells import cell_len, cut
+from workbench.rendering.document import Subject
+from workbench.rendering.error import KIND_WORDS
+from workbench.rendering.faces import FACES, FLAKY, OTHER_CRITERIA
+from workbench.rendering.judge_words import mark, tags
+from workbench.rendering.lines import Line, Segment, cut_line, joined, width_of
+from workbench.rendering.scores import chips
+from workbench.rendering.status import badge
+from workbench.rendering.triaged import triage_chip
+from workbench.text import one_line
+
+
+def title_parts(subject: Subject) -> list[str]:
+    """Agent, evalset, case (with `#2` for the second execution): what is known of them, safe and in full."""
+    record, entry, case = subject.record, subject.entry, subject.case
+    if record is not None:
+        ref = record.ref
+        repeat = f" #{ref.repeat}" if ref.repeat > 1 and subject.repeats is None else ""
+        names = [ref.agent, ref.eval_set_id, f"{ref.eval_id}{repeat}" if ref.eval_id else ref.evalset_file]
+    else:
+        agent = entry.agent.name if entry is not None and entry.agent is not None else ""
+        names = [
+            agent,
+            entry.document.eval_set_id if entry is not None else "",
+            case.eval_id if case is not None else "",
+        ]
+    return [one_line(name) for name in names if name]
+
+
+def title(subject: Subject, width: int) -> str:
+    """`agent › evalset › case` in at most `width` cells; the case is the last to be cut."""
+    parts = title_parts(subject)
+    if not parts:
+        return ""
+    arrow = " › "
+    while len(parts) > 1 and sum(map(cell_len, parts)) + len(arrow) * (len(parts) - 1) > width:
+        room = width - cell_len(parts[-1]) - len(arrow) * (len(parts) - 1)
+        share = room // (len(parts) - 1)
+        if share >= 4:
+            return arrow.join([*(cut(part, share) for part in parts[:-1]), parts[-1]])
+        parts = parts[1:]
+    return cut(arrow.join(parts), width)
+
+
+def verdict(subject: Subject) -> Line:
+    """`✗ FAIL`, as the store has it."""
+    if subject.repeats is not None and subject.repeats.flaky and not subject.repeats.unfinished:
+        return (Segment(f"{FLAKY.glyph} {FLAKY.word.upper()}", FLAKY.variable),)
+    if subject.record is not None:
+        return badge(subject.record.state)
+    if subject.case is not None:
+        return () if subject.loading else badge("not_run")
+    if subject.entry is not None and subject.entry.document.broken:
+        return badge("error")
+    return ()
+
+
+def summary(subject: Subject, width: int) -> Line:
+    """The verdict of each criterion over the case on one line, or why there is none."""
+    record = subject.record
+    if subject.repeats is not None and record is not None:
+        # What the other panes show is one of its executions.
+        which = Segment(f"#{record.ref.repeat} ", "muted")
+        return (which, *summary(replace(subject, repeats=None), width - width_of((which,))))
+    if record is None:
+        return _not_run(subject, width)
+    changed = [(mark(OTHER_CRITERIA),)] if record.planned.criteria_changed else []
+    if record.error is not None:
+        said = triage_chip(subject)
+        marks = joined([*([said] if said else []), *changed], "  ")
+        gap = (Segment("   "),) if marks else ()
+        face = FACES["cancelled" if record.error.kind == "cancelled" else "error"]
+        why = Segment(f"{face.glyph} {KIND_WORDS[record.error.kind]}", face.variable)
+        return cut_line((why, *gap, *marks), width)
+    if record.lost:
+        return cut_line((Segment(f"! {one_line(record.lost)}", "status-error"),), width)
+    judged = [result for result in record.metrics.values() if result.status not in ("informational", "not_applicable")]
+    if judged:
+        said = triage_chip(subject)
+        marks = joined([*([said] if said else []), *changed, *tags(record, record.metrics)], "  ")
+        room = width - width_of(marks) - 3
+        return (*chips(judged, room), Segment("   "), *marks) if marks and room >= 20 else chips(judged, width)
+    words = {"queued": "waiting to run", "running": "running, no scores yet"}
+    return cut_line((Segment(words.get(record.state, "nothing was scored"), "muted"),), width)
+
+
+def _not_run(subject: Subject, width: int) -> Line:
+    if subject.case is not None and subject.loading:
+        return cut_line((Segment("results are still loading", "muted"),), width)
+    if subject.case is not None:
+        return cut_line((Segment("has not run; this is what is expected of it", "muted"),), width)
+    if subject.entry is not None:
+        faults = subject.entry.document.faults
+        errors = sum(fault.severity == "error" for fault in faults)
+        if errors:
+            words = f"{counted(errors, 'fault')} in the file: its cases cannot run"
+            return cut_line((Segment(words, "status-error"),), width)
+        if faults:
+            words = f"{counted(len(faults), 'warning')} in the file"
+            return cut_line((Segment(words, "status-not-evaluated"),), width)
+    return ()

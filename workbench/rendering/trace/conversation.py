@@ -1,0 +1,105 @@
+"""The conversation beside the waterfall: the messages of the turn, with those lit that a row belongs to."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from workbench.rendering.cells import cell_len, cut, fit
+from workbench.rendering.json_text import beginning
+from workbench.rendering.judged import mapping, said, words
+from workbench.rendering.lines import Line, Segment, fold
+from workbench.store import Turn
+from workbench.text import one_line
+from workbench.trace.spans import Node, TurnTrace
+
+_SEEN = 9
+"""Messages that are shown around the lit one."""
+_LONGEST = 400
+_READ = 4 * _LONGEST
+"""Characters of which a line of `_LONGEST` is made."""
+
+
+@dataclass(eq=False)
+class Message:
+    """A message of the turn: `event` is its recorded event, -1 for the user's; who said it, and the text or the part
+    of the event that it is: most are never in sight."""
+
+    event: int
+    by: object
+    told: object
+
+    @cached_property
+    def author(self) -> str:
+        """Who said it."""
+        return one_line(words(self.by), limit=100)
+
+    @cached_property
+    def text(self) -> str:
+        """What it says, on one line."""
+        return one_line(self.told if isinstance(self.told, str) else _words(mapping(self.told)), limit=_LONGEST)
+
+
+def events_of(turn: Turn) -> list[Any]:
+    """The turn's recorded events."""
+    if turn.acted:
+        return list(turn.acted)
+    found = mapping(mapping(turn.actual).get("intermediate_data")).get("invocation_events")
+    return found if isinstance(found, list) else []
+
+
+def messages(turn: Turn) -> list[Message]:
+    """Who said and did what in the turn, in order."""
+    found = [Message(-1, "user", said(turn.user))]
+    final = said(mapping(turn.actual).get("final_response"))
+    for number, event in enumerate(events_of(turn)):
+        event = mapping(event)
+        parts = mapping(event.get("content")).get("parts")
+        told = parts if isinstance(parts, list) else []
+        if not told and final and not turn.acted:
+            told, final = [final], ""  # The event of the answer is recorded without it.
+        author = event.get("author")
+        found += [Message(number, author, part) for part in told]
+    return found
+
+
+def own_events(node: Node, trace: TurnTrace) -> frozenset[int]:
+    """The events that a row belongs to: its own; what happened inside of a tool belongs to that tool's; an agent's are
+    those of all in it; the turn's is the user's message."""
+    if node.kind == "turn":
+        return frozenset({-1})
+    inside = frozenset(event for part in node.walk() for event in part.events)
+    if inside:
+        return inside
+    above = next((part for part in reversed(node.path[:-1]) if part.events), None)
+    return frozenset(above.events) if above is not None else frozenset({-1})
+
+
+def conversation_lines(listed: Sequence[Message], lit: frozenset[int], width: int) -> Iterator[Line]:
+    """The messages of a turn, a line each, those with `lit` events marked; of a long turn those around them."""
+    first = next((place for place, message in enumerate(listed) if message.event in lit), 0)
+    # Of a low aside only the first lines are in sight: what is lit must be among them.
+    start = first - 2 if first > 3 else 0
+    if start > 0:
+        yield fold(f"… {start:,} before", width)
+    seen = [(message.event, message.author, message.text) for message in listed[start : start + _SEEN]]
+    authors = min(max((cell_len(author) for _, author, _ in seen), default=0), 14, width // 3)
+    for event, author, text in seen:
+        on = event in lit
+        lead = f"{'▶' if on else ' '} {fit(author, authors)}  "
+        room = max(width - authors - 4, 6)
+        style = "user" if event < 0 else "strong" if on else "muted"
+        yield (Segment(lead, "name" if on else "muted"), Segment(cut(text, room) if text else "(nothing)", style))
+    more = len(listed) - start - _SEEN
+    if more > 0:
+        yield fold(f"… {more:,} more", width)
+
+
+def _words(part: dict[str, Any]) -> str:
+    call, response = part.get("function_call"), part.get("function_response")
+    if isinstance(call, dict):
+        return f"calls {words(call.get('name'))} {beginning(call.get('args'), _READ)}"
+    if isinstance(response, dict):
+        return f"{words(response.get('name'))} gave {beginning(response.get('response'), _READ)}"
+    text = part.get("text")
+    return text if isinstance(text, str) else beginning(part, _READ)

@@ -1,0 +1,187 @@
+"""A case's trace as it is laid out: its turns as trees, their totals, and the way to what was asked and answered."""
+
+import contextlib
+import gc
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from workbench.prices import Prices
+from workbench.rendering.trace.conversation import Message, events_of, messages
+from workbench.store import Turn
+from workbench.trace.path import TurnPath, path_of, way
+from workbench.trace.pieces import PieceLostError, Pieces
+from workbench.trace.requests import content_digests, request_of, tool_names
+from workbench.trace.spans import Node, TurnTrace, read_turn
+from workbench.trace.totals import Total, totals
+
+_LONGEST_BRANCHES = 400
+"""Cells: more than any row has room for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Why something cannot be shown."""
+
+    why: str
+
+
+@dataclass(eq=False)
+class TurnRead:
+    """A turn, and what does not change when it is laid out again: what its nodes cost, by their numbers, and the nodes
+    in order, with the branches that lead to each and the keys of their items."""
+
+    turn: Turn
+    trace: TurnTrace
+    totals: dict[int, Total]
+    nodes: list[Node]
+    branches: list[str]
+    keys: list[str]
+    source: tuple[object, object]
+    """The spans that were told and the invocation that the turn became, when it was read."""
+
+    def holds(self, turn: Turn) -> bool:
+        """Whether reading the turn would give the same."""
+        spans, actual = self.source
+        return spans is not None and turn.spans is spans and turn.actual is actual
+
+    @cached_property
+    def messages(self) -> list[Message]:
+        """Who said and did what."""
+        return messages(self.turn)
+
+    @cached_property
+    def way(self) -> list[str]:
+        """The names of agents and tools in the order in which they were entered."""
+        return way(self.trace.root)
+
+    @cached_property
+    def first_error(self) -> str:
+        """The key of the innermost node of the first error, "" where there is none."""
+        for node, key in zip(self.nodes, self.keys, strict=True):
+            if node.facts.get("error") and node.error and not any(child.error for child in node.children):
+                return key
+        return ""
+
+    @property
+    def events(self) -> list[Any]:
+        """The recorded events, as they were shown while the turn ran where that is known."""
+        return events_of(self.turn)
+
+
+@dataclass(slots=True)
+class TraceRead:
+    """All turns of a conversation. `prices` are the user's, if any."""
+
+    turns: list[TurnRead]
+    pieces: Pieces
+    prices: Prices | None
+    models: dict[int, Node] = field(default_factory=dict)
+    """The model calls of all turns, by number."""
+    _paths: dict[int, TurnPath] = field(default_factory=dict)
+
+    def piece(self, digest: object) -> Any:
+        """A piece as JSON data, or `Lost`."""
+        if not isinstance(digest, str):
+            return Lost("not kept")
+        try:
+            return self.pieces.read(digest)
+        except PieceLostError as lost:
+            return Lost(str(lost))
+
+    def contents(self, node: Node) -> list[str]:
+        """The digests of the contents that a model was asked with."""
+        return content_digests(node, self.models)
+
+    def path(self, turn: int) -> TurnPath:
+        """What a turn went through, and what it was offered besides."""
+        if turn not in self._paths:
+            self._paths[turn] = path_of(self.turns[turn].trace.root, self._offered(turn))
+        return self._paths[turn]
+
+    def _offered(self, turn: int) -> dict[str, list[str]]:
+        """Agent → the tools that its models were offered in the turn, as far as that was kept."""
+        found: dict[str, list[str]] = {}
+        for node in self.turns[turn].nodes:
+            agent = node.facts.get("agent")
+            if node.kind == "model" and isinstance(agent, str) and agent not in found:
+                digest = request_of(node).get("tools")
+                found[agent] = tool_names(self.piece(digest)) if digest is not None else []
+        return found
+
+
+_newest: list[TraceRead] = []
+"""What was read last: unfolding a row lays the same trace out again."""
+
+
+def read_again(turns: Sequence[Turn], runs: Path | None, prices: Prices | None) -> TraceRead:
+    """`read_trace`, or what it gave the last time if nothing has changed since: of a conversation that goes on, the
+    turns that are over."""
+    for read in _newest:
+        if read.prices is prices and read.pieces.runs == runs:
+            kept = [old if old.holds(turn) else None for old, turn in zip(read.turns, turns, strict=False)]
+            if len(read.turns) == len(turns) and all(kept):
+                return read
+            break
+    else:
+        kept = []
+    _newest[:] = [read_trace(turns, runs, prices, kept)]
+    return _newest[0]
+
+
+def read_trace(
+    turns: Sequence[Turn], runs: Path | None, prices: Prices | None, kept: Sequence[TurnRead | None] = ()
+) -> TraceRead:
+    """Reads the spans of all turns, but those that are `kept`; `runs` is the folder that holds the folders of runs."""
+    with _without_collector():
+        read = [
+            old or _read_turn(number, turn, prices)
+            for number, (turn, old) in enumerate(zip_longest(turns, kept[: len(turns)]))
+        ]
+    told = {number: turn.spans for number, turn in enumerate(turns) if turn.spans is not None}
+    found = TraceRead(read, Pieces(told, runs), prices)
+    for one in read:
+        if one.trace.timed:
+            found.models.update({node.number: node for node in one.nodes if node.kind == "model"})
+    return found
+
+
+def _read_turn(number: int, turn: Turn, prices: Prices | None) -> TurnRead:
+    trace = read_turn(number, turn.spans, events_of(turn))
+    nodes, branches = _in_order(trace.root)
+    keys = [f"span/{number}/{node.number}" for node in nodes]
+    return TurnRead(turn, trace, totals(trace.root, prices), nodes, branches, keys, (turn.spans, turn.actual))
+
+
+def _in_order(root: Node) -> tuple[list[Node], list[str]]:
+    """The nodes in a turn, and the branches that lead to each."""
+    nodes: list[Node] = []
+    branches: list[str] = []
+    waiting = [(child, "", "") for child in reversed(root.children)]
+    while waiting:
+        node, branch, rest = waiting.pop()
+        nodes.append(node)
+        branches.append(branch)
+        if node.children:
+            last, *others = reversed(node.children)
+            rest = rest[-_LONGEST_BRANCHES:]
+            waiting.append((last, f"{rest}└ ", f"{rest}  "))
+            here, inside = f"{rest}├ ", f"{rest}│ "
+            waiting += [(child, here, inside) for child in others]
+    return nodes, branches
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """A trace of thousands of spans is made in one go, and all of it is kept: looking for garbage in between doubles
+    the time."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()

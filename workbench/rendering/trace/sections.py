@@ -1,0 +1,183 @@
+"""What a row opens: its event, what was asked, what came back, and the path through agents and tools."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.counting import counted
+from workbench.rendering.cells import cut
+from workbench.rendering.document import Document
+from workbench.rendering.judged import mapping, said
+from workbench.rendering.lines import Line, Segment, cut_line, hang, wrap
+from workbench.rendering.rows import View
+from workbench.rendering.trace.contents import INNER, add_contents, brief, content_words, part_line
+from workbench.rendering.trace.data import data_lines
+from workbench.rendering.trace.reading import TraceRead
+from workbench.rendering.trace.row import GLYPHS
+from workbench.text import one_line, plain
+from workbench.trace.path import Drawn, drawn
+from workbench.trace.requests import request_of, tool_names
+from workbench.trace.spans import Node
+
+_INDENT = 4
+
+
+def add_sections(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    """The four parts of an open row, each an item that unfolds. An agent was asked what its first model call was, and
+    answered what its last one did."""
+    calls = [child for child in node.children if child.kind == "model"] if node.kind == "agent" else []
+    first, last = (calls[0], calls[-1]) if calls else (node, node)
+    _add_events(document, read, node, f"{key}/event", view)
+    _add_request(document, read, first, f"{key}/request", view)
+    _add_response(document, read, last, f"{key}/response", view)
+    _add_graph(document, read, node, f"{key}/graph", view)
+
+
+def _add(document: Document, key: str, name: str, told: str, view: View, *, indent: int = _INDENT) -> bool:
+    """The line of a part; whether it is unfolded. Beside it the same is told as beside its row, which is above it."""
+    opened = view.is_open(key)
+    aside = document.items[-1].aside if document.items else None
+    line = part_line(name, told, view.width, indent=indent, opened=opened)
+    document.add_item(key, [line], opens=True, aside=aside, heads=True)
+    return opened
+
+
+def _add_plain(document: Document, name: str, told: str, view: View) -> None:
+    """A part that there is nothing of, and why."""
+    _add_words(document, name, Segment(told, "muted"), view)
+
+
+def _add_words(document: Document, name: str, told: Segment, view: View) -> None:
+    gutter = _INDENT + 4 + len(name)
+    lines = hang(
+        [Segment(f"{' ' * (_INDENT + 2)}{name}  ", "label")], wrap([told], max(view.width - gutter, 8)), gutter
+    )
+    document.add(cut_line(line, view.width) for line in lines)
+
+
+# The event
+
+
+def _add_events(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    numbers = sorted({number for part in node.walk() for number in part.events})
+    if not numbers:
+        _add_plain(document, "Event", _why_no_event(node), view)
+        return
+    events = read.turns[node.turn].events
+    found = [events[number] for number in numbers if number < len(events)]
+    names = ", ".join(str(number + 1) for number in numbers[:8]) + (" …" if len(numbers) > 8 else "")
+    if _add(document, key, "Event", f"{names} of {len(events)} in the conversation", view):
+        for event in found:
+            document.add(data_lines(event, INNER, view))
+
+
+def _why_no_event(node: Node) -> str:
+    within = next((part for part in reversed(node.path[:-1]) if part.kind == "tool"), None)
+    if within is not None:
+        return f"none: it is inside of the tool {one_line(within.name, limit=100)}, where no criterion sees it"
+    return "none came of it"
+
+
+# The request
+
+
+def _add_request(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    if node.kind == "tool":
+        args = node.facts["asked"] if "asked" in node.facts else read.piece(node.facts.get("args"))
+        if _add(document, key, "Request", brief(args), view):
+            document.add(data_lines(args, INNER, view))
+    elif node.kind != "model":
+        _add_plain(document, "Request", "it asked no model itself", view)
+    elif not request_of(node):
+        why = "not known: this run was recorded without" if not read.turns[node.turn].trace.timed else "not kept"
+        _add_plain(document, "Request", why, view)
+    else:
+        _add_model_request(document, read, node, key, view)
+
+
+def _add_model_request(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    request = request_of(node)
+    digests = read.contents(node)
+    told = [counted(len(digests), "content")]
+    told += [
+        name
+        for field, name in (("system", "instruction"), ("tools", "tools"), ("config", "options"))
+        if field in request
+    ]
+    if not _add(document, key, "Request", ", ".join(told), view):
+        return
+    if "system" in request:
+        system = read.piece(request["system"])
+        text = system if isinstance(system, str) else said(system) or system
+        if _add(document, f"{key}/system", "instruction", brief(text), view, indent=INNER):
+            document.add(data_lines(text, INNER + 2, view))
+    add_contents(document, read, key, digests, view)
+    if "tools" in request:
+        tools = read.piece(request["tools"])
+        names = tool_names(tools)
+        if _add(document, f"{key}/tools", f"tools {len(names)}", ", ".join(map(_one, names)), view, indent=INNER):
+            document.add(data_lines(tools, INNER + 2, view))
+    if "config" in request:
+        config = read.piece(request["config"])
+        if _add(document, f"{key}/config", "options", brief(config), view, indent=INNER):
+            document.add(data_lines(config, INNER + 2, view))
+
+
+# The response
+
+
+def _add_response(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    if node.error:
+        _add_words(document, "Error", Segment(plain(node.error), "status-error"), view)
+    if "answer" in node.facts or "response" in node.facts:
+        answer = node.facts["answer"] if "answer" in node.facts else read.piece(node.facts["response"])
+        told = content_words(mapping(answer).get("content")) if _is_model_answer(answer) else brief(answer)
+        if _add(document, key, "Response", told, view):
+            document.add(data_lines(answer, INNER, view))
+    elif node.kind in ("agent", "turn"):
+        _add_plain(document, "Response", "it asked no model itself", view)
+    elif not node.error:
+        _add_plain(document, "Response", node.note or "none", view)
+
+
+def _is_model_answer(answer: Any) -> bool:
+    return isinstance(mapping(answer).get("content"), dict)
+
+
+# The graph
+
+
+def _add_graph(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
+    told = " → ".join(["user", *map(_one, read.turns[node.turn].way[:12])])
+    if _add(document, key, "Graph", told, view):
+        document.add(hang([], graph_lines(read, node, view.width - INNER), INNER))
+
+
+def graph_lines(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
+    """The path of the node's turn, with the way to the node marked."""
+    looked_at = None if node.kind == "turn" else node
+    for line in drawn(read.path(node.turn), looked_at):
+        yield cut_line(_stop_line(line, width), width)
+
+
+def _stop_line(line: Drawn, width: int) -> Line:
+    stop = line.stop
+    glyph = "○" if stop.offered else GLYPHS[stop.kind]
+    style = "muted" if stop.offered else "hint" if line.marked else "strong" if stop.kind == "agent" else ""
+    name = cut(_one(stop.name) or "model", max(width - len(line.branches) - 20, 8))
+    parts = [Segment(line.branches, "rule"), Segment(f"{glyph} {name}", style)]
+    if stop.count > 1:
+        parts.append(Segment(f" ×{stop.count}", "muted"))
+    if stop.steps:
+        shown = ", ".join(map(str, stop.steps[:6])) + (" …" if len(stop.steps) > 6 else "")
+        parts.append(Segment(f"  step {shown}", "muted"))
+    if stop.errors:
+        parts.append(Segment(f"  ! {stop.errors} failed", "status-error"))
+    if stop.offered:
+        parts.append(Segment("  not called", "muted"))
+    if line.marked:
+        parts.append(Segment("  ◀", "hint"))
+    return tuple(parts)
+
+
+def _one(name: str) -> str:
+    return one_line(name, limit=100)

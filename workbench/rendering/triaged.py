@@ -1,0 +1,83 @@
+"""What the user said, as lines beside what was judged."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from workbench.rendering.document import Subject
+from workbench.rendering.faces import FACES, LABELS, TRIAGED, TRIAGED_EARLIER, VERDICTS
+from workbench.rendering.lines import BLANK, Line, Segment
+from workbench.rendering.rows import View, part
+from workbench.scores import cut_score
+from workbench.text import one_line, plain
+
+if TYPE_CHECKING:
+    from workbench.authoring.triage.entry import Entry
+    from workbench.authoring.triage.judged import Standing
+
+_STYLE = TRIAGED.variable
+_WORDS = {**LABELS, **VERDICTS, "passed": FACES["passed"], "failed": FACES["failed"]}
+
+
+def triage_chip(subject: Subject) -> Line:
+    """`⚑ judge wrong`, of what was said last of the case; () for nothing."""
+    said = [entry for entry in subject.triage if entry.triage]
+    found = [entry for entry in said if _standing(entry, subject) == "now"] or said
+    if not found:
+        return ()
+    entry = max(found, key=lambda entry: entry.at)
+    face = TRIAGED if _standing(entry, subject) == "now" else TRIAGED_EARLIER
+    return (Segment(f"{face.glyph} {one_line(entry.triage, limit=40)}", _STYLE),)
+
+
+def triage_lines(subject: Subject, view: View) -> Iterator[Line]:
+    """Everything that was said of the case and its criteria, the newest first."""
+    said = sorted((entry for entry in subject.triage if entry.triage), key=lambda entry: entry.at, reverse=True)
+    for entry in said:
+        standing = _standing(entry, subject)
+        face = TRIAGED if standing == "now" else TRIAGED_EARLIER
+        words = [Segment(f"{face.glyph} {one_line(entry.triage, limit=40)}", _STYLE)]
+        about = one_line(entry.about.criterion, limit=80) or "the case"
+        words.append(Segment(f"  {about}: ", "label"))
+        words.append(Segment(_beside(entry)))
+        if standing != "now":
+            words.append(Segment(f"  triaged for an {standing}", "status-not-evaluated"))
+        words.append(Segment(f"  {one_line(entry.at, limit=30)}", "muted"))
+        if entry.note:
+            words.append(Segment(f"\n{plain(entry.note)}"))
+        yield from part("triage", words, view)
+    if said:
+        yield BLANK
+
+
+def overridden(subject: Subject, criterion: str, turn: int | None, kind: str, name: str) -> Line:
+    """What the user says of one label, where it was made for this answer: `⚑ you: supported`; () for nothing."""
+    for entry in subject.triage:
+        about = entry.about
+        place = about.criterion, about.turn, about.part, about.name
+        if place == (criterion, turn, kind, name) and _standing(entry, subject) == "now":
+            note = f": {one_line(entry.note, limit=120)}" if entry.note else ""
+            return (Segment(f"  {TRIAGED.glyph} you: {_word(entry.says)}{note}", _STYLE),)
+    return ()
+
+
+def _beside(entry: "Entry") -> str:
+    """What was judged, and what the user says, side by side."""
+    judged = entry.judged
+    score = "" if judged.score is None else f" {cut_score(judged.score)}"
+    who = f" by {one_line(judged.judge, limit=40)}" if judged.judge else ""
+    mine = f", you say {_word(entry.says)}" if entry.says else ""
+    return f"judged {_word(judged.says)}{score}{who}{mine}"
+
+
+def _word(label: str) -> str:
+    face = _WORDS.get(label)
+    return face.word if face else one_line(label, limit=40) or "nothing"
+
+
+def _standing(entry: "Entry", subject: Subject) -> "Standing":
+    """Whether the entry is about what is shown; without an answer there is no later one."""
+    if not subject.answer or subject.record is None:
+        return "now"
+    from workbench.authoring.triage.judged import standing
+
+    return standing(entry, subject.record, subject.answer)

@@ -1,0 +1,209 @@
+"""One turn: what the user said, and, laid side by side, what was expected and what the agent did."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.counting import counted
+from workbench.metrics.alignment import lcs_pairs
+from workbench.model.invocation import content_text, intermediate_texts, tool_calls
+from workbench.rendering.anchors import Anchor, Anchors, Piece, anchors, pieces_of
+from workbench.rendering.calls import call_section
+from workbench.rendering.json_text import compact, pretty_lines
+from workbench.rendering.lines import Line, Segment, rule, safe, wrap
+from workbench.rendering.rows import View, label, part, side_lead, under
+from workbench.rendering.scores import turn_scores
+from workbench.rendering.status import badge, worst
+from workbench.rendering.texts import compared, text_lines
+from workbench.store import Turn
+from workbench.text import one_line
+
+TRAJECTORY = "tool_trajectory_avg_score"
+RESPONSE = "response_match_score"
+_MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+def turn_pieces(
+    title: str,
+    index: int,
+    turn: Turn | None,
+    expected: dict[str, Any] | None,
+    view: View,
+    *,
+    running: bool = False,
+    judged: bool = True,
+) -> Iterator[Piece]:
+    """Turn `index` (from 0) with its heading. `turn` is None where it did not take place, `expected` where there is no
+    reference; `judged`: the case has run, so that what is missing is missing; `running`: it may still come."""
+    status = worst(result.status for result in turn.metrics.values()) if turn else None
+    if status:
+        end = badge(status)
+    elif judged and not running:
+        end = (Segment("not scored" if turn else "did not take place", "muted"),)
+    else:
+        words = "to come" if turn is None else "running" if turn.actual is None else "done"
+        end = (Segment(words, "muted"),) if running else ()
+    yield pieces_of([rule((Segment(title, "heading"),), end, view.width)])
+    if running and turn is None:
+        return
+    try:
+        yield from list(_body(turn, expected, view, running, judged, anchors(index, turn)))
+    except _MALFORMED:
+        # Journals and reports can hold anything. What cannot be laid out as a turn is still to be read.
+        yield pieces_of(_raw(turn, expected, view))
+
+
+def _body(
+    turn: Turn | None, expected: dict[str, Any] | None, view: View, running: bool, judged: bool, places: Anchors
+) -> Iterator[Piece]:
+    live = running and turn is not None and turn.actual is None
+    if turn is not None:
+        yield pieces_of(turn_scores(list(turn.metrics.values()), view))
+        if turn.note:
+            yield pieces_of(part("note", [safe(turn.note, "status-error")], view))
+    user = turn.user if turn is not None else (expected or {}).get("user_content")
+    yield pieces_of(under(label("user"), _user(user, _seen(places.user, view))), places.user)
+    actual = _actual(turn)
+    if live or not judged:
+        # Nothing to compare yet: what has happened so far, or what is expected to.
+        yield pieces_of(_one_side(expected if turn is None else actual, view))
+        if live:
+            yield pieces_of(part("answer", [Segment("…", "muted")], view))
+        return
+    metrics = turn.metrics if turn else {}
+    wanted, got = (None if side is None else tool_calls(side) for side in (expected, actual or {}))
+    for lines, made in call_section(
+        wanted, got, metrics.get(TRAJECTORY), view, lambda made: _seen(places.call(made), view)
+    ):
+        yield Piece(lines, places.call(made))
+    yield from _on_the_way(expected, actual or {}, view, places)
+    answers = [None if side is None else side.get("final_response") for side in (expected, actual)]
+    scored = metrics.get(RESPONSE)
+    marks = (scored.details.get("expected_marks"), scored.details.get("actual_marks")) if scored else (None, None)
+    seen = _seen(places.answer, view)
+    yield pieces_of(_answer(answers[0], answers[1], marks, expected is not None, seen), places.answer)
+
+
+def _seen(anchor: Anchor | None, view: View) -> View:
+    return view if anchor is None else anchor.seen(view)
+
+
+def _actual(turn: Turn | None) -> dict[str, Any] | None:
+    """What the agent did: the finished turn, else what happened until it ended."""
+    if turn is None:
+        return None
+    return turn.actual if turn.actual is not None else {"intermediate_data": {"invocation_events": turn.acted}}
+
+
+def _user(content: Any, view: View) -> list[Line]:
+    text, others = content_text(content), other_parts(content)
+    lines = text_lines(text, view.room, view, "user") if text or not others else []
+    return [*lines, *(line for other in others for line in wrap([Segment(other, "muted")], view.room))]
+
+
+def _one_side(invocation: dict[str, Any] | None, view: View) -> Iterator[Line]:
+    if invocation is None:
+        return
+    for lines, _ in call_section(None, tool_calls(invocation), None, view):
+        yield from lines
+    yield from _texts(invocation, view)
+    if invocation.get("final_response") is not None:
+        text = content_text(invocation["final_response"])
+        yield from under(label("answer"), text_lines(text, view.room, view))
+        yield from _other_answer_parts(invocation["final_response"], view)
+
+
+def _texts(invocation: dict[str, Any], view: View) -> Iterator[Line]:
+    lead = label("agents")
+    for author, text in intermediate_texts(invocation):
+        yield from under(lead, _said(author, text, view))
+        lead = ()
+
+
+def _said(author: str, text: str, view: View) -> Iterator[Line]:
+    yield from wrap([Segment(f"{one_line(author) or '(no author)'}", "name")], view.room)
+    yield from text_lines(text, view.room, view)
+
+
+def _on_the_way(
+    expected: dict[str, Any] | None, actual: dict[str, Any], view: View, places: Anchors
+) -> Iterator[Piece]:
+    """The responses of sub-agents before the final one, aligned by author."""
+    wanted = [] if expected is None else intermediate_texts(expected)
+    got = intermediate_texts(actual)
+    if not wanted:
+        lead = label("agents")
+        for number, (author, text) in enumerate(got):
+            anchor = places.text(number)
+            yield pieces_of(under(lead, _said(author, text, _seen(anchor, view))), anchor)
+            lead = ()
+        return
+    yield pieces_of(part("agents", [Segment(f"{len(wanted)} expected, {len(got)} said", "muted")], view))
+    number = 0
+    for one, other in _by_author(wanted, got):
+        author = (one or other or ("", ""))[0]
+        anchor = places.text(number) if other is not None else None
+        number += other is not None
+        name = under((), wrap([Segment(one_line(author) or "(no author)", "name")], view.room))
+        yield pieces_of([*name, *compared(one and one[1], other and other[1], _seen(anchor, view))], anchor)
+
+
+def _by_author(
+    wanted: list[tuple[str, str]], got: list[tuple[str, str]]
+) -> Iterator[tuple[tuple[str, str] | None, tuple[str, str] | None]]:
+    row = column = 0
+    for below, right in [
+        *lcs_pairs([author for author, _ in wanted], [author for author, _ in got]),
+        (len(wanted), len(got)),
+    ]:
+        for item in wanted[row:below]:
+            yield item, None
+        for item in got[column:right]:
+            yield None, item
+        if below < len(wanted):
+            yield wanted[below], got[right]
+        row, column = below + 1, right + 1
+
+
+def _answer(expected: Any, actual: Any, marks: tuple[object, object], referenced: bool, view: View) -> Iterator[Line]:
+    wanted = None if expected is None else content_text(expected)
+    got = None if actual is None else content_text(actual)
+    if not referenced or (wanted is None and got is None):
+        empty = [Segment("none, and none expected" if referenced else "none", "muted")]
+        yield from under(label("answer"), wrap(empty, view.room) if got is None else text_lines(got, view.room, view))
+    elif wanted is not None and wanted == got:
+        yield from under((*label("answer"), Segment(" = same", "diff-same")), text_lines(wanted, view.room, view))
+    else:
+        words = "the agent gave none" if got is None else "none was expected" if wanted is None else ""
+        yield from part("answer", [Segment(words, "muted")], view)
+        yield from compared(wanted, got, view, marks)
+    yield from _other_answer_parts(actual, view)
+
+
+def _other_answer_parts(content: Any, view: View) -> Iterator[Line]:
+    for text in other_parts(content):
+        yield from under(side_lead("and"), wrap([Segment(text, "muted")], view.room))
+
+
+def other_parts(content: Any) -> list[str]:
+    """What a content holds besides text, one safe line each: `file image/png, 1,200 characters of base64`."""
+    found: list[str] = []
+    for item in (content or {}).get("parts") or ():
+        for kind, value in item.items():
+            if kind in ("text", "thought", "thought_signature") or value is None:
+                continue
+            if kind == "inline_data" and isinstance(value, dict):
+                size = counted(len(str(value.get("data") or "")), "character")
+                found.append(f"file {one_line(str(value.get('mime_type') or '?'))}, {size} of base64")
+            else:
+                found.append(f"{kind.replace('_', ' ')} {one_line(compact(value), limit=200)}")
+    return [one_line(text) for text in found]
+
+
+def _raw(turn: Turn | None, expected: dict[str, Any] | None, view: View) -> Iterator[Line]:
+    yield from wrap(
+        [Segment(" This turn is not shaped as ADK writes it; here it is as it is.", "status-error")], view.width
+    )
+    sides = [("expected", expected), ("user", turn.user if turn else None), ("actual", turn.actual if turn else None)]
+    for name, value in sides:
+        if value is not None:
+            yield from under(label(name), pretty_lines(value, view.room))
