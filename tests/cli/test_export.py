@@ -34,12 +34,13 @@ from tests.hostile import HOSTILE
 from workbench.authoring.triage.entry import About, Entry, Judged
 from workbench.authoring.triage.judged import answer_of
 from workbench.authoring.triage.triage_file import changed, triage_path
-from workbench.cli.export_command import Pieces, _write
+from workbench.cli.export_command import _write
 from workbench.cli.refusal import Refused
 from workbench.events import MetricResult, Noticed, RunFinished, SpansRecorded, TurnFinished
 from workbench.exporting import html as export_html
 from workbench.exporting.adk import build_adk
 from workbench.exporting.besides import Besides
+from workbench.exporting.exporter import Pieces
 from workbench.exporting.html import build_html
 from workbench.exporting.style import STYLE
 from workbench.exporting.tables import build_csv, build_markdown, code_span
@@ -264,11 +265,11 @@ def test_results_of_adk_have_names_that_a_disk_takes_and_none_hides_another() ->
 def test_several_files_get_a_folder_of_their_own(tmp_path: Path) -> None:
     files = {"a.evalset_result.json": b"1", "b.evalset_result.json": b"2"}
     contents: dict[str, Pieces] = {name: (content,) for name, content in files.items()}
-    _write(contents, tmp_path / "agent/history")
+    _write(contents, tmp_path / "agent/history", is_folder=True)
     assert {file.name: file.read_bytes() for file in (tmp_path / "agent/history").iterdir()} == files
     for output in (tmp_path / "all.json", None):
-        with pytest.raises(Refused, match="2 evalsets") as refused:
-            _write(contents, output)
+        with pytest.raises(Refused, match="2 files") as refused:
+            _write(contents, output, is_folder=True)
         assert refused.value.hint == "-o FOLDER holds them"
 
 

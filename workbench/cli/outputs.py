@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol, TextIO
 
@@ -38,9 +38,9 @@ def write_outputs(wanted: Wanted, store: Store, results: TextIO, prices: Prices)
     """Writes everything, the files first. False if something could not be written; standard error says what."""
     done = True
     if wanted.json is not None and wanted.json != "-":
-        done = _write("--json", Path(wanted.json), lambda: _report(store, prices))
+        done = _write("--json", Path(wanted.json), lambda: _exported("json", store, prices))
     if wanted.junit is not None:
-        done = _write("--junit", wanted.junit, lambda: _junit(store)) and done
+        done = _write("--junit", wanted.junit, lambda: _exported("junit", store, prices)) and done
     if wanted.detailed:
         _write_details(store, results)
     if is_terminal(wanted, results):
@@ -51,7 +51,7 @@ def write_outputs(wanted: Wanted, store: Store, results: TextIO, prices: Prices)
         for line in summary_lines(store, prices):
             write_line(results, str(line))
     if wanted.json == "-":
-        write_pieces(sys.stdout, (piece.decode("ascii") for piece in _report(store, prices)))
+        write_pieces(sys.stdout, (piece.decode("ascii") for piece in _exported("json", store, prices)))
     if store.shelf.lost:
         write_line(sys.stderr, f"error: details of cases are missing in what was written: {store.shelf.lost}")
         done = False
@@ -79,16 +79,12 @@ def _write(option: str, file: Path, content: Callable[[], Iterable[bytes]]) -> b
     return True
 
 
-def _report(store: Store, prices: Prices) -> Iterator[bytes]:
-    from workbench.exporting.report import report_pieces
+def _exported(name: str, store: Store, prices: Prices) -> Iterable[bytes]:
+    """Return the run in the form of one of our exporters that writes a single file."""
+    from workbench.exporting.exporter import EXPORTERS, ExportedRun
 
-    return report_pieces(store, prices)
-
-
-def _junit(store: Store) -> Iterator[bytes]:
-    from workbench.exporting.junit import junit_pieces
-
-    return junit_pieces(store)
+    (content,) = EXPORTERS.load(name).files(ExportedRun(store, prices=prices)).values()
+    return content
 
 
 def _write_details(store: Store, results: TextIO) -> None:

@@ -8,13 +8,14 @@ import json
 from collections.abc import Container
 from datetime import datetime
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 from workbench.exporting.adk_older import for_older, is_older
+from workbench.exporting.exporter import Exporter
 from workbench.exporting.report import plain, report_cases
+from workbench.history.adk_results import ENDING
 from workbench.store import CaseRecord, Store
 
-ENDING = ".evalset_result.json"
 _NAME_BYTES = 200
 """File systems take 255, with the time and the ending."""
 _PASSED, _FAILED, _NOT_EVALUATED, _INFORMATIONAL = 1, 2, 3, 4
@@ -131,3 +132,12 @@ def _timestamp(started: str) -> float:
         return datetime.fromisoformat(started.replace("Z", "+00:00")).timestamp()
     except ValueError:
         return 0.0
+
+
+EXPORTER: Final = Exporter(
+    "adk",
+    "ADK's own result file, one an evalset; with several, -o names a folder",
+    ENDING,
+    lambda run: {name: (content,) for name, content in build_adk(run.store, run.versions.get("google-adk")).items()},
+    many_files=True,
+)

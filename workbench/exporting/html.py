@@ -4,10 +4,12 @@ Each case is what the terminal shows of it, lines and styles alike; those that d
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from workbench.authoring.triage.agreement import agreements
 from workbench.exporting.besides import Besides
 from workbench.exporting.charts import agreement_tables, bars, distribution, rates_chart
+from workbench.exporting.exporter import Exporter
 from workbench.exporting.html_text import class_name, html_body, html_line
 from workbench.exporting.style import STYLE
 from workbench.prices import Prices, money
@@ -169,3 +171,11 @@ def _line(line: Line) -> str:
         f'<span class="{class_name(style)}">{html_body(text)}</span>' if style else html_body(text)
         for text, style in line
     ).rstrip()
+
+
+EXPORTER: Final = Exporter(
+    "html",
+    "one page with everything: no script, no network",
+    ".html",
+    lambda run: (build_html(run.store, run.besides, run.prices),),
+)

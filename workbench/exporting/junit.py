@@ -9,8 +9,10 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Final
 from xml.etree import ElementTree as Tree
 
+from workbench.exporting.exporter import Exporter
 from workbench.rendering.explain import criteria_and_source, matched_by_location, other_criteria, reasons
 from workbench.rendering.judged import is_heuristic
 from workbench.rendering.plain_case import plain_case
@@ -125,3 +127,6 @@ def _block(text: str) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:.3f}"
+
+
+EXPORTER: Final = Exporter("junit", "JUnit XML", ".xml", lambda run: junit_pieces(run.store))

@@ -9,13 +9,14 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel
 
 from workbench.agents.ownership import OwnerRule
 from workbench.events import CaseError, MetricResult
 from workbench.exporting import SCHEMA
+from workbench.exporting.exporter import Exporter
 from workbench.exporting.report_repeats import report_repeats
 from workbench.exporting.report_shape import (
     CaseMetric,
@@ -235,6 +236,10 @@ def _clean(value: Any, depth: int) -> Any:
         return {str(key): _clean(item, depth - 1) for key, item in value.items()}
     return [_clean(item, depth - 1) for item in value]
 
+
+EXPORTER: Final = Exporter(
+    "json", "the report that `run --json` writes", ".json", lambda run: report_pieces(run.store, run.prices)
+)
 
 if __name__ == "__main__":
     sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")

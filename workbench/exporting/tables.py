@@ -6,8 +6,10 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from workbench.exporting.besides import Besides
+from workbench.exporting.exporter import Exporter
 from workbench.history.judge_named import judged_by
 from workbench.rendering.explain import matched_by_location, other_criteria, reasons, verdict
 from workbench.rendering.plain_lines import label, marks
@@ -166,3 +168,12 @@ def _cell(text: str) -> str:
     """A spreadsheet takes what begins with one of these signs for a formula and computes it."""
     safe = one_line(text, limit=2000)
     return f"'{safe}" if safe.startswith(tuple("=+-@＝＋－＠")) else safe
+
+
+MARKDOWN: Final = Exporter(
+    "md",
+    "what did not pass and why, for a pull request",
+    ".md",
+    lambda run: (build_markdown(run.store, run.besides),),
+)
+CSV: Final = Exporter("csv", "a line for each criterion of each case", ".csv", lambda run: (build_csv(run.store),))

@@ -1,0 +1,35 @@
+"""Exporters: each describes itself once, and the docs tell of each."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from tests.cli.stores import all_statuses
+from workbench.exporting.exporter import EXPORTERS, ExportedRun, Exporter
+from workbench.plugins import OWN
+
+
+def test_each_of_our_exporters_loads_and_writes_a_run() -> None:
+    run = ExportedRun(all_statuses())
+    for name in OWN["exporters"]:
+        exporter = EXPORTERS.load(name)
+        files = exporter.files(run)
+        assert all(file.endswith(exporter.ending) for file in files)
+        assert all(b"".join(content) for content in files.values())
+
+
+def test_the_page_on_exports_tells_of_each_exporter(repository: Path) -> None:
+    page = (repository / "docs/export.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == list(OWN["exporters"])
+
+
+def test_missing_packages_of_an_exporter_are_named() -> None:
+    exporter = Exporter("pdf", "pages", ".pdf", lambda run: (), needs=("json", "no_such_package"))
+    assert exporter.missing() == ["no_such_package"]
+
+
+def test_file_name_is_made_of_the_run_and_the_ending() -> None:
+    store = all_statuses()
+    store.run = replace(store.run, run_id="../a b")
+    exporter = Exporter("txt", "text", ".txt", lambda run: (b"text",))
+    assert list(exporter.files(ExportedRun(store))) == ["_a_b.txt"]

@@ -1,0 +1,149 @@
+"""Extensions: ours and those of other packages are listed without imports, and a broken one costs only itself."""
+
+import sys
+import textwrap
+import threading
+import tomllib
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from workbench import plugins
+from workbench.plugins import OWN, BrokenExtensionError, ExtensionPoint, Listing, listing
+
+_NUMBERS = count()
+
+
+class Thing:
+    """What the extensions of these tests are."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class Plugins:
+    """Writes modules of plugins, and makes an extension point that has them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._found: list[tuple[str, str, str, str]] = []
+        self.modules: list[str] = []
+
+    def add(self, name: str, source: str, package: str = "a-plugin", attribute: str = "THING") -> str:
+        module = f"plugin_of_a_test_{next(_NUMBERS)}"
+        text = f"from tests.test_plugins import Thing\n{textwrap.dedent(source)}\n"
+        (self._folder / f"{module}.py").write_text(text, encoding="utf-8")
+        self._found.append((package, "agent_workbench.exporters", name, f"{module}:{attribute}"))
+        self.modules.append(module)
+        return module
+
+    def point(self) -> ExtensionPoint[Thing]:
+        found = listing(self._found, {})
+        return ExtensionPoint("exporters", Thing, lambda: found)
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins]:
+    monkeypatch.syspath_prepend(tmp_path)
+    made = Plugins(tmp_path)
+    yield made
+    for module in made.modules:
+        sys.modules.pop(module, None)
+
+
+def test_own_extensions_are_entry_points_of_the_package(repository: Path) -> None:
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = {name: table for name, table in project["entry-points"].items() if name.startswith("agent_workbench.")}
+    assert groups == {f"agent_workbench.{point}": dict(named) for point, named in OWN.items()}
+
+
+def test_listing_imports_no_plugin(made: Plugins) -> None:
+    module = made.add("good", "THING = Thing('good')")
+    point = made.point()
+    assert list(point.extensions()) == ["good"]
+    assert module not in sys.modules
+    assert point.load("good").name == "good"
+    assert point.load("good") is point.load("good")
+    assert point.troubles() == []
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that_name'"),
+        ("raise RuntimeError", "RuntimeError"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("def x(:", "SyntaxError: invalid syntax"),
+        ("OTHER = 1", "has no attribute 'THING'"),
+        ("THING = 3", "is of type int, not Thing"),
+        ("THING = Thing('another')", "calls itself 'another'"),
+    ],
+)
+def test_broken_plugin_is_named_with_its_package_and_costs_only_itself(made: Plugins, source: str, said: str) -> None:
+    made.add("bad", source, "bad-plugin")
+    made.add("good", "THING = Thing('good')")
+    point = made.point()
+    assert [thing.name for thing in point.usable()] == ["good"]
+    (trouble,) = point.troubles()
+    assert said in trouble.reason
+    assert str(trouble).startswith("bad (agent_workbench.exporters of bad-plugin): ")
+    assert not trouble.is_usable
+    with pytest.raises(BrokenExtensionError, match="bad-plugin"):
+        point.load("bad")
+
+
+def test_value_without_an_attribute_is_named(made: Plugins) -> None:
+    made.add("bad", "THING = Thing('bad')", attribute="")
+    (trouble,) = made.point().troubles()
+    assert "is not of the form module:attribute" in trouble.reason
+
+
+def test_plugin_that_prints_is_named_and_its_words_reach_no_stream(
+    made: Plugins, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made.add("loud", "import sys\nprint('hello')\nprint('oh', file=sys.stderr)\nTHING = Thing('loud')")
+    point = made.point()
+    assert point.load("loud").name == "loud"
+    (trouble,) = point.troubles()
+    assert "prints while it is imported: 'hello\\noh'" in trouble.reason
+    assert trouble.is_usable
+    assert capsys.readouterr() == ("", "")
+    print("still heard")  # noqa: T201
+    assert capsys.readouterr().out == "still heard\n"
+
+
+def test_plugin_that_is_imported_for_too_long_is_skipped(made: Plugins, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "_IMPORT_SECONDS", 0.01)
+    monkeypatch.setattr(plugins, "waited_for", released := threading.Event(), raising=False)
+    streams = sys.stdout, sys.stderr
+    made.add("slow", "from workbench import plugins\nplugins.waited_for.wait(60)\nTHING = Thing('slow')")
+    made.add("good", "THING = Thing('good')")
+    point = made.point()
+    try:
+        with pytest.raises(BrokenExtensionError, match="takes more than"):
+            point.load("slow")
+    finally:
+        released.set()
+        sys.stdout, sys.stderr = streams
+        monkeypatch.setattr(plugins, "_IMPORT_SECONDS", 60)
+    assert [thing.name for thing in point.usable()] == ["good"]
+
+
+def test_name_is_given_out_once_and_ours_comes_first() -> None:
+    group = "agent_workbench.exporters"
+    found = listing(
+        [("z", group, "pdf", "z:A"), ("b", group, "html", "b:A"), ("a", group, "pdf", "a:A")],
+        {"exporters": {"html": "workbench.exporting.html:EXPORTER"}},
+    )
+    assert [(one.name, one.package) for one in found.extensions] == [("html", "agent-workbench"), ("pdf", "a")]
+    assert [str(trouble) for trouble in found.duplicates] == [
+        "html (agent_workbench.exporters of b): agent-workbench has one of that name, which is used",
+        "pdf (agent_workbench.exporters of z): a has one of that name, which is used",
+    ]
+
+
+def test_unknown_name_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        ExtensionPoint("exporters", Thing, Listing).load("nothing")

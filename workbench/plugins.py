@@ -1,0 +1,235 @@
+"""Extension points: criteria, judges, agent kinds, exporters and places, found by name and loaded at first use.
+
+An extension is named by an entry point of the group `agent_workbench.POINT`. Those of the workbench itself stand in
+`OWN`, in the same form, so that a checkout without metadata has them too. Listing reads the metadata of installed
+packages and imports none. A plugin that cannot be used is named with its package and costs only itself.
+"""
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, Generic, Literal, TextIO, TypeAlias, TypeVar, cast
+
+Point: TypeAlias = Literal["criteria", "judges", "agents", "exporters", "places"]
+OWN: Final[Mapping[Point, Mapping[str, str]]] = {
+    "exporters": {
+        "html": "workbench.exporting.html:EXPORTER",
+        "md": "workbench.exporting.tables:MARKDOWN",
+        "csv": "workbench.exporting.tables:CSV",
+        "json": "workbench.exporting.report:EXPORTER",
+        "junit": "workbench.exporting.junit:EXPORTER",
+        "adk": "workbench.exporting.adk:EXPORTER",
+    },
+}
+"""Point → name → `module:attribute`, as in `pyproject.toml`; a test compares them."""
+_GROUP = "agent_workbench."
+_PACKAGE = "agent-workbench"
+_IMPORT_SECONDS = 10.0
+"""Seconds that a plugin may take to be imported."""
+_WORDS_SHOWN = 200
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """An extension that is installed. `value` is `module:attribute`, `package` the distribution it comes from."""
+
+    point: Point
+    name: str
+    value: str
+    package: str = _PACKAGE
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the workbench itself brings it."""
+        return self.package == _PACKAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A problem of one extension, as words that follow its name. `is_usable` if it works nevertheless."""
+
+    extension: Extension
+    reason: str
+    is_usable: bool = False
+
+    def __str__(self) -> str:
+        one = self.extension
+        return f"{one.name} ({_GROUP}{one.point} of {one.package}): {self.reason}"
+
+
+class BrokenExtensionError(Exception):
+    """An extension is installed and cannot be used; the message names it, its package and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The extensions of all packages, in order: our own, then those of other packages by name."""
+
+    extensions: tuple[Extension, ...] = ()
+    duplicates: tuple[Trouble, ...] = ()
+
+
+def listing(entry_points: Iterable[tuple[str, str, str, str]], own: Mapping[Point, Mapping[str, str]] = OWN) -> Listing:
+    """Sort entry points, each given as package, group, name and value. Each name is given out once for each point."""
+    found = {(point, name): Extension(point, name, value) for point in own for name, value in own[point].items()}
+    duplicates = []
+    for package, group, name, value in sorted(entry_points):
+        point: Any = group.removeprefix(_GROUP)
+        extension = Extension(point, name, value, package)
+        first = found.setdefault((point, name), extension)
+        if first != extension:
+            duplicates.append(Trouble(extension, f"{first.package} has one of that name, which is used"))
+    return Listing(tuple(found.values()), tuple(duplicates))
+
+
+@cache
+def installed() -> Listing:
+    """List the extensions of all installed packages, once for each process."""
+    from importlib.metadata import entry_points
+
+    found = []
+    for group in entry_points().groups:
+        if group.startswith(_GROUP):
+            for one in entry_points(group=group):
+                package = one.dist.name if one.dist is not None else ""
+                # The metadata of an editable installation may be older than the sources.
+                if package != _PACKAGE:
+                    found.append((package, group, one.name, one.value))
+    return listing(found)
+
+
+class ExtensionPoint(Generic[T]):
+    """The extensions of one point: objects of the class `kind`, which carry their own `name`."""
+
+    def __init__(self, point: Point, kind: type[T], installed: Callable[[], Listing] = installed) -> None:
+        self.point = point
+        self._kind = kind
+        self._installed = installed
+        self._loaded: dict[str, T | Trouble] = {}
+        self._printed: dict[str, Trouble] = {}
+
+    def extensions(self) -> dict[str, Extension]:
+        """Return what is installed by name, without importing any of it."""
+        return {one.name: one for one in self._installed().extensions if one.point == self.point}
+
+    def load(self, name: str) -> T:
+        """Return the extension of that name.
+
+        Raises:
+            KeyError: there is none.
+            BrokenExtensionError: it cannot be used.
+        """
+        own = OWN.get(self.point, {}).get(name)
+        if name not in self._loaded:
+            extension = self.extensions()[name] if own is None else Extension(self.point, name, own)
+            self._loaded[name] = self._load(extension)
+        loaded = self._loaded[name]
+        if isinstance(loaded, Trouble):
+            raise BrokenExtensionError(str(loaded))
+        return loaded
+
+    def usable(self) -> Iterator[T]:
+        """Load all extensions, and yield those that can be used."""
+        for name in self.extensions():
+            try:
+                yield self.load(name)
+            except BrokenExtensionError:
+                continue
+
+    def troubles(self) -> list[Trouble]:
+        """Load all extensions, and return what is wrong with any of them."""
+        list(self.usable())
+        broken = [one for one in self._loaded.values() if isinstance(one, Trouble)]
+        return [
+            *(one for one in self._installed().duplicates if one.extension.point == self.point),
+            *broken,
+            *self._printed.values(),
+        ]
+
+    def _load(self, extension: Extension) -> T | Trouble:
+        if extension.is_own:
+            found = resolve(extension.value)
+        else:
+            guarded = _GuardedImport(extension.value)
+            guarded.wait()
+            found = guarded.found
+            if guarded.printed:
+                words = guarded.printed.strip()[:_WORDS_SHOWN]
+                self._printed[extension.name] = Trouble(extension, f"prints while it is imported: {words!r}", True)
+            if guarded.failure:
+                return Trouble(extension, guarded.failure)
+        if not isinstance(found, self._kind):
+            return Trouble(extension, f"{extension.value} is of type {type(found).__name__}, not {self._kind.__name__}")
+        called = getattr(found, "name", extension.name)
+        if called != extension.name:
+            return Trouble(extension, f"{extension.value} calls itself {called!r}")
+        return found
+
+
+def resolve(value: str) -> Any:
+    """Import what `module:attribute` names.
+
+    Raises:
+        ValueError: it is not of that form.
+        BaseException: whatever importing the module raises; AttributeError if the module lacks the attribute.
+    """
+    module, _, attribute = value.partition(":")
+    if not module or not attribute:
+        raise ValueError(f"{value!r} is not of the form module:attribute")
+    found: Any = import_module(module)
+    for part in attribute.split("."):
+        found = getattr(found, part)
+    return found
+
+
+class _GuardedImport(threading.Thread):
+    """The import of a plugin in a thread of its own: it may fail, exit, print or never end."""
+
+    def __init__(self, value: str) -> None:
+        super().__init__(name=f"import {value}", daemon=True)
+        self._value = value
+        self.found: Any = None
+        self.failure = ""
+        self.printed = ""
+
+    def wait(self) -> None:
+        """Import it, and set what was `found` or the `failure` in words."""
+        before = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = (cast(TextIO, _Stream(stream, self)) for stream in before)
+        self.start()
+        self.join(_IMPORT_SECONDS)
+        if self.is_alive():
+            # The streams stay in place: what it prints later is not shown either.
+            self.failure = f"its import takes more than {_IMPORT_SECONDS:.0f} s"
+        else:
+            sys.stdout, sys.stderr = before
+
+    def run(self) -> None:
+        try:
+            self.found = resolve(self._value)
+        except BaseException as error:
+            # An import may call sys.exit.
+            said = str(error)
+            self.failure = f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+class _Stream:
+    """A stream that keeps what the thread of an import prints, and passes on all else."""
+
+    def __init__(self, stream: TextIO, importing: _GuardedImport) -> None:
+        self._stream = stream
+        self._importing = importing
+
+    def write(self, text: str) -> int:
+        if threading.current_thread() is not self._importing:
+            return self._stream.write(text)
+        self._importing.printed += text
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
