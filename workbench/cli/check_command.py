@@ -98,16 +98,11 @@ def _import_agents(workspace: "Workspace", tell: "Callable[[Problem], None]") ->
     import asyncio  # takes a while to import, and only this needs it
 
     from workbench.authoring.check.import_rule import import_problem
-    from workbench.authoring.check.project import checked_agents
-    from workbench.engine.plan.options import RunOptions
-    from workbench.engine.processes.children import Children
-    from workbench.engine.processes.trial_imports import IMPORT_SECONDS, try_imports
-
-    options = RunOptions(timeout=IMPORT_SECONDS)
+    from workbench.project.project import Project
 
     async def import_all() -> None:
-        async with Children(keep_warm=False) as children:
-            async for outcome in try_imports(checked_agents(workspace), workspace.root, children, options):
+        async with Project(keep_warm=False) as project:
+            async for outcome in project.import_agents(workspace):
                 problem = import_problem(outcome)
                 if problem is not None:
                     tell(problem)

@@ -1,59 +1,39 @@
 """A run, or a scoring again, from its first event to the exit code: progress, signals, outputs."""
 
 import asyncio
-import contextlib
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol, TextIO, TypeAlias
+from typing import TextIO
 
 from workbench.agents.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
-from workbench.cli.interruption import Interruption, Stoppable
+from workbench.cli.interruption import Interruption
 from workbench.cli.outputs import Wanted, is_terminal, write_outputs, write_refusal_file
 from workbench.cli.plain_progress import PlainProgress, Progress
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import write_line
-from workbench.config import Limits, Settings, read_settings
+from workbench.config import Settings, read_settings
 from workbench.engine.plan.options import UsageFaultError
-from workbench.engine.plan.plan import new_run_id
-from workbench.engine.processes.children import Children
-from workbench.engine.run.recorder import Publish
+from workbench.engine.plan.plan import Plan, new_run_id
+from workbench.engine.plan.rescore_plan import RescorePlan
 from workbench.events import Noticed, RunFinished, RunStarted
-from workbench.history.journal import Journal
-from workbench.history.retention import tidy
-from workbench.history.state_dir import judge_cache_dir
-from workbench.kept_records import keep_details
 from workbench.prices import Prices
+from workbench.project.project import Project, Running
 from workbench.rendering.plain_lines import notice_line
 from workbench.store import Store
 from workbench.text import plain
 
 
-class Followed(Stoppable, Protocol):
-    """What is followed: `workbench.engine.run.run.Run` or `workbench.engine.run.rescoring.Rescoring`."""
-
-    async def execute(self) -> None: ...
-
-
-Make: TypeAlias = Callable[[Publish, Children, Journal, Path | None], Followed]
-"""Makes it, of where events go, the children, the journal, and the folder where judges' answers are kept."""
-
-
-async def follow(wanted: Wanted, state: Path, run_id: str, make: Make, journal: Journal | None = None) -> int:
-    """Executes what `make` gives, keeps it in the state folder `state`, writes what is `wanted`; the exit code.
-    `journal`: that of a run that is resumed."""
-    store = Store()
+async def follow(wanted: Wanted, explicit_state: Path | None, plan: Plan | RescorePlan, *, fresh: bool = True) -> int:
+    """Run the plan, write what is `wanted`, and return the exit code. Unless `fresh`, an interrupted run of the same
+    cases is resumed. `explicit_state` is what `--state-dir` names."""
     settings = _settings()
-    prices = settings.prices
-    journal = journal or Journal.open(state, run_id)
-    keep_details(store.kept, journal)
-    cache = None if journal.path is None else judge_cache_dir(state)
+    store = Store()
     results = sys.stderr if wanted.json == "-" else sys.stdout
     progress = _progress(wanted, store, results)
-    async with Children(keep_warm=False) as children:
-        run = make(store.apply, children, journal, cache)
+    async with Project(explicit_state=explicit_state, settings=settings, store=store, keep_warm=False) as project:
+        run = project.run(plan if fresh or isinstance(plan, RescorePlan) else project.resumed(plan))
         with Interruption(run, progress.message) as interruption:
             # While signals are still caught, so that a Ctrl-C in the last moment does not cost the report; and also
             # if a fault of ours ended the run.
@@ -61,9 +41,7 @@ async def follow(wanted: Wanted, state: Path, run_id: str, make: Make, journal: 
                 with progress:
                     await _execute(run, progress)
             finally:
-                written = write_outputs(wanted, store, results, prices)
-            if journal.path is not None:
-                await tidy_runs(state, settings.history)
+                written = write_outputs(wanted, store, results, settings.prices)
     if interruption.count:
         return INTERRUPTED
     return exit_code(store) if written else UNDECIDED
@@ -98,13 +76,7 @@ def _settings() -> Settings:
     return settings
 
 
-async def tidy_runs(state: Path, limits: Limits) -> None:
-    """Takes away the oldest runs that are too many. What cannot be deleted stays, and is tried after the next run."""
-    with contextlib.suppress(OSError):
-        await asyncio.to_thread(tidy, state, limits)
-
-
-async def _execute(run: Followed, progress: Progress) -> None:
+async def _execute(run: Running, progress: Progress) -> None:
     fresh = asyncio.create_task(progress.keep_fresh())
     try:
         await run.execute()

@@ -13,12 +13,6 @@ from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan, make_plan
 from workbench.engine.plan.selection import open_selection
 from workbench.engine.plan.target_words import Selection
-from workbench.engine.processes.children import Children
-from workbench.engine.run.recorder import Publish
-from workbench.engine.run.run import Run
-from workbench.history.journal import Journal
-from workbench.history.resuming import Resumable, resume
-from workbench.history.state_dir import state_dir
 from workbench.model.evalset import BrokenFileError, read_initial_session
 
 
@@ -32,18 +26,7 @@ def run(request: RunRequest) -> int:
         plan = _plan(request)
     except UsageFaultError as fault:
         return nothing_ran(request, fault)
-
-    state = state_dir(plan.root, request.state_dir)
-    found = plan if request.fresh else resume(state, plan, request.options)
-    kept = found if isinstance(found, Resumable) else None
-    going = kept.plan if kept is not None else found
-    assert isinstance(going, Plan)
-
-    def make(publish: Publish, children: Children, journal: Journal, cache: Path | None) -> Run:
-        resumed = None if kept is None else kept.resumption
-        return Run(going, request.options, publish, children, journal, cache, resumed=resumed)
-
-    return asyncio.run(follow(request, state, going.run_id, make, None if kept is None else kept.journal))
+    return asyncio.run(follow(request, request.state_dir, plan, fresh=request.fresh))
 
 
 def _plan(request: RunRequest) -> Plan:

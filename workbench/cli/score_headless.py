@@ -15,11 +15,7 @@ from workbench.engine.plan.blocking import lost_agent
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.rescore_plan import CriteriaOf, RescorePlan, make_rescore_plan
 from workbench.engine.plan.transcripts import StoredRun
-from workbench.engine.processes.children import Children
-from workbench.engine.run.recorder import Publish
-from workbench.engine.run.rescoring import Rescoring
 from workbench.events import CaseError
-from workbench.history.journal import Journal
 from workbench.history.state_dir import state_dir, states_of
 from workbench.history.stored_run import open_run
 from workbench.model.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
@@ -35,11 +31,7 @@ def score(request: ScoreRequest) -> int:
         plan = _plan(request)
     except UsageFaultError as fault:
         return nothing_ran(request, fault)
-
-    def make(publish: Publish, children: Children, journal: Journal, cache: Path | None) -> Rescoring:
-        return Rescoring(plan, request.options, publish, children, journal, cache)
-
-    return asyncio.run(follow(request, state_dir(plan.root, request.state_dir), plan.run_id, make))
+    return asyncio.run(follow(request, request.state_dir, plan))
 
 
 def _plan(request: ScoreRequest) -> RescorePlan:

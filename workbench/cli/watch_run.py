@@ -11,7 +11,6 @@ from workbench.agents.workspace import Workspace
 from workbench.cli.changed_lines import Outcomes, changed_lines, outcomes
 from workbench.cli.early_refusal import selection_of
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
-from workbench.cli.following import Followed, tidy_runs
 from workbench.cli.headless import open_request
 from workbench.cli.interruption import Interruption
 from workbench.cli.plain_progress import PlainProgress
@@ -19,17 +18,14 @@ from workbench.cli.run_command import RunRequest
 from workbench.cli.streams import has_failed, is_unread, write_line
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.rescore_plan import RescorePlan
 from workbench.engine.plan.target_words import Selection
-from workbench.engine.processes.children import Children
-from workbench.engine.run.run import Run
 from workbench.engine.watch.board import Board, Estimate, Job, Limit
 from workbench.engine.watch.impact import few
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
 from workbench.events import CaseRef, Event, Noticed, RunFinished
-from workbench.history.journal import Journal
-from workbench.history.state_dir import judge_cache_dir, state_dir
-from workbench.kept_records import keep_details
+from workbench.project.project import Project, Running
 from workbench.project.watch_cost import limit_words
 from workbench.project.watching import Watching
 from workbench.rendering.plain_lines import notice_line
@@ -58,16 +54,15 @@ class _Session:
     def __init__(self, request: RunRequest, selection: Selection, workspace: Workspace, plan: Plan) -> None:
         self._request = request
         self._plan = plan
-        self._state = state_dir(plan.root, request.state_dir)
         self._store = Store()
         self._progress = PlainProgress(self._store, sys.stdout, sys.stderr, lambda: self._watching.superseded)
         self._settings = config.read_settings()
-        self._children = Children()
+        self._project = Project(explicit_state=request.state_dir, settings=self._settings, store=self._store)
         self._watcher = Watcher(
             workspace,
             lambda: open_request(request, selection, self._watcher.snapshot.workspace),
-            lambda: self._children.footprints,
-            results=lambda: self._children.results,
+            self._project.footprints,
+            results=self._project.results,
         )
         changes = self._watcher.changes
         changes.on_polling = lambda: self._say(f"polling: {one_line(changes.polling)}")
@@ -77,12 +72,11 @@ class _Session:
         board = Board(armed, Limit(self._settings.watch_calls, self._settings.watch_money))
         self._watching = Watching(self._store, self._watcher, board, request.options, self._settings.prices)
         self._run: asyncio.Task[None] | None = None
-        self._current: Followed | None = None
+        self._current: Running | None = None
         self._wanted = asyncio.Event()
         self._ended = asyncio.Event()
         self._reported: Outcomes = {}
         """How each case came out when a round was reported last."""
-        self._restart = False
         self._asked: Estimate | None = None
         """What waits for a key, and was said to."""
 
@@ -91,9 +85,9 @@ class _Session:
         for fault in self._settings.faults:
             self._say(f"warning: {fault}")
         watching = asyncio.create_task(self._watch())
-        async with self._children:
+        async with self._project:
             with self._progress, self._keys(), Interruption(self, self._say_of_run) as interruption:
-                self._begin_first()
+                self._execute(self._plan)
                 while not (self._ended.is_set() or has_failed(sys.stdout) or is_unread(sys.stdout)):
                     await self._step()
                 self._watcher.close()
@@ -101,11 +95,6 @@ class _Session:
                 if self._run is not None:
                     await asyncio.gather(self._run, return_exceptions=True)
         return INTERRUPTED if interruption.count or is_unread(sys.stdout) else UNDECIDED
-
-    def _begin_first(self) -> None:
-        journal = Journal.open(self._state, self._plan.run_id)
-        run = Run(self._plan, self._request.options, self._apply, self._children, journal, self._cache(journal))
-        self._execute(run, journal)
 
     async def _step(self) -> None:
         """Waits until there may be something to start, and starts it."""
@@ -116,9 +105,6 @@ class _Session:
             await asyncio.to_thread(self._watcher.learn)
         if self._run is not None or self._ended.is_set():
             return
-        if self._restart:
-            self._restart = False
-            await self._children.restart()
         start = self._watching.next(busy=False)
         waiting = self._watching.board.waiting
         if start is not None:
@@ -135,33 +121,25 @@ class _Session:
     def _begin(self, job: Job) -> None:
         self._watching.started(job)
         try:
-            run, journal = self._watching.build(
-                job, self._apply, self._children, lambda run_id: Journal.open(self._state, run_id), self._cache
-            )
+            plan = self._watching.plan(job)
         except UsageFaultError as fault:
             self._wanted.set()  # What else is stale may still be started.
             self._say(notice_line(Noticed("error", str(fault), fault.hint)))
             return
-        self._execute(run, journal)
+        self._execute(plan)
 
-    def _execute(self, run: Followed, journal: Journal) -> None:
-        keep_details(self._store.kept, journal)
+    def _execute(self, plan: Plan | RescorePlan) -> None:
+        run = self._project.run(plan, self._apply)
 
         async def whole() -> None:
             try:
                 await run.execute()
             finally:
-                journal.close()
-                if journal.path is not None:
-                    await tidy_runs(self._state, self._settings.history)
                 self._watching.end_start()
                 self._wanted.set()
 
         self._current = run
         self._run = asyncio.create_task(whole())
-
-    def _cache(self, journal: Journal) -> Path | None:
-        return None if journal.path is None else judge_cache_dir(self._state)
 
     # What happens
 
@@ -181,7 +159,8 @@ class _Session:
             if not self._watcher.changes.gone:  # That is said already.
                 self._say(notice_line(Noticed("error", f"cannot be read: {saved.trouble}", "The last verdicts stay")))
             return
-        self._restart = self._restart or saved.environments
+        if saved.environments:
+            self._project.renew()
         obsolete = self._watching.take(saved)
         for name in self._watching.ignored:
             said = f"{one_line(name)} changes whenever the agent runs: it is not watched any more"

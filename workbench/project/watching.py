@@ -6,7 +6,7 @@ No widget and no thread: the screen and the plain lines call the same methods an
 import asyncio
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,11 +27,8 @@ from workbench.project.written_since import end_of_second, last_written
 from workbench.store import CaseRecord, Store
 
 if TYPE_CHECKING:
-    from workbench.engine.processes.children import Children
-    from workbench.engine.run.recorder import Publish
-    from workbench.engine.run.rescoring import Rescoring
-    from workbench.engine.run.run import Run
-    from workbench.history.journal import Journal
+    from workbench.engine.plan.plan import Plan
+    from workbench.engine.plan.rescore_plan import RescorePlan
 
 DEPTH_WORDS: dict[Depth, str] = {
     "run": "running the agent",
@@ -141,35 +138,22 @@ class Watching:
         configs = {entry.relative: entry.criteria.config for entry in self.watcher.snapshot.workspace.evalsets}
         return estimate(len(keys), records, depth, self._prices, times, lambda ref: configs.get(ref.evalset_file))
 
-    def build(
-        self,
-        job: Job,
-        publish: "Publish",
-        children: "Children",
-        open_journal: "Callable[[str], Journal]",
-        cache: "Callable[[Journal], Path | None]",
-    ) -> "tuple[Run | Rescoring, Journal]":
-        """The run of a job.
+    def plan(self, job: Job) -> "Plan | RescorePlan":
+        """Return the plan of a job.
 
         Raises:
             UsageFaultError: a config is wrong, or nothing of it is there any more.
         """
-        from workbench.engine.run.rescoring import Rescoring
-        from workbench.engine.run.run import Run
         from workbench.engine.watch.jobs import run_plan, scoring_plan
 
         workspace = self.watcher.snapshot.workspace
         if job.depth == "run":
-            plan = run_plan(workspace, job.keys, self._options)
-            journal = open_journal(plan.run_id)
-            return Run(plan, self._options, publish, children, journal, cache(journal)), journal
+            return run_plan(workspace, job.keys, self._options)
         records = self._records(job.keys)
         stored = [stored_case(record) for record in records]
         verdicts = {record.ref: list(_scored(record)) for record in records}
         used = ", ".join(dict.fromkeys(record.run_id for record in records))
-        scoring = scoring_plan(workspace, stored, verdicts, used, self._options)
-        journal = open_journal(scoring.run_id)
-        return Rescoring(scoring, self._options, publish, children, journal, cache(journal)), journal
+        return scoring_plan(workspace, stored, verdicts, used, self._options)
 
     # Events
 

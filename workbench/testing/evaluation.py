@@ -16,8 +16,9 @@ from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan, make_plan
 from workbench.engine.plan.selection import open_selection
 from workbench.engine.plan.target_words import parse_words
-from workbench.engine.processes.children import Children
+from workbench.engine.processes.agent_host import AgentHost
 from workbench.model.evalset import BrokenFileError, read_initial_session
+from workbench.project.project import Project
 from workbench.testing.execution import execute
 from workbench.testing.own_process import own_host
 from workbench.testing.results import Evaluation
@@ -114,10 +115,9 @@ async def evaluate_request(request: Request, options: RunOptions) -> Evaluation:
         plan = await asyncio.to_thread(_plan, request, options)
     except UsageFaultError as fault:
         raise refusal(fault) from None
-    async with Children(keep_warm=False) as children:
-        if request.loaded is not None:
-            return await execute(plan, options, children, own_host(request.loaded))
-        return await execute(plan, options, children)
+    make_host = AgentHost if request.loaded is None else own_host(request.loaded)
+    async with Project(keep_runs=False, keep_warm=False, make_host=make_host) as project:
+        return await execute(project, plan)
 
 
 def refusal(fault: UsageFaultError) -> RefusedError:

@@ -10,7 +10,7 @@ from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan, make_plan, new_run_id
 from workbench.engine.plan.selection import open_selection
 from workbench.engine.plan.target_words import Selection, Target
-from workbench.engine.processes.children import Children
+from workbench.project.project import Project
 from workbench.testing.collected import CollectedCase, CollectedFile
 from workbench.testing.evaluation import refusal
 from workbench.testing.execution import execute
@@ -20,12 +20,11 @@ _T = TypeVar("_T")
 
 
 class Worker:
-    """Makes its loop and its children with the first case. pytest-xdist has one in each of its processes."""
+    """Makes its loop and its processes with the first case. pytest-xdist has one in each of its processes."""
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
-        self._children: Children | None = None
-        self._options = RunOptions()
+        self._project = Project(keep_runs=False)
         self._plans: dict[Path, Plan] = {}
 
     def evaluate(self, file: CollectedFile, case: CollectedCase) -> CaseOutcome:
@@ -42,12 +41,11 @@ class Worker:
         if not entries:
             raise refusal(UsageFaultError(f"{file.path} has no case {case.eval_id} any more"))
         one = replace(plan, entries=entries, run_id=new_run_id())
-        return self._run(self._execute(one))
+        return self._run(execute(self._project, one)).cases[0]
 
     def close(self) -> None:
         """Ends the children."""
-        if self._children is not None:
-            self._run(self._children.close())
+        self._run(self._project.close())
         self._runner.close()
 
     def _plan(self, path: Path) -> Plan:
@@ -55,13 +53,8 @@ class Worker:
         if path not in self._plans:
             selection = Selection((Target(str(path), path),))
             workspace = open_selection(selection, folder=path.parent)
-            self._plans[path] = make_plan(workspace, selection, self._options)
+            self._plans[path] = make_plan(workspace, selection, RunOptions())
         return self._plans[path]
-
-    async def _execute(self, plan: Plan) -> CaseOutcome:
-        if self._children is None:
-            self._children = Children()
-        return (await execute(plan, self._options, self._children)).cases[0]
 
     def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
         return self._runner.run(work)

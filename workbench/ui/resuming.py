@@ -3,15 +3,16 @@
 from pathlib import Path
 
 from workbench.agents.workspace import Workspace
-from workbench.engine.plan.options import RunOptions, UsageFaultError
+from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan, make_plan
 from workbench.events import RunStarted
-from workbench.history.resuming import Resumable, newest_interrupted, options_of, resume
+from workbench.history.resuming import newest_interrupted, options_of
+from workbench.project.project import Project
 from workbench.ui.engine_run import select
 
 
-def find_resumable(workspace: Workspace, state: Path) -> tuple[Resumable, RunOptions]:
-    """The newest run, its journal held open. Reads files: not for the screen's thread.
+def find_resumable(project: Project, workspace: Workspace, state: Path) -> Plan:
+    """Return the plan that goes on with the newest run. Reads files: not for the screen's thread.
 
     Raises:
         UsageFaultError: it was not interrupted, or something that determines it has changed.
@@ -19,23 +20,22 @@ def find_resumable(workspace: Workspace, state: Path) -> tuple[Resumable, RunOpt
     announced = newest_interrupted(state)
     if announced is None:
         raise UsageFaultError("the newest run was not interrupted", "r runs what is marked or under the cursor")
-    options = options_of(announced)
-    plan = make_plan(*select(workspace, _cases(workspace, announced)), options)
-    found = resume(state, plan, options)
-    if isinstance(found, Plan):
+    plan = make_plan(*select(workspace, _cases(workspace, announced)), options_of(announced))
+    found = project.resumed(plan)
+    if found.run_id == plan.run_id:
         why = found.notices[0].message if found.notices != plan.notices else "it cannot be resumed"
         raise UsageFaultError(why, "r runs what is marked or under the cursor")
-    return found, options
+    return found
 
 
-def what_is_resumable(workspace: Workspace, state: Path) -> str:
+def what_is_resumable(project: Project, workspace: Workspace, state: Path) -> str:
     """What the newest run has, in words; "" if it cannot be resumed."""
     try:
-        found, _ = find_resumable(workspace, state)
+        found = find_resumable(project, workspace, state)
     except (UsageFaultError, OSError, ValueError):
         return ""
-    found.journal.release()
-    return found.plan.notices[0].message.removeprefix("resuming ")
+    project.forget(found)
+    return found.notices[0].message.removeprefix("resuming ")
 
 
 def _cases(workspace: Workspace, announced: RunStarted) -> list[tuple[int, int]]:

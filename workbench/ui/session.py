@@ -76,7 +76,7 @@ class Session:
         """What is being read of earlier sessions: the verdicts, or which of them files have overtaken since."""
         self.own_runs: set[str] = set()
         """The ids of the runs of this session."""
-        self._state_dir = state_dir
+        self.explicit_state = state_dir
         self._clock = clock
         self._began = 0.0
         self._signature: Signature = ()
@@ -99,7 +99,7 @@ class Session:
         from workbench.agents.owners import read_owners
         from workbench.agents.workspace import open_targets
 
-        kept = None if self._state_dir is None else read_owners(self._state_dir)
+        kept = None if self.explicit_state is None else read_owners(self.explicit_state)
         named = [path for path in sorted(self.opened_besides) if path.is_file()]
         return open_targets([self.path, *named], kept_owners=kept, previous=self.workspace, arrived=arrived)
 
@@ -118,7 +118,7 @@ class Session:
     def state_dir(self) -> Path:
         """Where runs and answers are kept."""
         assert self.workspace is not None
-        return self._state_dir or self.workspace.root / ".workbench"
+        return self.explicit_state or self.workspace.root / ".workbench"
 
     @property
     def runs_dir(self) -> Path:

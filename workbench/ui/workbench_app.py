@@ -63,12 +63,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self.session = session
         self.animation_level = "none"
         self._settings, self._themes, self._faults = settings, themes, faults
-        self._engine = Engine(
-            all_votes=settings.all_votes,
-            max_judge_calls=settings.max_judge_calls,
-            settings=settings,
-            kept=session.store.kept,
-        )
+        self._engine = Engine(settings, session.store, session.explicit_state)
         self._engine.screen_files = lambda: [self._settings.file, *themes.files]
         self._keys = keymap(settings.keys)
         self._sent = Sent()
@@ -194,7 +189,7 @@ class WorkbenchApp(App[int], inherit_bindings=False):
 
     def _build(self, targets: Targets, times: Times) -> Build:
         assert self.session.workspace is not None
-        return self._engine.build(self.session.workspace, targets, times, self.session.draft, self.session.state_dir)
+        return self._engine.build(self.session.workspace, targets, times, self.session.draft)
 
     def _rescore(self, targets: Targets, fresh: bool) -> Build:
         session = self.session

@@ -73,7 +73,7 @@ class PlanEntry:
 @dataclass(frozen=True)
 class Plan:
     """`agents` are those of the entries that run, by name; `notices` what is odd about files, configs and interpreters;
-    `owners` what the run keeps about the owners of evalsets."""
+    `owners` what the run keeps about the owners of evalsets; `options` those that the plan was made for."""
 
     run_id: str
     root: Path
@@ -81,6 +81,7 @@ class Plan:
     agents: Mapping[str, AgentSetting]
     notices: tuple[Noticed, ...]
     owners: OwnersToKeep = field(default_factory=OwnersToKeep)
+    options: RunOptions = field(default_factory=RunOptions)
 
     def config_file(self, entry: PlanEntry) -> str | None:
         """The file with the criteria, relative to the root; None for the defaults."""
@@ -130,7 +131,7 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
         *_repeat_notices(options),
     )
     owners = owners_to_keep(running, named if selection.agent else (), workspace.root)
-    return Plan(new_run_id(), workspace.root, entries, agents, notices, owners)
+    return Plan(new_run_id(), workspace.root, entries, agents, notices, owners, options)
 
 
 def _warnings(running: Iterable[EvalsetEntry], configs: ConfigFaults) -> list[Fault]:

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.agents.criteria_choice import CriteriaChoice
@@ -64,6 +64,7 @@ class RescorePlan:
     entries: tuple[RescoreEntry, ...]
     settings: Mapping[str, AgentSetting]
     notices: tuple[Noticed, ...]
+    options: RunOptions = field(default_factory=RunOptions)
 
     def planned(self, entry: RescoreEntry) -> PlannedCase:
         """The entry as a run announces it."""
@@ -113,7 +114,7 @@ def make_rescore_plan(
         *fault_notices([fault for fault in faults if fault.severity == "warning"], root),
         *agent_notices(setting for name, setting in settings.items() if name not in missing),
     )
-    return RescorePlan(new_run_id(), run.run_id, root, entries, settings, notices)
+    return RescorePlan(new_run_id(), run.run_id, root, entries, settings, notices, options)
 
 
 def look_ahead(plan: RescorePlan, options: RunOptions) -> list[Noticed]:

@@ -18,8 +18,8 @@ from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
-    from workbench.engine.processes.trial_imports import TrialImport
     from workbench.model.faults import Fault
+    from workbench.project.project import TrialImport
 
 _WAITS = 0.4
 """Seconds after the folder was shown: the first frame and the first keys come before."""

@@ -26,8 +26,8 @@ from workbench.ui.times import Times
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import Workspace
-    from workbench.engine.processes.trial_imports import TrialImport
     from workbench.engine.watch.board import Job
+    from workbench.project.project import TrialImport
     from workbench.project.watching import Watching
     from workbench.ui.chat.link import MakeChat
     from workbench.ui.engine_run import Engine
@@ -100,13 +100,11 @@ class MainScreen(
         session = self.session
         if self._engine is None or session.workspace is None or not (session.state_dir / "runs").is_dir():
             return ""
-        from workbench.ui.resuming import what_is_resumable
-
-        return what_is_resumable(session.workspace, session.state_dir)
+        return self._engine.resumable(session.workspace, session.state_dir)
 
     def build_watched(self, watching: "Watching", job: "Job") -> Build:
         assert self._engine is not None
-        return self._engine.watched(watching, job, self.session.state_dir)
+        return self._engine.watched(watching, job)
 
     def make_chat(self, agent: "AgentFolder", session_input: dict[str, Any]) -> "MakeChat":
         assert self._engine is not None
