@@ -62,7 +62,7 @@ async def test_what_goes_wrong_in_a_check_ends_nothing(
     def fails(workspace: object) -> None:
         raise FileNotFoundError("gone")
 
-    monkeypatch.setattr("workbench.ui.screens.check_actions.check", fails)
+    monkeypatch.setattr("workbench.ui.controllers.checks.check", fails)
     screen = open_screen()
     screen.session.checks = True
     async with screen.open((120, 40)) as pilot:
@@ -88,12 +88,12 @@ async def test_the_row_of_an_agent_shows_that_it_cannot_be_imported(open_screen:
     agent = screen.workspace.agents[0]
     error = CaseError("import_failed", "No module named 'yfinance'", "uv sync")
     async with screen.open((120, 40)) as pilot:
-        screen.main.post_message(screen.main.AgentImported(TrialImport(agent, error)))
+        screen.main.checks.imported(TrialImport(agent, error))
         await screen.until(pilot, lambda: f"{agent.name} ▲import" in screen.text)
         await pilot.press("j")
         await screen.until(pilot, lambda: "failed: No module named 'yfinance'" in screen.text)
         assert "uv sync" in screen.text
-        screen.main.post_message(screen.main.AgentImported(TrialImport(agent)))
+        screen.main.checks.imported(TrialImport(agent))
         await screen.until(pilot, lambda: "▲import" not in screen.text and "succeeded" in screen.text)
 
 

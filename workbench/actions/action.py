@@ -22,7 +22,8 @@ Where: TypeAlias = Literal[
 @dataclass(frozen=True, slots=True)
 class Action:
     """`id` names it in the keymap of the user's settings; `label` is for footer and palette (two or three words),
-    `help` is one sentence. `footer` > 0 puts it into the footer, small numbers first. No keys: palette only."""
+    `help` is one sentence. `footer` > 0 puts it into the footer, small numbers first. No keys: palette only. `by` names
+    the controller of the main screen whose method `id` does it; elsewhere the screen's method `action_<id>` does."""
 
     id: str
     keys: tuple[str, ...]
@@ -31,6 +32,7 @@ class Action:
     group: str
     footer: int = 0
     where: Where = "main"
+    by: str = ""
 
 
 MOVE, PANES, MARK, RUN, FIND, COPY, GENERAL = "Move", "Panes", "Mark", "Run", "Find", "Copy", "General"

@@ -5,16 +5,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import BindingType
 
+from workbench.actions.main_screen import MAIN_SCREEN
+from workbench.ui.controllers.checks import Checks
+from workbench.ui.controllers.pictures import Pictures
+from workbench.ui.controllers.view import Controller
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings_of
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Build, RunThread
 from workbench.ui.screens.accept_actions import AcceptActions
-from workbench.ui.screens.check_actions import CheckActions
 from workbench.ui.screens.criteria_actions import CriteriaActions
 from workbench.ui.screens.general_actions import GeneralActions
 from workbench.ui.screens.history_actions import HistoryActions
-from workbench.ui.screens.picture_actions import PictureActions
 from workbench.ui.screens.resume_actions import ResumeActions
 from workbench.ui.screens.run_actions import Targets
 from workbench.ui.screens.tree_actions import TreeActions
@@ -39,8 +41,6 @@ class MainScreen(
     CriteriaActions,
     AcceptActions,
     TriageActions,
-    PictureActions,
-    CheckActions,
     WatchActions,
     ResumeActions,
     GeneralActions,
@@ -67,6 +67,20 @@ class MainScreen(
         self.host = host
         self.pace = Pace()
         self.runs = runs(self._wake)
+        self.checks = Checks(self, self._try_imports)
+        self.pictures = Pictures(self)
+        self._dispatch()
+
+    def _dispatch(self) -> None:
+        """Let the rows of the action table call their controllers."""
+        for action in MAIN_SCREEN:
+            if action.by:
+                controller: Controller = getattr(self, action.by)
+                setattr(self, f"action_{action.id}", getattr(controller, action.id))
+
+    def load(self, workspace: "Workspace") -> None:
+        super().load(workspace)
+        self.checks.loaded()
 
     def build(self, targets: Targets, times: Times) -> Build:
         return self._build(targets, times)
@@ -115,10 +129,7 @@ class MainScreen(
         if self._engine is not None and self.session.workspace is not None:
             self.runs.also(self._engine.warm(self.session.workspace))
 
-    def import_agents(self, workspace: "Workspace") -> None:
-        def told(outcome: "TrialImport") -> None:
-            self.post_message(self.AgentImported(outcome))
-
+    def _try_imports(self, workspace: "Workspace", told: "Callable[[TrialImport], None]") -> None:
         assert self._engine is not None
         self.runs.also(self._engine.import_agents(workspace, told))
 

@@ -8,28 +8,30 @@ from textual.events import DescendantFocus
 from textual.screen import Screen
 
 from workbench.actions import footer
-from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui import aging
 from workbench.ui.about import about_agent, about_everything, about_nothing
+from workbench.ui.bar_facts import bar_facts
+from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.session import Session
+from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
-from workbench.ui.widgets.bar import Bar, Facts
+from workbench.ui.widgets.bar import Bar
 from workbench.ui.widgets.case_tree import CaseTree
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.sides import Cases, Right
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from textual.timer import Timer
 
     from workbench.agents.workspace import Workspace
     from workbench.authoring.triage.entry import Entry
     from workbench.rendering.changed import Change
     from workbench.repeats.account import CaseRepeats
     from workbench.store import CaseRecord
-
-
-_LOADING = {"": "", "results": "loading results", "changes": "checking for changes"}
+    from workbench.ui.widgets.pick_list import Item
 
 
 class Shell(Screen[None]):
@@ -79,6 +81,85 @@ class Shell(Screen[None]):
     def say(self, text: str, *, warning: bool = False) -> None:
         """Says something short in the last line; raw text."""
         self.key_line.say(one_line(text), "status-not-evaluated" if warning else "label-strong")
+
+    def hush(self) -> None:
+        """Take back what was said in the last line."""
+        self.key_line.hush()
+
+    # What controllers ask for
+
+    @property
+    def rows(self) -> Tree:
+        """The rows with their cursor and marks."""
+        return self.tree_view.model
+
+    async def ask(self, dialog: Any) -> Any:
+        """Open a dialog and return what it ends with."""
+        return await self.app.push_screen_wait(dialog)
+
+    async def pick(
+        self,
+        title: str,
+        items: "Sequence[Item]",
+        *,
+        nothing: str = "nothing matches",
+        placeholder: str = "type to find",
+        current: Any = None,
+    ) -> Any:
+        """Ask for one of several items. Return its value, or None if the user left."""
+        search = searching(items)
+        return await self.ask(PickScreen(title, search, nothing=nothing, placeholder=placeholder, current=current))
+
+    async def name_for(self, question: str, fault: "Callable[[str], str]", proposed: str = "", ways: str = "") -> Any:
+        """Ask for a name until `fault` has nothing to say. Return None if the user left."""
+        from workbench.ui.editing.name import NameScreen
+
+        return await self.ask(NameScreen(question, fault, proposed, ways))
+
+    def push(self, page: Any, done: "Callable[[Any], None] | None" = None) -> None:
+        """Open a page or dialog and call `done` with what it ends with."""
+        self.app.push_screen(page, done)
+
+    def work(self, work: "Awaitable[Any]", group: str, *, exclusive: bool = True) -> None:
+        """Do work beside the keys. With `exclusive`, end what the group does now."""
+        self.run_worker(work, group=group, exclusive=exclusive)
+
+    def later(self, seconds: float, call: "Callable[[], Any]") -> "Timer":
+        """Call a function once after some seconds."""
+        return self.set_timer(seconds, call)
+
+    def soon(self, call: "Callable[..., Any]", *values: Any) -> None:
+        """Call a function in the screen's thread; from any thread."""
+        self.call_later(call, *values)
+
+    def go_to(self, evalset: int, case: int = -1) -> bool:
+        """Put the cursor on a case, or on an evalset. Return False if a filter hides it."""
+        row = self.rows.row_of(evalset, case)
+        self.tree_view.go_to(row)
+        return self.rows.cursor == row
+
+    def next_problem(self, step: int) -> bool | None:
+        """Put the cursor on the next problem. Return whether the search began anew, None if there is no problem."""
+        return self.tree_view.next_problem(step)
+
+    def show_verdicts(self) -> int:
+        """Paint the cases whose verdicts changed. Return the number of lines painted."""
+        verdicts = self.session.verdicts
+        changed, verdicts.changed = verdicts.changed, set()
+        return self.tree_view.verdicts_changed(changed)
+
+    def drawn(self) -> str:
+        """Return the screen as SVG."""
+        return self.app.export_screenshot(simplify=True)
+
+    def repaint_rows(self) -> None:
+        """Paint all rows of the tree again."""
+        self.tree_view.refresh()
+
+    @property
+    def detail_item(self) -> str:
+        """The key of the item under the cursor in a case's details, "" if the cursor is elsewhere."""
+        return self.right.detail.item_key if self.in_right and self.right.shows_case else ""
 
     # What is shown
 
@@ -150,84 +231,13 @@ class Shell(Screen[None]):
         return self.right.size.height
 
     def show_facts(self) -> bool:
-        """Brings the bar up to date; whether it had to be painted."""
-        session, store = self.session, self.session.store
-        return self.bar.show(
-            Facts(
-                root=session.place,
-                resting=self._resting(),
-                counts=store.counts(),
-                total=len(store.current),
-                running=session.running,
-                interrupted=store.run.interrupted,
-                rescored=bool(store.run.scored_from),
-                other_criteria=store.run.other_criteria,
-                earlier=self._earlier(),
-                loading=_LOADING[session.loading],
-                seconds=session.elapsed(),
-                changed=not session.draft.empty,
-                judges=session.judges.words,
-                heuristic=session.judges.heuristic,
-                waiting=session.waiting(),
-                watching=session.watching is not None,
-                watch=self._watch_words(),
-                asking=session.watching is not None and session.watching.board.waiting is not None,
-            )
-        )
+        """Bring the bar up to date. Return whether it changed."""
+        facts = bar_facts(self.session, len(self.rows.groups), aging.now())
+        if facts.earlier:
+            from workbench.ui.history.words import until_other_words
 
-    def _earlier(self) -> str:
-        """When the run was, if an earlier session made it."""
-        run = self.session.store.run
-        if not self.session.recalled or run.run_id != self.session.recalled or self.session.running:
-            return ""
-        from workbench.ui.history.words import until_other_words, when
-
-        self._aging.wait([until_other_words(run.started, aging.now())])
-        return f"ran {when(run.started, aging.now())}"
-
-    def _watch_words(self) -> tuple[str, str]:
-        """What the bar says of the watch, in full and in short."""
-        watching = self.session.watching
-        if watching is None:
-            return "watch off", "watch off"
-        if watching.board.waiting is not None and self.session.workspace is not None:
-            stale = len(watching.board.depths)
-            total = sum(len(entry.document.cases) for entry in self.session.workspace.evalsets)
-            calls, money = watching.board.waiting.calls, watching.board.waiting.money.removeprefix("about ")
-            costs = f", {counted(calls, 'call')}" if calls else ""
-            costs += f", {money}" if money and watching.board.waiting.amount is not None else ""
-            short = f"{stale:,} stale{costs}: w runs"
-            return f"{watching.board.waiting.words(total)}: w runs them", short
-        words = ["watch on"]
-        if watching.board.armed is not None:
-            words = [f"watch on for {len(watching.board.armed):,}"]
-        if watching.watcher.changes.polling:
-            words.append("polling")
-        if self.session.last_watch:
-            words.append(self.session.last_watch)
-        stale = len({*watching.stale(), *self.session.overtaken})
-        if stale:
-            words.append(f"{stale:,} stale")
-        faults = watching.watcher.broken if watching.board.blocked else ()
-        if faults:
-            # What they wait for: the message that told of it is gone after a while.
-            line = f":{faults[0].line}" if faults[0].line else ""
-            place = one_line(f"{faults[0].path.name}{line}", limit=30)
-            return ", ".join([*words, f"{place} is broken"]), f"watch on, {place} is broken"
-        return ", ".join(words), f"watch on{f', {stale:,} stale' if stale else ''}"
-
-    def _resting(self) -> str:
-        workspace = self.session.workspace
-        if self.session.trouble:
-            return f"cannot be read: {one_line(self.session.trouble, limit=80)}"
-        if workspace is None:
-            return "reading files"
-        cases = sum(len(entry.document.cases) for entry in workspace.evalsets)
-        agents = len(self.tree_view.model.groups)
-        found = (
-            f"{counted(cases, 'case')} in {counted(len(workspace.evalsets), 'evalset')} of {counted(agents, 'agent')}"
-        )
-        return f"reading files: {found} so far" if self.session.reading else found
+            self._aging.wait([until_other_words(self.session.store.run.started, aging.now())])
+        return self.bar.show(facts)
 
     def _show_agent(self, workspace: "Workspace", row: Row) -> None:
         self._shown_record = None

@@ -69,6 +69,10 @@ class Tree:
         """Puts the cursor on the row at a position."""
         self.cursor = self.outline.row(position) if position < len(self.outline) else None
 
+    def row_of(self, evalset: int, case: int = -1) -> Row:
+        """Return the row of a case, or of its evalset."""
+        return Row("case" if case >= 0 else "evalset", self.outline.group_of[evalset], evalset, case)
+
     def targets(self) -> list[tuple[int, int]]:
         """What an action is about, as (evalset, case): the marked cases in the order of the files, else all that the
         filter lets through at and below the cursor."""

@@ -1,4 +1,4 @@
-"""What is better looked at than read: pictures of the cases below the cursor, and of the screen itself."""
+"""Charts of the cases below the cursor, and screenshots."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from workbench.home import expanded
 from workbench.rendering.lines import Line
 from workbench.store import CaseRecord
 from workbench.text import one_line, plain
-from workbench.ui.screens.shell import Shell
+from workbench.ui.controllers.view import Controller
 from workbench.ui.tree.labels import label
 
 if TYPE_CHECKING:
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
     from workbench.rendering.charts.costs import Costs
 
 
-class PictureActions(Shell):
-    """Runs are read in a thread, after the page is there."""
+class Pictures(Controller):
+    """Pages open at once; runs are read in a thread."""
 
-    def action_pictures(self) -> None:
+    def pictures(self) -> None:
+        """Open a page of charts and complete it once the runs are read."""
         from workbench.ui.screens.page import PageScreen
 
-        workspace, row = self.session.workspace, self.tree_view.row
+        workspace, row = self.session.workspace, self.view.rows.cursor
         if workspace is None or row is None:
-            self.say("nothing to show")
+            self.view.say("nothing to show")
             return
-        model = self.tree_view.model
+        model = self.view.rows
         members = model.members(row)
         verdicts = self.session.verdicts
         records = [
@@ -45,8 +46,8 @@ class PictureActions(Shell):
         where = self.session.place if row.kind == "all" else model.groups[row.agent]
         if row.evalset >= 0:
             where = self.session.entry(row.evalset).document.eval_set_id or self.session.entry(row.evalset).file.name
-        page = PageScreen(f"pictures: {label(where)}", lambda width: _lines(records, None, None, width), self.keys)
-        self.app.push_screen(page)
+        page = PageScreen(f"pictures: {label(where)}", lambda width: _lines(records, None, None, width), self.view.keys)
+        self.view.push(page)
         state, prices = self.session.state_dir, self.session.prices
 
         async def read() -> None:
@@ -56,21 +57,21 @@ class PictureActions(Shell):
             if page.is_running:
                 page.show(lambda width: _lines(records, trend, costs, width))
 
-        self.run_worker(read(), group="pictures", exclusive=True)
+        self.view.work(read(), "pictures")
 
-    def action_screenshot(self) -> None:
-        self.run_worker(self._screenshot(), group="screenshot", exclusive=True)
+    def screenshot(self) -> None:
+        """Ask where to save a picture of the screen."""
+        self.view.work(self._screenshot(), "screenshot")
 
     async def _screenshot(self) -> None:
         from workbench.atomic import replace_content
-        from workbench.ui.editing.name import NameScreen
         from workbench.ui.screenshot import picture, proposed
 
         # Taken before the question: what is wanted is the screen behind it.
-        drawn = await asyncio.to_thread(picture, self.app.export_screenshot(simplify=True))
+        drawn = await asyncio.to_thread(picture, self.view.drawn())
         here = Path.cwd()
-        name = await self.app.push_screen_wait(
-            NameScreen("save a picture of the screen as", _fault, proposed(here), "SVG; enter saves it, esc leaves")
+        name = await self.view.name_for(
+            "save a picture of the screen as", _fault, proposed(here), "SVG; enter saves it, esc leaves"
         )
         if name is None:
             return
@@ -78,9 +79,9 @@ class PictureActions(Shell):
         try:
             await asyncio.to_thread(replace_content, file, drawn)
         except OSError as error:
-            self.notify(plain(f"{file}: {error.strerror or error}", limit=600), severity="error", markup=False)
+            self.view.notify(plain(f"{file}: {error.strerror or error}", limit=600), severity="error", markup=False)
             return
-        self.say(one_line(f"saved: {file}"))
+        self.view.say(one_line(f"saved: {file}"))
 
 
 def _lines(records: Sequence[CaseRecord], trend: "Trend | None", costs: "Costs | None", width: int) -> list[Line]:

@@ -1,4 +1,4 @@
-"""What is wrong in the folder, found while nobody waits for it: marks in the tree, and all of it as a list."""
+"""Problems in the folder: found in the background, marked in the tree, and listed."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,14 +6,9 @@ from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from textual.message import Message
-from textual.timer import Timer
-
 from workbench.text import one_line, plain
 from workbench.ui.checking import MOST_CASES, Findings, check
-from workbench.ui.screens.pick import PickScreen, searching
-from workbench.ui.screens.shell import Shell
-from workbench.ui.tree.outline import Row
+from workbench.ui.controllers.view import Controller, Stoppable, View
 from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
@@ -25,66 +20,61 @@ _WAITS = 0.4
 """Seconds after the folder was shown: the first frame and the first keys come before."""
 
 
-class CheckActions(Shell):
-    """Checks in a thread whenever the folder, or a file of it, was read."""
+class Checks(Controller):
+    """Checks in a thread whenever the folder, or a file of it, was read. `try_imports` has the engine import each
+    agent in a child and tell every outcome, from another thread."""
 
-    _check_timer: Timer | None = None
+    def __init__(self, view: View, try_imports: "Callable[[Workspace, Callable[[TrialImport], None]], None]") -> None:
+        super().__init__(view)
+        self._try_imports = try_imports
+        self._due: Stoppable | None = None
 
-    class AgentImported(Message):
-        """A trial import has ended."""
-
-        def __init__(self, outcome: "TrialImport") -> None:
-            super().__init__()
-            self.outcome = outcome
-
-    def import_agents(self, workspace: "Workspace") -> None:
-        """Have each agent imported in a child; an `AgentImported` follows for each. The engine's part."""
-        raise NotImplementedError
-
-    def load(self, workspace: "Workspace") -> None:
-        super().load(workspace)
-        if self._check_timer is not None:
-            self._check_timer.stop()
+    def loaded(self) -> None:
+        """Check the folder soon: it was read."""
+        if self._due is not None:
+            self._due.stop()
         if self.session.checks:
-            self._check_timer = self.set_timer(_WAITS, self._check_later)
+            self._due = self.view.later(_WAITS, self._check_unasked)
 
-    def _check_later(self) -> None:
+    def _check_unasked(self) -> None:
         workspace = self.session.workspace
         if workspace is not None and sum(len(entry.document.cases) for entry in workspace.evalsets) <= MOST_CASES:
-            self.run_worker(self._check(workspace), group="check", exclusive=True)
+            self.view.work(self._check(workspace), "check")
 
-    def action_import_agents(self) -> None:
+    def import_agents(self) -> None:
+        """Import each agent in a child process."""
         workspace = self.session.workspace
         if workspace is None:
-            self.say("still reading")
+            self.view.say("still reading")
             return
-        self.say("importing agents …")
-        self.import_agents(workspace)
+        self.view.say("importing agents …")
+        self._try_imports(workspace, lambda outcome: self.view.soon(self.imported, outcome))
 
-    def on_check_actions_agent_imported(self, message: AgentImported) -> None:
-        outcome, imports = message.outcome, self.session.verdicts.imports
-        imports.take(outcome.agent.name, outcome.error)
+    def imported(self, outcome: "TrialImport") -> None:
+        """Show how the trial import of an agent ended."""
+        self.session.verdicts.imports.take(outcome.agent.name, outcome.error)
         failed = outcome.error is not None
-        self.say(
-            f"{one_line(outcome.agent.name, limit=60)} {'cannot be' if failed else 'was'} imported", warning=failed
-        )
-        self.tree_view.refresh()
-        if self.tree_view.row is not None and self.tree_view.row.kind == "agent":
-            self.show_row()
+        name = one_line(outcome.agent.name, limit=60)
+        self.view.say(f"{name} {'cannot be' if failed else 'was'} imported", warning=failed)
+        self.view.repaint_rows()
+        row = self.view.rows.cursor
+        if row is not None and row.kind == "agent":
+            self.view.show_row()
 
-    def action_found(self) -> None:
-        self.run_worker(self._show_found(), group="check", exclusive=True)
+    def found(self) -> None:
+        """List the problems that check finds."""
+        self.view.work(self._show_found(), "check")
 
     async def _show_found(self) -> None:
         workspace = self.session.workspace
         if workspace is None:
-            self.say("still reading")
+            self.view.say("still reading")
             return
-        self.say("checking …")
+        self.view.say("checking …")
         found = await self._check(workspace)
         if found is None:
             return
-        self.key_line.hush()
+        self.view.hush()
         items = [
             Item(
                 one_line(fault.message, limit=300),
@@ -95,16 +85,10 @@ class CheckActions(Shell):
             )
             for fault, pair in found.every
         ]
-        title = f"found by check: {len(items)}"
-        pair = await self.app.push_screen_wait(PickScreen(title, searching(items), nothing="nothing was found"))
+        pair = await self.view.pick(f"found by check: {len(items)}", items, nothing="nothing was found")
         if pair:
-            self._go_to(*pair)
-
-    def _go_to(self, evalset: int, case: int) -> None:
-        group = self.tree_view.model.outline.group_of[evalset]
-        row = Row("evalset", group, evalset) if case < 0 else Row("case", group, evalset, case)
-        self.tree_view.go_to(row)
-        self.go_left()
+            self.view.go_to(*pair)
+            self.view.go_left()
 
     def _place(self, fault: "Fault") -> str:
         root = str(self.session.workspace.root) if self.session.workspace else ""
@@ -116,18 +100,16 @@ class CheckActions(Shell):
             found = await _beside(lambda: check(workspace))
         except Exception as error:
             # Nobody asked for it: what goes wrong in it must not end what somebody is doing.
-            self.say(f"the folder could not be checked: {type(error).__name__}: {error}", warning=True)
+            self.view.say(f"the folder could not be checked: {type(error).__name__}: {error}", warning=True)
             return None
         if workspace is not self.session.workspace:
             return None
         self.session.findings = found
-        verdicts = self.session.verdicts
-        verdicts.take_found(found.worst)
-        changed, verdicts.changed = verdicts.changed, set()
-        self.tree_view.verdicts_changed(changed)
-        row = self.tree_view.row
+        self.session.verdicts.take_found(found.worst)
+        self.view.show_verdicts()
+        row = self.view.rows.cursor
         if row is not None and row.evalset >= 0 and found.of(row.evalset, row.case):
-            self.show_row()
+            self.view.show_row()
         return found
 
 

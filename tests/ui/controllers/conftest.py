@@ -1,0 +1,131 @@
+"""A view without a terminal: it remembers what controllers say and show, and answers what they ask."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tests.ui.conftest import MakeWorkspace
+from workbench.actions import keymap
+from workbench.agents.workspace import Workspace
+from workbench.ui.session import Session
+from workbench.ui.tree.model import Tree
+from workbench.ui.widgets.pick_list import Item
+
+
+class Timer:
+    """A timer that fires when the test says so."""
+
+    def __init__(self, seconds: float, call: Callable[[], Any]) -> None:
+        self.seconds, self.call = seconds, call
+        self.stopped = False
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+class FakeView:
+    """`answers` are taken one by one by what is asked; `said` and `notices` are the messages so far."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.session = Session(workspace.target)
+        self.keys = keymap().keys
+        self.rows = Tree(self.session.verdicts)
+        self.said: list[str] = []
+        self.notices: list[str] = []
+        self.answers: list[Any] = []
+        self.asked: list[Any] = []
+        """Titles of questions, and dialogs."""
+        self.pushed: list[Any] = []
+        self.timers: list[Timer] = []
+        self.shown: list[str] = []
+        self.detail_item = ""
+        self.ended: list[int] = []
+        self._tasks: list[asyncio.Future[Any]] = []
+        self.show_workspace(workspace)
+
+    async def settled(self) -> None:
+        """Wait for all work, also for work that it starts."""
+        while self._tasks:
+            await self._tasks.pop(0)
+
+    # View
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        self.said.append(text)
+
+    def hush(self) -> None:
+        self.shown.append("keys")
+
+    def notify(self, message: str, **more: Any) -> None:
+        self.notices.append(message)
+
+    async def pick(self, title: str, items: Sequence[Item], **more: Any) -> Any:
+        return self._answer(title)
+
+    async def name_for(self, question: str, fault: Callable[[str], str], proposed: str = "", ways: str = "") -> Any:
+        return self._answer(question)
+
+    async def ask(self, dialog: Any) -> Any:
+        return self._answer(dialog)
+
+    def push(self, page: Any, done: Callable[[Any], None] | None = None) -> None:
+        self.pushed.append(page)
+        if done is not None:
+            done(self.answers.pop(0))
+
+    def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:
+        self._tasks.append(asyncio.ensure_future(work))
+
+    def later(self, seconds: float, call: Callable[[], Any]) -> Timer:
+        self.timers.append(Timer(seconds, call))
+        return self.timers[-1]
+
+    def soon(self, call: Callable[..., Any], *values: Any) -> None:
+        call(*values)
+
+    def show_workspace(self, workspace: Workspace) -> None:
+        self.session.take(workspace)
+        self.rows.load(workspace)
+
+    def go_to(self, evalset: int, case: int = -1) -> bool:
+        row = self.rows.row_of(evalset, case)
+        self.rows.show(row)
+        return self.rows.cursor == row
+
+    def go_left(self) -> None:
+        self.shown.append("cases")
+
+    def next_problem(self, step: int) -> bool | None:
+        found = self.rows.problem(step)
+        if found is None:
+            return None
+        self.rows.show(found[0])
+        return found[1]
+
+    def show_row(self) -> None:
+        self.shown.append("row")
+
+    def show_facts(self) -> bool:
+        self.shown.append("facts")
+        return False
+
+    def show_verdicts(self) -> int:
+        self.session.verdicts.changed.clear()
+        return 0
+
+    def repaint_rows(self) -> None:
+        self.shown.append("rows")
+
+    def drawn(self) -> str:
+        return "<svg/>"
+
+    def _answer(self, asked: Any) -> Any:
+        self.asked.append(asked)
+        return self.answers.pop(0)
+
+
+@pytest.fixture
+def view(make_workspace: MakeWorkspace) -> FakeView:
+    return FakeView(make_workspace())

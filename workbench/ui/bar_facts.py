@@ -1,0 +1,90 @@
+"""The facts that the bar shows, read from the session."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from workbench.counting import counted
+from workbench.text import one_line
+from workbench.ui.session import Session
+from workbench.ui.widgets.bar import Facts
+
+if TYPE_CHECKING:
+    from workbench.project.watching import Watching
+
+_LOADING = {"": "", "results": "loading results", "changes": "checking for changes"}
+
+
+def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
+    """Return what the bar shows. `agents` is the number of groups in the tree."""
+    store, watching = session.store, session.watching
+    return Facts(
+        root=session.place,
+        resting=_resting(session, agents),
+        counts=store.counts(),
+        total=len(store.current),
+        running=session.running,
+        interrupted=store.run.interrupted,
+        rescored=bool(store.run.scored_from),
+        other_criteria=store.run.other_criteria,
+        earlier=_earlier(session, now),
+        loading=_LOADING[session.loading],
+        seconds=session.elapsed(),
+        changed=not session.draft.empty,
+        judges=session.judges.words,
+        heuristic=session.judges.heuristic,
+        waiting=session.waiting(),
+        watching=watching is not None,
+        watch=("watch off", "watch off") if watching is None else _watch_words(session, watching),
+        asking=watching is not None and watching.board.waiting is not None,
+    )
+
+
+def _earlier(session: Session, now: datetime) -> str:
+    """Return when the run was, if an earlier session made it."""
+    run = session.store.run
+    if not session.recalled or run.run_id != session.recalled or session.running:
+        return ""
+    from workbench.ui.history.words import when
+
+    return f"ran {when(run.started, now)}"
+
+
+def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
+    """Return what the bar says of the watch, in full and in short."""
+    waiting = watching.board.waiting
+    if waiting is not None and session.workspace is not None:
+        stale = len(watching.board.depths)
+        total = sum(len(entry.document.cases) for entry in session.workspace.evalsets)
+        costs = f", {counted(waiting.calls, 'call')}" if waiting.calls else ""
+        money = waiting.money.removeprefix("about ")
+        costs += f", {money}" if money and waiting.amount is not None else ""
+        return f"{waiting.words(total)}: w runs them", f"{stale:,} stale{costs}: w runs"
+    words = ["watch on"]
+    if watching.board.armed is not None:
+        words = [f"watch on for {len(watching.board.armed):,}"]
+    if watching.watcher.changes.polling:
+        words.append("polling")
+    if session.last_watch:
+        words.append(session.last_watch)
+    stale = len({*watching.stale(), *session.overtaken})
+    if stale:
+        words.append(f"{stale:,} stale")
+    faults = watching.watcher.broken if watching.board.blocked else ()
+    if faults:
+        # What they wait for: the message that told of it is gone after a while.
+        line = f":{faults[0].line}" if faults[0].line else ""
+        place = one_line(f"{faults[0].path.name}{line}", limit=30)
+        return ", ".join([*words, f"{place} is broken"]), f"watch on, {place} is broken"
+    return ", ".join(words), f"watch on{f', {stale:,} stale' if stale else ''}"
+
+
+def _resting(session: Session, agents: int) -> str:
+    workspace = session.workspace
+    if session.trouble:
+        return f"cannot be read: {one_line(session.trouble, limit=80)}"
+    if workspace is None:
+        return "reading files"
+    cases = sum(len(entry.document.cases) for entry in workspace.evalsets)
+    evalsets = counted(len(workspace.evalsets), "evalset")
+    found = f"{counted(cases, 'case')} in {evalsets} of {counted(agents, 'agent')}"
+    return f"reading files: {found} so far" if session.reading else found

@@ -1,0 +1,121 @@
+"""The narrow view of the main screen that controllers work with."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from workbench.ui.session import Session
+from workbench.ui.tree.model import Tree
+
+if TYPE_CHECKING:
+    from workbench.ui.widgets.pick_list import Item
+
+Severity = Literal["information", "warning", "error"]
+
+
+class Stoppable(Protocol):
+    """A timer."""
+
+    def stop(self) -> None:
+        """Never call back."""
+
+
+class View(Protocol):
+    """What controllers need of the screen: to say, to ask, to open dialogs, and to show what changed."""
+
+    session: Session
+    keys: Mapping[str, tuple[str, ...]]
+
+    @property
+    def rows(self) -> Tree:
+        """The rows with their cursor and marks."""
+
+    # Say and ask
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """Say something short in the last line; raw text."""
+
+    def hush(self) -> None:
+        """Take back what was said in the last line."""
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: Severity = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """Show a message over the screen; `message` is safe text."""
+
+    async def pick(
+        self,
+        title: str,
+        items: "Sequence[Item]",
+        *,
+        nothing: str = "nothing matches",
+        placeholder: str = "type to find",
+        current: Any = None,
+    ) -> Any:
+        """Ask for one of several items. Return its value, or None if the user left."""
+
+    async def name_for(
+        self, question: str, fault: Callable[[str], str], proposed: str = "", ways: str = ""
+    ) -> str | None:
+        """Ask for a name until `fault` has nothing to say. Return None if the user left."""
+
+    async def ask(self, dialog: Any) -> Any:
+        """Open a dialog and return what it ends with."""
+
+    def push(self, page: Any, done: Callable[[Any], None] | None = None) -> None:
+        """Open a page or dialog and call `done` with what it ends with."""
+
+    # Work
+
+    def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:
+        """Do work beside the keys. With `exclusive`, end what the group does now. `key_order` knows the groups that
+        keys do not wait for."""
+
+    def later(self, seconds: float, call: Callable[[], Any]) -> Stoppable:
+        """Call a function once after some seconds."""
+
+    def soon(self, call: Callable[..., Any], *values: Any) -> None:
+        """Call a function in the screen's thread; from any thread."""
+
+    # Show
+
+    def go_to(self, evalset: int, case: int = -1) -> bool:
+        """Put the cursor on a case, or on an evalset. Return False if a filter hides it."""
+
+    def go_left(self) -> None:
+        """Give the cases the focus."""
+
+    def next_problem(self, step: int) -> bool | None:
+        """Put the cursor on the next problem. Return whether the search began anew, None if there is no problem."""
+
+    def show_row(self) -> None:
+        """Show details of the row under the cursor."""
+
+    def show_facts(self) -> bool:
+        """Bring the bar up to date. Return whether it changed."""
+
+    def show_verdicts(self) -> int:
+        """Paint the cases whose verdicts changed. Return the number of lines painted."""
+
+    def repaint_rows(self) -> None:
+        """Paint all rows of the tree again."""
+
+    def drawn(self) -> str:
+        """Return the screen as SVG."""
+
+    @property
+    def detail_item(self) -> str:
+        """The key of the item under the cursor in a case's details, "" if the cursor is elsewhere."""
+
+
+class Controller:
+    """One concern of the main screen. Each action that it has is a method with the id of its row."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.session = view.session
