@@ -1,0 +1,131 @@
+"""What two records of the same case say of the inputs that changed."""
+
+import json
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.dependencies.change import EFFECTS, KINDS, Change, Input, few_words, strongest, words
+from workbench.dependencies.record import Bundle, Record, Values, compare
+
+FILE = "desk/talk.evalset.json"
+CONFIG = "desk/test_config.json"
+
+
+def record(kind: Input, values: Values, file: str | None = None) -> Record:
+    return Record(FILE, (Bundle({"packages": {"python": "3.13"}}), Bundle({kind: values}, file)))
+
+
+def test_every_kind_of_input_has_a_row_in_the_table() -> None:
+    assert set(KINDS) == set(get_args(Input))
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "said", "named"),
+    [
+        ("agent_file", None, "x", "x"),
+        ("environment", "desk/.env", ".env x", "desk/.env"),
+        ("environment", None, "environment x", None),
+        ("packages", None, "packages: x", None),
+        ("case", None, "case: x", FILE),
+        ("session", None, "session: x", FILE),
+        ("scenario", None, "scenario: x", FILE),
+        ("simulator", CONFIG, "simulator: x", CONFIG),
+        ("frozen", None, "frozen: x", None),
+        ("owner", None, "owner: x", None),
+        ("options", None, "x", None),
+        ("expected", None, "expected: x", FILE),
+        ("judge", CONFIG, "judge: x", CONFIG),
+        ("function", None, "function x", "x"),
+    ],
+)
+def test_changed_value_is_named_with_its_file_and_effect(
+    kind: Input, file: str | None, said: str, named: str | None
+) -> None:
+    (change,) = compare(record(kind, {"x": "1", "y": "1"}, file), record(kind, {"x": "2", "y": "1"}, file))
+    assert change == Change(kind, "x", named, KINDS[kind].effect)
+    assert words(change) == said
+
+
+def test_file_that_appears_is_a_change_of_its_folder() -> None:
+    (change,) = compare(record("agent_file", {}), record("agent_file", {"desk/tools.py": "1"}))
+    assert change == Change("agent_folder", "desk/tools.py", "desk/tools.py", "run")
+    assert words(change) == "desk/tools.py is new"
+
+
+MATCH = {"match threshold": "0.8"}
+OWN = {"mine threshold": "0.8", "mine custom_metrics": "1"}
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "name", "effect"),
+    [
+        (MATCH, {"match threshold": "0.5"}, "match threshold", "decide"),
+        (MATCH, {**MATCH, "match match_type": '"IN_ORDER"'}, "match match_type", "decide"),
+        (MATCH, {**MATCH, "match rubrics": "1"}, "match rubrics", "score"),
+        (MATCH, {**MATCH, "other threshold": "1.0", "other rubrics": "1"}, "other", "score"),
+        ({**MATCH, "other threshold": "1.0", "other rubrics": "1"}, MATCH, "other", "decide"),
+        (OWN, {**OWN, "mine threshold": "0.5"}, "mine threshold", "score"),
+    ],
+)
+def test_criteria_are_only_decided_again_where_nobody_has_to_be_asked(
+    then: Values, now: Values, name: str, effect: str
+) -> None:
+    (change,) = compare(record("criteria", then, CONFIG), record("criteria", now, CONFIG))
+    assert (change.name, change.effect, change.file) == (name, effect, CONFIG)
+
+
+def test_judge_of_a_criterion_that_is_gone_asks_for_nothing() -> None:
+    then = Record(FILE, (Bundle({"criteria": {**MATCH, "v2 threshold": "1.0"}, "judge": {"v2 judge_model": "1"}}),))
+    changes = compare(then, Record(FILE, (Bundle({"criteria": MATCH, "judge": {}}),)))
+    assert [(change.name, change.effect) for change in changes] == [("v2", "decide")]
+
+
+def test_variable_that_moves_to_another_file_with_its_value_did_not_change() -> None:
+    environment: tuple[tuple[Values, Values], ...] = ({"A": "1"}, {"B": "2"}), ({}, {"A": "1", "B": "2"})
+    then, now = (
+        Record(FILE, (Bundle({"environment": own}, "desk/.env"), Bundle({"environment": rest})))
+        for own, rest in environment
+    )
+    assert compare(then, now) == ()
+
+
+def test_what_a_run_did_not_record_is_not_known_to_be_the_same() -> None:
+    now = record("session", {"state": "1"})
+    (change,) = compare(Record(FILE, now.bundles[:1]), now)
+    assert (change.input, change.name, words(change)) == ("session", "", "session not recorded")
+    (change,) = compare(None, now)
+    assert (change.effect, words(change)) == ("run", "agent file not recorded")
+
+
+def test_kind_that_was_recorded_with_nothing_in_it_is_known() -> None:
+    (change,) = compare(record("session", {}), record("session", {"state": "1"}))
+    assert change.name == "state"
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(list(KINDS)), st.dictionaries(st.text(min_size=1), st.text(), max_size=3)),
+        max_size=6,
+    )
+)
+def test_record_that_was_kept_as_json_is_the_same(parts: "list[tuple[Input, dict[str, str]]]") -> None:
+    bundles = tuple(Bundle({kind: values}, "f") for kind, values in parts)
+    again = tuple(Bundle.from_json(json.loads(json.dumps(bundle.as_json()))) for bundle in bundles)
+    assert compare(Record(FILE, bundles), Record(FILE, again)) == ()
+
+
+@pytest.mark.parametrize("data", [None, 3, [], ["f"], ["f", []], [1, 2, 3]])
+def test_what_is_no_bundle_is_refused(data: object) -> None:
+    with pytest.raises(ValueError, match="no bundle"):
+        Bundle.from_json(data)
+
+
+def test_strongest_effect_and_the_words_of_many_changes() -> None:
+    changes = [Change("criteria", f"match option{number}", None, "score") for number in range(4)]
+    changes.append(Change("agent_file", "desk/agent.py", "desk/agent.py", "run"))
+    assert strongest([]) is None
+    assert strongest(changes) == EFFECTS[-1] == "run"
+    assert few_words(changes) == "desk/agent.py, criteria: match option0, criteria: match option1 and 2 more"

@@ -1,0 +1,156 @@
+"""What one execution depended on, and how two such records differ."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from workbench.dependencies.change import KINDS, Change, Effect, Input, not_recorded
+
+Values = Mapping[str, str]
+"""Name of an input → its value: a digest, or short JSON text."""
+DECIDED = frozenset({"threshold", "match_type", "ignore_args", "ignored_args"})
+"""Options of criteria that are computed from the transcript: another value asks nobody."""
+CODE = "custom_metrics"
+"""The option of a criterion that is the user's own function. It is told its threshold and decides by itself."""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Inputs that many executions of a run share, so that they are kept once. `file` is where their values stand, if
+    that is a file. A kind with no values was looked at, and there was nothing; a kind that is missing was not."""
+
+    inputs: Mapping[Input, Values]
+    file: str | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """Tells whether two bundles say the same."""
+        return digest([self.file, self.inputs])
+
+    def as_json(self) -> list[Any]:
+        """Return the JSON form."""
+        return [self.file, self.inputs]
+
+    @classmethod
+    def from_json(cls, data: Any) -> "Bundle":
+        """Read the JSON form. Kinds of input that this version does not know are left out.
+
+        Raises:
+            ValueError: it is no bundle.
+        """
+        if not (isinstance(data, list) and len(data) == 2 and isinstance(data[1], dict)):
+            raise ValueError("no bundle of inputs")
+        inputs = {kind: dict(values) for kind, values in data[1].items() if kind in KINDS}
+        return cls(inputs, data[0] if isinstance(data[0], str) else None)
+
+
+@dataclass(frozen=True)
+class Record:
+    """The inputs of one execution of a case of `evalset` (relative to the root)."""
+
+    evalset: str
+    bundles: tuple[Bundle, ...]
+
+    def value(self, kind: Input, name: str) -> str | None:
+        """Return the value of one input, None if the record has none."""
+        found = (bundle.inputs.get(kind, {}).get(name) for bundle in self.bundles)
+        return next((value for value in found if value is not None), None)
+
+    def names(self, kind: Input) -> frozenset[str]:
+        """Return the names of the inputs of a kind."""
+        return frozenset(name for bundle in self.bundles for name in bundle.inputs.get(kind, ()))
+
+
+class _Placed(NamedTuple):
+    value: str
+    file: str | None
+
+
+def compare(then: Record | None, now: Record) -> tuple[Change, ...]:
+    """Return the inputs that differ, in the order of `KINDS`. `then` is None for an execution of a version that kept no
+    record. An input that `then` did not record counts as changed: nobody knows that it is the same."""
+    if then is None:
+        return not_recorded(["agent_file"])
+    known, held = ({bundle.digest for bundle in record.bundles} for record in (then, now))
+    differ = [bundle for bundle in then.bundles if bundle.digest not in held]
+    differ += [bundle for bundle in now.bundles if bundle.digest not in known]
+    kinds = {kind for bundle in differ for kind in bundle.inputs}
+    if not kinds:
+        return ()
+    old, new = (_by_kind(record, kinds) for record in (then, now))
+    found: list[Change] = []
+    for kind in (kind for kind in KINDS if kind in new):
+        if kind not in old:
+            found += not_recorded([kind])
+        elif old[kind] != new[kind]:
+            found += _changes(kind, old[kind], new[kind], now.evalset)
+    whole = {change.name for change in found if change.input == "criteria"}
+    return tuple(change for change in found if change.input != "judge" or _criterion(change.name) not in whole)
+
+
+def criterion_of(change: Change) -> str:
+    """Return the criterion that a change of the kind `criteria` or `judge` is about."""
+    return _criterion(change.name) or change.name
+
+
+def _by_kind(record: Record, kinds: Iterable[Input]) -> dict[Input, dict[str, _Placed]]:
+    found: dict[Input, dict[str, _Placed]] = {}
+    for bundle in record.bundles:
+        for kind in bundle.inputs.keys() & kinds:
+            values = bundle.inputs[kind].items()
+            found.setdefault(kind, {}).update((name, _Placed(value, bundle.file)) for name, value in values)
+    return found
+
+
+def _changes(kind: Input, old: dict[str, _Placed], new: dict[str, _Placed], evalset: str) -> Iterator[Change]:
+    if kind == "criteria":
+        yield from _of_criteria(old, new)
+        return
+    for name in sorted({*old, *new}):
+        before, after = old.get(name), new.get(name)
+        if before is None or after is None or before.value != after.value:
+            # A file that was not there before came into a folder that counts.
+            of: Input = "agent_folder" if kind == "agent_file" and before is None else kind
+            yield Change(of, name, _file(of, name, after or before, evalset), KINDS[of].effect)
+
+
+def _file(kind: Input, name: str, placed: _Placed | None, evalset: str) -> str | None:
+    place = KINDS[kind].place
+    if place == "name":
+        return name
+    return evalset if place == "evalset" or placed is None else placed.file
+
+
+def _of_criteria(old: dict[str, _Placed], new: dict[str, _Placed]) -> Iterator[Change]:
+    """One change for each option that differs, or for the whole criterion if it is new or gone."""
+    place = next((placed.file for placed in (*new.values(), *old.values())), None)
+    before, now = (dict.fromkeys(_criterion(name) for name in values) for values in (old, new))
+    for criterion in before.keys() ^ now.keys():
+        # The score of one that is gone is not needed any more.
+        yield Change("criteria", criterion, place, "score" if criterion in now else "decide")
+    for name in {**old, **new}:
+        criterion = _criterion(name)
+        if criterion not in before or criterion not in now:
+            continue
+        one, other = old.get(name), new.get(name)
+        if one is None or other is None or one.value != other.value:
+            own_code = f"{criterion} {CODE}" in old or f"{criterion} {CODE}" in new
+            decided = name.removeprefix(f"{criterion} ") in DECIDED and not own_code
+            effect: Effect = "decide" if decided else "score"
+            yield Change("criteria", name, place, effect)
+
+
+def _criterion(name: str) -> str:
+    """The criterion in `CRITERION OPTION`."""
+    return name.rpartition(" ")[0]
+
+
+def digest(value: Any) -> str:
+    """Tell whether two JSON values are the same, whatever the order of their keys."""
+    return hashlib.blake2b(_canonical(value).encode("ascii"), digest_size=8).hexdigest()
+
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=dict).encode
