@@ -1,7 +1,6 @@
 """Workspaces made by hand from files, and stores fed with events."""
 
 import asyncio
-import dataclasses
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
 from tests.ui.quiet import quick_pilots
+from tests.ui.shown import record_writes, shown_strips
 from workbench import config, resources
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
@@ -233,19 +233,20 @@ class Screen:
         self.main = self.app.main
         self.main.pace = _AtOnce()
         self.sent: list[str] = []
-        self.main.host = dataclasses.replace(self.main.host, write=self.sent.append)
+        """Sequences for the terminal's clipboard."""
 
     @classmethod
     def around(cls, app: WorkbenchApp) -> "Screen":
         """The helper for an app that was made elsewhere."""
         screen = cls.__new__(cls)
-        screen.app, screen.main, screen.session = app, app.main, app.session
+        screen.app, screen.main, screen.session, screen.sent = app, app.main, app.session, []
         return screen
 
     @asynccontextmanager
     async def open(self, size: tuple[int, int] = (100, 30)) -> AsyncIterator[Pilot[int]]:
         async with self.app.run_test(size=size, notifications=True) as pilot:
             await self.until(pilot, lambda: self.session.workspace is not None)
+            record_writes(self.app, self._keep_copy)
             yield pilot
             await asyncio.to_thread(self.app.runs.close, 1.0)
 
@@ -261,11 +262,7 @@ class Screen:
     @property
     def text(self) -> str:
         """What the whole screen shows."""
-        width, height = self.app.size
-        lines = self.app.screen._compositor.render_strips(self.app.size)
-        assert len(lines) == height
-        assert width
-        return "\n".join(strip.text for strip in lines)
+        return "\n".join(strip.text for strip in shown_strips(self.app))
 
     @property
     def row(self) -> str:
@@ -273,6 +270,10 @@ class Screen:
         view = self.main.tree_view
         left, _ = view.row_pieces(view.cursor, 80)
         return "".join(text for text, _ in left).strip().lstrip("▾▸○✓✗!?▶· ")
+
+    def _keep_copy(self, data: str) -> None:
+        if data.startswith("\x1b]52;"):
+            self.sent.append(data)
 
     def _read(self, arrived: object = None) -> Workspace:
         self.reads += 1

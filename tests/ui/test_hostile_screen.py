@@ -8,6 +8,7 @@ import pytest
 
 from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
+from tests.ui.shown import shown_strips
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import Ignored
 from workbench.agents.workspace import Workspace
@@ -35,7 +36,7 @@ def hostile_workspace(make_workspace: MakeWorkspace) -> Workspace:
 
 def check(screen: Screen) -> None:
     """No line of the screen holds what could steer a terminal, and each is as wide as the screen."""
-    strips = screen.app.screen._compositor.render_strips(screen.app.size)
+    strips = shown_strips(screen.app)
     assert not leaks("".join(strip.text for strip in strips))
     assert {strip.cell_length for strip in strips} == {screen.app.size.width}
 

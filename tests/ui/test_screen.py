@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen
+from tests.ui.shown import shown_strips
 from workbench.agents.workspace import Workspace
 from workbench.config import read_settings
 from workbench.ui.screens.jump import JumpScreen
@@ -38,7 +39,7 @@ async def test_every_line_is_as_wide_as_the_screen(
     async with screen.open(size) as pilot:
         for key in ("j", "j", "j", "j", "j", "j"):
             await pilot.press(key)
-            strips = screen.app.screen._compositor.render_strips(screen.app.size)
+            strips = shown_strips(screen.app)
             assert {strip.cell_length for strip in strips} == {size[0]}
 
 

@@ -4,7 +4,6 @@ The terminal gives no answer, and some ignore the request, so nothing here says 
 is the only clipboard there is; what is too large for it goes into a file.
 """
 
-import base64
 import os
 import tempfile
 from collections.abc import Callable
@@ -25,12 +24,11 @@ class Copied:
     file: Path | None = None
 
 
-def copy(what: str, text: str, write: Callable[[str], None]) -> Copied:
-    """Sends `text` to the terminal's clipboard by `write`, or keeps it in a file if it is too large. `what` names it,
-    raw as all of it."""
+def copy(what: str, text: str, send: Callable[[str], None]) -> Copied:
+    """Send raw text to the terminal's clipboard, or write it to a file if it is too large. `what` names the text."""
     data = text.encode("utf-8", "backslashreplace")
     if len(data) <= LIMIT:
-        write(f"\x1b]52;c;{base64.b64encode(data).decode('ascii')}\a")
+        send(data.decode())
         return Copied(f"{what}: sent to the terminal's clipboard ({_size(len(data))})")
     handle, name = tempfile.mkstemp(prefix="agent-workbench-", suffix=".txt")
     with os.fdopen(handle, "wb") as file:

@@ -7,11 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rich.console import RenderableType
 from textual.app import App
 from textual.binding import BindingType
 from textual.events import Event, Key, Paste, Resize
-from textual.screen import Screen
 from textual.theme import Theme
 
 from workbench import config
@@ -25,8 +23,8 @@ from workbench.ui.keys import textual_keymap
 from workbench.ui.run_thread import Build, RunThread
 from workbench.ui.screens.main import MainScreen
 from workbench.ui.screens.run_actions import Targets
-from workbench.ui.sent import Sent
 from workbench.ui.session import Session
+from workbench.ui.textual_private import SparseApp
 from workbench.ui.themes import ThemeError, Themes, variable_defaults
 from workbench.ui.times import Times
 from workbench.ui.watchdog import Watchdog
@@ -36,7 +34,7 @@ _SWITCH_SECONDS = 0.005
 MakeBuild = Callable[[Targets, Times], Build]
 
 
-class WorkbenchApp(App[int], inherit_bindings=False):
+class WorkbenchApp(SparseApp, inherit_bindings=False):
     """`theme` is the one to start with; `faults` are sentences to show once. `build` replaces the engine in
     tests. `watch`: the watch is armed once the folder is read. `watchdog` tells when the program is to end."""
 
@@ -66,36 +64,29 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self._engine = Engine(settings, session.store, session.explicit_state)
         self._engine.screen_files = lambda: [self._settings.file, *themes.files]
         self._keys = keymap(settings.keys)
-        self._sent = Sent()
         self._key_order = KeyOrder(self, super().on_event, self._say_dropped)
         self._kept = theme.name
         self._watch = watch
         self._watchdog = watchdog
-        self._begin_with(theme)
+        self.begin_with(theme)
         self._read = {theme.name}
-        host = Host(themes.names, self.preview_theme, self.keep_theme, self._write, self.look_again, self._keys.faults)
+        host = Host(
+            themes.names,
+            self.preview_theme,
+            self.keep_theme,
+            self.copy_to_clipboard,
+            self.look_again,
+            self._keys.faults,
+        )
         self.main = MainScreen(
             session, self._keys.keys, build or self._build, host, self._run_thread, self._rescore, self._engine
         )
-
-    def _begin_with(self, theme: Theme) -> None:
-        """What setting `theme` does, but for parsing the stylesheet: that is not read yet, and would be parsed twice
-        before the first frame."""
-        self.register_theme(theme)
-        self.set_reactive(App.theme, theme.name)
-        self.set_class(theme.dark, "-dark-mode", update=False)
-        self.set_class(not theme.dark, "-light-mode", update=False)
-        self._refresh_truecolor_filter(self.ansi_theme)
-        self.stylesheet.set_variables(self.get_css_variables())
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults(self.current_theme)
 
     def get_default_screen(self) -> MainScreen:
         return self.main
-
-    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        super()._display(screen, self._sent.only_new(renderable, self.size))  # type: ignore[arg-type]
 
     def _lend_terminal(self, _app: App[Any]) -> None:
         if self._watchdog is not None:
@@ -105,17 +96,13 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         """Another program had the terminal."""
         if self._watchdog is not None:
             self._watchdog.take_back()
-        self._draw_anew()
-
-    def _draw_anew(self) -> None:
-        self._sent.forget()
-        self.refresh(layout=True)
+        self.draw_in_full()
 
     def on_resize(self, event: Resize) -> None:
         """A terminal that somebody attaches to again may say so with the size that it had: Textual does nothing then,
         and what it shows is not known."""
         if event.size == self.size:
-            self._draw_anew()
+            self.draw_in_full()
 
     # Keys
 
@@ -253,8 +240,3 @@ class WorkbenchApp(App[int], inherit_bindings=False):
                 self.theme = wanted
         for fault in faults:
             self.notify(fault, title="settings", severity="warning", timeout=8, markup=False)
-
-    def _write(self, text: str) -> None:
-        if self._driver is not None:
-            self._driver.write(text)
-            self._driver.flush()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from textual.app import App, ComposeResult
 
+from tests.ui.shown import shown_strips
 from workbench.ui.detail.pane import CaseDetail
 from workbench.ui.themes import read_theme, variable_defaults
 
@@ -32,7 +33,7 @@ class DetailApp(App[None]):
     def seen(self) -> list[str]:
         """The lines of the whole screen as text."""
         width, height = self.size
-        strips = self.screen._compositor.render_strips()  # what is sent to a terminal; there is no public way to it
+        strips = shown_strips(self)
         return ["".join(segment.text for segment in strip)[:width].rstrip() for strip in strips[:height]]
 
 

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from tests.hostile import HOSTILE, leaks
 from tests.rendering.test_trace import record as watched
 from tests.ui.judged import SENTENCES, claims, events, judged_case, played, rubrics, scenario_events, spoiled
+from tests.ui.shown import shown_strips
 from tests.ui.transcripts import late_parcel
 from workbench.events import CaseRef
 from workbench.store import CaseRecord
@@ -431,7 +432,7 @@ async def test_in_sixteen_colours_the_edge_says_it_alone(make_app: MakeApp) -> N
     async with app.run_test(size=(76, 36)) as pilot:
         app.theme = "terminal"
         await show(pilot, judged_case(), CLAIMS)
-        strips = app.screen._compositor.render_strips()
+        strips = shown_strips(app)
         line = next(strip for strip in strips if "▌" in strip.text)
         backgrounds = {segment.style.bgcolor for segment in line if segment.style}
     assert len(backgrounds) == 1

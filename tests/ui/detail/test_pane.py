@@ -9,6 +9,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from tests.hostile import HOSTILE, leaks
+from tests.ui.shown import shown_strips
 from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
 from workbench.agents.workspace import Workspace
 from workbench.events import CaseRef
@@ -279,7 +280,7 @@ async def test_verdicts_have_the_colours_of_the_theme(theme: str, make_app: Make
         wanted = app.theme_variables["status-failed"].lower()
         colours = {
             segment.style.color.get_truecolor().hex
-            for strip in app.screen._compositor.render_strips()
+            for strip in shown_strips(app)
             for segment in strip
             if "✗" in segment.text and segment.style and segment.style.color
         }
@@ -291,8 +292,8 @@ async def test_sixteen_colours_are_enough(make_app: MakeApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         app.theme = "terminal"
         await show(pilot, late_parcel())
-        strips = app.screen._compositor.render_strips()
-        styles = [segment.style for strip in strips for segment in strip if "FAIL" in segment.text]
+        strips = shown_strips(app)
+        styles: list[Any] = [segment.style for strip in strips for segment in strip if "FAIL" in segment.text]
     assert {style.color.number for style in styles} == {1}
 
 

@@ -3,7 +3,6 @@
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.events import DescendantBlur, DescendantFocus
-from textual.geometry import Region
 from textual.style import Style
 from textual.widget import Widget
 
@@ -13,6 +12,7 @@ from workbench.rendering.title import summary, title, verdict
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.head import Head
 from workbench.ui.detail.reading import Reading
+from workbench.ui.textual_private import set_border_title
 
 
 class CaseFrame(Widget):
@@ -81,17 +81,11 @@ class CaseFrame(Widget):
         room = self.size.width - 4
         name = title(self._reading.subject, room - width_of(ending) - 4)
         if not name or room < 12:
-            self._put_title(None)
+            set_border_title(self, None)
             return
         line = Style(foreground=self.styles.border_top[1], bold=False)
         parts: list[tuple[str, str | Style]] = [(name, "")]
         if ending:
             fill = "─" * max(room - cell_len(name) - width_of(ending) - 2, 0)
             parts += [(f" {fill} ", line), *((text, f"${style} bold") for text, style in ending)]
-        self._put_title(Content.assemble(*parts))
-
-    def _put_title(self, content: Content | None) -> None:
-        """Sets the title and paints its line only: setting `border_title` would paint the whole pane once more."""
-        if content != self._border_title:
-            self._border_title = content
-            self.refresh(Region(-1, -1, self.outer_size.width, 1))
+        set_border_title(self, Content.assemble(*parts))

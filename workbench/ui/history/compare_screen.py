@@ -211,9 +211,9 @@ class CompareScreen(TwoSides):
         case = self.changes.line.case
         if case is None:
             told = f"agent-workbench compare {self._before.word} {self._after.word}"
-            self.say(copy("the command", told, self.host.write).message)
+            self.say(copy("the command", told, self.host.copy).message)
         else:
-            self.say(copy("the id", _ref(case).eval_id, self.host.write).message)
+            self.say(copy("the id", _ref(case).eval_id, self.host.copy).message)
 
     def action_compare_keys(self) -> None:
         self.show_keys()

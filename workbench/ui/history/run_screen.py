@@ -264,12 +264,12 @@ class RunScreen(TwoSides):
     def action_stored_copy(self) -> None:
         ref = self.cases.line.ref
         what, text = ("the id of the run", self._run.run_id) if ref is None else ("the id", ref.eval_id)
-        self.say(copy(what, text, self.host.write).message)
+        self.say(copy(what, text, self.host.copy).message)
 
     def action_stored_copy_shown(self) -> None:
         found = self.right.detail.copy_text() if self.right.shows_case else None
         if found is not None:
-            self.say(copy(*found, self.host.write).message)
+            self.say(copy(*found, self.host.copy).message)
 
     def action_stored_keys(self) -> None:
         self.show_keys()

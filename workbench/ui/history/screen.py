@@ -260,7 +260,7 @@ class HistoryScreen(Screen[None]):
     def action_history_copy(self) -> None:
         run = self.list.run
         if run is not None:
-            self.say(copy("the id of the run", run.run_id, self._host.write).message)
+            self.say(copy("the id of the run", run.run_id, self._host.copy).message)
 
     def action_history_keys(self) -> None:
         def picked(name: str | None) -> None:

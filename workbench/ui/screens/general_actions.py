@@ -86,7 +86,7 @@ class GeneralActions(RunActions):
             self._copy(*found)
 
     def _copy(self, what: str, text: str) -> None:
-        copied = copy(what, text, self.host.write)
+        copied = copy(what, text, self.host.copy)
         if copied.file is None:
             self.say(copied.message)
         else:

@@ -1,0 +1,141 @@
+"""Every use of Textual's private names, each with a fallback for a version that lacks it.
+
+`tests/ui/test_textual_private.py` names what is needed, and that no other module uses a private name.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from rich.console import Console
+from rich.control import Control
+from textual.app import App
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.theme import Theme
+from textual.widget import Widget
+
+
+class SparseApp(App[int]):
+    """An app that sends only what the terminal does not show, and parses its stylesheet once before the first frame.
+
+    Textual sends every layout in full: the first frame four times, the whole screen two or three times when a dialog
+    closes. On a slow line, that is what the user waits for. Without the private names it is sent as Textual does.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._frame = ShownFrame()
+
+    def _display(self, screen: Screen[Any], renderable: Any) -> None:
+        self._frame.reduce(renderable, self.size)
+        super()._display(screen, renderable)
+
+    def draw_in_full(self) -> None:
+        """Send everything again, because it is unknown what the terminal shows."""
+        self._frame.forget()
+        self.refresh(layout=True)
+
+    def begin_with(self, theme: Theme) -> None:
+        """Set the first theme. Setting `theme` does the same, but parses the stylesheet a second time."""
+        self.register_theme(theme)
+        refresh_filter = getattr(self, "_refresh_truecolor_filter", None)
+        if refresh_filter is None:
+            self.theme = theme.name
+            return
+        self.set_reactive(App.theme, theme.name)
+        self.set_class(theme.dark, "-dark-mode", update=False)
+        self.set_class(not theme.dark, "-light-mode", update=False)
+        refresh_filter(self.ansi_theme)
+        self.stylesheet.set_variables(self.get_css_variables())
+
+
+class ShownFrame:
+    """The pieces that the terminal shows: line → column → where the piece ends, and its text."""
+
+    def __init__(self) -> None:
+        self._size = Size()
+        self._lines: dict[int, dict[int, tuple[int, str]]] = {}
+
+    def forget(self) -> None:
+        """Treat what the terminal shows as unknown."""
+        self._lines.clear()
+
+    def reduce(self, update: Any, size: Size) -> None:
+        """Make an update render only what a terminal of this size does not show yet. Leave unknown updates alone."""
+        if size != self._size:
+            self._size = size
+            self.forget()
+        if hasattr(update, "render_segments") and (_is_layout(update) or _is_chops(update)):
+            # An update may be dropped before it is rendered, so the pieces are compared then.
+            update.render_segments = partial(self._render, update, update.render_segments)
+        elif update is not None:
+            self.forget()
+
+    def _render(self, update: Any, render_in_full: Any, console: Console) -> str:
+        try:
+            return "".join(self._new_pieces(update, console))
+        except (AttributeError, LookupError, TypeError, ValueError):
+            # This version of Textual builds its updates in another way.
+            self.forget()
+            return str(render_in_full(console))
+
+    def _new_pieces(self, update: Any, console: Console) -> Iterator[str]:
+        new_in = -1
+        for y, x, strip in _of_layout(update) if _is_layout(update) else _of_chops(update):
+            text = strip.render(console)
+            if self._is_new(y, x, x + strip.cell_length, text, after_new=new_in == y):
+                yield Control.move_to(x, y).segment.text + text
+                new_in = y
+
+    def _is_new(self, y: int, x: int, end: int, text: str, *, after_new: bool) -> bool:
+        """Return whether a piece must be sent, and record it as shown.
+
+        `after_new`: the piece on its left is sent as well. If the terminal gives a character of that another width, it
+        reaches into this piece.
+        """
+        line = self._lines.setdefault(y, {})
+        if line.get(x) == (end, text):
+            return after_new
+        for start in [start for start, (stop, _) in line.items() if start < end and stop > x]:
+            del line[start]
+        line[x] = (end, text)
+        return True
+
+
+def set_border_title(widget: Widget, title: Content | None) -> None:
+    """Set a widget's title and paint only its line. Setting `border_title` paints the whole widget."""
+    if not hasattr(widget, "_border_title"):
+        widget.border_title = title
+    elif title != widget._border_title:
+        widget._border_title = title
+        widget.refresh(Region(-1, -1, widget.outer_size.width, 1))
+
+
+def _is_layout(update: Any) -> bool:
+    return hasattr(update, "strips") and hasattr(update, "region")
+
+
+def _is_chops(update: Any) -> bool:
+    return hasattr(update, "chops") and hasattr(update, "spans") and hasattr(update, "chop_ends")
+
+
+def _of_layout(update: Any) -> Iterator[tuple[int, int, Strip]]:
+    """Yield line, column and strip, in the order of `LayoutUpdate.render_segments`."""
+    for y, line in enumerate(update.strips, update.region.y):
+        x = update.region.x
+        for strip in line:
+            yield y, x, strip
+            x += strip.cell_length
+
+
+def _of_chops(update: Any) -> Iterator[tuple[int, int, Strip]]:
+    """Yield line, column and strip, in the order of `ChopsUpdate.render_segments`."""
+    for y, first, last in update.spans:
+        for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+            if strip is None or x > last or end <= first:
+                continue
+            whole = last > x >= first and end <= last
+            yield y, x, strip if whole else strip.crop(0, min(end, last) - x)
