@@ -41,7 +41,7 @@ class Plugins:
 
     def point(self) -> ExtensionPoint[Thing]:
         found = listing(self._found, {})
-        return ExtensionPoint("exporters", Thing, lambda: found)
+        return ExtensionPoint("exporters", Thing, lambda: found, {})
 
 
 @pytest.fixture
@@ -146,4 +146,4 @@ def test_name_is_given_out_once_and_ours_comes_first() -> None:
 
 def test_unknown_name_is_a_key_error() -> None:
     with pytest.raises(KeyError):
-        ExtensionPoint("exporters", Thing, Listing).load("nothing")
+        ExtensionPoint("exporters", Thing, Listing, {}).load("nothing")

@@ -15,6 +15,12 @@ from typing import Any, Final, Generic, Literal, TextIO, TypeAlias, TypeVar, cas
 
 Point: TypeAlias = Literal["criteria", "judges", "agents", "exporters", "places"]
 OWN: Final[Mapping[Point, Mapping[str, str]]] = {
+    "judges": {
+        "heuristic": "workbench.judge.own_kinds:HEURISTIC",
+        "python": "workbench.judge.own_kinds:PYTHON",
+        "gemini": "workbench.judge.own_kinds:GEMINI",
+        "litellm": "workbench.judge.own_kinds:LITELLM",
+    },
     "exporters": {
         "html": "workbench.exporting.html:EXPORTER",
         "md": "workbench.exporting.tables:MARKDOWN",
@@ -106,10 +112,17 @@ def installed() -> Listing:
 class ExtensionPoint(Generic[T]):
     """The extensions of one point: objects of the class `kind`, which carry their own `name`."""
 
-    def __init__(self, point: Point, kind: type[T], installed: Callable[[], Listing] = installed) -> None:
+    def __init__(
+        self,
+        point: Point,
+        kind: type[T],
+        installed: Callable[[], Listing] = installed,
+        own: Mapping[Point, Mapping[str, str]] = OWN,
+    ) -> None:
         self.point = point
         self._kind = kind
         self._installed = installed
+        self._own = {name: Extension(point, name, value) for name, value in own.get(point, {}).items()}
         self._loaded: dict[str, T | Trouble] = {}
         self._printed: dict[str, Trouble] = {}
 
@@ -124,18 +137,16 @@ class ExtensionPoint(Generic[T]):
             KeyError: there is none.
             BrokenExtensionError: it cannot be used.
         """
-        own = OWN.get(self.point, {}).get(name)
         if name not in self._loaded:
-            extension = self.extensions()[name] if own is None else Extension(self.point, name, own)
-            self._loaded[name] = self._load(extension)
+            self._loaded[name] = self._load(self._own.get(name) or self.extensions()[name])
         loaded = self._loaded[name]
         if isinstance(loaded, Trouble):
             raise BrokenExtensionError(str(loaded))
         return loaded
 
     def usable(self) -> Iterator[T]:
-        """Load all extensions, and yield those that can be used."""
-        for name in self.extensions():
+        """Load one extension after the other, ours first, and yield those that can be used."""
+        for name in self._names():
             try:
                 yield self.load(name)
             except BrokenExtensionError:
@@ -150,6 +161,11 @@ class ExtensionPoint(Generic[T]):
             *broken,
             *self._printed.values(),
         ]
+
+    def _names(self) -> Iterator[str]:
+        # Whoever needs only one of ours does without the metadata.
+        yield from self._own
+        yield from (name for name in self.extensions() if name not in self._own)
 
     def _load(self, extension: Extension) -> T | Trouble:
         if extension.is_own:

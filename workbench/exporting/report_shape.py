@@ -8,7 +8,7 @@ from workbench.agents.ownership import OwnerRule
 from workbench.events import CaseStatus, ErrorKind, MetricStatus
 from workbench.exporting.report_parts import Count, Object, Part, Seconds, Words
 from workbench.exporting.report_repeats import ReportRepeats
-from workbench.history.judge_named import JudgedBy
+from workbench.judge.base import JudgedBy
 
 
 class ReportError(Part):

@@ -1,9 +1,11 @@
 """The judge that a criterion's details name."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, get_args
 
-JudgedBy: TypeAlias = Literal["rules", "model", "function"]
+from workbench.judge.base import JudgedBy
+
+_WORDS: dict[str, JudgedBy] = {by: by for by in get_args(JudgedBy)}
 _KINDS: dict[str, JudgedBy] = {"heuristic": "rules", "python": "function"}
 
 
@@ -24,5 +26,8 @@ def judge_in(details: Mapping[str, Any]) -> dict[str, Any]:
 
 def judged_by(details: Mapping[str, Any]) -> JudgedBy | None:
     """Return what kind of judge a verdict has; None if no judge was asked."""
-    kind = judge_in(details).get("kind")
-    return _KINDS.get(str(kind), "model") if kind else None
+    judge = judge_in(details)
+    if not judge.get("kind"):
+        return None
+    # Journals of earlier versions only name the kind.
+    return _WORDS.get(str(judge.get("by")), _KINDS.get(str(judge["kind"]), "model"))

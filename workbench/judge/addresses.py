@@ -43,7 +43,9 @@ def checked(name: str, address: str) -> str:
 
 
 def shown(address: str) -> str:
-    """`address` as it may be shown: without user, password and query. "" for an address of Google's own."""
+    """Return `address` without user, password and query. "" for none, and for an address of Google's own."""
+    if not address:
+        return ""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port

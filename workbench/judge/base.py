@@ -16,7 +16,7 @@ QuestionKind: TypeAlias = Literal[
     "user_message",
     "simulated_user",
 ]
-JudgeKind: TypeAlias = Literal["gemini", "litellm", "python", "heuristic"]
+JudgedBy: TypeAlias = Literal["rules", "model", "function"]
 FaultKind: TypeAlias = Literal[
     "quota",  # 429, after all retries
     "timeout",
@@ -93,16 +93,18 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class JudgeIdentity:
-    """Who judges, as every surface shows it: `note` is what must be said of it besides ("rules, not a language model"),
-    `base_url` an address that is not the service's own."""
+    """Who judges, as every surface shows it: `kind` is the name of a kind of judges, `note` what must be said of it
+    besides ("rules, not a language model"), `base_url` an address that is not the service's own."""
 
     model: str
-    kind: JudgeKind
+    kind: str
     note: str = ""
     base_url: str = ""
+    by: JudgedBy = "model"
 
     def as_json(self) -> dict[str, str]:
-        return {"model": self.model, "kind": self.kind, "note": self.note, "base_url": self.base_url}
+        whole = {"model": self.model, "kind": self.kind, "note": self.note, "base_url": self.base_url}
+        return whole if self.by == "model" else {**whole, "by": self.by}
 
 
 class Judge(Protocol):

@@ -11,11 +11,11 @@ from workbench.agents.functions import Functions
 from workbench.counting import counted
 from workbench.judge.answering import Answer, Rating, cut_fault
 from workbench.judge.attempts import Outcome, Road, ask_until_answered
-from workbench.judge.availability import HEURISTIC, who_judges
 from workbench.judge.base import JudgeFault, JudgeIdentity, JudgeOptions, Question, Reply
 from workbench.judge.cache import Cache
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.google_access import GoogleAccess
+from workbench.judge.kinds import who_judges
 from workbench.judge.limits import RunLimits, Tally
 from workbench.judge.office import Office
 from workbench.judge.question_key import question_key, rating_key
@@ -159,7 +159,7 @@ class DeskJudge:
 
         async def fresh() -> Reply:
             await self._answerer.ready()
-            begin = _costs_nothing if self._identity.kind == HEURISTIC else bench.begin
+            begin = _costs_nothing if self._identity.by == "rules" else bench.begin
             outcome = await ask_until_answered(attempt, _is_nothing, self._road, begin)
             bench.spent(outcome.value, outcome.seconds)
             return _reply(outcome)

@@ -10,7 +10,8 @@ from workbench.judge.answering import Answer, JudgeCallError, Scrub, cut_fault
 from workbench.judge.base import JudgeOptions, Question
 from workbench.judge.gemini_client import GeminiClient, make_client
 from workbench.judge.gemini_faults import is_schema_refused, translated
-from workbench.judge.google_access import GoogleAccess
+from workbench.judge.google_access import GoogleAccess, gemini_access
+from workbench.judge.kinds import Connection
 
 _RESPONSE_FIELDS = ("response_schema", "response_json_schema", "responseSchema", "responseJsonSchema")
 _REFUSED = frozenset({"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR"})
@@ -126,3 +127,12 @@ def _read(response: Any) -> Answer:
 def _name(reason: Any) -> str:
     """The name of a reason, also of one that this version of the client does not know."""
     return "" if reason is None else str(getattr(reason, "value", reason))
+
+
+def connect(to: Connection) -> Gemini:
+    """Return the answerer of an environment for Google's models.
+
+    Raises:
+        NotAvailableError: a key, a project or credentials are missing.
+    """
+    return Gemini(gemini_access(to.model, to.environment.values), to.scrub)

@@ -9,6 +9,7 @@ from workbench.judge.answering import Answer, Scrub
 from workbench.judge.base import JudgeOptions, Question
 from workbench.judge.child import ClientChild, require
 from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.kinds import Connection
 
 _VARIABLES = {
     # Otherwise it reads a `.env` on its own.
@@ -53,3 +54,12 @@ class LiteLlm:
     async def close(self) -> None:
         """Ends the child."""
         await self._child.close()
+
+
+def connect(to: Connection) -> LiteLlm:
+    """Return the answerer of an environment for models behind LiteLLM.
+
+    Raises:
+        NotAvailableError: the library is not installed.
+    """
+    return LiteLlm(to.environment, to.scrub)

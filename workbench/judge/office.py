@@ -5,10 +5,8 @@ from typing import Any
 
 from workbench.agents.functions import Functions
 from workbench.judge.answering import Answerer, Rater
-from workbench.judge.availability import kind_of
-from workbench.judge.base import JudgeKind
 from workbench.judge.environment import JudgeEnvironment
-from workbench.judge.google_access import gemini_access
+from workbench.judge.kinds import Connection, connect, kind_of
 from workbench.judge.pauses import Lane
 from workbench.judge.retry import Patience, patience_of
 from workbench.judge.scrub import Scrubber
@@ -25,7 +23,7 @@ class Office:
         self.scrub = Scrubber(environment.values)
         self.patience = patience_of(environment.values, patience)
         self._on_wait = on_wait
-        self._answerers: dict[JudgeKind, Answerer] = {}
+        self._answerers: dict[str, Answerer] = {}
         self._lanes: dict[str, Lane] = {}
         self._functions: Functions | None = None
         self._rater: Rater | None = None
@@ -43,9 +41,10 @@ class Office:
             NotAvailableError: nobody.
         """
         kind = kind_of(model)
-        if kind not in self._answerers:
-            self._answerers[kind] = self._make(kind, model)
-        return self._answerers[kind]
+        if kind.name not in self._answerers:
+            to = Connection(model, self.environment, self.scrub, self.functions)
+            self._answerers[kind.name] = connect(kind, to)
+        return self._answerers[kind.name]
 
     def functions(self) -> Functions:
         if self._functions is None:
@@ -69,20 +68,3 @@ class Office:
         for each in open_ones:
             if each is not None:
                 await each.close()
-
-    def _make(self, kind: JudgeKind, model: str) -> Answerer:
-        if kind == "gemini":
-            from workbench.judge.gemini import Gemini
-
-            return Gemini(gemini_access(model, self.environment.values), self.scrub)
-        if kind == "litellm":
-            from workbench.judge.litellm import LiteLlm
-
-            return LiteLlm(self.environment, self.scrub)
-        if kind == "python":
-            from workbench.judge.python_function import PythonFunction
-
-            return PythonFunction(self.functions(), self.scrub)
-        from workbench.judge.heuristic import Heuristic
-
-        return Heuristic()

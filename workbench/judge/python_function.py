@@ -9,6 +9,7 @@ import json
 from workbench.agents.functions import FunctionFailedError, Functions
 from workbench.judge.answering import Answer, JudgeCallError, Scrub
 from workbench.judge.base import FaultKind, JudgeOptions, Question
+from workbench.judge.kinds import Connection
 
 PREFIX = "python:"
 _KINDS: dict[str, FaultKind] = {"timeout": "timeout", "wrong_result": "unreadable", "too_large": "unreadable"}
@@ -55,3 +56,8 @@ class PythonFunction:
         if error.traceback:
             message = f"{message}\n{error.traceback[-_LONGEST_TRACEBACK:]}"
         return JudgeCallError(_KINDS.get(error.kind, "raised"), self._scrub(message), error.kind)
+
+
+def connect(to: Connection) -> PythonFunction:
+    """Return the answerer for the functions of an agent's project."""
+    return PythonFunction(to.functions(), to.scrub)

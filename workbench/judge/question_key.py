@@ -1,17 +1,13 @@
 """What determines an answer, as the key under which it is kept."""
 
-import hashlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from workbench.agents.function_source import function_file
-from workbench.judge.availability import FUNCTION
 from workbench.judge.base import JudgeIdentity, JudgeOptions, Question
 from workbench.judge.cache import key_of
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.google_access import GoogleAccess
-from workbench.regular_file import read_regular
+from workbench.judge.kinds import kind_of
 
 
 def question_key(
@@ -34,19 +30,8 @@ def question_key(
         "sample": sample,
         "repeat": repeat,
     }
-    if identity.kind in ("python", "heuristic"):
-        # These do not (only) read the prompt.
-        parts |= {"kind": question.kind, "data": question.data}
-    if identity.kind == "python":
-        source = _source_of(options.model.removeprefix(FUNCTION), environment)
-        if source is None:
-            return None
-        parts["source"] = hashlib.sha256(source).hexdigest()
-    elif identity.kind == "heuristic":
-        from workbench.judge import heuristic
-
-        parts["version"] = heuristic.VERSION
-    return key_of(parts)
+    others = kind_of(options.model).determinants(question, options.model, environment)
+    return None if others is None else key_of({**parts, **others})
 
 
 def rating_key(metric: str, instance: Mapping[str, Any], access: GoogleAccess, repeat: int) -> str:
@@ -62,12 +47,3 @@ def rating_key(metric: str, instance: Mapping[str, Any], access: GoogleAccess, r
             "repeat": repeat,
         }
     )
-
-
-def _source_of(path: str, environment: JudgeEnvironment) -> bytes | None:
-    """The file that holds the function at `package.module:function`. What it imports is not looked at."""
-    file = function_file(path, Path(environment.root), Path(environment.folder))
-    try:
-        return read_regular(file) if file is not None else None
-    except OSError:
-        return None

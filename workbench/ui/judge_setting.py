@@ -68,8 +68,8 @@ def with_judge(value: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, A
 
 def fault_of(model: str) -> str:
     """Why a name is no judge, "" if it is one. Whether it can be asked, the run tells before it starts."""
-    from workbench.judge.availability import kind_of
     from workbench.judge.base import NotAvailableError
+    from workbench.judge.kinds import kind_of
 
     try:
         kind_of(model)

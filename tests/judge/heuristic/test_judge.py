@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from workbench.judge.answering import Answerer, JudgeCallError
 from workbench.judge.base import JudgeOptions, Question, QuestionKind
-from workbench.judge.heuristic import VERSION, Heuristic
-from workbench.judge.heuristic.judge import reply
+from workbench.judge.heuristic import VERSION
+from workbench.judge.heuristic.judge import Heuristic, reply
 from workbench.metrics.judged.prompts import claims as claims_prompt
 from workbench.metrics.judged.prompts import final_response_match, rubrics, sentences, user_message
 from workbench.metrics.judged.rubric_reply import read_votes

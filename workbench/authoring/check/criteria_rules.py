@@ -7,9 +7,9 @@ from pathlib import Path
 from workbench.agents.function_source import missing_function
 from workbench.authoring.check.problem import Rule
 from workbench.authoring.check.rubric_rules import RUBRIC_TYPES, empty_rubrics, placed_rubrics
-from workbench.judge.availability import who_judges
 from workbench.judge.base import NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.kinds import who_judges
 from workbench.judge.model_names import meant
 from workbench.judge.options import read_judge_options
 from workbench.judge.vertex import vertex_access

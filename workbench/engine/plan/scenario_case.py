@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 from workbench.engine.plan.judge_calls import lacks_rubrics
 from workbench.events import CaseError, CaseStatus, ErrorKind, MetricResult, MetricStatus
-from workbench.judge.availability import kind_of, who_judges
 from workbench.judge.base import JudgeIdentity, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.kinds import who_judges
 from workbench.metrics.registry import known
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.simulation.config import SimulatorConfig, read_simulator
@@ -87,13 +87,14 @@ def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> Judg
     """
     if simulator.turn_limit is not None and simulator.turn_limit <= 1:
         return None
-    if kind_of(simulator.model) == "heuristic":
-        raise NotAvailableError("rules without a model cannot play a user", _OTHER_MODEL)
     try:
-        return who_judges(simulator.judge_options, environment)
+        player = who_judges(simulator.judge_options, environment)
     except NotAvailableError as error:
         way = without_rules(error.hint)
         raise NotAvailableError(str(error), f"{way}, or {_OTHER_MODEL}" if way else _OTHER_MODEL) from None
+    if player.by == "rules":
+        raise NotAvailableError("rules without a model cannot play a user", _OTHER_MODEL)
+    return player
 
 
 def without_rules(hint: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.function_source import function_file
-from workbench.judge.availability import FUNCTION
+from workbench.judge.own_kinds import FUNCTION
 from workbench.model.criteria import CriteriaConfig
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")

@@ -43,7 +43,7 @@ def judges(sight: Sight) -> Iterator[Noticed]:
         if player is not None:
             used[player]["simulated users"] = None
     for identity, names in used.items():
-        if identity.kind == "heuristic":
+        if identity.by == "rules":
             yield Noticed("info", f"{listed(names)}: the judge is {identity.note}")
         if identity.base_url:
             yield Noticed("info", f"{identity.model} is asked at {identity.base_url} ({listed(names)})")

@@ -38,6 +38,6 @@ def _calls(sight: Sight, item: Looked, *, all_votes: bool) -> Span:
         criterion_calls(criterion, sight.options(criterion).samples, turns, item.rubrics, all_votes=all_votes)
         for criterion in asking(item)
         # Rules are no call.
-        if isinstance(who := sight.judge(item.agent, criterion), JudgeIdentity) and who.kind != "heuristic"
+        if isinstance(who := sight.judge(item.agent, criterion), JudgeIdentity) and who.by != "rules"
     ]
     return total([*spans, simulator_calls(simulator) if sight.simulated(item) else Span()])

@@ -8,7 +8,7 @@ from workbench.agents.function_source import missing_function
 from workbench.engine.plan.preflight.looked import Looked, asking, listed, where
 from workbench.engine.plan.preflight.sight import Sight
 from workbench.events import Noticed
-from workbench.judge.availability import FUNCTION
+from workbench.judge.own_kinds import FUNCTION
 from workbench.metrics.custom import function_path
 from workbench.metrics.registry import known
 

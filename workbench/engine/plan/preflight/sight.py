@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from workbench.engine.plan.judge_calls import options_of
 from workbench.engine.plan.preflight.looked import Looked
 from workbench.engine.plan.scenario_case import Obstacle, obstacle, who_plays
-from workbench.judge.availability import shown_or_none, who_judges
+from workbench.judge.addresses import shown
 from workbench.judge.base import JudgeIdentity, JudgeOptions, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.kinds import who_judges
 from workbench.judge.vertex import WHO as SERVICE
 from workbench.judge.vertex import vertex_access
 from workbench.metrics.registry import known
@@ -77,4 +78,4 @@ class Sight:
 
 
 def _service(values: Mapping[str, str]) -> JudgeIdentity:
-    return JudgeIdentity(SERVICE, "gemini", base_url=shown_or_none(vertex_access(values).base_url))
+    return JudgeIdentity(SERVICE, "gemini", base_url=shown(vertex_access(values).base_url))

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from workbench.judge import google_access
-from workbench.judge.availability import kind_of, who_judges
 from workbench.judge.base import JudgeIdentity, JudgeOptions, NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.kinds import kind_of, who_judges
 
 
 def judged_by(model: str, values: Mapping[str, str]) -> JudgeIdentity:
@@ -41,7 +41,7 @@ def refusal(model: str, values: Mapping[str, str]) -> str:
     ],
 )
 def test_a_name_says_which_kind_of_judge(model: str, kind: str) -> None:
-    assert kind_of(model) == kind
+    assert kind_of(model).name == kind
 
 
 @pytest.mark.parametrize("model", ["", "gpt-4o", "claude", "heuristics", "/x", "x/", "open ai/gpt"])
@@ -161,7 +161,7 @@ def test_without_litellm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_look_at_the_environment_imports_no_client() -> None:
     code = """
 import json, sys
-from workbench.judge.availability import who_judges
+from workbench.judge.kinds import who_judges
 from workbench.judge.base import JudgeOptions
 from workbench.judge.environment import JudgeEnvironment
 for model in ("gemini-2.5-flash", "openai/gpt-4o", "python:a:b"):

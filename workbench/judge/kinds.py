@@ -1,0 +1,120 @@
+"""The kinds of judges: which one a model's name means, and whether it can be asked.
+
+Both are decided from the name and the environment alone, without asking and without any import of a client, so that a
+run can say it before the first case.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from workbench.judge.answering import Answerer, Scrub
+from workbench.judge.base import JudgeIdentity, JudgeOptions, NotAvailableError, Question
+from workbench.judge.environment import JudgeEnvironment
+from workbench.plugins import ExtensionPoint, resolve
+
+if TYPE_CHECKING:
+    # Importing it loads asyncio, which `check` can do without.
+    from workbench.agents.functions import Functions
+
+
+@dataclass(frozen=True)
+class Connection:
+    """What an answerer is made from: the first model that is asked, the agent's environment, the function that takes
+    keys out of messages, and the agent's own Python functions, which are started at the first use."""
+
+    model: str
+    environment: JudgeEnvironment
+    scrub: Scrub
+    functions: "Callable[[], Functions]"
+
+
+def _nothing_else(question: Question, model: str, environment: JudgeEnvironment) -> Mapping[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True)
+class JudgeKind:
+    """A kind of judge.
+
+    `spelling` shows how its models are named. `answers_for` says whether a model is one of its own; it raises
+    NotAvailableError for a name that is its own and malformed. `identify` says who judges and raises NotAvailableError
+    if a key, a credential or a package is missing. `connect` is `module:attribute` of a function from a Connection to
+    an Answerer; it is called in the scorer process only. `determinants` are what an answer depends on besides the
+    prompt, model, config and address; None if they are not known, and then no answer is kept. A kind that
+    `takes_the_rest` is tried last.
+    """
+
+    name: str
+    spelling: str
+    answers_for: Callable[[str], bool]
+    identify: Callable[[str, JudgeEnvironment], JudgeIdentity]
+    connect: str
+    determinants: Callable[[Question, str, JudgeEnvironment], Mapping[str, Any] | None] = _nothing_else
+    takes_the_rest: bool = False
+
+
+JUDGES: Final = ExtensionPoint("judges", JudgeKind)
+
+
+def kind_of(model: str) -> JudgeKind:
+    """Return the kind of judge that `model` names.
+
+    Raises:
+        NotAvailableError: it names none.
+    """
+    for kind in _in_order():
+        if kind.answers_for(model):
+            return kind
+    hint = f"name one of: {', '.join(kind.spelling for kind in JUDGES.usable())}"
+    raise NotAvailableError(f"{model or 'an empty name'} is no judge that is known here", hint)
+
+
+def who_judges(options: JudgeOptions, environment: JudgeEnvironment) -> JudgeIdentity:
+    """Return who answers with these options, for the agent of `environment`.
+
+    Raises:
+        NotAvailableError: nobody, because a key, a credential or an extra is missing, or the name is unknown.
+    """
+    kind = kind_of(options.model)
+    try:
+        return kind.identify(options.model, environment)
+    except NotAvailableError:
+        raise
+    except Exception as error:
+        raise _failed(kind, error) from error
+
+
+def connect(kind: JudgeKind, to: Connection) -> Answerer:
+    """Return what answers for a kind, with its client imported if it needs one here.
+
+    Raises:
+        NotAvailableError: it cannot be made.
+    """
+    try:
+        answerer: Answerer = resolve(kind.connect)(to)
+    except NotAvailableError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise _failed(kind, error) from error
+    return answerer
+
+
+def _in_order() -> Iterator[JudgeKind]:
+    """Yield the kinds as a name is given to them. A plugin is only imported for a name that none of ours claims."""
+    late = []
+    for kind in JUDGES.usable():
+        if kind.takes_the_rest:
+            late.append(kind)
+        else:
+            yield kind
+    yield from late
+
+
+def _failed(kind: JudgeKind, error: BaseException) -> Exception:
+    """Return the error to raise for one of a kind: a plugin's costs only what it judges, ours is a fault."""
+    extension = JUDGES.extensions()[kind.name]
+    if extension.is_own and isinstance(error, Exception):
+        return error
+    message = f"the judge {kind.name} of {extension.package} failed: {type(error).__name__}: {error}"
+    return NotAvailableError(message, f"`agent-workbench check` lists broken extensions; or update {extension.package}")
