@@ -14,12 +14,13 @@ from typing_extensions import is_typeddict
 from tests.model import samples
 from tests.model.adk_process import Adk
 from workbench.model.config_rules import config_breaches
-from workbench.model.criteria_schema import SIMULATORS, ModelConfiguration
+from workbench.model.criteria_schema import SIMULATORS
 from workbench.model.criteria_schema import EvalConfig as ConfigSchema
 from workbench.model.evalset import EvalsetDocument, open_evalset
 from workbench.model.evalset_schema import EvalCase as CaseSchema
 from workbench.model.evalset_schema import EvalSet as EvalSetSchema
 from workbench.model.evalset_schema import UserPersona
+from workbench.model.genai_types import GenerateContentConfig
 from workbench.model.invocation import normalise_invocation
 from workbench.model.schema_words import type_at
 from workbench.model.validation import validate, validate_case
@@ -68,7 +69,7 @@ def test_every_field_of_every_model_is_known(adk: Adk) -> None:
     # Criteria are checked by hand; what they extend is kept whatever it is.
     theirs["EvalConfig"]["criteria"] = None
     assert ours == theirs
-    assert _ours(ModelConfiguration) == theirs["EvalConfig"]["user_simulator_config"]["model_configuration"]
+    assert _ours(GenerateContentConfig) == theirs["EvalConfig"]["user_simulator_config"]["model_configuration"]
 
 
 @given(samples.slightly_wrong(samples.CASE, samples.CASE, samples.SCENARIO, samples.NAMED_PERSONA))

@@ -8,9 +8,8 @@ from pydantic import with_config
 from typing_extensions import TypedDict
 
 from workbench.judge.base import DEFAULT_MODEL, DEFAULT_SAMPLES, JudgeOptions
-from workbench.model.content_schema import STRICT
-from workbench.model.criteria_schema import ModelConfiguration
 from workbench.model.evalset_schema import adapter
+from workbench.model.genai_types import STRICT, GenerateContentConfig
 from workbench.model.schema_words import breaches_of
 
 
@@ -19,7 +18,7 @@ class JudgeModelOptions(TypedDict, total=False):
     """ADK's: unknown keys are refused, snake_case and camelCase are both read."""
 
     judge_model: str
-    judge_model_config: ModelConfiguration | None
+    judge_model_config: GenerateContentConfig | None
     num_samples: Annotated[int, Ge(1)]
     parallelism_limit: Annotated[int, Ge(1)]
 

@@ -6,10 +6,9 @@ from typing import Any, Literal, Required
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from workbench.model.content_schema import STRICT
 from workbench.model.evalset_schema import LOOSE, OPEN
+from workbench.model.genai_types import STRICT, GenerateContentConfig
 
-# google-genai's configuration of a model call: the names of its keys, the types of the plain ones.
 _FORBIDDING = ConfigDict(extra="forbid", loc_by_alias=False)
 
 
@@ -51,56 +50,11 @@ class LiveModel(TypedDict, total=False):
     timeout_seconds: int
 
 
-@with_config(STRICT)
-class ModelConfiguration(TypedDict, total=False):
-    """google-genai's GenerateContentConfig: all its keys, and the types of those that are not objects."""
-
-    http_options: Any
-    should_return_http_response: bool | None
-    system_instruction: Any
-    temperature: float | None
-    top_p: float | None
-    top_k: float | None
-    candidate_count: int | None
-    max_output_tokens: int | None
-    stop_sequences: list[str] | None
-    response_logprobs: bool | None
-    logprobs: int | None
-    presence_penalty: float | None
-    frequency_penalty: float | None
-    seed: int | None
-    response_mime_type: str | None
-    response_schema: Any
-    response_json_schema: Any
-    routing_config: Any
-    model_selection_config: Any
-    safety_settings: list[Any] | None
-    tools: list[Any] | None
-    tool_config: Any
-    labels: dict[str, str] | None
-    cached_content: str | None
-    response_modalities: list[str] | None
-    media_resolution: str | None
-    speech_config: Any
-    audio_timestamp: bool | None
-    automatic_function_calling: Any
-    thinking_config: Any
-    image_config: Any
-    enable_enhanced_civic_answers: bool | None
-    model_armor_config: Any
-    service_tier: str | None
-    audio_transcription_config: Any
-    continuation_token: bytes | None
-    automatic_continuation: bool | None
-    generation_output_config: Any
-    store: bool | None
-
-
 @with_config(OPEN)
 class TextSimulator(TypedDict, total=False):
     type: Literal["llm_backed"] | None
     model: str
-    model_configuration: ModelConfiguration
+    model_configuration: GenerateContentConfig
     max_allowed_invocations: int
     custom_instructions: str | None
     include_function_calls: bool
@@ -110,12 +64,12 @@ class TextSimulator(TypedDict, total=False):
 class AudioSimulator(TypedDict, total=False):
     type: Literal["llm_audio"]
     model: str
-    model_configuration: ModelConfiguration
+    model_configuration: GenerateContentConfig
     max_allowed_invocations: int
     custom_instructions: str | None
     include_function_calls: bool
     audio_model: str
-    audio_model_configuration: ModelConfiguration
+    audio_model_configuration: GenerateContentConfig
     include_text_with_audio: bool
 
 

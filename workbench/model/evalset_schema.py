@@ -19,8 +19,15 @@ from pydantic import ConfigDict, TypeAdapter, with_config
 from pydantic.alias_generators import to_camel
 from typing_extensions import TypedDict
 
-from workbench.model.content_schema import STRICT, Content, FunctionCall, FunctionResponse, Part
-from workbench.model.grounding_schema import GroundingMetadata, UsageMetadata
+from workbench.model.genai_types import (
+    STRICT,
+    Content,
+    FunctionCall,
+    FunctionResponse,
+    GenerateContentResponseUsageMetadata,
+    GroundingMetadata,
+    Part,
+)
 
 OPEN = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow", loc_by_alias=False)
 # Dropped keys are let through here as well: they are kept in `raw`, and seen to be warned about.
@@ -33,7 +40,7 @@ class InvocationEvent(TypedDict, total=False):
     author: Required[str]
     content: Content | None
     grounding_metadata: GroundingMetadata | None
-    usage_metadata: UsageMetadata | None
+    usage_metadata: GenerateContentResponseUsageMetadata | None
     model_version: str | None
 
 

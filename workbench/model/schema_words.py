@@ -10,8 +10,8 @@ from typing_extensions import is_typeddict
 
 from workbench.counting import counted
 from workbench.model.breaches import Breach, nearest, snake
-from workbench.model.content_schema import Content, Part
 from workbench.model.evalset_schema import adapter
+from workbench.model.genai_types import Content, Part
 from workbench.model.places import Location
 
 _MOST_ERRORS = 2_000
