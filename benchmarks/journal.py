@@ -94,7 +94,7 @@ async def _run(root: Path, children: Children, *, journal: bool) -> Took:
     plan = make_plan(open_selection(selection, folder=root), selection, options)
     before, cases, began = _cpu(), _cpu_of_children(), time.perf_counter()
     writer = Journal.open(root / ".workbench", plan.run_id) if journal else None
-    await Run(plan, options, publish, children, writer).execute()
+    await Run(plan, publish, children, writer).execute()
     over = time.perf_counter()
     assert isinstance(ended[-1], RunFinished)
     assert len(verdicts) == CASES

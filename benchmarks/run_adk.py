@@ -277,10 +277,10 @@ async def _warm_run(evalset: Path, limit: int, isolation: str) -> tuple[float, f
     workspace = open_selection(selection, folder=evalset.parent)
     one = replace(selection, case_ids=("case_0",))
     async with Children() as children:
-        await Run(make_plan(workspace, one, options), options, lambda event: None, children).execute()
+        await Run(make_plan(workspace, one, options), lambda event: None, children).execute()
         plan = make_plan(workspace, selection, options)
         before, started = cpu_of_tree(), time.perf_counter()
-        await Run(plan, options, lambda event: None, children).execute()
+        await Run(plan, lambda event: None, children).execute()
         return time.perf_counter() - started, cpu_of_tree() - before
 
 

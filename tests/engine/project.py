@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -117,5 +117,5 @@ async def execute(
 ) -> Outcome:
     """Runs a plan to its end."""
     outcome = outcome or Outcome()
-    await Run(plan, options or RunOptions(), outcome.take, children, writer).execute()
+    await Run(replace(plan, options=options or plan.options), outcome.take, children, writer).execute()
     return outcome

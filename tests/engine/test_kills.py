@@ -119,7 +119,7 @@ async def test_ending_the_task_ends_the_children(project: Project) -> None:
     turn_started = asyncio.Event()
     outcome.watchers.append(lambda event: turn_started.set() if isinstance(event, TurnStarted) else None)
     async with Children() as children:
-        task = asyncio.create_task(Run(project.plan(), RunOptions(), outcome.take, children).execute())
+        task = asyncio.create_task(Run(project.plan(), outcome.take, children).execute())
         await turn_started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

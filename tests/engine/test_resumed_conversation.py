@@ -71,7 +71,7 @@ async def test_only_what_was_not_answered_and_what_holds_a_secret_is_asked(
     state, options, plan = tmp_path / ".workbench", RunOptions(), project.plan()
     journal = Journal.open(state, plan.run_id)
     first = Outcome()
-    run = Run(plan, options, first.take, children, journal)
+    run = Run(plan, first.take, children, journal)
 
     def stop_in_the_tool(event: Event) -> None:
         if isinstance(event, AgentActed) and "function_call" in json.dumps(event.acted):
@@ -89,7 +89,7 @@ async def test_only_what_was_not_answered_and_what_holds_a_secret_is_asked(
     assert isinstance(found, Resumable)
     assert found.plan.notices[0].message.endswith("0 of 1 cases have results, in others models have answered once")
     again = Outcome()
-    await Run(found.plan, options, again.take, children, found.journal, resumed=found.resumption).execute()
+    await Run(found.plan, again.take, children, found.journal).execute()
     assert (beside / "log").read_text().split("\n")[len(before) - 1 :] == ["model hello", "tool", "model result", ""]
     assert again.states == {"one": "passed"}
     assert again.record("one").usage.model_calls == 3

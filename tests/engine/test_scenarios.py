@@ -246,7 +246,7 @@ async def test_cancelled_while_the_user_thinks(project: Project, children: Child
     outcome = Outcome()
     thinks = asyncio.Event()
     outcome.watchers.append(lambda event: thinks.set() if isinstance(event, TurnFinished) else None)
-    run = Run(project.plan(), RunOptions(), outcome.take, children)
+    run = Run(project.plan(), outcome.take, children)
     task = asyncio.create_task(run.execute())
     await thinks.wait()
     run.cancel(outcome.ref("play"))

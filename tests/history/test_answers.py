@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from workbench.agents.worker.answer_file import KeptAnswers
-from workbench.engine.conversation.answers import Answer, read
+from workbench.engine.plan.answers import Answer, read
 from workbench.events import CaseRef
 from workbench.history.answers import FILE_NAME, forget_answers, read_answers
 

@@ -16,7 +16,6 @@ from workbench.cli.streams import write_line
 from workbench.config import Settings, read_settings
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan, new_run_id
-from workbench.engine.plan.rescore_plan import RescorePlan
 from workbench.events import Noticed, RunFinished, RunStarted
 from workbench.prices import Prices
 from workbench.project.project import Project, Running
@@ -25,7 +24,7 @@ from workbench.store import Store
 from workbench.text import plain
 
 
-async def follow(wanted: Wanted, explicit_state: Path | None, plan: Plan | RescorePlan, *, fresh: bool = True) -> int:
+async def follow(wanted: Wanted, explicit_state: Path | None, plan: Plan, *, fresh: bool = True) -> int:
     """Run the plan, write what is `wanted`, and return the exit code. Unless `fresh`, an interrupted run of the same
     cases is resumed. `explicit_state` is what `--state-dir` names."""
     settings = _settings()
@@ -33,7 +32,7 @@ async def follow(wanted: Wanted, explicit_state: Path | None, plan: Plan | Resco
     results = sys.stderr if wanted.json == "-" else sys.stdout
     progress = _progress(wanted, store, results)
     async with Project(explicit_state=explicit_state, settings=settings, store=store, keep_warm=False) as project:
-        run = project.run(plan if fresh or isinstance(plan, RescorePlan) else project.resumed(plan))
+        run = project.run(plan if fresh else project.resumed(plan))
         with Interruption(run, progress.message) as interruption:
             # While signals are still caught, so that a Ctrl-C in the last moment does not cost the report; and also
             # if a fault of ours ended the run.

@@ -13,7 +13,8 @@ from workbench.cli.following import follow, nothing_ran
 from workbench.cli.score_command import ScoreRequest
 from workbench.engine.plan.blocking import lost_agent
 from workbench.engine.plan.options import UsageFaultError
-from workbench.engine.plan.rescore_plan import CriteriaOf, RescorePlan, make_rescore_plan
+from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.rescore_plan import CriteriaOf, make_rescore_plan
 from workbench.engine.plan.transcripts import StoredRun
 from workbench.events import CaseError
 from workbench.history.state_dir import state_dir, states_of
@@ -34,7 +35,7 @@ def score(request: ScoreRequest) -> int:
     return asyncio.run(follow(request, request.state_dir, plan))
 
 
-def _plan(request: ScoreRequest) -> RescorePlan:
+def _plan(request: ScoreRequest) -> Plan:
     here = Path.cwd()
     run = open_run(request.run, state_dir(find_root(here), request.state_dir), here)
     root = _root(run, request, here)

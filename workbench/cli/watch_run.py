@@ -18,7 +18,6 @@ from workbench.cli.run_command import RunRequest
 from workbench.cli.streams import has_failed, is_unread, write_line
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan, make_plan
-from workbench.engine.plan.rescore_plan import RescorePlan
 from workbench.engine.plan.target_words import Selection
 from workbench.engine.watch.board import Board, Estimate, Job, Limit
 from workbench.engine.watch.impact import few
@@ -128,7 +127,7 @@ class _Session:
             return
         self._execute(plan)
 
-    def _execute(self, plan: Plan | RescorePlan) -> None:
+    def _execute(self, plan: Plan) -> None:
         run = self._project.run(plan, self._apply)
 
         async def whole() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.worker.checked import HEAD
-from workbench.engine.conversation.answers import Answer, read
+from workbench.engine.plan.answers import Answer, read
 from workbench.events import CaseRef
 from workbench.history.checked import read_checked
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.counting import counted
+from workbench.engine.plan.interrupted import InterruptedRun, interrupted_run
 from workbench.engine.plan.options import RunOptions, UsageFaultError
-from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.secrets import Secrets
+from workbench.engine.plan.source import AgentSource
 from workbench.engine.run.determined import OPTIONS, changed_files, determined, differences
 from workbench.engine.run.provenance import Kept, read_sources, versions
-from workbench.engine.run.resumption import Resumption, collect_results
 from workbench.event_json import from_json
 from workbench.events import Event, Noticed, RunFinished, RunStarted, Sources
 from workbench.history.answers import read_answers
@@ -32,11 +33,10 @@ _BEFORE = 20
 
 @dataclass
 class Resumable:
-    """A run that can go on: its plan with what is to be said of it, its journal, held open, and what it has."""
+    """An interrupted run that can be resumed: the plan of what is left to do, and its journal, held open."""
 
     plan: Plan
     journal: Journal
-    resumption: Resumption
 
 
 def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
@@ -63,7 +63,7 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
     if changes:
         journal.release()
         return _afresh(plan, path, changes)
-    return Resumable(_going_on(plan, found), journal, found)
+    return Resumable(_going_on(plan, found), journal)
 
 
 def newest_interrupted(state: Path) -> RunStarted | None:
@@ -92,10 +92,10 @@ def options_of(announced: RunStarted) -> RunOptions:
         raise UsageFaultError(f"the options of run {announced.run_id} cannot be read: {error}") from None
 
 
-def read_results(path: Path) -> Resumption | None:
+def read_results(path: Path) -> InterruptedRun | None:
     """What the journal at `path` holds of its run; None if that cannot be told, as where its announcement is lost."""
     try:
-        found = collect_results(_read(path))
+        found = interrupted_run(_read(path))
     except (OSError, ValueError):
         return None
     return found if found is not None and found.announced.started else None
@@ -147,7 +147,7 @@ def _is_complete(path: Path) -> bool:
     return isinstance(event, RunFinished) and not (event.interrupted or event.cancelled)
 
 
-def _changes(found: Resumption, plan: Plan, options: RunOptions) -> Iterator[str]:
+def _changes(found: InterruptedRun, plan: Plan, options: RunOptions) -> Iterator[str]:
     """What determines the run and is not as it was."""
     announced = found.announced
     salt = announced.determined.get("salt")
@@ -175,14 +175,23 @@ def _files_now(then: Sources, plan: Plan) -> tuple[Kept, Sources]:
     return own, {name: {**files, **more.sources.get(name, {})} for name, files in own.sources.items()}
 
 
-def _going_on(plan: Plan, found: Resumption) -> Plan:
+def _going_on(plan: Plan, found: InterruptedRun) -> Plan:
     run_id, done, cases = found.announced.run_id, found.results, len(found.cases)
     scored = f", of {found.transcripts:,} only scores are missing" if found.transcripts else ""
     times = "once" if found.answers == 1 else counted(found.answers, "time")
     kept = f", in others models have answered {times}" if found.answers else ""
     text = f"resuming {run_id}: {done:,} of {cases:,} cases have results{scored}{kept}"
     notice = Noticed("info", text, "--fresh starts anew")
-    return replace(plan, run_id=run_id, notices=(notice, *plan.notices))
+    entries = tuple(_left_of(entry, found) for entry in plan.entries)
+    return replace(plan, run_id=run_id, entries=entries, notices=(notice, *plan.notices), resumed=found)
+
+
+def _left_of(entry: PlanEntry, found: InterruptedRun) -> PlanEntry:
+    """Return what is left to do of an entry."""
+    case = found.cases.get(entry.ref)
+    if case is None or not isinstance(entry.source, AgentSource):
+        return entry
+    return replace(entry, source=case.source(entry.source))
 
 
 def _afresh(plan: Plan, path: Path, changes: list[str]) -> Plan:

@@ -14,19 +14,17 @@ from workbench.config import Settings
 from workbench.engine.chat.chat import Chat, ChatEvent
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, agent_setting
-from workbench.engine.plan.rescore_plan import RescorePlan
 from workbench.engine.processes.agent_host import AgentHost
 from workbench.engine.processes.children import Children
 from workbench.engine.processes.trial_imports import IMPORT_SECONDS, TrialImport, try_imports
 from workbench.engine.run.recorder import Publish
-from workbench.engine.run.rescoring import Rescoring
 from workbench.engine.run.run import Run
 from workbench.history.journal import Journal
-from workbench.history.resuming import Resumable, resume
+from workbench.history.resuming import resume
 from workbench.history.retention import tidy
 from workbench.history.state_dir import judge_cache_dir, state_dir
 from workbench.kept_records import keep_details
-from workbench.project.running import Engine, Running
+from workbench.project.running import Running
 from workbench.store import Store
 
 __all__ = ["Project", "Running", "TrialImport"]
@@ -58,8 +56,8 @@ class Project:
         self._children: Children | None = None
         self._explicit_state = explicit_state
         self._keep_runs = keep_runs
-        self._held: dict[str, Resumable] = {}
-        """Interrupted runs that are to be resumed, by id."""
+        self._held: dict[str, Journal] = {}
+        """The journals of interrupted runs that are to be resumed, by id."""
         self._renew = False
         self._make_host = make_host
 
@@ -80,8 +78,8 @@ class Project:
 
     async def close(self) -> None:
         """End all processes, and wait until they are gone."""
-        for held in self._held.values():
-            held.journal.release()
+        for journal in self._held.values():
+            journal.release()
         self._held.clear()
         if self._children is not None:
             await self._children.close()
@@ -94,30 +92,26 @@ class Project:
         found = resume(self._state(plan), plan, plan.options)
         if isinstance(found, Plan):
             return found
-        self._held[found.plan.run_id] = found
+        self._held[found.plan.run_id] = found.journal
         return found.plan
 
     def forget(self, plan: Plan) -> None:
         """Release the interrupted run of a plan that `resumed` returned and that is not going to run."""
-        held = self._held.pop(plan.run_id, None)
-        if held is not None:
-            held.journal.release()
+        journal = self._held.pop(plan.run_id, None)
+        if journal is not None:
+            journal.release()
 
-    def run(self, plan: Plan | RescorePlan, publish: Publish | None = None) -> Running:
+    def run(self, plan: Plan, publish: Publish | None = None) -> Running:
         """Prepare a run of the plan. Its events go to `publish`; None: to the store of the project."""
         state = self._state(plan)
-        held = self._held.pop(plan.run_id, None)
-        journal = self._journal(state, plan, held)
+        journal = self._journal(state, plan)
         if journal is not None:
             keep_details(self.store.kept, journal)
         is_kept = state.is_dir() if journal is None else journal.path is not None
         cache = judge_cache_dir(state) if is_kept else None
 
-        def make(take: Publish) -> Engine:
-            if isinstance(plan, RescorePlan):
-                return Rescoring(plan, plan.options, take, self.children, journal, cache)
-            resumed = None if held is None else held.resumption
-            return Run(plan, plan.options, take, self.children, journal, cache, self._make_host, resumed)
+        def make(take: Publish) -> Run:
+            return Run(plan, take, self.children, journal, cache, self._make_host)
 
         async def tidy_runs() -> None:
             if journal is not None and journal.path is not None:
@@ -168,12 +162,13 @@ class Project:
             self._renew = False
             await self.children.restart()
 
-    def _state(self, plan: Plan | RescorePlan) -> Path:
+    def _state(self, plan: Plan) -> Path:
         return state_dir(plan.root, self._explicit_state)
 
-    def _journal(self, state: Path, plan: Plan | RescorePlan, held: Resumable | None) -> Journal | None:
-        if held is not None:
-            return held.journal
+    def _journal(self, state: Path, plan: Plan) -> Journal | None:
+        """Return the journal of a run: that of the interrupted one that is resumed, a new one, or none."""
+        if plan.run_id in self._held:
+            return self._held.pop(plan.run_id)
         return Journal.open(state, plan.run_id) if self._keep_runs else None
 
 

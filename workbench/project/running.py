@@ -3,22 +3,12 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Protocol
 
 from workbench.engine.run.recorder import Publish
+from workbench.engine.run.run import Run
 from workbench.events import CaseRef, Event
 from workbench.history.journal import Journal
 from workbench.store import Store
-
-
-class Engine(Protocol):
-    """The engine's run: `workbench.engine.run.run.Run`."""
-
-    async def execute(self) -> None: ...
-
-    def cancel(self, ref: CaseRef | None = None, *, kill: bool = False) -> None: ...
-
-    def stop(self) -> None: ...
 
 
 class Running:
@@ -26,7 +16,7 @@ class Running:
 
     def __init__(
         self,
-        make: Callable[[Publish], Engine],
+        make: Callable[[Publish], Run],
         publish: Publish,
         store: Store,
         journal: Journal | None,

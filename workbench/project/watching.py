@@ -28,7 +28,6 @@ from workbench.store import CaseRecord, Store
 
 if TYPE_CHECKING:
     from workbench.engine.plan.plan import Plan
-    from workbench.engine.plan.rescore_plan import RescorePlan
 
 DEPTH_WORDS: dict[Depth, str] = {
     "run": "running the agent",
@@ -138,7 +137,7 @@ class Watching:
         configs = {entry.relative: entry.criteria.config for entry in self.watcher.snapshot.workspace.evalsets}
         return estimate(len(keys), records, depth, self._prices, times, lambda ref: configs.get(ref.evalset_file))
 
-    def plan(self, job: Job) -> "Plan | RescorePlan":
+    def plan(self, job: Job) -> "Plan":
         """Return the plan of a job.
 
         Raises:

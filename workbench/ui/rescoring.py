@@ -9,7 +9,8 @@ from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.blocking import lost_in
 from workbench.engine.plan.options import RunOptions, UsageFaultError
-from workbench.engine.plan.rescore_plan import RescorePlan, make_rescore_plan
+from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.rescore_plan import make_rescore_plan
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseRef, Noticed
 from workbench.history.run_words import LAST, last_run
@@ -31,7 +32,7 @@ def plan_rescoring(
     options: RunOptions,
     *,
     references_of_now: bool = False,
-) -> RescorePlan:
+) -> Plan:
     """The plan for the `cases` (evalset, case) of a workspace: the transcripts of this session (`records`), and for
     cases that have none in it, those of the last run that is kept in the state folder. Cases that have none there
     either are named in its notices. Each is laid beside the reference that it was made for, with `references_of_now`

@@ -7,10 +7,11 @@ import pytest
 import pytest_asyncio
 
 from tests.engine.project import turn
-from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts, with_judges
+from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.engine.conversation.context import RunContext
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.secrets import Secrets
+from workbench.engine.plan.usage import with_judges
 from workbench.engine.processes.children import Children
 from workbench.events import CaseError, CaseRef, Event, MetricScored, Usage
 from workbench.model.criteria import CriteriaConfig, Criterion

@@ -11,6 +11,7 @@ from workbench.engine.plan import plan as planning
 from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import make_plan, new_run_id
 from workbench.engine.plan.selection import open_selection
+from workbench.engine.plan.source import AgentSource
 from workbench.engine.plan.target_words import Selection, Target
 
 AGENT = "def root_agent(message, session): return 'ok'\n"
@@ -71,7 +72,7 @@ def test_each_entry_knows_its_criteria_and_why(desk: Project) -> None:
     plan = desk.plan()
     assert plan.config_file(plan.entries[0]) == "desk/test_config.json"
     assert [criterion.threshold for criterion in plan.entries[0].config.criteria] == [0.5]
-    assert "test_config.json" in plan.entries[0].criteria_source
+    assert "test_config.json" in plan.entries[0].criteria.reason
 
 
 def test_the_agents_get_their_interpreter_and_environment(desk: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +110,7 @@ def test_a_wrong_config_blocks_the_cases_that_it_governs_and_no_others(
     for targets in ((), (named(desk, "desk/a.evalset.json"),)):
         entries = desk.plan(None, *targets).entries
         blocked = [entry for entry in entries if entry.blocked is not None]
-        assert {entry.entry.relative.partition("/")[0] for entry in blocked} == {"desk"}
+        assert {entry.ref.evalset_file.partition("/")[0] for entry in blocked} == {"desk"}
         for entry in blocked:
             assert entry.blocked is not None
             assert entry.blocked.kind == "config"
@@ -141,7 +142,8 @@ def test_a_broken_file_that_was_found_is_an_entry_of_its_own(desk: Project) -> N
     (entry,) = entries
     assert entry.ref.evalset_file == "desk/b.evalset.json"
     assert entry.ref.eval_id == ""
-    assert entry.index is None
+    assert isinstance(entry.source, AgentSource)
+    assert entry.source.index is None
     assert entry.blocked is not None
     assert entry.blocked.kind == "broken_file"
     assert "desk/b.evalset.json" in entry.blocked.message

@@ -13,12 +13,13 @@ from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import AgentFolder, discover, name_agents
 from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.owner_notes import OwnersToKeep
-from workbench.engine.plan.rescore_plan import RescorePlan, make_rescore_plan
+from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.rescore_plan import make_rescore_plan
 from workbench.engine.plan.transcripts import StoredRun, collect
 from workbench.engine.processes.children import Children
 from workbench.engine.run.event_lines import Line
 from workbench.engine.run.recorder import EventWriter
-from workbench.engine.run.rescoring import Rescoring
+from workbench.engine.run.run import Run
 from workbench.events import (
     AgentActed,
     CaseFinished,
@@ -79,7 +80,7 @@ class Stored:
     def run(self) -> StoredRun:
         return collect(self.outcome.events)
 
-    def plan(self, run: StoredRun | None = None, **more: Any) -> RescorePlan:
+    def plan(self, run: StoredRun | None = None, **more: Any) -> Plan:
         root = self.project.root
         chooser = CriteriaChooser(root, None)
 
@@ -105,10 +106,10 @@ def ran(project: Project, children: Children) -> Callable[..., Any]:
 
 
 async def rescored(
-    plan: RescorePlan, children: Children, writer: EventWriter | None = None, outcome: Outcome | None = None
+    plan: Plan, children: Children, writer: EventWriter | None = None, outcome: Outcome | None = None
 ) -> Outcome:
     outcome = outcome or Outcome()
-    await Rescoring(plan, RunOptions(), outcome.take, children, writer).execute()
+    await Run(plan, outcome.take, children, writer).execute()
     return outcome
 
 
@@ -196,7 +197,7 @@ async def test_a_case_is_given_up_at_once_and_keeps_what_was_decided(ran: Any, c
     outcome = Outcome()
     scored = asyncio.Event()
     outcome.watchers.append(lambda event: scored.set() if isinstance(event, MetricScored) else None)
-    run = Rescoring(stored.plan(), RunOptions(), outcome.take, children)
+    run = Run(stored.plan(), outcome.take, children)
     task = asyncio.create_task(run.execute())
     await scored.wait()
     run.cancel(outcome.ref("hello"))
@@ -212,7 +213,7 @@ async def test_all_can_be_given_up(ran: Any, children: Children) -> None:
     criteria = {"response_match_score": 0.5, "final_response_match_v2": judged_by("never")}
     stored.project.write("desk/test_config.json", {"criteria": criteria})
     outcome = Outcome()
-    run = Rescoring(stored.plan(), RunOptions(), outcome.take, children)
+    run = Run(stored.plan(), outcome.take, children)
     outcome.watchers.append(lambda event: run.cancel(None) if isinstance(event, MetricScored) else None)
     await asyncio.wait_for(run.execute(), 20)
     assert set(outcome.states.values()) == {"cancelled"}
@@ -225,7 +226,7 @@ async def test_one_who_no_longer_waits_ends_it_too(ran: Any, children: Children)
     outcome = Outcome()
     begun = asyncio.Event()
     outcome.watchers.append(lambda event: begun.set() if isinstance(event, TurnStarted) else None)
-    task = asyncio.create_task(Rescoring(stored.plan(), RunOptions(), outcome.take, children).execute())
+    task = asyncio.create_task(Run(stored.plan(), outcome.take, children).execute())
     await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ async def started(
     """A run in which so many turns have begun."""
     begun = asyncio.Semaphore(0)
     outcome.watchers.append(lambda event: begun.release() if isinstance(event, TurnStarted) else None)
-    run = Run(plan, RunOptions(**options), outcome.take, children)
+    run = Run(replace(plan, options=RunOptions(**options)), outcome.take, children)
     task = asyncio.create_task(run.execute())
     for _ in range(turns):
         await begun.acquire()
@@ -147,7 +148,7 @@ async def test_cancelling_what_is_over_changes_nothing(project: Project, childre
     project.agent(AGENT)
     project.cases("well")
     outcome = Outcome()
-    run = Run(project.plan(), RunOptions(), outcome.take, children)
+    run = Run(project.plan(), outcome.take, children)
     await run.execute()
     run.cancel(outcome.ref("well"))
     run.stop()

@@ -7,7 +7,8 @@ import pytest
 
 from tests.engine.watch.conftest import Shop, turn
 from workbench.engine.plan.options import RunOptions, UsageFaultError
-from workbench.engine.plan.rescore_plan import RescorePlan
+from workbench.engine.plan.plan import Plan, PlanEntry
+from workbench.engine.plan.source import StoredSource
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.engine.watch.jobs import run_plan, scoring_plan
 from workbench.engine.watch.snapshot import Key
@@ -56,15 +57,20 @@ def verdict(name: str, score: float, threshold: float) -> Scored:
     return Scored(result, (result,))
 
 
-def scored_again(shop: Shop, case: StoredCase, *verdicts: Scored) -> RescorePlan:
+def scored_again(shop: Shop, case: StoredCase, *verdicts: Scored) -> Plan:
     found: Mapping[CaseRef, Sequence[Scored]] = {REF: verdicts}
     return scoring_plan(shop.look().workspace, [case], found, "run", RunOptions())
+
+
+def source_of(entry: PlanEntry) -> StoredSource:
+    assert isinstance(entry.source, StoredSource)
+    return entry.source
 
 
 def test_what_needs_no_judge_is_computed_again(shop: Shop) -> None:
     shop.criteria("desk", **{MATCH: 0.9})
     (entry,) = scored_again(shop, stored({MATCH: 0.5}), verdict(MATCH, 0.7, 0.5)).entries
-    assert entry.kept == ()
+    assert source_of(entry).kept == ()
     assert [criterion.threshold for criterion in entry.criteria.config.criteria] == [0.9]
 
 
@@ -72,7 +78,7 @@ def test_what_a_judge_said_is_decided_by_the_threshold_of_now(shop: Shop) -> Non
     judged = "final_response_match_v2"
     shop.criteria("desk", **{judged: 0.9})
     (entry,) = scored_again(shop, stored({judged: 0.5}), verdict(judged, 0.7, 0.5)).entries
-    (kept,) = entry.kept
+    (kept,) = source_of(entry).kept
     assert (kept.result.status, kept.result.score, kept.result.threshold) == ("failed", 0.7, 0.9)
     assert [one.status for one in kept.turns] == ["failed"]
 
@@ -89,17 +95,18 @@ def test_a_custom_metric_decides_by_itself(shop: Shop, threshold: float, holds: 
     case.started = replace(case.started, custom_metrics=custom)
     failed = Scored(MetricResult("brief", "failed", 0.8, 0.5, "the function says FAILED"))
     (entry,) = scored_again(shop, case, failed, verdict(judged, 0.7, 0.5)).entries
-    assert [one for one in entry.kept if one.result.name == "brief"] == ([failed] if holds else [])
+    assert [one for one in source_of(entry).kept if one.result.name == "brief"] == ([failed] if holds else [])
 
 
 def test_another_reference_is_asked_about_anew(shop: Shop) -> None:
     judged = "final_response_match_v2"
     shop.criteria("desk", **{judged: 0.5})
     (entry,) = scored_again(shop, stored({judged: 0.5}, "something else"), verdict(judged, 0.7, 0.5)).entries
-    assert entry.kept == ()
-    assert entry.stored.started is not None
-    assert entry.stored.started.expected is not None
-    assert entry.stored.started.expected[0]["final_response"]["parts"] == [{"text": "ok"}]
+    assert source_of(entry).kept == ()
+    started = source_of(entry).case.started
+    assert started is not None
+    assert started.expected is not None
+    assert started.expected[0]["final_response"]["parts"] == [{"text": "ok"}]
 
 
 def test_nothing_of_it_left(shop: Shop) -> None:

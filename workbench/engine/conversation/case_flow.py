@@ -5,15 +5,18 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from workbench.engine.conversation.answers import Answer
 from workbench.engine.conversation.case_run import CaseRun
-from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts, with_judges
+from workbench.engine.conversation.case_scoring import CaseScoring, Verdicts
 from workbench.engine.conversation.context import RunContext
 from workbench.engine.conversation.messages import FixedMessages, HangUp, MessageSource
 from workbench.engine.conversation.scenario_user import ScenarioUser
+from workbench.engine.conversation.stored import as_stored, complete_case, settled, unsuited
 from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.plan.answers import Answer
 from workbench.engine.plan.plan import PlanEntry
 from workbench.engine.plan.scenario_case import Obstacle, obstacle, unplayed
+from workbench.engine.plan.source import AgentSource, StoredSource
+from workbench.engine.plan.usage import with_judges
 from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError, Seat
 from workbench.events import (
     CaseError,
@@ -37,9 +40,8 @@ _STALLED_TWICE = (
 
 
 class CaseFlow:
-    """One entry of the plan. `host` gives its process, None where it cannot start; `release` is called once, when
-    the agent has done its part and another case may begin. `answers` are what its models had answered before the run
-    was interrupted."""
+    """One entry of the plan. `host` gives the agent's process, None where none is needed; `release` is called once,
+    when another case may begin: after the agent has done its part, or after a stored transcript is scored."""
 
     def __init__(
         self,
@@ -47,12 +49,10 @@ class CaseFlow:
         context: RunContext,
         host: AgentHost | None,
         release: Callable[[], None],
-        answers: Sequence[Answer] = (),
     ) -> None:
         self._entry = entry
         self._context = context
         self._host = host
-        self._answers = answers
         self._release: Callable[[], None] | None = release
         self._case_run: CaseRun | None = None
         self._scoring: CaseScoring | None = None
@@ -65,6 +65,11 @@ class CaseFlow:
     @property
     def ref(self) -> CaseRef:
         return self._entry.ref
+
+    @property
+    def doing(self) -> str:
+        """What is done to the case while it is under way: it is `running`, or `scored`."""
+        return "running" if isinstance(self._entry.source, AgentSource) else "scored"
 
     def cancel(self, reason: CaseError, *, kill: bool) -> None:
         """Ends the case with `reason` as its error, also while it is judged."""
@@ -87,12 +92,19 @@ class CaseFlow:
             self._give_up_slot()
 
     async def _run(self) -> None:
+        match self._entry.source:
+            case AgentSource() as source:
+                await self._run_agent(source)
+            case StoredSource() as source:
+                await self._score_stored(source)
+
+    async def _run_agent(self, source: AgentSource) -> None:
         entry = self._entry
-        if entry.index is None:
+        if source.index is None:
             self._finish("error", entry.blocked, Transcript())
             return
         try:
-            case = entry.entry.document.case(entry.index)
+            case = source.evalset.document.case(source.index)
         except BrokenCaseError as broken:
             # Checked when the plan was made: the file has changed since.
             self._finish("error", CaseError("broken_file", str(broken)), Transcript())
@@ -104,9 +116,29 @@ class CaseFlow:
             self._start(case)
             self._not_played(why_not)
         else:
-            transcript = await self._transcript(case, self._host)
+            transcript = await self._transcript(case, self._host, source.answers)
             self._give_up_slot()
             await self._score(case, transcript)
+
+    async def _score_stored(self, source: StoredSource) -> None:
+        """Show the case as it was stored, but with the criteria of now, and score it.
+
+        A transcript that is not complete keeps the error that it was stored with.
+        """
+        self._started = self._context.at()
+        for event in as_stored(source, self._entry.config, self._started):
+            self._context.emit(event)
+        incomplete = source.case.why_incomplete()
+        if self._entry.blocked is not None:
+            verdicts = Verdicts("error", self._entry.blocked)
+        elif incomplete is not None:
+            verdicts = Verdicts(source.case.status, incomplete)
+        else:
+            kept = settled(source, self._entry.config)
+            verdicts = await self._verdicts(complete_case(source), [turn.actual for turn in source.case.turns], kept)
+            if verdicts.error is None:
+                verdicts.error = unsuited(source, verdicts.scored)
+        self._finish(verdicts.status, verdicts.error, Transcript(usage=with_judges(source.spent, verdicts.usage)))
 
     def _obstacle(self, case: EvalCase) -> Obstacle | None:
         if case.scenario is None:
@@ -122,7 +154,7 @@ class CaseFlow:
         simulator = self._entry.config.user_simulator_config
         return ScenarioUser(scorer, environment, case.scenario, simulator, self.ref.repeat)
 
-    async def _transcript(self, case: EvalCase, host: AgentHost) -> Transcript:
+    async def _transcript(self, case: EvalCase, host: AgentHost, answers: Sequence[Answer]) -> Transcript:
         """Return what the agent does. Where a shared process ended under the case, it is run once more, alone: then it
         is known which case is to blame. Where the process that forks the cases stood still, it is run once more as
         well."""
@@ -135,10 +167,10 @@ class CaseFlow:
             self._start(case)
             self._context.emit(UserSimulated(self.ref, 0, first.how, first.question))
             return Transcript()
-        transcript = await self._attempt(case, host, alone=False)
+        transcript = await self._attempt(case, host, answers, alone=False)
         if self._is_run_again(transcript):
             await self._clear()
-            transcript = await self._attempt(case, host, alone=transcript.undecided)
+            transcript = await self._attempt(case, host, answers, alone=transcript.undecided)
             if transcript.stalled:
                 transcript.error = CaseError("crashed", *_STALLED_TWICE)
         return transcript
@@ -148,7 +180,7 @@ class CaseFlow:
             return False
         return transcript.stalled or (transcript.undecided and not (self._seat is not None and self._seat.alone))
 
-    async def _attempt(self, case: EvalCase, host: AgentHost, *, alone: bool) -> Transcript:
+    async def _attempt(self, case: EvalCase, host: AgentHost, answers: Sequence[Answer], *, alone: bool) -> Transcript:
         self._attempts += 1
         try:
             seat = self._seat = host.ready_seat(alone=alone) or await self._wait_for_seat(host, alone)
@@ -168,7 +200,7 @@ class CaseFlow:
         run = self._case_run = CaseRun(self.ref, source, context.options.timeout, context.emit)
         keep = None if context.answers is None else context.answers.spec(self.ref)
         spec = {"eval_id": case.eval_id, "session_input": case.session_input, "env": {}, "answers": keep}
-        return await run.run(seat.process, spec, self._answers, share=seat.share, here=seat.here)
+        return await run.run(seat.process, spec, answers, share=seat.share, here=seat.here)
 
     async def _wait_for_seat(self, host: AgentHost, alone: bool) -> Seat:
         self._waiting = asyncio.ensure_future(host.seat(alone=alone))
@@ -185,16 +217,21 @@ class CaseFlow:
         """The verdicts over a complete transcript, or the error of one that is not; then the end of the case."""
         verdicts = Verdicts(transcript.status, transcript.error)
         if transcript.error is None:
-            scoring = self._scoring = CaseScoring(self.ref, self._entry.config, self._context)
-            if self._cancelled is not None:
-                scoring.cancel(self._cancelled)
-            verdicts = await scoring.run(case.turns, transcript.turns, _in_full(case.scenario), case.rubrics)
+            verdicts = await self._verdicts(case, transcript.turns)
         if self._case_run is not None:
             await self._case_run.said_all()
         transcript.usage = with_judges(transcript.usage, verdicts.usage)
         self._finish(verdicts.status, verdicts.error, transcript)
         # The verdict does not wait for what takes a process milliseconds: giving its memory back.
         await self._clear()
+
+    async def _verdicts(
+        self, case: EvalCase, actual: Sequence[dict[str, Any]], kept: Sequence[Scored] = ()
+    ) -> Verdicts:
+        scoring = self._scoring = CaseScoring(self.ref, self._entry.config, self._context, kept)
+        if self._cancelled is not None:
+            scoring.cancel(self._cancelled)
+        return await scoring.run(case.turns, actual, _in_full(case.scenario), case.rubrics)
 
     def _not_played(self, why: Obstacle) -> None:
         for result in unplayed(self._entry.config, why.error):

@@ -7,10 +7,10 @@ from typing import Any
 
 from workbench.agents.channel import Channel, Frame
 from workbench.agents.worker.frames import FrameTooLargeError
-from workbench.engine.conversation.answers import Answer
-from workbench.engine.conversation.case_scoring import with_judges
 from workbench.engine.conversation.messages import HangUp, MessageSource, Move, Say, Silence
 from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.plan.answers import Answer
+from workbench.engine.plan.usage import with_judges
 from workbench.engine.processes import case_frames
 from workbench.engine.processes.agent_clock import AgentClock
 from workbench.engine.processes.agent_process import AgentProcess, Stream, read_error

@@ -6,19 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.engine.conversation.context import RunContext
+from workbench.engine.plan.usage import judge_usage
 from workbench.engine.scoring.conversation import Asking, Conversation
 from workbench.engine.scoring.verdict import case_status, metric_error
 from workbench.events import CaseError, CaseRef, CaseStatus, MetricScored, Usage
 from workbench.metrics.base import Scored
 from workbench.metrics.registry import asks, with_informational
 from workbench.model.criteria import CriteriaConfig
-
-_TALLY = {
-    "calls": "judge_calls",
-    "cached": "judge_calls_cached",
-    "input_tokens": "judge_input_tokens",
-    "output_tokens": "judge_output_tokens",
-}
 
 
 @dataclass
@@ -120,21 +114,6 @@ class CaseScoring:
             return None
         environment = self._context.environment_of(self._ref.agent)
         return Asking(environment, self._ref.repeat, self._context.options.all_votes)
-
-
-def judge_usage(scored: Sequence[Scored]) -> Usage:
-    """What judges and services cost for these verdicts, by the tally in the details of each."""
-    tallies = [tally for one in scored if (tally := one.result.details.get("tally"))]
-    if not tallies:
-        return Usage()
-    return Usage(**{name: sum(tally.get(key) or 0 for tally in tallies) for key, name in _TALLY.items()})
-
-
-def with_judges(usage: Usage, judges: Usage) -> Usage:
-    """`usage` with what judges cost added to it."""
-    if judges == Usage():
-        return usage
-    return replace(usage, **{name: getattr(usage, name) + getattr(judges, name) for name in _TALLY.values()})
 
 
 def _explained_by(scored: Scored, other: Scored) -> Scored:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.conversation.answers import AnswerKeeping
+from workbench.engine.plan.answers import AnswerKeeping
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.processes.children import Children

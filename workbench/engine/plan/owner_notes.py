@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from workbench.agents.owners import LastOwner, kept_path
 from workbench.agents.ownership import relative_to
+from workbench.agents.targets import find_agent
 from workbench.agents.workspace import EvalsetEntry, Workspace, app_name
 from workbench.events import Noticed
 
@@ -63,6 +65,26 @@ def look_alike_notices(workspace: Workspace) -> Iterator[Noticed]:
     if names:
         verb = "looks like an evalset" if len(names) == 1 else "look like evalsets"
         yield Noticed("info", f"not run: {_listed(names)} {verb} under another name", "Name a file to run it")
+
+
+def borrowed_notices(entries: Iterable[EvalsetEntry], root: Path) -> Iterator[Noticed]:
+    """Warn of evalsets that run with another agent than the one whose folder holds them.
+
+    The first of two words on a command line may have been meant as what is to run, and is taken as the agent of the
+    second. An agent inside another one, or around it, is part of the same.
+    """
+    holder = cache(find_agent)
+    for entry in entries:
+        if entry.agent is None:
+            continue
+        ours = entry.agent.folder.resolve()
+        steps = [step for step in entry.file.resolve().parents if step.is_relative_to(root.resolve())]
+        if any(step == ours or (step in ours.parents and holder(step)) for step in steps):
+            continue
+        held = next((found for step in steps if (found := holder(step))), None)
+        if held is not None:
+            message = f"{entry.relative} lies in the folder of {held.name} and runs with {entry.agent.name}"
+            yield Noticed("warning", message, "Of several words the first is the agent, if it is one: name files only")
 
 
 def _listed(files: Sequence[str]) -> str:

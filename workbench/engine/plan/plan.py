@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.current_folder import current_folder
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import AgentEnvironment, agent_environment
@@ -16,10 +17,17 @@ from workbench.agents.targets import STATE_FOLDER, project_around
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.counting import counted
 from workbench.engine.plan.blocking import ConfigFaults, refuse_named, why_blocked, why_broken
-from workbench.engine.plan.borrowed import borrowed_notices
+from workbench.engine.plan.interrupted import InterruptedRun
 from workbench.engine.plan.options import RunOptions, UsageFaultError
-from workbench.engine.plan.owner_notes import OwnersToKeep, look_alike_notices, owner_notices, owners_to_keep
+from workbench.engine.plan.owner_notes import (
+    OwnersToKeep,
+    borrowed_notices,
+    look_alike_notices,
+    owner_notices,
+    owners_to_keep,
+)
 from workbench.engine.plan.selection import Chosen, choose
+from workbench.engine.plan.source import AgentSource, Source
 from workbench.engine.plan.target_words import Selection
 from workbench.engine.plan.until_sure import too_few
 from workbench.events import CaseError, CaseRef, Noticed, PlannedCase
@@ -52,28 +60,25 @@ class AgentSetting:
 
 @dataclass(frozen=True)
 class PlanEntry:
-    """One execution of one case: where it stands (`entry`, `index`), or why it cannot start (`blocked`). An entry for
-    a file that cannot be read has no case: `index` is None."""
+    """One execution of one case: where its transcript comes from, and the criteria that judge it. `blocked` says why it
+    cannot start. `matched_by` is the rule by which its evalset found its agent."""
 
     ref: CaseRef
-    entry: EvalsetEntry
-    index: int | None
+    criteria: CriteriaChoice
+    source: Source
     blocked: CaseError | None = None
+    matched_by: str = ""
 
     @property
     def config(self) -> CriteriaConfig:
-        return self.entry.criteria.config
-
-    @property
-    def criteria_source(self) -> str:
-        """In words, which criteria apply and why."""
-        return self.entry.criteria.reason
+        return self.criteria.config
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`agents` are those of the entries that run, by name; `notices` what is odd about files, configs and interpreters;
-    `owners` what the run keeps about the owners of evalsets; `options` those that the plan was made for."""
+    """What one run does. `agents` are those of the entries that run or are judged, by name; `notices` what is odd about
+    files, configs and interpreters; `owners` what the run keeps about the owners of evalsets. `scored_from` names the
+    run whose transcripts are scored again; `resumed` is the interrupted run that is being resumed."""
 
     run_id: str
     root: Path
@@ -82,6 +87,8 @@ class Plan:
     notices: tuple[Noticed, ...]
     owners: OwnersToKeep = field(default_factory=OwnersToKeep)
     options: RunOptions = field(default_factory=RunOptions)
+    scored_from: str = ""
+    resumed: InterruptedRun | None = None
 
     def config_file(self, entry: PlanEntry) -> str | None:
         """The file with the criteria, relative to the root; None for the defaults."""
@@ -90,9 +97,8 @@ class Plan:
 
     def planned(self, entry: PlanEntry) -> PlannedCase:
         """Return the entry as a run announces it."""
-        matched_by = "" if entry.entry.agent is None else entry.entry.owned.rule
-        changed = entry.entry.criteria.changed
-        return PlannedCase(entry.ref, self.config_file(entry), entry.criteria_source, changed, matched_by)
+        criteria = entry.criteria
+        return PlannedCase(entry.ref, self.config_file(entry), criteria.reason, criteria.changed, entry.matched_by)
 
 
 def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -> Plan:
@@ -110,12 +116,14 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
         item.entry.document.check()
     named = [item.entry for item in chosen if item.named]
     refuse_named(named, workspace.root)
-    entries = tuple(entry for item in chosen for entry in _entries(item, options.runs, configs))
+    made = [(item.entry, tuple(_entries(item, options.runs, configs))) for item in chosen]
+    entries = tuple(entry for _, own in made for entry in own)
     if not entries:
         raise UsageFaultError(
             f"there are no cases in {', '.join(item.entry.relative for item in chosen)}", "", "nothing"
         )
-    running = list({entry.entry.file: entry.entry for entry in entries if entry.blocked is None}.values())
+    startable = (evalset for evalset, own in made if any(entry.blocked is None for entry in own))
+    running = list({evalset.file: evalset for evalset in startable}.values())
     agents = {
         entry.agent.name: agent_setting(entry.agent, workspace.root, options)
         for entry in running
@@ -153,17 +161,20 @@ def new_run_id() -> str:
 def _entries(item: Chosen, runs: int, configs: ConfigFaults) -> Iterator[PlanEntry]:
     entry, document = item.entry, item.entry.document
     agent = entry.agent_name
+    matched_by = "" if entry.agent is None else entry.owned.rule
     broken = why_broken(entry)
     if broken is not None:
-        yield PlanEntry(CaseRef(agent, entry.relative, document.eval_set_id, ""), entry, None, broken)
+        ref = CaseRef(agent, entry.relative, document.eval_set_id, "")
+        yield PlanEntry(ref, entry.criteria, AgentSource(entry, None), broken, matched_by)
         return
     blocked = why_blocked(entry, configs)
     wanted = None if item.indexes is None else set(item.indexes)
     for case in document.cases:
         if wanted is None or case.index in wanted:
+            source = AgentSource(entry, case.index)
             for repeat in range(1, runs + 1):
                 ref = CaseRef(agent, entry.relative, document.eval_set_id, case.eval_id, repeat)
-                yield PlanEntry(ref, entry, case.index, blocked)
+                yield PlanEntry(ref, entry.criteria, source, blocked, matched_by)
 
 
 def _root_notices(root: Path) -> Iterator[Noticed]:

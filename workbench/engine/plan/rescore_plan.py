@@ -2,30 +2,25 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
-from workbench.agents.ownership import relative_to
 from workbench.engine.plan.blocking import ConfigFaults
-from workbench.engine.plan.hidden import holds_secrets
-from workbench.engine.plan.judge_environment import judge_environment
 from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import (
     AgentSetting,
+    Plan,
+    PlanEntry,
     agent_notices,
     agent_setting,
     fault_notices,
     new_run_id,
 )
-from workbench.engine.plan.preflight.looked import Looked
-from workbench.engine.plan.preflight.notices import notices
-from workbench.engine.plan.preflight.whole_plan import LOOKED_AT
+from workbench.engine.plan.replaced_secrets import holds_secrets
+from workbench.engine.plan.source import StoredSource
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
-from workbench.events import CaseError, CaseRef, Noticed, PlannedCase
-from workbench.judge.environment import JudgeEnvironment
-from workbench.metrics.base import Scored
+from workbench.events import CaseError, Noticed
 from workbench.model.criteria import stored_config
 from workbench.model.evalset import EvalCase
 
@@ -39,41 +34,6 @@ LostOf = Callable[[str], CaseError | None]
 """The error of an evalset (its path relative to the root) whose agent is gone; None where that is not so."""
 
 
-@dataclass(frozen=True)
-class RescoreEntry:
-    """One stored execution of a case, and the criteria it is scored by. `kept` are verdicts that hold: nobody is asked
-    for them. `blocked` says why it cannot be scored."""
-
-    stored: StoredCase
-    criteria: CriteriaChoice
-    kept: tuple[Scored, ...] = ()
-    blocked: CaseError | None = None
-
-    @property
-    def ref(self) -> CaseRef:
-        return self.stored.ref
-
-
-@dataclass(frozen=True)
-class RescorePlan:
-    """`settings` are those of the agents whose cases can be scored, by name; `notices` what the user should know."""
-
-    run_id: str
-    scored_from: str
-    root: Path
-    entries: tuple[RescoreEntry, ...]
-    settings: Mapping[str, AgentSetting]
-    notices: tuple[Noticed, ...]
-    options: RunOptions = field(default_factory=RunOptions)
-
-    def planned(self, entry: RescoreEntry) -> PlannedCase:
-        """The entry as a run announces it."""
-        path = entry.criteria.config.path
-        file = None if path is None else relative_to(path, self.root)
-        criteria, rule = entry.criteria, entry.stored.planned.matched_by
-        return PlannedCase(entry.ref, file, criteria.reason, criteria.changed, rule)
-
-
 def make_rescore_plan(
     run: StoredRun,
     root: Path,
@@ -84,7 +44,7 @@ def make_rescore_plan(
     *,
     case_ids: Sequence[str] = (),
     lost_of: LostOf = lambda file: None,
-) -> RescorePlan:
+) -> Plan:
     """The plan for the cases of a stored run, with `case_ids` only for those; `agents` are those that are there now.
     Cases whose config is wrong, or whose agent is lost, get an error. An agent that was named for the stored run is not
     looked for.
@@ -100,11 +60,13 @@ def make_rescore_plan(
     faults = [fault for config in used.values() for fault in configs.of(config)]
     lost = {file: lost_of(file) for file in now}
     entries = tuple(
-        RescoreEntry(case, choice, blocked=_lost(case, lost) or configs.blocked(choice))
+        PlanEntry(
+            case.ref, choice, StoredSource(case), _lost(case, lost) or configs.blocked(choice), case.planned.matched_by
+        )
         for case in stored
         for choice in [now[case.ref.evalset_file] or _as_stored(case, run)]
     )
-    scored = [entry.stored for entry in entries if entry.blocked is None]
+    scored = [case for case, entry in zip(stored, entries, strict=True) if entry.blocked is None]
     settings, missing = _settings(scored, {agent.name: agent for agent in agents}, root, options)
     notices = (
         *(Noticed("warning", trouble) for trouble in run.trouble),
@@ -114,29 +76,11 @@ def make_rescore_plan(
         *fault_notices([fault for fault in faults if fault.severity == "warning"], root),
         *agent_notices(setting for name, setting in settings.items() if name not in missing),
     )
-    return RescorePlan(new_run_id(), run.run_id, root, entries, settings, notices, options)
-
-
-def look_ahead(plan: RescorePlan, options: RunOptions) -> list[Noticed]:
-    """What `workbench.engine.plan.preflight` says of the cases that are going to be scored. Not for an event loop's
-    thread."""
-    environments = {name: JudgeEnvironment(**judge_environment(setting)) for name, setting in plan.settings.items()}
-    entries = [entry for entry in plan.entries if entry.blocked is None and entry.stored.why_incomplete() is None]
-    cases = [_looked(plan, entry) for entry in entries[:LOOKED_AT]]
-    scale = len(entries) / max(1, len(cases))
-    return list(notices(cases, environments.__getitem__, options, scale, played=False))
+    return Plan(new_run_id(), root, entries, settings, notices, options=options, scored_from=run.run_id)
 
 
 def _lost(case: StoredCase, lost: Mapping[str, CaseError | None]) -> CaseError | None:
     return None if case.planned.matched_by == "given" else lost[case.ref.evalset_file]
-
-
-def _looked(plan: RescorePlan, entry: RescoreEntry) -> Looked:
-    started = entry.stored.started
-    assert started is not None  # Its transcript is complete.
-    case = EvalCase(entry.ref.eval_id, started.expected, started.scenario, None, started.rubrics, None, None)
-    file = plan.planned(entry).config_file or ""
-    return Looked(entry.ref.agent, entry.ref.evalset_file, case, entry.criteria.config, file)
 
 
 def _chosen(run: StoredRun, case_ids: Sequence[str]) -> list[StoredCase]:

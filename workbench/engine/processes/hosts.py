@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, PlanEntry
+from workbench.engine.plan.source import AgentSource
 from workbench.engine.processes.agent_host import AgentHost
 from workbench.engine.processes.children import Children
 from workbench.events import Noticed
@@ -26,7 +27,7 @@ class Hosts:
     ) -> None:
         self._left = Counter(entry.ref.agent for entry in todo)
         """How many cases of an agent are not over yet."""
-        self._startable = [entry for entry in todo if entry.blocked is None]
+        self._startable = [entry for entry in todo if entry.blocked is None and isinstance(entry.source, AgentSource)]
         agents = plan.agents
         of_agent = Counter(entry.ref.agent for entry in self._startable)
         cases = Counter(agents[entry.ref.agent].interpreter.path for entry in self._startable)

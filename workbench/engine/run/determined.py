@@ -18,8 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.workspace import EvalsetEntry
 from workbench.engine.plan.options import RunOptions
-from workbench.engine.plan.plan import AgentSetting, Plan, PlanEntry
+from workbench.engine.plan.plan import AgentSetting, Plan
+from workbench.engine.plan.source import AgentSource
 from workbench.engine.run.provenance import Kept
 from workbench.engine.scoring.judging_functions import function_files
 from workbench.model.evalset import BrokenCaseError
@@ -57,11 +59,13 @@ def determined(plan: Plan, options: RunOptions, kept: Kept, salt: str) -> dict[s
     cases: dict[str, dict[str, str]] = {}
     criteria: dict[str, str] = {}
     for entry in plan.entries:
-        file = entry.ref.evalset_file
+        file, source = entry.ref.evalset_file, entry.source
+        if not isinstance(source, AgentSource):
+            continue
         if file not in criteria:
-            criteria[file] = _digest(_criteria(entry, plan.root))
+            criteria[file] = _digest(_criteria(source.evalset, plan.root))
         if entry.ref.repeat == 1:
-            cases.setdefault(file, {})[entry.ref.eval_id] = _digest(_case(entry))
+            cases.setdefault(file, {})[entry.ref.eval_id] = _digest(_case(source))
     agents = plan.agents
     interpreters = {"": Path(sys.executable), **{name: setting.interpreter.path for name, setting in agents.items()}}
     installed = {interpreter: _packages(interpreter) for interpreter in interpreters.values()}  # Mostly one for all.
@@ -115,25 +119,25 @@ def changed_files(then: Mapping[str, Any], now: Mapping[str, Mapping[str, Any]])
                 yield f"{path} changed"
 
 
-def _case(entry: PlanEntry) -> Iterator[bytes]:
-    document = entry.entry.document
-    if entry.index is None:
+def _case(source: AgentSource) -> Iterator[bytes]:
+    document = source.evalset.document
+    if source.index is None:
         yield from (fault.sentence("").encode("utf-8", "replace") for fault in document.faults)
         return
-    yield document.text(entry.index)
+    yield document.text(source.index)
     if document.format != "current":
         # Of the old formats, the session stands in another file.
         try:
-            yield json.dumps(document.case(entry.index).session_input, sort_keys=True).encode("ascii")
+            yield json.dumps(document.case(source.index).session_input, sort_keys=True).encode("ascii")
         except BrokenCaseError as broken:
             yield str(broken).encode("utf-8", "replace")
 
 
-def _criteria(entry: PlanEntry, root: Path) -> Iterator[bytes]:
-    config = entry.config
+def _criteria(evalset: EvalsetEntry, root: Path) -> Iterator[bytes]:
+    config = evalset.criteria.config
     settings = [{item.name: item.value for item in config.criteria}, config.custom_metrics]
     yield json.dumps([*settings, config.user_simulator_config], sort_keys=True).encode("ascii")
-    folder = entry.entry.agent.folder if entry.entry.agent is not None else root
+    folder = evalset.agent.folder if evalset.agent is not None else root
     for file in function_files(config, root, folder):
         try:
             yield read_regular(file)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -11,8 +12,16 @@ from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.run.event_lines import Line, as_line
 from workbench.engine.run.span_keeping import PieceKeeper, SpanKeeping
-from workbench.engine.run.unkept import as_far_as_kept
-from workbench.events import CaseFinished, Event, Noticed, RunFinished, SpansRecorded
+from workbench.events import (
+    CaseError,
+    CaseFinished,
+    Event,
+    FilesRead,
+    Noticed,
+    RepeatsDropped,
+    RunFinished,
+    SpansRecorded,
+)
 
 Publish: TypeAlias = Callable[[Event], None]
 
@@ -170,7 +179,7 @@ class Recorder:
             if not await loop.run_in_executor(self._disk, self._sync):
                 assert self._failure is not None
                 for verdict in waited_for:
-                    self._publish(as_far_as_kept(verdict, self._failure) or verdict)
+                    self._publish(_as_far_as_kept(verdict, self._failure) or verdict)
                 self._tell_failure()
             if not self._closing.is_set():
                 with contextlib.suppress(TimeoutError):
@@ -217,7 +226,7 @@ class Recorder:
         events: list[Event | None] = []
         for item in encoded:
             is_there = isinstance(item, _Kept) or written > 0
-            events.append(item.event if is_there else as_far_as_kept(item.event, self._failure))
+            events.append(item.event if is_there else _as_far_as_kept(item.event, self._failure))
             written -= isinstance(item, Line)
         return [event for event in events if event is not None]
 
@@ -260,3 +269,29 @@ class Recorder:
 
 def _is_verdict(event: Event) -> bool:
     return isinstance(event, CaseFinished) and event.error is None
+
+
+def _as_far_as_kept(event: Event, failure: OSError) -> Event | None:
+    """Return what may be shown of an event that could not be written; None for nothing.
+
+    A case's end stays, as cancelled: never show a verdict that the disk does not have. When the run is resumed, the
+    case is done again.
+    """
+    if isinstance(event, CaseFinished):
+        if event.error is not None:
+            return event
+        reason = failure.strerror or str(failure)
+        error = CaseError("cancelled", f"its verdict is not kept: the run cannot be written any more ({reason})")
+        return replace(event, status="cancelled", error=error)
+    return None if hasattr(event, "case") or isinstance(event, FilesRead | RepeatsDropped) else event
+
+
+def why_stopped(failure: OSError) -> tuple[str, str]:
+    """Return why a run was stopped that cannot be written any more, and how to continue."""
+    where = f" to {failure.filename}" if failure.filename else ""
+    reason = failure.strerror or str(failure)
+    return (
+        f"the run was stopped: it cannot be written{where} any more ({reason})",
+        "What is there is kept; once it can be written again, the same command (on the screen: resume in the palette)"
+        " goes on with it",
+    )

@@ -3,30 +3,27 @@
 import asyncio
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from workbench.engine.conversation.answers import AnswerKeeping
 from workbench.engine.conversation.case_flow import CaseFlow
 from workbench.engine.conversation.context import RunContext
+from workbench.engine.plan.answers import AnswerKeeping
 from workbench.engine.plan.judge_environment import judge_environments
-from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.preflight.whole_plan import preflight
 from workbench.engine.plan.secrets import Secrets
+from workbench.engine.plan.source import AgentSource, DecidedSource
 from workbench.engine.plan.until_sure import UntilSure
 from workbench.engine.processes.agent_host import AgentHost
 from workbench.engine.processes.children import Children
 from workbench.engine.processes.hosts import Hosts
 from workbench.engine.processes.open_files import allow_open_files
-from workbench.engine.run.earlier import Earlier
 from workbench.engine.run.evidence import Evidence
 from workbench.engine.run.provenance import Commit
-from workbench.engine.run.recorder import EventWriter, Publish, Recorder
-from workbench.engine.run.resumed_case import ResumedCase
-from workbench.engine.run.resumption import Resumption
-from workbench.engine.run.unkept import why_stopped
+from workbench.engine.run.recorder import EventWriter, Publish, Recorder, why_stopped
 from workbench.engine.run.waiting import Waiting
 from workbench.events import (
     CaseError,
@@ -37,6 +34,7 @@ from workbench.events import (
     Noticed,
     RepeatsDropped,
     RunFinished,
+    RunResumed,
     RunStarted,
 )
 
@@ -45,7 +43,9 @@ _FILES_BESIDES = 256
 _HEAD_START = 0.04
 """Seconds that the first case has the machine for itself: its verdict is waited for. Forks of all the others would
 stand in its way, and what they lose is nothing beside one answer of a model."""
-_CANCELLED = CaseError("cancelled", "cancelled while it was running")
+_SCORED_AT_ONCE = 100
+"""Stored cases that are scored at the same time. Each asks at least one question where it asks any, so that the limit
+of calls under way decides, not this one."""
 _NOT_STARTED = CaseError("cancelled", "cancelled before it started")
 
 
@@ -53,8 +53,8 @@ class Run:
     """Runs `plan` once. `publish` gets each event in the event loop's thread, after it is clean and written (to
     `writer`, which is closed at the end; None: to nowhere), from `RunStarted` to `RunFinished`, and must not raise.
     `judge_cache` is the folder where answers of judges are kept; None keeps them as long as `children` live.
-    `make_host` takes what `AgentHost` does, for agents that do not run in children. With `resumed`, the plan is that of
-    a run which was interrupted, `writer` goes on with its journal, and what it has is shown and not done again.
+    `make_host` takes what `AgentHost` does, for agents that do not run in children. Where the plan resumes an
+    interrupted run, `writer` is the journal of that run.
 
     Cases that never started, because the run was stopped, get no `CaseFinished`.
     """
@@ -62,26 +62,25 @@ class Run:
     def __init__(
         self,
         plan: Plan,
-        options: RunOptions,
         publish: Publish,
         children: Children,
         writer: EventWriter | None = None,
         judge_cache: Path | None = None,
         make_host: Callable[..., AgentHost] = AgentHost,
-        resumed: Resumption | None = None,
     ) -> None:
         self._make_host = make_host
-        self._earlier = Earlier(resumed)
-        self._todo = [entry for entry in plan.entries if not self._earlier.case(entry).has_result]
         self._plan = plan
-        self._options = options
+        self._options = plan.options
+        self._todo = [entry for entry in plan.entries if not isinstance(entry.source, DecidedSource)]
+        self._asks_agents = any(isinstance(entry.source, AgentSource) for entry in self._todo)
         self._children = children
         self._publish = publish
         self._writer = writer
         self._judge_cache = judge_cache
         self._interrupted = False
         self._cancelled = 0
-        self._flows: dict[CaseRef, CaseFlow | ResumedCase] = {}
+        self._flows: dict[CaseRef, CaseFlow] = {}
+        options = plan.options
         until = None if options.until_sure is None else UntilSure(options.until_sure, options.max_judge_calls)
         self._waiting = Waiting(self._todo, until)
         self._hosts: Hosts
@@ -89,29 +88,28 @@ class Run:
         self._began = 0.0
         self._recorder: Recorder
         self._secrets: Secrets
-        self._evidence = Evidence(plan, options, children, writer, self._earlier.sources)
+        known = None if plan.resumed is None else plan.resumed.sources
+        self._evidence = Evidence(plan, options, children, writer if self._asks_agents else None, known)
         self._announced = False
         self._early: list[Noticed] = []
         """What was to be told before the run could be announced."""
         self._commit: Commit | None = None
 
     async def execute(self) -> None:
-        """Runs until everything is decided, or as far as `stop` and `cancel` let it. Children of the run are gone when
+        """Run until everything is decided, or as far as `stop` and `cancel` let it. Children of the run are gone when
         it returns; cancelling the task that awaits it kills them."""
-        self._commit = None if self._writer is None else Commit(self._plan.root)
-        self._hosts = Hosts(self._plan, self._todo, self._children, self._options, self._tell, self._make_host)
+        plan = self._plan
+        self._commit = None if self._writer is None or not self._asks_agents else Commit(plan.root)
+        self._hosts = Hosts(plan, self._todo, self._children, self._options, self._tell, self._make_host)
         ahead = await self._prepare()
         secrets = self._secrets
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
         self._began = time.monotonic()
         allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
-        options, environment_of = self._earlier.options_left(self._options), judge_environments(self._plan.agents)
-        kept_in = None if self._writer is None else self._writer.answers
-        answers = None if kept_in is None else AnswerKeeping(kept_in, self._plan.agents)
-        context = RunContext(options, self._children, self._put, self._at, secrets, environment_of, answers)
+        context = self._context(secrets)
         try:
             self._announce(ahead)
-            context.limit_judges(self._judge_cache, self._earlier.began)
+            context.limit_judges(self._judge_cache, None if plan.resumed is None else plan.resumed.began)
             self._children.scorer.warm(self._criteria())
             await self._run_all(context)
         except Exception:
@@ -123,10 +121,19 @@ class Run:
         finally:
             await self._end()
 
+    def _context(self, secrets: Secrets) -> RunContext:
+        options, resumed, agents = self._options, self._plan.resumed, self._plan.agents
+        if resumed is not None and options.max_judge_calls is not None:
+            options = replace(options, max_judge_calls=max(0, options.max_judge_calls - resumed.judge_calls))
+        kept_in = None if self._writer is None else self._writer.answers
+        environments = {name: setting.environment.values for name, setting in agents.items()}
+        answers = None if kept_in is None else AnswerKeeping(kept_in, environments)
+        environment_of = judge_environments(agents)
+        return RunContext(options, self._children, self._put, self._at, secrets, environment_of, answers)
+
     async def _prepare(self) -> list[Noticed]:
-        """Reads what is to be known before the first case. Meanwhile its agent is imported."""
-        if not self._earlier:
-            self._hosts.begin_first()
+        """Read what is to be known before the first case. Meanwhile its agent is imported."""
+        self._hosts.begin_first()
         try:
             _, ahead = await asyncio.gather(asyncio.to_thread(self._read_what_determines), self._look_ahead())
         except BaseException:
@@ -150,19 +157,22 @@ class Run:
         A case that is still queued does not start."""
         if ref is None:
             self.stop()
-            for flow in tuple(self._flows.values()):
-                flow.cancel(_CANCELLED, kill=kill)
+            self._cancel_all(kill=kill)
         elif ref in self._flows:
-            self._flows[ref].cancel(_CANCELLED, kill=kill)
+            _cancel(self._flows[ref], kill=kill)
         elif self._waiting.remove(ref):
             self._put(CaseFinished(ref, "cancelled", _NOT_STARTED, 0.0))
+
+    def _cancel_all(self, *, kill: bool) -> None:
+        for flow in tuple(self._flows.values()):
+            _cancel(flow, kill=kill)
 
     async def _look_ahead(self) -> list[Noticed]:
         """What can be said before the first case. Whatever goes wrong in it, the run itself can go on."""
         try:
             return await asyncio.to_thread(preflight, self._plan, self._options)
         except Exception:
-            return [Noticed("error", "the look at what is going to run failed", traceback.format_exc())]
+            return [Noticed("error", "preflight failed", traceback.format_exc())]
 
     def _keep_owners(self) -> None:
         """Keep with which agents the evalsets run, so that no other one takes their place silently; for a thread."""
@@ -180,11 +190,14 @@ class Run:
 
     def _announce(self, ahead: list[Noticed]) -> None:
         started = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        if self._earlier:
-            self._earlier.show(self._recorder, started)
-        else:
-            self._recorder.put(self._started(started))
         plan = self._plan
+        if plan.resumed is None:
+            self._recorder.put(self._started(started))
+        else:
+            self._recorder.show(plan.resumed.announced)
+            self._recorder.put(RunResumed(started))
+            for decided in self._decided():
+                self._recorder.show(*decided.events)
         if self._writer is not None and self._writer.notice is not None:
             self._recorder.put(self._writer.notice)
         for notice in (*plan.notices, *ahead, *self._early):
@@ -199,53 +212,58 @@ class Run:
             str(plan.root),
             started,
             cases,
+            plan.scored_from,
             until_sure=self._options.until_sure,
             **self._evidence.announced(),
         )
 
+    def _decided(self) -> Iterator[DecidedSource]:
+        """Yield what an interrupted run has of the cases with a result."""
+        return (entry.source for entry in self._plan.entries if isinstance(entry.source, DecidedSource))
+
     def _criteria(self) -> set[str]:
-        return {criterion.name for entry in self._todo for criterion in entry.config.criteria}
+        configs = (entry.config for entry in self._todo if entry.blocked is None)
+        return {criterion.name for config in configs for criterion in config.criteria}
 
     def _at(self) -> float:
         return time.monotonic() - self._began
 
     async def _run_all(self, context: RunContext) -> None:
-        for ended in self._earlier.results():
-            self._drop_needless(ended)
+        for decided in self._decided():
+            self._drop_needless(decided.finished)
         try:
             for entry in self._todo:
-                if entry.blocked is not None:
+                if entry.blocked is not None and isinstance(entry.source, AgentSource):
                     self._start(CaseFlow(entry, context, None, lambda: None))
             await self._start_in_order(context)
             while self._tasks:
                 await asyncio.wait(self._tasks)
         except asyncio.CancelledError:
-            for flow in tuple(self._flows.values()):
-                flow.cancel(_CANCELLED, kill=True)
+            self._cancel_all(kill=True)
             while self._tasks:
                 await asyncio.wait(self._tasks)
             raise
 
     async def _start_in_order(self, context: RunContext) -> None:
-        """Starts each case when there is room for it."""
-        slots = asyncio.Semaphore(self._options.concurrency)
+        """Start each case when there is room for it."""
+        agents, scorings = asyncio.Semaphore(self._options.concurrency), asyncio.Semaphore(_SCORED_AT_ONCE)
         first = asyncio.Event()
 
         def release() -> None:
-            slots.release()
+            agents.release()
             first.set()
 
         while True:
-            await slots.acquire()
+            await agents.acquire()
             entry = await self._waiting.next()
             if entry is None:
                 return
-            kept = self._earlier.case(entry)
-            if kept.has_transcript:
-                self._start(ResumedCase(entry, kept, context, release))
-            else:
-                host = self._hosts.of(entry.ref.agent)
-                self._start(CaseFlow(entry, context, host, release, kept.answers))
+            if not isinstance(entry.source, AgentSource):
+                await scorings.acquire()  # No agent works meanwhile: others may wait for its place.
+                agents.release()
+                self._start(CaseFlow(entry, context, None, scorings.release))
+                continue
+            self._start(CaseFlow(entry, context, self._hosts.of(entry.ref.agent), release))
             if not first.is_set() and self._options.isolation == "case":
                 await asyncio.wait([asyncio.create_task(first.wait())], timeout=_HEAD_START)
                 first.set()
@@ -264,14 +282,14 @@ class Run:
         if dropped:
             self._recorder.put(RepeatsDropped(dropped))
 
-    def _start(self, flow: CaseFlow | ResumedCase) -> None:
+    def _start(self, flow: CaseFlow) -> None:
         self._waiting.begin(flow.ref)
         self._flows[flow.ref] = flow
         task = asyncio.create_task(self._run_case(flow))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run_case(self, flow: CaseFlow | ResumedCase) -> None:
+    async def _run_case(self, flow: CaseFlow) -> None:
         try:
             await flow.run()
         finally:
@@ -297,9 +315,14 @@ class Run:
         try:
             await self._hosts.close()
         finally:
-            took, git = self._earlier.seconds + self._at(), {}
+            before = 0.0 if self._plan.resumed is None else self._plan.resumed.seconds
+            took, git = before + self._at(), {}
             if self._commit is not None:
                 git = await self._commit.get()
             await self._note_reads()
             self._recorder.put(RunFinished(took, self._interrupted, git, self._evidence.further, self._cancelled))
             await self._recorder.close()
+
+
+def _cancel(flow: CaseFlow, *, kill: bool) -> None:
+    flow.cancel(CaseError("cancelled", f"cancelled while it was {flow.doing}"), kill=kill)

@@ -6,8 +6,9 @@ from dataclasses import replace
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.plan.blocking import lost_in
 from workbench.engine.plan.options import RunOptions
-from workbench.engine.plan.plan import Plan, make_plan
-from workbench.engine.plan.rescore_plan import RescoreEntry, RescorePlan, make_rescore_plan
+from workbench.engine.plan.plan import Plan, PlanEntry, make_plan
+from workbench.engine.plan.rescore_plan import make_rescore_plan
+from workbench.engine.plan.source import StoredSource
 from workbench.engine.plan.target_words import Selection, Target
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.engine.watch.snapshot import Key
@@ -49,7 +50,7 @@ def scoring_plan(
     verdicts: Mapping[CaseRef, Sequence[Scored]],
     run_id: str,
     options: RunOptions,
-) -> RescorePlan:
+) -> Plan:
     """These transcripts, scored by the files of now: criteria, references and rubrics. Of the `verdicts` that they
     have, those hold whose criterion differs in nothing but its threshold; that is decided anew. A custom metric decides
     by itself, so its verdict holds only under the same threshold.
@@ -73,8 +74,7 @@ def scoring_plan(
     )
     changed = {ref for ref, case in cases.items() if case is not before[ref]}
     settled = tuple(
-        entry if entry.ref in changed else replace(entry, kept=_kept(entry, verdicts.get(entry.ref, ())))
-        for entry in plan.entries
+        entry if entry.ref in changed else _with_verdicts(entry, verdicts.get(entry.ref, ())) for entry in plan.entries
     )
     return replace(plan, entries=settled)
 
@@ -99,13 +99,14 @@ def _with_reference_of_now(case: StoredCase, cases: _Cases | None) -> StoredCase
     return replace(case, started=replace(case.started, expected=now.turns, rubrics=now.rubrics))
 
 
-def _kept(entry: RescoreEntry, verdicts: Sequence[Scored]) -> tuple[Scored, ...]:
-    started = entry.stored.started
-    if started is None:
-        return ()
+def _with_verdicts(entry: PlanEntry, verdicts: Sequence[Scored]) -> PlanEntry:
+    """Return the entry with those of its verdicts that hold."""
+    if not isinstance(entry.source, StoredSource) or entry.source.case.started is None:
+        return entry
+    started = entry.source.case.started
     before = stored_config(started.criteria, started.custom_metrics, started.simulator)
-    held = (_held(one, before, entry.criteria.config) for one in verdicts)
-    return tuple(one for one in held if one is not None)
+    held = (_held(one, before, entry.config) for one in verdicts)
+    return replace(entry, source=replace(entry.source, kept=tuple(one for one in held if one is not None)))
 
 
 def _held(scored: Scored, before: CriteriaConfig, config: CriteriaConfig) -> Scored | None:

@@ -1,11 +1,14 @@
 """The look at a plan: at its cases one by one, as far as that is needed."""
 
+from collections.abc import Iterator
+
 from workbench.engine.plan.judge_environment import judge_environment
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.preflight.looked import Looked
 from workbench.engine.plan.preflight.notices import notices
 from workbench.engine.plan.preflight.own_models import agents_without_key
+from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.events import Noticed
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.registry import asks
@@ -19,15 +22,17 @@ _CONVERSATION = EvalCase("", (), None, None, (), None, None)
 
 def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
     """The notices for a plan. Reads cases of the files that the plan has open, so not for an event loop's thread."""
-    environments = {name: JudgeEnvironment(**judge_environment(setting)) for name, setting in plan.agents.items()}
-    entries = [entry for entry in plan.entries if entry.blocked is None and entry.ref.repeat == 1]
-    one_of_each = {entry.ref.evalset_file: entry for entry in entries}
-    plain = {file: entry for file, entry in one_of_each.items() if _is_plain(entry)}
+    if plan.scored_from:
+        return _of_transcripts(plan, options)
+    environments = _environments(plan)
+    entries = list(_to_run(plan))
+    one_of_each = {entry.ref.evalset_file: (entry, source) for entry, source in entries}
+    plain = {file: entry for file, (entry, source) in one_of_each.items() if _is_plain(entry, source)}
     cases = [_looked(plan, entry, _CONVERSATION) for entry in plain.values()]
-    entries = [entry for entry in entries if entry.ref.evalset_file not in plain]
-    for entry in entries[:LOOKED_AT]:
+    entries = [(entry, source) for entry, source in entries if entry.ref.evalset_file not in plain]
+    for entry, source in entries[:LOOKED_AT]:
         try:
-            case = entry.entry.document.case(entry.index if entry.index is not None else -1)
+            case = source.evalset.document.case(source.index if source.index is not None else -1)
         except (BrokenCaseError, IndexError):
             continue  # The case itself will say so.
         cases.append(_looked(plan, entry, case))
@@ -39,14 +44,45 @@ def preflight(plan: Plan, options: RunOptions) -> list[Noticed]:
     return found
 
 
+def _of_transcripts(plan: Plan, options: RunOptions) -> list[Noticed]:
+    """Return the notices for a plan whose transcripts are there already."""
+    entries = [
+        (entry, started)
+        for entry in plan.entries
+        if entry.blocked is None and isinstance(entry.source, StoredSource)
+        for started in [entry.source.case.started]
+        if started is not None and entry.source.case.why_incomplete() is None
+    ]
+    cases = [
+        _looked(plan, entry, EvalCase(entry.ref.eval_id, now.expected, now.scenario, None, now.rubrics, None, None))
+        for entry, now in entries[:LOOKED_AT]
+    ]
+    scale = len(entries) / max(1, len(cases))
+    return list(notices(cases, _environments(plan).__getitem__, options, scale, played=False))
+
+
+def _to_run(plan: Plan) -> Iterator[tuple[PlanEntry, AgentSource]]:
+    """Yield one execution of each case that is going to run."""
+    seen: set[tuple[str, str]] = set()
+    for entry in plan.entries:
+        case = entry.ref.evalset_file, entry.ref.eval_id
+        if entry.blocked is None and isinstance(entry.source, AgentSource) and case not in seen:
+            seen.add(case)
+            yield entry, entry.source
+
+
+def _environments(plan: Plan) -> dict[str, JudgeEnvironment]:
+    return {name: JudgeEnvironment(**judge_environment(setting)) for name, setting in plan.agents.items()}
+
+
 def _looked(plan: Plan, entry: PlanEntry, case: EvalCase) -> Looked:
     return Looked(entry.ref.agent, entry.ref.evalset_file, case, entry.config, plan.config_file(entry) or "")
 
 
-def _is_plain(entry: PlanEntry) -> bool:
+def _is_plain(entry: PlanEntry, source: AgentSource) -> bool:
     """Whether nobody is asked about the cases of this file, and none has a simulated user or rubrics: then they need
     not be looked at one by one, which would take as long as running some of them."""
     config = entry.config
     if any(asks(item.name, custom=item.name in config.custom_metrics) for item in config.criteria):
         return False
-    return not (config.user_simulator_config or entry.entry.document.mentions("cenario", "ubrics"))
+    return not (config.user_simulator_config or source.evalset.document.mentions("cenario", "ubrics"))

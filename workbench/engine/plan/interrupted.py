@@ -1,13 +1,14 @@
-"""What an interrupted run has already: cases with a result, and transcripts that only lack their scores."""
+"""An interrupted run: its cases with a result, and transcripts that only lack their scores."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
-from workbench.engine.conversation.answers import Answer
-from workbench.engine.conversation.case_scoring import with_judges
-from workbench.engine.plan.hidden import holds_secrets
+from workbench.engine.plan.answers import Answer
+from workbench.engine.plan.replaced_secrets import holds_secrets
+from workbench.engine.plan.source import AgentSource, DecidedSource, Source, StoredSource
 from workbench.engine.plan.transcripts import StoredCase
+from workbench.engine.plan.usage import judge_usage, question_usage, with_judges
 from workbench.events import (
     CaseFinished,
     CaseRef,
@@ -30,7 +31,7 @@ _TRIED_AGAIN = frozenset({"cancelled", "crashed", "internal", "simulator", "judg
 
 
 @dataclass
-class KeptCase:
+class InterruptedCase:
     """One execution of a case as far as the run came with it: `events` of its last attempt. `spoilt`: a line that may
     have been about it cannot be read."""
 
@@ -70,7 +71,16 @@ class KeptCase:
         """What the conversation cost, of a case with a transcript: as its last turn told, and what a simulated user was
         asked after that."""
         ends = [step for step in self.stored.steps if isinstance(step, UserSimulated) and step.ended]
-        return with_judges(self.stored.turns[-1].usage, _usage_of(ends[-1].question) if ends else Usage())
+        return with_judges(self.stored.turns[-1].usage, question_usage(ends[-1].question) if ends else Usage())
+
+    def source(self, fresh: AgentSource) -> Source:
+        """Return where the rest of the case comes from, which `fresh` would run from its beginning."""
+        if self.has_result and self.stored.finished is not None:
+            return DecidedSource(tuple(self.events), self.stored.finished)
+        if self.has_transcript:
+            spent = with_judges(self.usage, judge_usage(self.scored))
+            return StoredSource(self.stored, self.scored, spent)
+        return replace(fresh, answers=tuple(self.answers))
 
     def take(self, event: Event) -> None:
         """The next event of this case."""
@@ -84,18 +94,26 @@ class KeptCase:
 
 
 @dataclass
-class Resumption:
+class InterruptedRun:
     """An interrupted run: how it announced itself, what it has of each case, the files that its agents read, and how
     many seconds it took. `ended`: it came to an end, and not by being killed; `complete`: with everything done."""
 
     announced: RunStarted
-    cases: dict[CaseRef, KeptCase]
+    cases: dict[CaseRef, InterruptedCase]
     sources: Sources = field(default_factory=dict)
     seconds: float = 0.0
     ended: bool = False
     complete: bool = False
     _before: float = 0.0
     """Seconds until it was resumed the last time."""
+
+    @property
+    def began(self) -> float | None:
+        """When it began, in seconds of the epoch; None where that is not known."""
+        try:
+            return datetime.fromisoformat(self.announced.started).timestamp()
+        except ValueError:
+            return None
 
     @property
     def results(self) -> int:
@@ -147,7 +165,7 @@ class Resumption:
                 if ref in self.cases:
                     self._take_of_case(self.cases[ref], event)
 
-    def _take_of_case(self, case: KeptCase, event: Event) -> None:
+    def _take_of_case(self, case: InterruptedCase, event: Event) -> None:
         case.take(event)
         began = 0.0 if case.stored.started is None else case.stored.started.at
         if isinstance(event, CaseFinished):
@@ -160,28 +178,16 @@ class Resumption:
             self.sources[agent] = {**self.sources.get(agent, {}), **files}
 
 
-def collect_results(events: Iterable[Event | None]) -> Resumption | None:
+def interrupted_run(events: Iterable[Event | None]) -> InterruptedRun | None:
     """What the events of a run hold, None among them standing for a line that cannot be read. None where they do not
     begin with its announcement."""
-    found: Resumption | None = None
+    found: InterruptedRun | None = None
     for event in events:
         if isinstance(event, RunStarted):
-            cases = {planned.case: KeptCase(StoredCase(planned)) for planned in event.cases}
-            found = Resumption(event, cases, dict(event.sources))
+            cases = {planned.case: InterruptedCase(StoredCase(planned)) for planned in event.cases}
+            found = InterruptedRun(event, cases, dict(event.sources))
         elif found is None:
             return None
         else:
             found.take(event)
     return found
-
-
-def _usage_of(question: Mapping[str, Any]) -> Usage:
-    """What the replies to a question (`workbench.judge.base.record`) cost."""
-    replies = [reply for reply in question.get("replies") or () if isinstance(reply, dict)]
-    asked = [reply for reply in replies if not reply.get("cached")]
-    return Usage(
-        judge_calls=len(asked),
-        judge_calls_cached=len(replies) - len(asked),
-        judge_input_tokens=sum(reply.get("input_tokens") or 0 for reply in asked),
-        judge_output_tokens=sum(reply.get("output_tokens") or 0 for reply in asked),
-    )

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from workbench.engine.conversation.answers import Answer
-from workbench.engine.run.resumption import Resumption, collect_results
+from workbench.engine.plan.answers import Answer
+from workbench.engine.plan.interrupted import InterruptedRun, interrupted_run
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -23,8 +23,8 @@ USER: dict[str, Any] = {"role": "user", "parts": [{"text": "hello"}]}
 SCENARIO = {"starting_prompt": "hello", "conversation_plan": "x"}
 
 
-def resumption(*events: Event) -> Resumption:
-    found = collect_results([RunStarted("run-1", "/root", "now", (PlannedCase(ONE, None, ""),)), *events])
+def interrupted(*events: Event) -> InterruptedRun:
+    found = interrupted_run([RunStarted("run-1", "/root", "now", (PlannedCase(ONE, None, ""),)), *events])
     assert found is not None
     return found
 
@@ -45,9 +45,9 @@ def question(*cached: bool) -> dict[str, Any]:
 
 def test_what_a_simulated_user_was_asked_at_the_end_is_part_of_what_the_conversation_cost() -> None:
     events = [started(None), *finished(0, 1), UserSimulated(ONE, 1, "", question(False)), *finished(1, 2)]
-    (case,) = resumption(*events).cases.values()
+    (case,) = interrupted(*events).cases.values()
     assert not case.has_transcript
-    (case,) = resumption(*events, UserSimulated(ONE, 2, "stop_signal", question(False, True))).cases.values()
+    (case,) = interrupted(*events, UserSimulated(ONE, 2, "stop_signal", question(False, True))).cases.values()
     assert case.has_transcript
     assert case.usage == Usage(model_calls=2, judge_calls=2, judge_calls_cached=1, judge_input_tokens=10)
 
@@ -62,6 +62,6 @@ def test_answers_count_for_cases_that_begin_anew_only() -> None:
         ([started(1), *finished(0, 1), CaseFinished(ONE, "passed", None, 1.0)], 0),
         ([], 2),
     ):
-        found = resumption(*events)
+        found = interrupted(*events)
         found.recall(answers)
         assert found.answers == count

@@ -1,12 +1,13 @@
-"""What models answered the agents of a run, kept while the run may still be interrupted: the one that resumes it gives
-these answers again where the same is asked."""
+"""Answers of models in a run, kept while the run may still be interrupted.
+
+The run that resumes it gives them again where the same is asked.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.plan.plan import AgentSetting
 from workbench.engine.plan.secrets import Secrets
 from workbench.events import CaseRef
 
@@ -27,12 +28,12 @@ class Answer:
 
 
 class AnswerKeeping:
-    """Where the workers of a run are to keep answers: in `file`. `agents` by name, as those of the plan."""
+    """The file in which the workers of a run keep answers. `environments` are those of its agents, by name."""
 
-    def __init__(self, file: Path, agents: Mapping[str, AgentSetting]) -> None:
+    def __init__(self, file: Path, environments: Mapping[str, Mapping[str, str]]) -> None:
         self._file = str(file.absolute())
         # Each is told of the secrets that it has anyway, and of no others.
-        self._without = {name: Secrets([setting.environment.values]).signs for name, setting in agents.items()}
+        self._without = {name: Secrets([values]).signs for name, values in environments.items()}
 
     def spec(self, ref: CaseRef) -> dict[str, Any]:
         """For a case (`workbench.agents.worker.answer_file`)."""
