@@ -5,6 +5,7 @@ An extension is named by an entry point of the group `agent_workbench.POINT`. Th
 packages and imports none. A plugin that cannot be used is named with its package and costs only itself.
 """
 
+import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,6 +21,10 @@ OWN: Final[Mapping[Point, Mapping[str, str]]] = {
         "python": "workbench.judge.own_kinds:PYTHON",
         "gemini": "workbench.judge.own_kinds:GEMINI",
         "litellm": "workbench.judge.own_kinds:LITELLM",
+    },
+    "agents": {
+        "adk": "workbench.agents.worker.adk_driver:DRIVER",
+        "python": "workbench.agents.worker.python_runner:DRIVER",
     },
     "exporters": {
         "html": "workbench.exporting.html:EXPORTER",
@@ -96,17 +101,19 @@ def listing(entry_points: Iterable[tuple[str, str, str, str]], own: Mapping[Poin
 @cache
 def installed() -> Listing:
     """List the extensions of all installed packages, once for each process."""
-    from importlib.metadata import entry_points
+    from importlib.metadata import distributions
 
-    found = []
-    for group in entry_points().groups:
-        if group.startswith(_GROUP):
-            for one in entry_points(group=group):
-                package = one.dist.name if one.dist is not None else ""
-                # The metadata of an editable installation may be older than the sources.
-                if package != _PACKAGE:
-                    found.append((package, group, one.name, one.value))
-    return listing(found)
+    found: dict[str, list[tuple[str, str, str, str]]] = {}
+    for package in distributions():
+        # Parsing the entry points of all packages would take longer than anything else here.
+        if f"[{_GROUP}" in (package.read_text("entry_points.txt") or ""):
+            name = package.name or "a package without a name"
+            points = [one for one in package.entry_points if one.group.startswith(_GROUP)]
+            # Of two packages of one name, Python imports the first on the path.
+            found.setdefault(name, [(name, one.group, one.name, one.value) for one in points])
+    # The metadata of an editable installation may be older than the sources.
+    found.pop(_PACKAGE, None)
+    return listing(itertools.chain.from_iterable(found.values()))
 
 
 class ExtensionPoint(Generic[T]):

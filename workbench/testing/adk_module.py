@@ -7,7 +7,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from workbench.agents.worker.loading import Loaded, NoAgentError, recognised
+from workbench.agents.worker.driver import Loaded
+from workbench.agents.worker.drivers import NoAgentError, recognised
 from workbench.testing.evaluation import name_of
 
 

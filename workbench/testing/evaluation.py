@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.discovery import AgentFolder
+from workbench.agents.drivers import driver_files
 from workbench.agents.ownership import Owned
-from workbench.agents.worker.loading import Loaded, NoAgentError, recognised
+from workbench.agents.worker.driver import Loaded
+from workbench.agents.worker.drivers import NoAgentError, recognised, use_plugins
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan, make_plan
@@ -154,6 +156,7 @@ def _given_to(workspace: Workspace, loaded: Loaded, folder: Path | None) -> Work
 
 
 def _loaded(agent: Any) -> Loaded:
+    use_plugins(driver_files())
     try:
         return recognised(agent, name_of(agent), "the agent given to evaluate")
     except NoAgentError as error:

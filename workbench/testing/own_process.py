@@ -13,8 +13,8 @@ from typing import Any
 
 from workbench.agents.channel import Frame
 from workbench.agents.worker.case import Case, case_of
-from workbench.agents.worker.conversation import conversation_type
-from workbench.agents.worker.loading import Loaded
+from workbench.agents.worker.driver import Loaded
+from workbench.agents.worker.drivers import driver_of
 from workbench.agents.worker.whereabouts import stack_of_tasks
 from workbench.engine.processes.agent_host import AgentHost
 from workbench.engine.processes.agent_process import AgentProcess
@@ -158,7 +158,7 @@ class PatientSocket(socket.socket):
 
 def own_host(loaded: Loaded) -> Callable[..., AgentHost]:
     """What makes the hosts of a run whose only agent is `loaded`."""
-    conversation_type(loaded.framework)  # Imports what the first turn needs before its time-out runs.
+    driver_of(loaded).prepare(loaded)  # Imports what the first turn needs before its time-out runs.
 
     def make(*arguments: Any, single: bool = False, only: bool = False) -> AgentHost:
         return OwnHost(loaded, *arguments)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from workbench.agents.worker import absent, declared
+from workbench.agents.worker import absent, adk_driver
 
 
 @pytest.fixture(autouse=True)
@@ -69,11 +69,11 @@ def test_declarations_are_remembered() -> None:
         """Finds it."""
         return "found"
 
-    declared.declare_tools(SimpleNamespace(tools=[find_order, object()]))
+    adk_driver.declare_tools(SimpleNamespace(tools=[find_order, object()]))
     hits = function_tool._build_declaration_cached.cache_info().hits
     function_tool.FunctionTool(find_order)._get_declaration()
     assert function_tool._build_declaration_cached.cache_info().hits == hits + 1
 
 
 def test_an_agent_without_tools_is_left_alone() -> None:
-    declared.declare_tools(object())
+    adk_driver.declare_tools(object())

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from workbench.agents.worker import case as case_module
-from workbench.agents.worker import conversation
+from workbench.agents.worker import opening
 from workbench.agents.worker.case import Case, readable
 from workbench.agents.worker.chat import Chat
+from workbench.agents.worker.driver import Loaded
 from workbench.agents.worker.frames import Channel, send
-from workbench.agents.worker.loading import Loaded
 
 
 class Stack:
@@ -65,9 +65,9 @@ async def test_teardown(monkeypatch: pytest.MonkeyPatch, stack: Stack, warning: 
 
 async def test_what_a_factory_made_is_closed_even_where_cases_share_a_process() -> None:
     loaded = Loaded("desk", "adk", factory=lambda: lambda message, session: "x")
-    opened = await conversation.open_conversation(loaded, None, shared=True)
+    opened = await opening.open_conversation(loaded, None, shared=True)
     assert opened.holds_something
-    shared = await conversation.open_conversation(Loaded("desk", "python", agent=print), None, shared=True)
+    shared = await opening.open_conversation(Loaded("desk", "python", agent=print), None, shared=True)
     assert not shared.holds_something
 
 

@@ -25,7 +25,7 @@ from .adk_plugin import Recorder
 from .adk_record import Turn
 from .adk_stream import Stream, streaming_agents
 from .conversation import Conversation, FinishedTurn, Json, Keep, NotGivenWholeError, Shown, Streamed
-from .loading import Loaded
+from .driver import Loaded
 from .spans import Trace
 from .usage import Usage
 
@@ -57,8 +57,8 @@ class AdkConversation(Conversation):
         self._has_streamed = False
 
     @classmethod
-    async def open(cls, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> AdkConversation:
-        """A new session and a Runner for it; whether tools run in threads is ADK's own affair."""
+    async def open(cls, loaded: Loaded, session_input: Optional[Json]) -> AdkConversation:
+        """Make a new session and a Runner for it."""
         given = session_input or {}
         sessions = InMemorySessionService()
         session = await sessions.create_session(

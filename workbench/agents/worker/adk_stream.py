@@ -9,7 +9,7 @@ from google.adk.agents.run_config import RunConfig, StreamingMode  # type: ignor
 from google.adk.plugins.base_plugin import BasePlugin  # type: ignore[import-not-found,unused-ignore]
 
 from .conversation import Streamed
-from .loading import Loaded
+from .driver import Loaded
 
 
 class Stream:

@@ -13,8 +13,8 @@ from google.adk.models.llm_response import LlmResponse  # type: ignore[import-no
 from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 
 from .case import Case
+from .driver import Loaded
 from .frames import Channel
-from .loading import Loaded
 
 
 class _Model(BaseLlm):  # type: ignore[misc]

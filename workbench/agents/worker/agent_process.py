@@ -11,13 +11,13 @@ import threading
 import time
 from typing import Any, Dict, List, Optional
 
-from . import absent, faults, footprint, processes, sources
+from . import faults, footprint, processes, sources
 from .adk_version import installed_adk
 from .case import descriptors_of, refuse, run_forked
-from .conversation import conversation_type
-from .declared import declare_tools
+from .driver import Loaded, UnusableError
+from .drivers import NoAgentError, driver_of
 from .frames import Channel
-from .loading import Loaded, NoAgentError, load
+from .loading import load
 from .nursery import Nursery, capture, leave
 from .output import route_output
 from .shared import SharedCases
@@ -101,13 +101,11 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
         footprint.watch(spec["root"], spec["folder"])
         footprint.tell_written(lambda path: channel.send({"op": "wrote", "files": [path]}))
         _set_log_level(os.environ.get("AGENT_WORKBENCH_LOG_LEVEL"))
-        if spec["kind"] == "yaml" and (installed_adk() is None or faults.too_old()):
-            raise _NoFrameworkError
         loaded = load(spec)
-        if loaded.framework == "adk" and faults.too_old():
-            raise _NoFrameworkError
-    except _NoFrameworkError:
-        fault = faults.no_framework(python)
+        # Once here rather than in each fork.
+        driver_of(loaded).prepare(loaded)
+    except UnusableError as error:
+        fault = error.fault
     except NoAgentError as error:
         fault = faults.fault(
             "import_failed", str(error), "expose an agent, an App or a callable under one of these names"
@@ -116,11 +114,6 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
         # Importing runs the agent's code, and sys.exit is among what it may do.
         fault = faults.of_import(error, python, (spec["folder"], spec["root"]))
     else:
-        # Once here rather than in each fork.
-        conversation_type(loaded.framework)
-        if loaded.framework == "adk":
-            absent.believe()
-            declare_tools(loaded.agent)
         return loaded
     channel.send({"op": "import_failed", "error": fault, "files": footprint.news()})
     return None
@@ -133,10 +126,6 @@ def _set_log_level(level: Optional[str]) -> None:
 
         logging.basicConfig(level=level, format="%(asctime)s - %(levelname)s - %(filename)s:%(lineno)d - %(message)s")
         logging.getLogger("google_adk").setLevel(level)
-
-
-class _NoFrameworkError(Exception):
-    """google-adk is missing or too old."""
 
 
 def ready(why: str) -> Dict[str, Any]:
@@ -156,7 +145,7 @@ def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
         "op": "imported",
         "files": footprint.news(),
         "framework": loaded.framework,
-        "adk": installed_adk() if loaded.framework == "adk" else None,
+        "adk": driver_of(loaded).version(),
         "can_fork": not why,
         "why": why,
     }

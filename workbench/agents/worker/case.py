@@ -15,10 +15,12 @@ from typing import Any, AsyncIterator, Dict, List, Optional
 
 from . import faults, footprint
 from .answer_file import KeptAnswers
-from .conversation import FinishedTurn, Opened, open_conversation
+from .conversation import FinishedTurn
+from .driver import Loaded
+from .drivers import NoAgentError
 from .frames import Channel, FrameTooLargeError, encode, send_encoded
 from .frames import send as send_frame
-from .loading import Loaded, NoAgentError
+from .opening import Opened, open_conversation
 from .whereabouts import stack_of_this_process
 
 _TEARDOWN_SECONDS = 5.0

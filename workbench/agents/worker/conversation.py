@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import abc
-import inspect
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Type
+from typing import Any, Callable, Dict, NamedTuple, Optional
 
-from . import loading
 from .usage import Usage
 
 Json = Dict[str, Any]
@@ -31,12 +29,6 @@ class FinishedTurn(NamedTuple):
 
 class Conversation(abc.ABC):
     """One session with an agent."""
-
-    @classmethod
-    @abc.abstractmethod
-    async def open(cls, loaded: loading.Loaded, session_input: Optional[Json], *, threads: bool) -> Conversation:
-        """Starts a session with the state, user and id of `session_input`; without one, with ADK's defaults. `threads`:
-        synchronous agents are to run in threads, so that cases sharing a process do not wait for each other."""
 
     @abc.abstractmethod
     async def turn(self, content: Json, show: Shown, stream: Optional[Streamed] = None) -> Optional[FinishedTurn]:
@@ -67,62 +59,3 @@ class Conversation(abc.ABC):
 
     async def close(self) -> None:  # noqa: B027 (most have nothing to close)
         """Lets go of what the agent holds. Raises whatever that raises."""
-
-
-def conversation_type(framework: str) -> Type[Conversation]:
-    """The kind of conversation for agents of a framework; its module is imported here, as ADK may not be there."""
-    if framework == "adk":
-        from .adk_runner import AdkConversation
-
-        return AdkConversation
-    from .python_runner import PythonConversation
-
-    return PythonConversation
-
-
-class Opened:
-    """A conversation together with what its agent's factory wants closed after it."""
-
-    def __init__(self, conversation: Conversation, stack: Any, *, closing: bool) -> None:
-        self.conversation = conversation
-        self._stack = stack
-        self._closing = closing
-
-    @property
-    def holds_something(self) -> bool:
-        """Is there anything for `close` to do?"""
-        return self._stack is not None or self._closing
-
-    async def close(self) -> List[str]:
-        """Closes what belongs to this conversation alone; what could not be closed, in words."""
-        warnings = []
-        if self._closing:
-            warnings += await _closed("closing the agent's toolsets and plugins", self.conversation.close)
-        if self._stack is not None:
-            warnings += await _closed("closing the agent's exit stack", self._stack.aclose)
-        return warnings
-
-
-async def open_conversation(loaded: loading.Loaded, session_input: Optional[Json], *, shared: bool) -> Opened:
-    """Starts a session; `get_agent_async` is awaited here, in the event loop of the case.
-
-    `shared`: other cases use the same process, and the same agent object unless a factory made it for this one; its
-    toolsets then stay open.
-    """
-    stack, closing = None, not shared
-    if loaded.factory is not None:
-        made = loaded.factory()
-        made = await made if inspect.isawaitable(made) else made
-        made, stack = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
-        loaded = loading.recognised(made, loaded.name, "what get_agent_async gives")
-        closing = True
-    conversation = await conversation_type(loaded.framework).open(loaded, session_input, threads=shared)
-    return Opened(conversation, stack if hasattr(stack, "aclose") else None, closing=closing)
-
-
-async def _closed(what: str, close: Callable[[], Any]) -> List[str]:
-    try:
-        await close()
-    except Exception as error:
-        return [f"{what} raised {type(error).__name__}: {error}"]
-    return []

@@ -12,30 +12,13 @@ import importlib
 import os
 import sys
 import types
-from dataclasses import dataclass
 from typing import Any, Dict, Iterator, Optional
 
 from . import sources
+from .adk_driver import DRIVER, is_app
+from .driver import Loaded
+from .drivers import NoAgentError, recognised, use_plugins
 from .imports import search_path
-
-
-class NoAgentError(Exception):
-    """The modules were imported, but what they define is no agent; the message says what was found."""
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What defines the agent. Exactly one of `agent` (ADK's or a callable) and `factory` (`get_agent_async`, to be
-    awaited in each case's own event loop) is set; `app` is ADK's App around `agent`."""
-
-    name: str
-    framework: str
-    """`adk` or `python`."""
-    agent: Any = None
-    app: Any = None
-    factory: Any = None
-    artifacts: Any = None
-    """ADK's artifact service, where somebody has one ready; else each conversation gets its own."""
 
 
 def load(spec: Dict[str, Any]) -> Loaded:
@@ -43,12 +26,14 @@ def load(spec: Dict[str, Any]) -> Loaded:
 
     Raises:
         NoAgentError: there is nothing that could be run.
+        UnusableError: the interpreter lacks what the agent needs.
         BaseException: whatever the agent's modules raise.
     """
     folder = spec["folder"]
+    use_plugins(spec.get("drivers") or {})
     extend_path(folder, spec["root"])
     if spec["kind"] == "yaml":
-        return Loaded(spec["name"], "adk", agent=_from_yaml(os.path.join(folder, "root_agent.yaml")))
+        return DRIVER.from_yaml(os.path.join(folder, "root_agent.yaml"), spec["name"])
     try:
         return _first(_modules(sources.package(_free_name(folder), folder), folder), spec["name"])
     except ImportError as error:
@@ -56,18 +41,6 @@ def load(spec: Dict[str, Any]) -> Loaded:
             raise
     # The agent reaches for its siblings (`from ..shared import …`), so its folder is a part of a larger package.
     return _first(_modules(_inner_package(folder), folder), spec["name"])
-
-
-def is_adk(value: Any) -> bool:
-    """Is this an ADK agent or node? Asked without importing ADK: what was not imported cannot have made it."""
-    classes = (("google.adk.agents.base_agent", "BaseAgent"), ("google.adk.workflow._base_node", "BaseNode"))
-    known = [getattr(sys.modules.get(module), name, None) for module, name in classes]
-    return any(isinstance(value, kind) for kind in known if kind is not None)
-
-
-def _is_app(value: Any) -> bool:
-    kind: Any = getattr(sys.modules.get("google.adk.apps.app"), "App", None)
-    return kind is not None and isinstance(value, kind)
 
 
 def extend_path(folder: str, root: str) -> None:
@@ -125,36 +98,11 @@ def _first(modules: Iterator[types.ModuleType], name: str) -> Loaded:
 
 def _defined_in(module: types.ModuleType, name: str) -> Optional[Loaded]:
     app = getattr(module, "app", None)
-    if app is not None and _is_app(app):
-        return Loaded(name, "adk", agent=app.root_agent, app=app)
+    if is_app(app):
+        return DRIVER.recognise(app, name)
     if hasattr(module, "root_agent"):
         return recognised(module.root_agent, name, f"{module.__name__}.root_agent")
     factory = getattr(module, "get_agent_async", None)
     if callable(factory):
-        return Loaded(name, "adk", factory=factory)
+        return Loaded(name, DRIVER.name, factory=factory)
     return None
-
-
-def recognised(agent: Any, name: str, place: str) -> Loaded:
-    """`agent`, found at `place`, with the framework it belongs to.
-
-    Raises:
-        NoAgentError: it is neither ADK's nor callable.
-    """
-    if _is_app(agent):
-        return Loaded(name, "adk", agent=agent.root_agent, app=agent)
-    if is_adk(agent):
-        return Loaded(name, "adk", agent=agent)
-    if callable(agent):
-        return Loaded(name, "python", agent=agent)
-    raise NoAgentError(f"{place} is {_article(type(agent).__name__)}, neither an ADK agent nor callable")
-
-
-def _article(noun: str) -> str:
-    return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"
-
-
-def _from_yaml(path: str) -> Any:
-    from google.adk.agents import config_agent_utils  # type: ignore[import-not-found,unused-ignore]
-
-    return config_agent_utils.from_config(path)

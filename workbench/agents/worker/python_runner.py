@@ -15,9 +15,9 @@ import uuid
 from typing import Any, Callable, Dict, List, Optional
 
 from .conversation import Conversation, FinishedTurn, Json, Shown, Streamed
+from .driver import Driver, Loaded
 from .faults import wrong_type
 from .jsonable import dumps
-from .loading import Loaded
 from .python_trace import Steps
 from .spans import Trace
 from .usage import Usage
@@ -52,10 +52,6 @@ class Session:
 
 class PythonConversation(Conversation):
     """Calls the agent once a turn."""
-
-    @classmethod
-    async def open(cls, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> PythonConversation:
-        return cls(loaded, session_input, threads)
 
     def __init__(self, loaded: Loaded, session_input: Optional[Json], threads: bool) -> None:
         self._agent = loaded.agent
@@ -232,3 +228,18 @@ def _is_async(function: Any) -> bool:
         if inspect.iscoroutinefunction(candidate) or inspect.isasyncgenfunction(candidate):
             return True
     return False
+
+
+class PythonDriver(Driver):
+    """Whatever can be called."""
+
+    name = "python"
+
+    def recognise(self, found: Any, name: str) -> Optional[Loaded]:
+        return Loaded(name, self.name, agent=found) if callable(found) else None
+
+    async def open(self, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> Conversation:
+        return PythonConversation(loaded, session_input, threads)
+
+
+DRIVER = PythonDriver()

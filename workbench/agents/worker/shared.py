@@ -11,8 +11,8 @@ import socket
 from typing import Any, Dict, Set
 
 from .case import Case, case_of, descriptors_of, refuse
+from .driver import Loaded
 from .frames import Channel
-from .loading import Loaded
 from .output import use_output
 from .whereabouts import stack_of_tasks
 

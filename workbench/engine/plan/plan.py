@@ -10,6 +10,7 @@ from typing import Any
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.current_folder import current_folder
 from workbench.agents.discovery import AgentFolder
+from workbench.agents.drivers import driver_files
 from workbench.agents.environment import AgentEnvironment, agent_environment
 from workbench.agents.interpreter import Interpreter, InterpreterError, choose_interpreter
 from workbench.agents.ownership import relative_to
@@ -53,6 +54,7 @@ class AgentSetting:
             "folder": str(self.agent.folder),
             "root": str(self.root),
             "kind": self.agent.kind,
+            "drivers": driver_files(),
             "env": dict(self.environment.values),
             "cwd": str(current_folder(self.agent.folder, self.root, Path.cwd())),
         }

@@ -1,0 +1,75 @@
+"""Driver files of agent kinds that other packages bring, found without importing those packages.
+
+A driver runs in the agent's interpreter, which may have nothing of the package: only its file is used there.
+"""
+
+import ast
+import importlib.machinery
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+
+from workbench.agents.python_source import parse_source
+from workbench.plugins import Extension, Trouble, installed
+from workbench.regular_file import read_regular
+
+_FUNCTIONS = {"recognise", "answer"}
+
+
+def driver_files() -> dict[str, str]:
+    """Return the driver files of plugins by name, as an AgentSpec has them. Broken ones are left out."""
+    return {extension.name: str(file) for extension, file in _plugins() if isinstance(file, Path)}
+
+
+def driver_troubles() -> list[Trouble]:
+    """Return what is wrong with driver files."""
+    duplicates = [one for one in installed().duplicates if one.extension.point == "agents"]
+    return duplicates + [found for _, found in _plugins() if isinstance(found, Trouble)]
+
+
+@cache
+def _plugins() -> tuple[tuple[Extension, Path | Trouble], ...]:
+    return tuple((one, _usable(one)) for one in installed().extensions if one.point == "agents" and not one.is_own)
+
+
+def _usable(extension: Extension) -> Path | Trouble:
+    try:
+        file = module_file(extension.value)
+        module = parse_source(read_regular(file))
+    except (ImportError, OSError, SyntaxError, ValueError) as error:
+        return Trouble(extension, f"{extension.value} cannot be read: {type(error).__name__}: {error}")
+    defined = {node.name for node in module.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    if lacking := sorted(_FUNCTIONS - defined):
+        return Trouble(extension, f"{file} defines no {' and no '.join(lacking)}")
+    foreign = sorted(name for node in module.body for name in _imported(node) if name not in sys.stdlib_module_names)
+    if foreign:
+        return Trouble(extension, f"{file} imports {', '.join(foreign)} at its top, which agents may run without")
+    return file
+
+
+def module_file(name: str) -> Path:
+    """Return the file of a module without importing it or a package around it.
+
+    Raises:
+        ImportError: there is none.
+    """
+    first, *rest = name.split(".")
+    spec = importlib.util.find_spec(first) if first else None
+    path = first
+    for part in rest:
+        path = f"{path}.{part}"
+        places = spec.submodule_search_locations if spec is not None else None
+        spec = importlib.machinery.PathFinder.find_spec(path, places) if places is not None else None
+    if spec is None or not spec.has_location or spec.origin is None:
+        raise ModuleNotFoundError(f"there is no module {name}")
+    return Path(spec.origin)
+
+
+def _imported(node: ast.stmt) -> list[str]:
+    """Return the first names of what a statement imports; a dot for an import from the driver's own package."""
+    if isinstance(node, ast.Import):
+        return [alias.name.partition(".")[0] for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return ["." if node.level else (node.module or "").partition(".")[0]]
+    return []

@@ -1,0 +1,88 @@
+"""ADK's agents: recognised without importing google-adk, which only their interpreter has."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any, Optional
+
+from . import absent, faults
+from .adk_version import installed_adk
+from .conversation import Conversation, Json
+from .driver import Driver, Loaded, UnusableError
+
+
+class AdkDriver(Driver):
+    """Agents, nodes and Apps of google-adk."""
+
+    name = "adk"
+
+    def recognise(self, found: Any, name: str) -> Optional[Loaded]:
+        if is_app(found):
+            return Loaded(name, self.name, agent=found.root_agent, app=found)
+        return Loaded(name, self.name, agent=found) if _is_agent(found) else None
+
+    def from_yaml(self, path: str, name: str) -> Loaded:
+        """Return the agent that a `root_agent.yaml` defines.
+
+        Raises:
+            UnusableError: google-adk is missing or too old.
+            Exception: whatever google-adk raises.
+        """
+        if installed_adk() is None or faults.too_old():
+            raise UnusableError(faults.no_framework(faults.interpreter()))
+        from google.adk.agents import config_agent_utils  # type: ignore[import-not-found,unused-ignore]
+
+        return Loaded(name, self.name, agent=config_agent_utils.from_config(path))
+
+    def prepare(self, loaded: Loaded) -> None:
+        if faults.too_old():
+            raise UnusableError(faults.no_framework(faults.interpreter()))
+        from . import adk_runner  # noqa: F401
+
+        absent.believe()
+        declare_tools(loaded.agent)
+
+    def version(self) -> Optional[str]:
+        return installed_adk()
+
+    async def open(self, loaded: Loaded, session_input: Optional[Json], *, threads: bool) -> Conversation:
+        from .adk_runner import AdkConversation
+
+        return await AdkConversation.open(loaded, session_input)
+
+
+def is_app(value: Any) -> bool:
+    """Return whether this is ADK's App."""
+    kind: Any = getattr(sys.modules.get("google.adk.apps.app"), "App", None)
+    return kind is not None and isinstance(value, kind)
+
+
+def _is_agent(value: Any) -> bool:
+    classes = (("google.adk.agents.base_agent", "BaseAgent"), ("google.adk.workflow._base_node", "BaseNode"))
+    known = [getattr(sys.modules.get(module), name, None) for module, name in classes]
+    return any(isinstance(value, kind) for kind in known if kind is not None)
+
+
+def declare_tools(agent: Any) -> None:
+    """Have google-adk make, and remember, the declarations of the functions among the tools of `agent`.
+
+    It builds them from signatures, with a pydantic model each: milliseconds for each tool, and in each case process
+    anew. Nothing of the agent is called. Whatever goes wrong will do so again in the first turn, and be told there.
+    """
+    tools = getattr(agent, "tools", None)
+    if not isinstance(tools, list):
+        return
+    try:
+        from google.adk.tools import function_tool  # type: ignore[import-not-found,unused-ignore]
+
+        if not hasattr(function_tool, "_build_declaration_cached"):
+            return  # An older one, which remembers nothing.
+        for tool in tools:
+            if inspect.isfunction(tool):
+                function_tool.FunctionTool(tool)._get_declaration()
+    except Exception:
+        return
+
+
+DRIVER = AdkDriver()

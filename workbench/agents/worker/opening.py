@@ -1,0 +1,58 @@
+"""Conversations as a case holds them: opened by the agent's driver, and closed with what its factory made."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, List, Optional
+
+from .conversation import Conversation, Json
+from .driver import Loaded
+from .drivers import driver_of, recognised
+
+
+class Opened:
+    """A conversation together with what its agent's factory wants closed after it."""
+
+    def __init__(self, conversation: Conversation, stack: Any, *, closing: bool) -> None:
+        self.conversation = conversation
+        self._stack = stack
+        self._closing = closing
+
+    @property
+    def holds_something(self) -> bool:
+        """Is there anything for `close` to do?"""
+        return self._stack is not None or self._closing
+
+    async def close(self) -> List[str]:
+        """Closes what belongs to this conversation alone; what could not be closed, in words."""
+        warnings = []
+        if self._closing:
+            warnings += await _closed("closing the agent's toolsets and plugins", self.conversation.close)
+        if self._stack is not None:
+            warnings += await _closed("closing the agent's exit stack", self._stack.aclose)
+        return warnings
+
+
+async def open_conversation(loaded: Loaded, session_input: Optional[Json], *, shared: bool) -> Opened:
+    """Starts a session; `get_agent_async` is awaited here, in the event loop of the case.
+
+    `shared`: other cases use the same process, and the same agent object unless a factory made it for this one; its
+    toolsets then stay open.
+    """
+    stack, closing = None, not shared
+    if loaded.factory is not None:
+        made = loaded.factory()
+        made = await made if inspect.isawaitable(made) else made
+        made, stack = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+        loaded = recognised(made, loaded.name, "what get_agent_async gives")
+        closing = True
+    conversation = await driver_of(loaded).open(loaded, session_input, threads=shared)
+    return Opened(conversation, stack if hasattr(stack, "aclose") else None, closing=closing)
+
+
+async def _closed(what: str, close: Callable[[], Any]) -> List[str]:
+    try:
+        await close()
+    except Exception as error:
+        return [f"{what} raised {type(error).__name__}: {error}"]
+    return []
