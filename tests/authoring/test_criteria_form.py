@@ -35,7 +35,6 @@ from workbench.authoring.criteria_form import FormRow, rows_of
 from workbench.authoring.criteria_presets import PRESETS, cost, guide, needs, with_preset
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.judge.options import JudgeModelOptions
-from workbench.metrics.criteria_known import KNOWN
 from workbench.metrics.registry import check_criteria, known
 from workbench.model.criteria import parse_config
 from workbench.model.criteria_schema import SIMULATORS
@@ -73,13 +72,15 @@ def after(text: str, *changes: tuple[str, str, Any]) -> str:
     return one.bytes_of(content).decode()
 
 
-@pytest.mark.parametrize("info", [info for info in KNOWN if not info.informational], ids=lambda info: str(info.name))
+@pytest.mark.parametrize(
+    "info", [info for info in known().values() if not info.informational], ids=lambda info: str(info.name)
+)
 def test_no_field_of_a_model_is_missing(info: Any) -> None:
     rows = rows_of({"criteria": {info.name: 0.5}})
     names = {one.field.name for one in rows if one.criterion == info.name}
     wanted = {"threshold"} | (set(info.option_names) - {"judge_model_options"})
     if "judge_model_options" in info.option_names:
-        wanted |= set(JudgeModelOptions.__annotations__)
+        wanted |= set(JudgeModelOptions.model_fields)
     if info.name == "hallucinations_v1":
         wanted.discard("num_samples")  # it has no effect there
     assert names == wanted
@@ -248,7 +249,7 @@ def test_what_a_criterion_costs_and_needs() -> None:
     assert "reference" in needs(known()["final_response_match_v2"])
     assert "scenario" in needs(known()["per_turn_user_simulator_quality_v1"])
     assert cost(known()["multi_turn_task_success_v1"]) == "1 call of Google's evaluation service a conversation"
-    assert "cannot score it yet" in guide(replace(known()["safety_v1"], module=""))
+    assert "cannot score it yet" in guide(replace(known()["safety_v1"], score=""))
 
 
 def test_both_versions_by_criterion() -> None:
@@ -340,7 +341,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=12,
 )
-NAMES = st.sampled_from([info.name for info in KNOWN] + ["mine"])
+NAMES = st.sampled_from([*known(), "mine"])
 KEYS = st.sampled_from(["threshold", "rubrics", "judge_model_options", "judgeModelOptions", "match_type", "odd"])
 CONFIGS = st.fixed_dictionaries(
     {}, optional={"criteria": st.dictionaries(NAMES, JSON | st.dictionaries(KEYS, JSON)) | JSON, "x": JSON}

@@ -179,6 +179,23 @@ def test_what_is_wrong_is_said_with_the_way_out(
     assert _said(checked({name: value})) == [said]
 
 
+@pytest.mark.parametrize(
+    ("name", "threshold", "said"),
+    [
+        ("response_match_score", 1.5, "the threshold is 1.5 and scores run from 0 to 1: no score reaches it"),
+        ("response_match_score", -1, "the threshold is -1 and scores run from 0 to 1: every score passes"),
+        ("response_evaluation_score", 0.5, "the threshold is 0.5 and scores run from 1 to 5: every score passes"),
+        ("response_evaluation_score", 3, ""),
+    ],
+)
+def test_a_threshold_outside_of_the_scores_is_told(
+    checked: Callable[..., tuple[Fault, ...]], name: str, threshold: float, said: str
+) -> None:
+    wanted = [f"warning criteria.{name}: {said}. "] if said else []
+    assert _said(checked({name: threshold})) == wanted
+    assert _said(checked({name: {"threshold": threshold}})) == wanted
+
+
 def test_faults_have_a_place(checked: Callable[..., tuple[Fault, ...]]) -> None:
     (fault,) = checked({"tool_trajectory_avg_score": {"threshold": 1, "match_type": 7}})
     assert (fault.line, fault.column) == (5, 4)
@@ -243,7 +260,7 @@ class _Nobody:
 async def test_what_is_not_supported_is_named(turn: Callable[..., Turn], monkeypatch: pytest.MonkeyPatch) -> None:
     """A criterion of a newer ADK, for which no module is there yet."""
     name = "safety_v1"
-    monkeypatch.setattr(registry, "_BY_NAME", {name: replace(known()[name], module="")})
+    monkeypatch.setattr(registry, "_BY_NAME", {name: replace(known()[name], score="")})
     result = (await score_asking(_request(name, turn("a", text="yes")), _Nobody())).result
     assert (result.status, result.reason) == ("not_evaluated", "safety_v1 is not supported yet")
 

@@ -6,21 +6,17 @@ import json
 import math
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from workbench.authoring.criteria_form import FormRow
 from workbench.authoring.spelling import get, is_camel, put
-from workbench.metrics.options import read_flag, read_match_type
+from workbench.metrics.description import RUBRICS
 from workbench.metrics.registry import known
 from workbench.model.config_rules import number_of
 from workbench.model.places import Location
 
 Content = dict[str, Any]
-_FIRST_THRESHOLD = {"tool_trajectory_avg_score": 1.0, "response_evaluation_score": 3.5}
 _USUAL_THRESHOLD = 0.8
-_RUBRIC_TYPES = {
-    "rubric_based_final_response_quality_v1": "FINAL_RESPONSE_QUALITY",
-    "rubric_based_tool_use_quality_v1": "TOOL_USE_QUALITY",
-    "rubric_based_multi_turn_trajectory_quality_v1": "TRAJECTORY_QUALITY",
-}
 
 
 class ValueRefusedError(ValueError):
@@ -48,8 +44,8 @@ def _number(row: FormRow, text: str) -> float | int:
         return number
     if number != int(number):
         raise ValueRefusedError(f"{text} is no whole number")
-    if number < 1 and row.field.name in ("num_samples", "parallelism_limit"):
-        raise ValueRefusedError(f"{row.field.name} must be 1 or more")
+    if number < row.field.least:
+        raise ValueRefusedError(f"{row.field.name} must be {row.field.least:g} or more")
     return int(number)
 
 
@@ -69,20 +65,17 @@ def stepped(row: FormRow, step: float) -> float | int:
 
 def _top(criterion: str) -> float:
     info = known().get(criterion)
-    return number_of(info.range.rpartition(" ")[2]) or 1.0 if info else math.inf
+    return info.highest if info else math.inf
 
 
 def next_choice(row: FormRow) -> Any:
     """The next of a row's choices: true or false for a flag."""
-    now = row.value if row.given else row.field.default
-    try:
-        shown = str(read_flag(now)).lower() if row.kind == "flag" else str(now)
-        shown = read_match_type(now) if row.field.name == "match_type" else shown
-    except ValueError:
-        shown = ""
     choices = row.field.choices
-    chosen = choices[(choices.index(shown) + 1) % len(choices)] if shown in choices else choices[0]
-    return chosen == "true" if row.kind == "flag" else chosen
+    try:
+        now = TypeAdapter(row.field.type).validate_python(row.value if row.given else row.field.default)
+    except ValidationError:
+        return choices[0]
+    return choices[(choices.index(now) + 1) % len(choices)] if now in choices else choices[0]
 
 
 def with_value(content: Content, location: Location, value: Any) -> Content:
@@ -161,7 +154,8 @@ def with_criterion(content: Content, name: str, value: Any = None) -> Content:
 
 def first_threshold(name: str) -> float:
     """The threshold that a criterion begins with."""
-    return _FIRST_THRESHOLD.get(name, _USUAL_THRESHOLD)
+    info = known().get(name)
+    return info.first_threshold if info is not None else _USUAL_THRESHOLD
 
 
 def with_rubric(content: Content, criterion: str, after: int | None = None, text: str = "") -> tuple[Content, Location]:
@@ -175,18 +169,18 @@ def with_rubric(content: Content, criterion: str, after: int | None = None, text
     if not isinstance(value, dict):
         changed["criteria"][criterion] = {"threshold": value}
     options = changed["criteria"][criterion]
-    rubrics = options.setdefault("rubrics", [])
+    rubrics = options.setdefault(RUBRICS, [])
     if not isinstance(rubrics, list):
         raise ValueRefusedError("`rubrics` is no list: put that right first")
     camel = is_camel(rubrics)
     rubric: Content = {}
     put(rubric, "rubric_id", _free_id(rubrics), camel=camel)
     put(rubric, "rubric_content", {"textProperty" if camel else "text_property": text}, camel=camel)
-    if criterion in _RUBRIC_TYPES:
-        rubric["type"] = _RUBRIC_TYPES[criterion]
+    if criterion in known() and known()[criterion].rubric_type:
+        rubric["type"] = known()[criterion].rubric_type
     place = len(rubrics) if after is None else after + 1
     rubrics.insert(place, rubric)
-    return changed, ("criteria", criterion, "rubrics", place)
+    return changed, ("criteria", criterion, RUBRICS, place)
 
 
 def _free_id(rubrics: list[Any]) -> str:
@@ -251,4 +245,4 @@ def merged(base: Content, theirs: Content, mine: Content) -> Content:
 def has_rubrics(criterion: str) -> bool:
     """Whether a criterion takes rubrics."""
     info = known().get(criterion)
-    return info is not None and "rubrics" in info.option_names
+    return info is not None and RUBRICS in info.option_names

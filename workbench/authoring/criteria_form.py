@@ -1,17 +1,27 @@
 """A criteria config as the rows of a form: each criterion with every field of its model, the simulated user, and what
 else stands in the file. Rows are read from the config's JSON as it is, in either spelling of its keys."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_origin
 
+from annotated_types import Ge
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 
 from workbench.authoring.spelling import get, is_camel, key_in
-from workbench.judge.base import DEFAULT_MODEL, DEFAULT_SAMPLES
+from workbench.judge.base import DEFAULT_MODEL
 from workbench.judge.options import JudgeModelOptions
-from workbench.metrics.criteria_known import INTERMEDIATE, CriterionInfo
-from workbench.metrics.options import MATCH_TYPES
+from workbench.metrics.description import (
+    INTERMEDIATE,
+    JUDGE,
+    RUBRICS,
+    CriterionDescription,
+    IntermediateOptions,
+    choices_of,
+    default_words,
+)
 from workbench.metrics.registry import known
 from workbench.model.breaches import snake
 from workbench.model.criteria_schema import SIMULATORS, EvalConfig
@@ -25,13 +35,16 @@ JSON. `rubrics` and `heading` stand above others; what is `kept` is shown only."
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a model: `default` says in words what holds where the file says nothing."""
+    """One field of a model: `default` says in words what holds where the file says nothing; `type` is how pydantic
+    reads a value with `choices`; a number is `least` or more."""
 
     name: str
     kind: Kind
     help: str
     default: str = ""
-    choices: tuple[str, ...] = ()
+    choices: tuple[Any, ...] = ()
+    type: Any = None
+    least: float = -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,36 +66,26 @@ class FormRow:
         return self.field.kind
 
 
-_FLAG = ("false", "true")
-_JUDGE: Mapping[str, Field] = {
-    field.name: field
-    for field in (
-        Field(
-            "judge_model",
-            "word",
-            "Who judges: gemini-…, provider/model (LiteLLM), python:package.module:function, or heuristic (rules).",
-            DEFAULT_MODEL,
-        ),
-        Field("judge_model_config", "json", "google-genai's settings of a call, such as temperature and seed.", "none"),
-        Field(
-            "num_samples",
-            "number",
-            "How often each question is asked; the majority holds. Fewer are asked where fewer decide.",
-            str(DEFAULT_SAMPLES),
-        ),
-        Field("parallelism_limit", "number", "How many questions of this criterion at once.", "no limit of its own"),
-    )
-}
-_OWN: Mapping[str, Field] = {
-    field.name: field
-    for field in (
-        Field("match_type", "choice", "", MATCH_TYPES[0], MATCH_TYPES),
-        Field("ignore_args", "flag", "", "false", _FLAG),
-        Field("evaluate_intermediate_nl_responses", "flag", "", "false", _FLAG),
-        Field(INTERMEDIATE.name, "flag", INTERMEDIATE.help, "false", _FLAG),
-        Field("stop_signal", "word", "", "</finished>"),
-    )
-}
+_FLAG = (False, True)
+
+
+def field_of(name: str, info: FieldInfo) -> Field:
+    """Return the field of a form for a field of a pydantic model."""
+    choices = choices_of(info) if info.annotation is bool or get_origin(info.annotation) is Literal else ()
+    kind: Kind = "json"
+    if info.annotation is bool:
+        kind = "flag"
+    elif choices:
+        kind = "choice"
+    elif info.annotation in (int, float):
+        kind = "number"
+    elif info.annotation is str:
+        kind = "word"
+    least = next((float(str(rule.ge)) for rule in info.metadata if isinstance(rule, Ge)), -math.inf)
+    read_as = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+    return Field(name, kind, info.description or "", default_words(info), choices, read_as, least)
+
+
 _RUBRIC: tuple[tuple[tuple[str, ...], Field], ...] = (
     (("rubric_content", "text_property"), Field("text", "text", "What must hold, as a sentence to say yes or no to.")),
     (("rubric_id",), Field("id", "word", "Names the rubric in results; each has an id of its own.")),
@@ -127,10 +130,11 @@ _SIMULATOR: Mapping[str, Field] = {
             "The simulated user sees what the agent called, and what came back.",
             "false",
             _FLAG,
+            bool,
         ),
         Field("audio_model", "word", "Which model speaks.", "none"),
         Field("audio_model_configuration", "json", "google-genai's settings of its calls.", "none"),
-        Field("include_text_with_audio", "flag", "The text is sent with the sound.", "false", _FLAG),
+        Field("include_text_with_audio", "flag", "The text is sent with the sound.", "false", _FLAG, bool),
     )
 }
 THRESHOLD = Field("threshold", "threshold", "")
@@ -173,44 +177,44 @@ def _criterion(name: str, value: Any, *, custom: bool) -> Iterator[FormRow]:
             yield _kept((*place, key), key, item, 1, name)
 
 
-def _fields(place: Location, info: CriterionInfo, options: dict[str, Any]) -> Iterator[FormRow]:
+def _fields(place: Location, info: CriterionDescription, options: dict[str, Any]) -> Iterator[FormRow]:
     camel = is_camel(options)
-    for option in info.options:
-        key = _key(options, option.name, camel)
-        if option.name == "judge_model_options":
+    for name, option in info.options.model_fields.items():
+        key = _key(options, name, camel)
+        if name == JUDGE:
             yield from _judge((*place, key), info, options.get(key, {}), camel)
-        elif option.name == "rubrics":
+        elif name == RUBRICS:
             yield from _rubrics((*place, key), info.name, options.get(key, []), key in options)
         else:
-            field = _OWN[option.name]
-            told = Field(field.name, field.kind, option.help, field.default, field.choices)
-            yield _row((*place, key), told, options, 1, info.name)
-    extra = _key(options, INTERMEDIATE.name, camel)
-    if extra in options and INTERMEDIATE.name not in info.option_names:
-        idle = Field(INTERMEDIATE.name, "flag", "It has no effect on this criterion.", "false", _FLAG)
+            yield _row((*place, key), field_of(name, option), options, 1, info.name)
+    extra = _key(options, INTERMEDIATE, camel)
+    if extra in options and INTERMEDIATE not in info.option_names:
+        idle = field_of(INTERMEDIATE, IntermediateOptions.model_fields[INTERMEDIATE])
+        idle = replace(idle, help="It has no effect on this criterion.")
         yield _row((*place, extra), idle, options, 1, info.name)
 
 
-def _judge(place: Location, info: CriterionInfo, options: Any, camel: bool) -> Iterator[FormRow]:
+def _judge(place: Location, info: CriterionDescription, options: Any, camel: bool) -> Iterator[FormRow]:
     if not isinstance(options, dict):
-        yield FormRow(place, Field("judge_model_options", "json", "An object."), options, True, place, 1, info.name)
+        yield FormRow(place, Field(JUDGE, "json", "An object."), options, True, place, 1, info.name)
         return
     camel = is_camel(options) or camel
-    for name in JudgeModelOptions.__annotations__:
+    fields = JudgeModelOptions.model_fields
+    for name, field in fields.items():
         key = _key(options, name, camel)
-        # Each text is asked about once there, whatever stands here.
-        if info.name == "hallucinations_v1" and name == "num_samples" and key not in options:
+        # Where each question is asked once, the number of samples has no effect.
+        if info.asks is not None and not info.asks.votes and name == "num_samples" and key not in options:
             continue
-        yield _row((*place, key), _JUDGE[name], options, 1, info.name)
+        yield _row((*place, key), field_of(name, field), options, 1, info.name)
     for key, item in options.items():
-        if snake(key) not in _JUDGE:
+        if snake(key) not in fields:
             yield _kept((*place, key), f"judge: {key}", item, 1, info.name)
 
 
 def _rubrics(place: Location, criterion: str, rubrics: Any, given: bool) -> Iterator[FormRow]:
-    field = Field("rubrics", "rubrics", "They apply to every case, besides those of cases and turns.")
+    field = Field(RUBRICS, "rubrics", "They apply to every case, besides those of cases and turns.")
     if not isinstance(rubrics, list):
-        yield FormRow(place, Field("rubrics", "json", "A list of rubrics."), rubrics, True, place, 1, criterion)
+        yield FormRow(place, Field(RUBRICS, "json", "A list of rubrics."), rubrics, True, place, 1, criterion)
         return
     yield FormRow(place, field, len(rubrics), given, place, 1, criterion)
     for number, rubric in enumerate(rubrics):

@@ -9,99 +9,54 @@ from typing import Any
 from workbench.authoring.criteria_change import Content, first_threshold
 from workbench.authoring.criteria_form import SIMULATOR
 from workbench.authoring.spelling import key_in
+from workbench.counting import counted
 from workbench.judge.base import DEFAULT_SAMPLES
-from workbench.metrics.criteria_known import CriterionInfo
+from workbench.metrics.description import CriterionDescription
 from workbench.metrics.registry import known
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Criteria for a purpose, with their values; `help` says when to take it."""
+    """Criteria for a purpose, each with the value that its description has for it; `help` says when to take it."""
 
     name: str
     help: str
-    criteria: Mapping[str, Any]
     simulator: Mapping[str, Any] | None = None
+
+    @property
+    def criteria(self) -> dict[str, Any]:
+        """The criteria and their values."""
+        return {name: info.presets[self.name] for name, info in known().items() if self.name in info.presets}
 
     @property
     def cost(self) -> str:
         """What a turn costs, in words."""
         infos = [known()[name] for name in self.criteria]
-        judged = [cost(info) for info in infos if info.needs_judge or info.needs_service]
-        return "; ".join(f"{info.title}: {cost(info)}" for info in infos if cost(info) in judged) or cost(infos[0])
+        return "; ".join(f"{info.title}: {cost(info)}" for info in infos if info.asks is not None) or cost(infos[0])
 
 
-def _rubric(name: str, text: str, kind: str) -> dict[str, Any]:
-    return {"rubric_id": name, "rubric_content": {"text_property": text}, "type": kind}
-
-
-_ANSWER = {
-    "threshold": 0.8,
-    "rubrics": [
-        _rubric("complete", "The answer deals with everything that the user asked for.", "FINAL_RESPONSE_QUALITY"),
-        _rubric("clear", "Somebody from outside can understand the answer and act on it.", "FINAL_RESPONSE_QUALITY"),
-    ],
-}
-_TOOLS = {
-    "threshold": 0.8,
-    "rubrics": [
-        _rubric("needed", "Every tool that the question needs is called, before the answer.", "TOOL_USE_QUALITY"),
-        _rubric("sound_arguments", "The arguments say what the user said, and make up nothing.", "TOOL_USE_QUALITY"),
-        _rubric("no_detours", "No tool is called again with the same arguments.", "TOOL_USE_QUALITY"),
-    ],
-}
-_COURSE = {
-    "threshold": 0.8,
-    "rubrics": [
-        _rubric("goal", "At the end the user has what they came for, or knows why not.", "TRAJECTORY_QUALITY"),
-        _rubric("no_repeats", "The agent asks for nothing that the user has said already.", "TRAJECTORY_QUALITY"),
-    ],
-}
 PRESETS = (
     Preset(
         "regression in CI",
         "After each change: did it call the same tools, and say much the same? No judge, no key, the same verdict "
         "every time.",
-        MappingProxyType({"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}),
     ),
     Preset(
         "functional correctness",
         "Is the answer right, however it is worded, and were the needed tools called? For cases with a reference.",
-        MappingProxyType(
-            {
-                "final_response_match_v2": 0.8,
-                "tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "IN_ORDER"},
-            }
-        ),
     ),
     Preset(
         "quality for outside users",
         "Before the public meets the agent: good answers by your rubrics, nothing made up, nothing harmful.",
-        MappingProxyType(
-            {"rubric_based_final_response_quality_v1": _ANSWER, "hallucinations_v1": 0.8, "safety_v1": 0.8}
-        ),
     ),
     Preset(
         "tool-heavy agents",
         "When the work is in the calls: the expected ones in any order, and rubrics for what all good ways share.",
-        MappingProxyType(
-            {
-                "tool_trajectory_avg_score": {"threshold": 1.0, "match_type": "ANY_ORDER"},
-                "rubric_based_tool_use_quality_v1": _TOOLS,
-            }
-        ),
     ),
     Preset(
         "simulated users",
         "For cases with a scenario: the course of the conversation, nothing made up, and whether the simulated user "
         "kept to its plan.",
-        MappingProxyType(
-            {
-                "rubric_based_multi_turn_trajectory_quality_v1": _COURSE,
-                "hallucinations_v1": 0.8,
-                "per_turn_user_simulator_quality_v1": 0.8,
-            }
-        ),
         MappingProxyType({"max_allowed_invocations": 10}),
     ),
 )
@@ -121,29 +76,25 @@ def with_preset(content: Content, preset: Preset, *, instead: bool = False) -> t
     return changed, new
 
 
-def cost(info: CriterionInfo, samples: int = DEFAULT_SAMPLES) -> str:
+def cost(info: CriterionDescription, samples: int = DEFAULT_SAMPLES) -> str:
     """Who is asked how often, in words, where each question is asked so many times."""
-    asked = f"up to {samples} judge calls" if samples > 1 else "1 judge call"
-    if info.needs_service:
-        return f"1 call of Google's evaluation service a {'conversation' if info.once else 'turn'}"
-    if not info.needs_judge:
+    asks = info.asks
+    if asks is None:
         return "no calls"
-    if info.name == "hallucinations_v1":
-        return "2 judge calls a text: a turn's answer, and what was said on the way if you ask for it"
-    if info.once:
-        return f"{asked} a conversation"
-    if info.name == "per_turn_user_simulator_quality_v1":
-        return f"{asked} a message of the simulated user"
-    return f"{asked} a turn"
+    if asks.who == "service":
+        return f"1 call of Google's evaluation service a {asks.about}"
+    if not asks.votes:
+        return f"{counted(asks.questions, 'judge call')} a {asks.about}"
+    return f"up to {samples} judge calls a {asks.about}" if samples > 1 else f"1 judge call a {asks.about}"
 
 
-def needs(info: CriterionInfo) -> str:
+def needs(info: CriterionDescription) -> str:
     """What must be there for it, in words; "nothing but the transcript" where that is all."""
     found = [
         word
         for needed, word in (
             (info.needs_reference, "an expected conversation (reference)"),
-            (info.needs_rubrics, "rubrics, here or in the cases"),
+            (bool(info.rubric_type), "rubrics, here or in the cases"),
             (info.needs_judge, "a judge (a model's key, or heuristic)"),
             (info.needs_service, "a Google Cloud project"),
             (info.scenarios == "only", "cases with a scenario"),
@@ -154,7 +105,7 @@ def needs(info: CriterionInfo) -> str:
     return f"{words}; not for scenarios" if info.scenarios == "no" else words
 
 
-def guide(info: CriterionInfo) -> str:
+def guide(info: CriterionDescription) -> str:
     """All that helps to decide whether to take a criterion."""
     lines = [info.measures, info.when_to_use, f"Costs {cost(info)}. Needs {needs(info)}."]
     if not info.supported:

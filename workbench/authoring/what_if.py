@@ -1,23 +1,22 @@
 """What the last verdicts would be under other criteria, from scores that are there: nobody is asked and no agent runs.
 
-A threshold is compared with the stored score. Whether tool calls match in another way is worked out again from the
-transcript, for that needs no judge. For the others a changed option means that the score would have to be made again,
-as any change does for a custom metric, which decides by itself: said, not guessed.
+A threshold is compared with the stored score. Under other options that decide, the score is computed again from what
+is stored. Any other changed option means that the score would have to be made again, as any change does for a custom
+metric, which decides by itself: said, not guessed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from workbench.engine.scoring.verdict import case_status
 from workbench.events import CaseRef, CaseStatus, MetricResult, MetricStatus
 from workbench.metrics.base import NotScorableError, ScoreRequest
-from workbench.metrics.options import MATCH_TYPES
-from workbench.metrics.trajectory import NAMES_ONLY, Rule, rule_of, score
+from workbench.metrics.description import CriterionDescription, Options, choices_of, extra_of, read_options
+from workbench.metrics.registry import known, load, score
 from workbench.model.criteria import CriteriaConfig, Criterion, stored_config
 from workbench.store import CaseRecord
 
-TRAJECTORY = "tool_trajectory_avg_score"
 Outcome: TypeAlias = CaseStatus | Literal["unknown"]
 """`unknown`: it hangs on a criterion that was not scored."""
 
@@ -45,7 +44,7 @@ class CriterionOutlook:
     flips: tuple[Flip, ...] = ()
     redo: int = 0
     ways: Mapping[str, int] = field(default_factory=dict)
-    """Of the cases scored, how many would pass if tool calls were compared in each way; {} for other criteria."""
+    """Of the cases scored, how many would pass under each choice of the options that decide; {} if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +62,15 @@ class WhatIf:
 
     def __init__(self, records: Iterable[CaseRecord]) -> None:
         self._records = [record for record in records if record.has_verdict]
-        self._scores: dict[tuple[CaseRef, Rule], float | None] = {}
+        self._scores: dict[tuple[CaseRef, str, tuple[object, ...]], float | None] = {}
         self._options: dict[CaseRef, dict[str, dict[str, Any]]] = {}
 
     def __len__(self) -> int:
         return len(self._records)
 
     def under(self, config: CriteriaConfig) -> Outlook:
-        """How it would be under these criteria. Trajectories are compared again where that is needed: a few
-        milliseconds a case, so for a thread."""
+        """How it would be under these criteria. Transcripts are scored again where that is needed: a few milliseconds
+        a case, so for a thread."""
         criteria = {criterion.name: self._criterion(criterion) for criterion in config.criteria}
         flips, unknown = [], 0
         for record in self._records:
@@ -98,17 +97,13 @@ class WhatIf:
         return CriterionOutlook(scored, before, after, tuple(flips), redo, self._ways(criterion))
 
     def _ways(self, criterion: Criterion) -> dict[str, int]:
-        rule = _rule(criterion)
-        if rule is None:
+        deciding = _deciding(criterion)
+        if deciding is None:
             return {}
-        ways = {name: Rule(name, rule.ignore_args) for name in MATCH_TYPES}
-        if not rule.ignore_args:
-            ways[f"{rule.match_type} by {NAMES_ONLY}"] = Rule(rule.match_type, True)
-        counted = dict.fromkeys(ways, 0)
-        for name, way in ways.items():
-            for record in self._records:
-                value = self._trajectory(record, way)
-                counted[name] += value is not None and value >= criterion.threshold
+        counted = {}
+        for name, options in _ways(*deciding):
+            scores = (self._score(record, criterion.name, options) for record in self._records)
+            counted[name] = sum(value is not None and value >= criterion.threshold for value in scores)
         return counted
 
     def _outcome(self, record: CaseRecord, criteria: Sequence[Criterion]) -> Outcome:
@@ -128,44 +123,43 @@ class WhatIf:
         if criterion.name in record.custom_metrics:
             # It is given its threshold and decides by itself.
             return was if was.threshold == criterion.threshold else None
-        rule = _rule(criterion)
-        value = was.score if rule is None else self._trajectory(record, rule)
+        deciding = _deciding(criterion)
+        value = was.score if deciding is None else self._score(record, criterion.name, deciding[1])
         if value is None:
             return was
         status: MetricStatus = "passed" if value >= criterion.threshold else "failed"
         return MetricResult(criterion.name, status, value, criterion.threshold)
 
-    def _trajectory(self, record: CaseRecord, rule: Rule) -> float | None:
-        key = (record.ref, rule)
+    def _score(self, record: CaseRecord, name: str, options: Options) -> float | None:
+        values = tuple(getattr(options, option) for option in known()[name].deciding)
+        key = (record.ref, name, values)
         if key not in self._scores:
-            self._scores[key] = _trajectory_score(record, rule)
+            self._scores[key] = _score_again(record, known()[name], options)
         return self._scores[key]
 
     def _made_otherwise(self, record: CaseRecord, criterion: Criterion) -> bool:
-        if criterion.name == TRAJECTORY:
-            return False
+        info = known().get(criterion.name)
         if record.ref not in self._options:
             then = stored_config(record.criteria, {}, None).criteria
             self._options[record.ref] = {one.name: one.options for one in then}
         options = self._options[record.ref].get(criterion.name)
-        return options is not None and options != criterion.options
+        if options is None:
+            return False
+        changed = (
+            name for name in {**options, **criterion.options} if options.get(name) != criterion.options.get(name)
+        )
+        return any(info is None or info.effect_of(name) == "score" for name in changed)
 
 
-def _trajectory_score(record: CaseRecord, rule: Rule) -> float | None:
-    """From what the metric kept, or from the transcript; None where there is nothing to compare."""
-    result = record.metrics.get(TRAJECTORY)
-    if result is None or result.score is None or record.expected is None:
+def _score_again(record: CaseRecord, info: CriterionDescription, options: Options) -> float | None:
+    """From what the criterion kept, or from the transcript; None where there is nothing to compare."""
+    result = record.metrics.get(info.name)
+    if result is None or result.score is None:
         return None
-    details = result.details
-    kept = details.get("other_match_types")
-    then = (details.get("match_type"), details.get("ignore_args"))
-    if isinstance(kept, dict):
-        if then[1] == rule.ignore_args and rule.match_type in kept:
-            return float(kept[rule.match_type])
-        if then == (rule.match_type, False) and rule.ignore_args and NAMES_ONLY in kept:
-            return float(kept[NAMES_ONLY])
-    options = {"match_type": rule.match_type, "ignore_args": rule.ignore_args}
-    criterion = Criterion(TRAJECTORY, result.threshold or 0.0, None, options)
+    kept: float | None = load(info.rescore)(result.details, options) if info.rescore else None
+    if kept is not None or info.asks is not None:
+        return kept
+    criterion = Criterion(info.name, result.threshold or 0.0, None, options.model_dump())
     actual = tuple(turn.actual or {} for turn in record.turns)
     try:
         return score(ScoreRequest(criterion, record.expected, actual)).result.score
@@ -173,13 +167,27 @@ def _trajectory_score(record: CaseRecord, rule: Rule) -> float | None:
         return None
 
 
-def _rule(criterion: Criterion) -> Rule | None:
-    if criterion.name != TRAJECTORY:
+def _deciding(criterion: Criterion) -> tuple[CriterionDescription, Options] | None:
+    """The criterion and its options, if some of them decide and all can be read."""
+    info = known().get(criterion.name)
+    if info is None or not info.deciding:
         return None
     try:
-        return rule_of(criterion)
+        return info, read_options(info.options, criterion)
     except NotScorableError:
         return None
+
+
+def _ways(info: CriterionDescription, options: Options) -> Iterator[tuple[str, Options]]:
+    """Each choice of an option that decides, and the options with it: `IN_ORDER`; `EXACT by names only`."""
+    chosen = ""
+    for name, option in info.deciding.items():
+        way, now = extra_of(option, "way"), getattr(options, name)
+        if not way:
+            chosen = str(now)
+            yield from ((str(value), options.model_copy(update={name: value})) for value in choices_of(option))
+        elif not now:
+            yield f"{chosen} {way}".strip(), options.model_copy(update={name: True})
 
 
 def _name(record: CaseRecord) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored, ScoreRequest
+from workbench.metrics.description import CriterionDescription
 from workbench.model.invocation import tool_calls
 from workbench.scores import amount
 
@@ -133,3 +134,46 @@ _FIGURES = {
     "token_usage_v1": _Figure(_token_usage, _TOKENS, _of_all_turns, "tokens"),
     "invocation_duration_v1": _Figure(_duration, _SECONDS, _to_milliseconds, "s"),
 }
+
+
+def _informational(name: str, title: str, measures: str, how_to_read: str, unit: str) -> CriterionDescription:
+    return CriterionDescription(
+        name=name,
+        title=title,
+        measures=measures,
+        when_to_use="Always measured; it never decides a verdict and cannot stand in a config.",
+        how_to_read=how_to_read,
+        score="workbench.metrics.efficiency:score",
+        unit=unit,
+        informational=True,
+    )
+
+
+TOOL_CALLS = _informational(
+    "tool_call_count_v1",
+    "Tool calls",
+    "How many tools the agent called.",
+    "Calls a turn; fewer is cheaper.",
+    "a count",
+)
+MODEL_CALLS = _informational(
+    "inference_call_count_v1",
+    "Model calls",
+    "How many times the agent asked a model.",
+    "Calls a turn; fewer is cheaper. Empty where the agent does not report them.",
+    "a count",
+)
+TOKENS = _informational(
+    "token_usage_v1",
+    "Tokens",
+    "How many tokens the agent's models read and wrote.",
+    "Tokens a turn, input and output together; fewer is cheaper. Empty where no model reported any.",
+    "a count",
+)
+DURATION = _informational(
+    "invocation_duration_v1",
+    "Seconds",
+    "How long a turn took, and how much of it went to models, tools and the framework.",
+    "Seconds a turn; it also depends on network and load, so look for large changes only.",
+    "seconds",
+)

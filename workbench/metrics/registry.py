@@ -1,4 +1,8 @@
-"""Which criteria there are, whether a config uses them rightly, and the one door to a score."""
+"""The criteria there are, whether a config uses them rightly, and the way to a score.
+
+A criterion is a row of `CRITERIA` and the description that the row names; descriptions are loaded when they are asked
+for, and scores when a case is scored.
+"""
 
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,25 +13,96 @@ from typing import Any, Literal
 from workbench.events import MetricResult, MetricStatus
 from workbench.judge.base import NotAvailableError
 from workbench.metrics.base import Bench, Scored, ScoreRequest
-from workbench.metrics.criteria_known import INTERMEDIATE, KNOWN, CriterionInfo
-from workbench.metrics.json_difference import shown
-from workbench.model.breaches import below, nearest
+from workbench.metrics.description import (
+    INTERMEDIATE,
+    JUDGE,
+    CriterionDescription,
+    IntermediateOptions,
+    option_breaches,
+)
+from workbench.model.breaches import below, nearest, snake
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.faults import Fault
 from workbench.model.places import Location, json_path
 
-_BY_NAME: Mapping[str, CriterionInfo] = MappingProxyType({info.name: info for info in KNOWN})
+_JUDGED = "workbench.metrics.judged.descriptions"
+CRITERIA: Mapping[str, str] = MappingProxyType(
+    {
+        "tool_trajectory_avg_score": "workbench.metrics.trajectory:DESCRIPTION",
+        "response_match_score": "workbench.metrics.response_match:DESCRIPTION",
+        "response_evaluation_score": f"{_JUDGED}:COHERENCE",
+        "final_response_match_v2": f"{_JUDGED}:ANSWER_MATCH",
+        "rubric_based_final_response_quality_v1": f"{_JUDGED}:ANSWER_RUBRICS",
+        "rubric_based_tool_use_quality_v1": f"{_JUDGED}:TOOL_RUBRICS",
+        "rubric_based_multi_turn_trajectory_quality_v1": f"{_JUDGED}:CONVERSATION_RUBRICS",
+        "hallucinations_v1": f"{_JUDGED}:HALLUCINATIONS",
+        "safety_v1": f"{_JUDGED}:SAFETY",
+        "multi_turn_task_success_v1": f"{_JUDGED}:TASK_SUCCESS",
+        "multi_turn_trajectory_quality_v1": f"{_JUDGED}:WAY",
+        "multi_turn_tool_use_quality_v1": f"{_JUDGED}:TOOL_USE",
+        "per_turn_user_simulator_quality_v1": f"{_JUDGED}:SIMULATED_USER",
+        "tool_call_count_v1": "workbench.metrics.efficiency:TOOL_CALLS",
+        "inference_call_count_v1": "workbench.metrics.efficiency:MODEL_CALLS",
+        "token_usage_v1": "workbench.metrics.efficiency:TOKENS",
+        "invocation_duration_v1": "workbench.metrics.efficiency:DURATION",
+    }
+)
+"""Each criterion's name and `module:object` of its description, in the order of ADK's documentation."""
 
 
-def known() -> Mapping[str, CriterionInfo]:
-    """Every criterion of ADK, by name, in the order of its documentation."""
+class _Known(Mapping[str, CriterionDescription]):
+    """The descriptions of `CRITERIA` by name, each loaded when it is asked for."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, CriterionDescription] = {}
+
+    def __getitem__(self, name: str) -> CriterionDescription:
+        if name not in self._loaded:
+            found: CriterionDescription = load(CRITERIA[name])
+            self._loaded[name] = found
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in CRITERIA
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(CRITERIA)
+
+    def __len__(self) -> int:
+        return len(CRITERIA)
+
+
+_BY_NAME: Mapping[str, CriterionDescription] = _Known()
+
+
+def load(place: str) -> Any:
+    """Import what `module:object` names."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def known() -> Mapping[str, CriterionDescription]:
+    """Every criterion by name, in the order of ADK's documentation."""
     return _BY_NAME
+
+
+def rubric_types() -> Mapping[str, str]:
+    """The type of the rubrics that a criterion reads, by the names of the criteria that read any."""
+    return {name: info.rubric_type for name, info in known().items() if info.rubric_type}
+
+
+def of_config(config: CriteriaConfig) -> Iterator[tuple[Criterion, CriterionDescription]]:
+    """The criteria of a config that are known, with their descriptions; custom metrics are not."""
+    for criterion in config.criteria:
+        info = known().get(criterion.name)
+        if info is not None and criterion.name not in config.custom_metrics:
+            yield criterion, info
 
 
 def with_informational(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
     """The criteria of a config, then the figures that are measured in every run."""
     names = {criterion.name for criterion in criteria}
-    always = (info.name for info in KNOWN if info.informational and info.name not in names)
+    always = (info.name for info in known().values() if info.informational and info.name not in names)
     return (*criteria, *(Criterion(name, 0.0, None, {}) for name in always))
 
 
@@ -52,7 +127,7 @@ def score(request: ScoreRequest) -> Scored:
     name = request.criterion.name
     if asks(name, custom=request.custom):
         raise ValueError(f"{name} asks somebody: its score comes from score_asking")
-    scored: Scored = importlib.import_module(f"workbench.metrics.{_BY_NAME[name].module}").score(request)
+    scored: Scored = load(_BY_NAME[name].score)(request)
     return scored
 
 
@@ -72,8 +147,7 @@ async def score_asking(request: ScoreRequest, bench: Bench) -> Scored:
     try:
         if request.custom:
             return await _score_custom(request, bench)
-        module = importlib.import_module(f"workbench.metrics.{_BY_NAME[criterion.name].module}")
-        scored: Scored = await module.score(request, bench)
+        scored: Scored = await load(_BY_NAME[criterion.name].score)(request, bench)
     except NotAvailableError as error:
         reason = f"{error}: {error.hint}" if error.hint else str(error)
         return _without_score(criterion, "not_evaluated", reason)
@@ -81,8 +155,7 @@ async def score_asking(request: ScoreRequest, bench: Bench) -> Scored:
 
 
 async def _score_custom(request: ScoreRequest, bench: Bench) -> Scored:
-    module = importlib.import_module("workbench.metrics.custom")
-    scored: Scored = await module.score(request, bench)
+    scored: Scored = await load("workbench.metrics.custom:score")(request, bench)
     return scored
 
 
@@ -100,7 +173,7 @@ def _without_asking(request: ScoreRequest) -> Scored | None:
     return _without_score(criterion, "not_applicable", reason) if reason else None
 
 
-def _nothing_to_judge(info: CriterionInfo, request: ScoreRequest) -> str:
+def _nothing_to_judge(info: CriterionDescription, request: ScoreRequest) -> str:
     if info.needs_reference and request.expected is None:
         return "the user is simulated, so there is no reference to compare with"
     if info.scenarios == "only" and request.scenario is None:
@@ -138,8 +211,9 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
         message = f"`{name}` is measured in every run and never decides a verdict; ADK refuses it as a criterion"
         yield _fault(config, location, message, "Take it out of the criteria")
     else:
+        yield from _check_range(config, criterion, info)
         for key, value in criterion.options.items():
-            yield from _check_option(config, info, key, value)
+            yield from _check_option(config, criterion, info, key, value)
 
 
 def _check_interval(config: CriteriaConfig, criterion: Criterion) -> Iterator[Fault]:
@@ -157,26 +231,41 @@ def _check_interval(config: CriteriaConfig, criterion: Criterion) -> Iterator[Fa
         yield _fault(config, ("criteria", name), message, severity="warning")
 
 
-def _check_option(config: CriteriaConfig, info: CriterionInfo, key: str, value: Any) -> Iterator[Fault]:
-    location: Location = ("criteria", info.name, key)
-    option = next((option for option in (*info.options, INTERMEDIATE) if option.name == key), None)
-    if option is None:
-        meant = nearest(key, ["threshold", INTERMEDIATE.name, *info.option_names])
+def _check_range(config: CriteriaConfig, criterion: Criterion, info: CriterionDescription) -> Iterator[Fault]:
+    """Warn about a threshold that every score reaches, or none."""
+    low, high = info.lowest, info.highest
+    if not low <= criterion.threshold <= high:
+        always = "every score passes" if criterion.threshold < low else "no score reaches it"
+        message = f"the threshold is {criterion.threshold:g} and scores run from {low:g} to {high:g}: {always}"
+        yield _fault(config, ("criteria", criterion.name), message, severity="warning")
+
+
+def _check_option(
+    config: CriteriaConfig, criterion: Criterion, info: CriterionDescription, key: str, value: Any
+) -> Iterator[Fault]:
+    name, location = info.name, ("criteria", info.name, key)
+    if key in info.option_names:
+        for breach in below(location, option_breaches(info.options, key, value)):
+            yield _fault(config, breach.location, breach.message, breach.hint, breach.severity)
+        if key == JUDGE and info.asks is not None and not info.asks.votes and "num_samples" in map(snake, _keys(value)):
+            message = "`num_samples` has no effect here: as in ADK, each text is asked about once"
+            yield _fault(config, (*location, "num_samples"), message, "Take it out", severity="warning")
+    elif key == INTERMEDIATE:
+        refused = option_breaches(IntermediateOptions, key, value)
+        said = refused[0].message if refused else f"`{key}` has no effect on `{name}`"
+        yield _fault(config, location, said, severity="error" if refused else "warning")
+    else:
+        written = next((each for each in _keys(criterion.value) if snake(each) == key), key)
+        meant = nearest(key, ["threshold", INTERMEDIATE, *info.option_names])
+        said, hint = f"`{name}` has no option `{written}`", f"Did you mean `{meant}`?"
         if meant:
-            yield _fault(config, location, f"`{info.name}` has no option `{key}`", f"Did you mean `{meant}`?")
+            yield _fault(config, (*location[:2], written), said, hint)
         else:
-            message = f"`{info.name}` has no option `{key}`: ADK ignores it"
-            yield _fault(config, location, message, severity="warning")
-        return
-    try:
-        option.read(value)
-    except ValueError as error:
-        yield _fault(config, location, f"`{key}` is {shown(value)}: {error}")
-        return
-    for breach in below(location, option.breaches(value)):
-        yield _fault(config, breach.location, breach.message, breach.hint, breach.severity)
-    if key not in info.option_names:
-        yield _fault(config, location, f"`{key}` has no effect on `{info.name}`", severity="warning")
+            yield _fault(config, (*location[:2], written), f"{said}: ADK ignores it", severity="warning")
+
+
+def _keys(value: Any) -> list[str]:
+    return list(value) if isinstance(value, dict) else []
 
 
 def _fault(

@@ -16,11 +16,13 @@ Details of the case: `turns`, how many, and `lowest_turn`, counted from 0.
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from workbench.events import MetricResult
 from workbench.metrics.alignment import lcs_pairs
 from workbench.metrics.base import Scored, ScoreRequest, mean, status_of, turn_pairs
+from workbench.metrics.description import CriterionDescription
 from workbench.metrics.stemmer import stemmer
 from workbench.metrics.words import Word, placed_words, words
 from workbench.model.criteria import Criterion
@@ -31,6 +33,22 @@ MAX_STEMS = 100_000
 MAX_EXPLAINED = 100_000
 _LONG_TEXT = 20_000
 _WORDS_NAMED = 5
+DESCRIPTION = CriterionDescription(
+    name="response_match_score",
+    title="Answer shares the words",
+    short_name="response match",
+    measures="How many words the final answer shares with the expected one (ROUGE-1, F-measure).",
+    when_to_use="As a cheap check, without a judge, that an answer holds the facts the reference holds. For answers "
+    "that may be worded freely use a judged criterion.",
+    how_to_read="1 is the same words, 0 none in common; order is not looked at, word endings hardly. A correct "
+    "paraphrase often scores 0.4 to 0.7. A turn without an expected answer scores 0.",
+    score="workbench.metrics.response_match:score",
+    needs_reference=True,
+    scenarios="no",
+    looks_at=frozenset({"answer"}),
+    shown_in=frozenset({"words"}),
+    presets=MappingProxyType({"regression in CI": 0.8}),
+)
 
 
 class Rouge(NamedTuple):

@@ -10,41 +10,75 @@ being means.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator
 
 from workbench.events import MetricResult
-from workbench.metrics.base import NotScorableError, Scored, ScoreRequest, mean, status_of, turn_pairs
+from workbench.metrics.base import Scored, ScoreRequest, mean, status_of, turn_pairs
 from workbench.metrics.call_rows import call_keys, call_rows
+from workbench.metrics.description import CriterionDescription, Options, decides, read_options
 from workbench.metrics.json_difference import sentence
-from workbench.metrics.options import MATCH_TYPES, read_flag, read_match_type
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import ToolCall, tool_calls
 
+MatchType = Literal["EXACT", "IN_ORDER", "ANY_ORDER"]
+MATCH_TYPES: tuple[MatchType, ...] = get_args(MatchType)
+"""In the order of ADK's numbers 0, 1, 2."""
 NAMES_ONLY = "names only"
 MAX_ROWS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+def read_match_type(value: Any) -> MatchType:
+    """Read a name in any case with blanks or dashes, or 0, 1, 2 (also 1.0, true), as ADK does."""
+    if isinstance(value, str):
+        name = value.strip().upper().replace("-", "_").replace(" ", "_")
+        for match_type in MATCH_TYPES:
+            if name == match_type:
+                return match_type
+    elif isinstance(value, int | float) and value in (0, 1, 2):
+        return MATCH_TYPES[int(value)]
+    raise ValueError("EXACT, IN_ORDER or ANY_ORDER (or 0, 1, 2)")
+
+
+class TrajectoryOptions(Options):
     """How calls are compared."""
 
-    match_type: str = "EXACT"
-    ignore_args: bool = False
+    match_type: Annotated[MatchType, BeforeValidator(read_match_type)] = decides(
+        "EXACT",
+        "EXACT (default): the same calls and no others. IN_ORDER: the expected ones in this order, others may come "
+        "between. ANY_ORDER: the expected ones in any order.",
+    )
+    ignore_args: bool = decides(False, "Compare the names of the tools only.", way=f"by {NAMES_ONLY}")
 
 
-def rule_of(criterion: Criterion) -> Rule:
-    """The rule that the criterion's options ask for.
-
-    Raises:
-        NotScorableError: an option that ADK refuses.
-    """
-    options = criterion.options
-    try:
-        return Rule(read_match_type(options.get("match_type", "EXACT")), read_flag(options.get("ignore_args", False)))
-    except ValueError as error:
-        raise NotScorableError(f"{criterion.name}: {error}") from error
+DESCRIPTION = CriterionDescription(
+    name="tool_trajectory_avg_score",
+    title="Tool calls match",
+    short_name="trajectory",
+    measures="Whether the agent called the expected tools with the expected arguments.",
+    when_to_use="When the way to the answer matters: a tool must be called, in the right order, with the right "
+    "arguments. Loosen it with match_type or ignore_args where several ways are right.",
+    how_to_read="Each turn is 1 (all calls as expected) or 0; the score is the share of turns that match. Names and "
+    "arguments are compared exactly: 12.5 is not the text 12.50, and a call without args is not one with {}.",
+    score="workbench.metrics.trajectory:score",
+    rescore="workbench.metrics.trajectory:rescore",
+    options=TrajectoryOptions,
+    needs_reference=True,
+    scenarios="no",
+    first_threshold=1.0,
+    looks_at=frozenset({"calls"}),
+    shown_in=frozenset({"calls"}),
+    presets=MappingProxyType(
+        {
+            "regression in CI": 1.0,
+            "functional correctness": {"threshold": 1.0, "match_type": "IN_ORDER"},
+            "tool-heavy agents": {"threshold": 1.0, "match_type": "ANY_ORDER"},
+        }
+    ),
+)
 
 
 def score(request: ScoreRequest) -> Scored:
@@ -54,7 +88,7 @@ def score(request: ScoreRequest) -> Scored:
         NotScorableError: the two conversations differ in length, or an option is refused.
     """
     criterion = request.criterion
-    rule = rule_of(criterion)
+    rule = read_options(TrajectoryOptions, criterion)
     turns = tuple(_turn(criterion, rule, *pair) for pair in turn_pairs(request))
     others = [turn.details["other_match_types"] for turn in turns]
     details = {
@@ -76,11 +110,26 @@ def score(request: ScoreRequest) -> Scored:
     )
 
 
-def _turn(criterion: Criterion, rule: Rule, expected: dict[str, Any], actual: dict[str, Any]) -> MetricResult:
+def rescore(details: Mapping[str, Any], options: TrajectoryOptions) -> float | None:
+    """Return the score under other options, as far as the `details` of a case keep it; else None."""
+    kept = details.get("other_match_types")
+    if not isinstance(kept, dict):
+        return None
+    name: str = options.match_type
+    if options.ignore_args and not details.get("ignore_args") and details.get("match_type") == name:
+        name = NAMES_ONLY
+    elif details.get("ignore_args") != options.ignore_args:
+        return None
+    return float(kept[name]) if name in kept else None
+
+
+def _turn(
+    criterion: Criterion, rule: TrajectoryOptions, expected: dict[str, Any], actual: dict[str, Any]
+) -> MetricResult:
     wanted, got = tool_calls(expected), tool_calls(actual)
     rows = call_rows(wanted, got, ignore_args=rule.ignore_args)
     keys = (call_keys(wanted, ignore_args=rule.ignore_args), call_keys(got, ignore_args=rule.ignore_args))
-    others = {name: float(_matches(name, *keys)) for name in MATCH_TYPES}
+    others: dict[str, float] = {name: float(_matches(name, *keys)) for name in MATCH_TYPES}
     value = others[rule.match_type]
     others[NAMES_ONLY] = float(_names_match(rule.match_type, wanted, got))
     reason = "" if value else next(_complaints(rows, rule.match_type), "")

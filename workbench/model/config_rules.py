@@ -26,8 +26,6 @@ from workbench.model.template_names import TemplateFaultError, names_in
 
 _CONFIG_KEYS = frozenset(EvalConfig.__annotations__)
 _camel = cache(to_camel)
-_USUAL_RANGE = (0.0, 1.0)
-_RANGES = {"response_evaluation_score": (1.0, 5.0)}
 
 
 def config_breaches(content: Any) -> list[Breach]:
@@ -38,10 +36,8 @@ def config_breaches(content: Any) -> list[Breach]:
     found += breaches_of(EvalConfig, content)
     criteria = content.get("criteria")
     if isinstance(criteria, dict):
-        custom = either(content, "custom_metrics")
         for name, value in criteria.items():
-            known = isinstance(custom, dict) and name in custom
-            found += below(("criteria", name), criterion_breaches(name, value, custom=known))
+            found += below(("criteria", name), criterion_breaches(name, value))
     simulator = either(content, "user_simulator_config")
     if isinstance(simulator, dict):
         found += below(("user_simulator_config",), _simulator_breaches(simulator))
@@ -49,16 +45,16 @@ def config_breaches(content: Any) -> list[Breach]:
     return found
 
 
-def criterion_breaches(name: str, value: Any, *, custom: bool = False) -> Iterator[Breach]:
+def criterion_breaches(name: str, value: Any) -> Iterator[Breach]:
     """What is wrong or odd with the value of one criterion."""
     if not isinstance(value, dict):
-        yield from _threshold_breaches(name, value, f"`{name}`", custom=custom)
+        yield from _threshold_breaches(value, f"`{name}`")
         return
     for breach in breaches_of(BaseCriterion, value):
         if breach.location != ("threshold",):
             yield breach
     if "threshold" in value:
-        yield from below(("threshold",), _threshold_breaches(name, value["threshold"], "`threshold`", custom=custom))
+        yield from below(("threshold",), _threshold_breaches(value["threshold"], "`threshold`"))
 
 
 def number_of(value: Any) -> float | None:
@@ -76,21 +72,16 @@ def number_of(value: Any) -> float | None:
     return None
 
 
-def _threshold_breaches(name: str, value: Any, what: str, *, custom: bool) -> Iterator[Breach]:
+def _threshold_breaches(value: Any, what: str) -> Iterator[Breach]:
     number = number_of(value)
     if number is None:
         wanted = "a number" if what == "`threshold`" else "a number, or an object with `threshold`"
         yield Breach((), f"{what} must be {wanted}, not {describe(value)}", _number_hint(value))
     elif not math.isfinite(number):
         yield Breach((), f"{what} is {number}, and no score can be compared with that", "Write a finite number")
-    else:
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            message = f"{what} is {describe(value)}: ADK reads it as the number {number:g}"
-            yield Breach((), message, f"Write {number:g}", "warning")
-        low, high = _RANGES.get(name, _USUAL_RANGE)
-        if not custom and not low <= number <= high:
-            always = "every score passes" if number < low else "no score reaches it"
-            yield Breach((), f"{what} is {number:g} and scores run from {low:g} to {high:g}: {always}", "", "warning")
+    elif not isinstance(value, (int, float)) or isinstance(value, bool):
+        message = f"{what} is {describe(value)}: ADK reads it as the number {number:g}"
+        yield Breach((), message, f"Write {number:g}", "warning")
 
 
 def _number_hint(value: Any) -> str:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic.alias_generators import to_camel
+
 from workbench.model.breaches import snake
 from workbench.model.config_rules import config_breaches, either, number_of
-from workbench.model.criteria_schema import OPTION_NAMES
 from workbench.model.faults import Fault, unexpected
 from workbench.model.foreign_files import not_json
 from workbench.model.json_nodes import Node
@@ -32,7 +33,7 @@ class Criterion:
     value: Any
     """The JSON value as it stands in the file: a number, text, bool or object."""
     options: dict[str, Any]
-    """All keys of an object but `threshold`; known ones in snake_case, others as they are. {} for a number."""
+    """All keys of an object but `threshold`, camelCase as snake_case. {} for a number."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def _object(value: Any) -> dict[str, Any]:
 def _options(value: dict[str, Any]) -> dict[str, Any]:
     options = {}
     for key, item in value.items():
-        name = snake(key) if snake(key) in OPTION_NAMES else key
+        name = snake(key) if to_camel(snake(key)) == key else key
         if name == "judge_model_options" and isinstance(item, dict):
             item = _options(item)
         if key != "threshold":

@@ -92,21 +92,3 @@ class EvalConfig(TypedDict, total=False):
 class BaseCriterion(TypedDict, total=False):
     threshold: Required[float]
     include_intermediate_responses_in_final: bool
-
-
-OPTION_NAMES = frozenset(
-    {
-        "include_intermediate_responses_in_final",
-        "match_type",
-        "ignore_args",
-        "judge_model_options",
-        "rubrics",
-        "evaluate_intermediate_nl_responses",
-        "stop_signal",
-        "judge_model",
-        "judge_model_config",
-        "num_samples",
-        "parallelism_limit",
-    }
-)
-"""Keys of the criteria that ADK brings along, and of their judge model options."""

@@ -3,7 +3,7 @@
 import types
 from typing import Any, Required, Union, get_args, get_origin, get_type_hints
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 from typing_extensions import is_typeddict
@@ -82,7 +82,14 @@ def describe(value: Any) -> str:
 
 def known_keys(schema: Any) -> frozenset[str]:
     """The keys of an object type in snake_case; none for other types."""
-    return frozenset(get_type_hints(schema)) if is_typeddict(schema) else frozenset()
+    return frozenset(_fields(schema))
+
+
+def _fields(schema: Any) -> dict[str, Any]:
+    """The types of an object type's keys; {} for other types."""
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        return {name: field.annotation for name, field in schema.model_fields.items()}
+    return get_type_hints(schema) if is_typeddict(schema) else {}
 
 
 def type_at(schema: Any, location: Location) -> Any:
@@ -90,8 +97,8 @@ def type_at(schema: Any, location: Location) -> Any:
     current = _bare(schema)
     for step in location:
         arguments = get_args(current)
-        if is_typeddict(current):
-            current = get_type_hints(current).get(snake(str(step)))
+        if fields := _fields(current):
+            current = fields.get(snake(str(step)))
         elif get_origin(current) is tuple and isinstance(step, int) and step < len(arguments):
             current = arguments[step]
         elif get_origin(current) in (list, dict):
@@ -116,7 +123,8 @@ def _misspelled(schema: type, item: ErrorDetails) -> str | None:
         return None
     field, parent = str(item["loc"][-1]), type_at(schema, item["loc"][:-1])
     known = known_keys(parent)
-    read = known | set(map(to_camel, known)) if parent.__pydantic_config__.get("alias_generator") else known
+    config = getattr(parent, "model_config", None) or parent.__pydantic_config__
+    read = known | set(map(to_camel, known)) if config.get("alias_generator") else known
     unknown = (key for key in given if key not in read)
     return next((key for key in unknown if field in (_OLD_KEYS.get(key), nearest(key, known))), None)
 
@@ -143,9 +151,18 @@ def _breach(schema: type, item: ErrorDetails) -> Breach:
         return Breach(location, f"{name} must be {item['ctx']['expected']}, not {found}")
     if kind == "too_long":
         return Breach(location, "this list has too many items", 'Expected ["author", [{"text": "…"}]]')
-    wanted = _WANTED.get(kind.split("_")[0]) or ("an object" if "typed_dict" in kind or "model" in kind else None)
-    message = f"{name} must be {wanted}, not {found}" if wanted else f"{name}: {item['msg']}"
+    expected = _wanted(kind)
+    message = f"{name} must be {expected}, not {found}" if expected else f"{name}: {item['msg']}"
     return Breach(location, message, _type_hint(type_at(schema, location), item["input"]))
+
+
+def wanted(item: ErrorDetails) -> str:
+    """What one of pydantic's errors wants, in the words of JSON or of the validator that raised it."""
+    return _wanted(item["type"]) or str(item.get("ctx", {}).get("error", item["msg"]))
+
+
+def _wanted(kind: str) -> str | None:
+    return _WANTED.get(kind.split("_")[0]) or ("an object" if "typed_dict" in kind or "model" in kind else None)
 
 
 def _unknown_key(schema: type, location: Location) -> Breach:

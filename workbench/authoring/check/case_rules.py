@@ -15,7 +15,6 @@ from workbench.model.invocation import Invocation, ToolCall, content_text, tool_
 from workbench.model.places import Location
 
 Found = Iterator[tuple[Rule, Breach]]
-_TEXT_CRITERIA = ("response_match_score", "final_response_match_v2", "response_evaluation_score")
 _TRANSFER = "transfer_to_agent"
 
 
@@ -36,7 +35,7 @@ def case_problems(case: EvalCase, criteria: Iterable[Criterion], tools: Declared
 
 
 def _references(turns: Iterable[Invocation], names: set[str]) -> Found:
-    compared = [name for name in _TEXT_CRITERIA if name in names]
+    compared = sorted(name for name in names if name in known() and known()[name].compares_answers)
     if not compared:
         return
     for number, turn in enumerate(turns):

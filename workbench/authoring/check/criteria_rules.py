@@ -6,25 +6,23 @@ from pathlib import Path
 
 from workbench.agents.function_source import missing_function
 from workbench.authoring.check.problem import Rule
-from workbench.authoring.check.rubric_rules import RUBRIC_TYPES, empty_rubrics, placed_rubrics
+from workbench.authoring.check.rubric_rules import empty_rubrics, placed_rubrics
+from workbench.engine.plan.judge_calls import lacks_rubrics
 from workbench.judge.base import NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
 from workbench.judge.kinds import who_judges
 from workbench.judge.model_names import meant
 from workbench.judge.options import read_judge_options
 from workbench.judge.vertex import vertex_access
-from workbench.metrics.criteria_known import CriterionInfo
 from workbench.metrics.custom import function_path
-from workbench.metrics.registry import known
+from workbench.metrics.description import JUDGE, RUBRICS
+from workbench.metrics.registry import of_config
 from workbench.model.breaches import Breach
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.evalset import EvalCase
 from workbench.model.places import Location
 
 Found = Iterator[tuple[Rule, Breach]]
-_SIMULATOR = "per_turn_user_simulator_quality_v1"
-_STOP_SIGNAL = "</finished>"
-"""The one that ADK's simulated user gives; it cannot be set there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,49 +51,40 @@ def judged_in(case: EvalCase) -> Judged:
 
 def criteria_problems(config: CriteriaConfig) -> Found:
     """What the config says that no case can make good. Locations are those in its file."""
-    for criterion in config.criteria:
-        info = known().get(criterion.name)
-        if info is None or criterion.name in config.custom_metrics:
-            continue
+    for criterion, info in of_config(config):
         place: Location = ("criteria", criterion.name)
-        yield from empty_rubrics(placed_rubrics((*place, "rubrics"), criterion.options.get("rubrics")))
+        yield from empty_rubrics(placed_rubrics((*place, RUBRICS), criterion.options.get(RUBRICS)))
         yield from _misspelt_judge(place, criterion)
-        if (most := _highest(info)) is not None and criterion.threshold > most:
-            message = f"the threshold {criterion.threshold:g} is above {most:g}, the highest score there is"
+        if criterion.threshold > info.highest:
+            message = f"the threshold {criterion.threshold:g} is above {info.highest:g}, the highest score there is"
             hint = f"Scores go from {info.range}: write a threshold between"
             yield "never-passes", Breach(place, message, hint, "warning")
-        if (
-            criterion.name == _SIMULATOR
-            and (signal := criterion.options.get("stop_signal", _STOP_SIGNAL)) != _STOP_SIGNAL
-        ):
-            message = f"the simulated user ends with `{_STOP_SIGNAL}`, and this criterion waits for `{signal}`"
-            yield "stop-signal", Breach((*place, "stop_signal"), message, "Leave `stop_signal` out", "warning")
+        for option, value, only in info.useless(criterion.options):
+            message = f"the simulated user ends with `{only}`, and this criterion waits for `{value}`"
+            yield "stop-signal", Breach((*place, option), message, f"Leave `{option}` out", "warning")
 
 
 def _misspelt_judge(place: Location, criterion: Criterion) -> Found:
-    options = criterion.options.get("judge_model_options")
+    options = criterion.options.get(JUDGE)
     model = options.get("judge_model", options.get("judgeModel")) if isinstance(options, dict) else None
     better = meant(model) if isinstance(model, str) else None
     if better is not None:
         message = f"the judge model `{model}` looks misspelt"
         key = "judge_model" if "judge_model" in (options or {}) else "judgeModel"
-        found = (*place, "judge_model_options", key)
+        found = (*place, JUDGE, key)
         yield "judge", Breach(found, message, f"Did you mean `{better}`?", "warning")
 
 
 def use_problems(config: CriteriaConfig, judged: Judged) -> Found:
     """Criteria that have nothing to judge in any case."""
-    for criterion in config.criteria:
-        info = known().get(criterion.name)
-        if info is None or criterion.name in config.custom_metrics:
-            continue
+    for criterion, info in of_config(config):
         if judged.scenarios and not judged.conversations and (info.needs_reference or info.scenarios == "no"):
             why = "all cases here have a simulated user, so there is no reference to compare with"
             hint = "Leave it out, or give it a folder with cases of its own"
         elif judged.conversations and not judged.scenarios and info.scenarios == "only":
             why, hint = "no case here has a simulated user", "Leave it out, or add a case with a scenario"
         elif _without_rubrics(criterion, judged):
-            kind = RUBRIC_TYPES[criterion.name]
+            kind = info.rubric_type
             why = f"it has no rubrics, and no case or turn has one of the type {kind}"
             hint = f'Give it `rubrics`, or write "type": "{kind}" into those of the cases'
         else:
@@ -116,9 +105,8 @@ def function_problems(config: CriteriaConfig, root: Path, folder: Path) -> Found
 
 def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Found:
     """Criteria that would not be evaluated, because nobody can be asked."""
-    for criterion in config.criteria:
-        info = known().get(criterion.name)
-        if info is None or criterion.name in config.custom_metrics or not info.supported:
+    for criterion, info in of_config(config):
+        if not info.supported:
             continue
         if info.needs_service:
             reason = _no_service(environment)
@@ -131,7 +119,7 @@ def judge_problems(config: CriteriaConfig, environment: JudgeEnvironment) -> Fou
 
 def _nobody(criterion: Criterion, environment: JudgeEnvironment) -> NotAvailableError | None:
     try:
-        who_judges(read_judge_options(criterion.options.get("judge_model_options") or {}), environment)
+        who_judges(read_judge_options(criterion.options.get(JUDGE) or {}), environment)
     except NotAvailableError as error:
         return error
     except ValueError:
@@ -148,11 +136,5 @@ def _no_service(environment: JudgeEnvironment) -> NotAvailableError | None:
 
 
 def _without_rubrics(criterion: Criterion, judged: Judged) -> bool:
-    kind = RUBRIC_TYPES.get(criterion.name)
     some = judged.scenarios or judged.conversations
-    return bool(some and kind and not criterion.options.get("rubrics") and kind not in judged.rubric_types)
-
-
-def _highest(info: CriterionInfo) -> float | None:
-    last = info.range.rpartition(" ")[2]
-    return float(last) if last.isdecimal() else None
+    return bool(some) and lacks_rubrics(criterion, [{"type": each} for each in judged.rubric_types])

@@ -3,17 +3,13 @@
 from collections.abc import Iterator, Mapping
 
 from workbench.authoring.check.problem import Rule
+from workbench.metrics.registry import rubric_types
 from workbench.model.breaches import Breach
 from workbench.model.evalset import EvalCase
 from workbench.model.places import Location
 
 Found = Iterator[tuple[Rule, Breach]]
 Placed = list[tuple[Location, Mapping[str, object]]]
-RUBRIC_TYPES = {
-    "rubric_based_final_response_quality_v1": "FINAL_RESPONSE_QUALITY",
-    "rubric_based_tool_use_quality_v1": "TOOL_USE_QUALITY",
-    "rubric_based_multi_turn_trajectory_quality_v1": "TRAJECTORY_QUALITY",
-}
 
 
 def rubric_problems(case: EvalCase, names: set[str]) -> Found:
@@ -51,18 +47,20 @@ def placed_rubrics(above: Location, rubrics: object) -> Placed:
 
 
 def _types(rubrics: Placed, names: set[str]) -> Found:
-    wanted = {name: kind for name, kind in RUBRIC_TYPES.items() if name in names}
+    types = rubric_types()
+    every = list(types.values())
+    wanted = {name: kind for name, kind in types.items() if name in names}
     for place, rubric in rubrics:
         kind = rubric.get("type")
-        if kind in wanted.values() or not (wanted or kind not in RUBRIC_TYPES.values()):
+        if kind in wanted.values() or not (wanted or kind not in every):
             continue
         given = f"has the type `{kind}`" if kind else "has no type"
-        if kind in RUBRIC_TYPES.values():
+        if kind in every:
             message = f"this rubric {given}, which none of the criteria here reads"
             hint = f"They read {' and '.join(sorted(wanted.values()))}"
         else:
             message = f"this rubric {given}: ADK ignores it"
-            hint = f"Types are {', '.join(RUBRIC_TYPES.values())}"
+            hint = f"Types are {', '.join(every)}"
         yield "untyped-rubric", Breach(place, message, hint, "warning")
 
 

@@ -7,17 +7,15 @@ from typing import Any
 
 from workbench.judge.base import DEFAULT_SAMPLES, JudgeOptions
 from workbench.judge.options import read_judge_options
+from workbench.metrics.description import JUDGE, RUBRICS
 from workbench.metrics.registry import known
 from workbench.model.criteria import Criterion
 from workbench.simulation.config import SimulatorConfig
 
-RUBRIC_TYPES = {
-    "rubric_based_final_response_quality_v1": "FINAL_RESPONSE_QUALITY",
-    "rubric_based_tool_use_quality_v1": "TOOL_USE_QUALITY",
-    "rubric_based_multi_turn_trajectory_quality_v1": "TRAJECTORY_QUALITY",
-}
 _LONGEST = 20
 """Turns assumed of a simulated conversation without a limit."""
+_TEXTS = 4
+"""Texts assumed of a turn where what was said on the way is judged too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,33 +56,33 @@ def criterion_calls(
 ) -> Span:
     """How often judges are asked for one criterion of one case with so many `turns`, up to `samples` times a question;
     `rubrics` are all that stand in the case and its turns."""
-    info = known()[criterion.name]
-    if info.once:
-        turns = Span(min(turns.low, 1), min(turns.high, 1))
-    if info.needs_service:
-        return turns
-    if criterion.name == "hallucinations_v1":
-        # Each text is cut into sentences, then they are labelled; an answer may be empty.
-        more = 4 if criterion.options.get("evaluate_intermediate_nl_responses") else 1
-        return Span(2 * turns.low, 2 * more * turns.high)
-    votes = _votes(samples, all_votes)
-    if lacks_rubrics(criterion, rubrics):
+    asks = known()[criterion.name].asks
+    if asks is None or lacks_rubrics(criterion, rubrics):
         return Span()
-    # The simulated user's first message is compared as text; ending the conversation is a question of its own.
-    return votes.times(turns)
+    if asks.once:
+        turns = Span(min(turns.low, 1), min(turns.high, 1))
+    if asks.who == "service":
+        return turns
+    if asks.votes:
+        # The simulated user's first message is compared as text; ending the conversation is a question of its own.
+        return _votes(samples, all_votes).times(turns)
+    # An answer may be empty, so that a turn may have no more than one text.
+    more = _TEXTS if criterion.options.get(asks.more_with) else 1
+    return Span(asks.questions * turns.low, asks.questions * more * turns.high)
 
 
 def lacks_rubrics(criterion: Criterion, rubrics: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether a criterion judges by rubrics and has none: neither its own nor any of the case's `rubrics`."""
-    wanted = RUBRIC_TYPES.get(criterion.name)
-    own = criterion.options.get("rubrics")
-    return wanted is not None and not own and not any(rubric.get("type") == wanted for rubric in rubrics)
+    info = known().get(criterion.name)
+    wanted = info.rubric_type if info is not None else ""
+    own = criterion.options.get(RUBRICS)
+    return bool(wanted) and not own and not any(rubric.get("type") == wanted for rubric in rubrics)
 
 
 def options_of(criterion: Criterion) -> JudgeOptions:
     """The judge of a criterion; the default one where the options are wrong, which is told elsewhere."""
     try:
-        return read_judge_options(criterion.options.get("judge_model_options") or {})
+        return read_judge_options(criterion.options.get(JUDGE) or {})
     except ValueError:
         return JudgeOptions(samples=DEFAULT_SAMPLES)
 

@@ -13,7 +13,8 @@ import asyncio
 from workbench.events import MetricResult
 from workbench.judge.base import Judge
 from workbench.metrics.base import Bench, Scored, ScoreRequest, mean, turn_pairs
-from workbench.metrics.judged.options_read import flag, judge_of
+from workbench.metrics.description import read_options
+from workbench.metrics.judged.descriptions import AnswerOptions
 from workbench.metrics.judged.outcome import first_below, over_case, turn_result
 from workbench.metrics.judged.prompts import final_response_match as prompt
 from workbench.metrics.judged.turn_texts import answer_text, user_text
@@ -32,8 +33,9 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     """
     criterion = request.criterion
     pairs = turn_pairs(request)
-    both = flag(criterion, "include_intermediate_responses_in_final")
-    judge = judge_of(criterion, bench)
+    options = read_options(AnswerOptions, criterion)
+    both = options.include_intermediate_responses_in_final
+    judge = bench.judge(options.judge_model_options.as_judge_options())
     questions = [
         prompt.question(
             # ADK takes the message from the reference: it is what the expected answer answers.

@@ -25,9 +25,10 @@ from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.judge.base import Judge
 from workbench.metrics.base import Bench, Scored, ScoreRequest
+from workbench.metrics.description import read_options
 from workbench.metrics.judged.claim_reply import UNLABELLED, Claim, read_claims, read_sentences
 from workbench.metrics.judged.context import Piece, Sources, context_of
-from workbench.metrics.judged.options_read import flag, judge_of
+from workbench.metrics.judged.descriptions import HallucinationOptions
 from workbench.metrics.judged.outcome import first_below, nothing_in_turn, over_case, same_length, turn_result
 from workbench.metrics.judged.passages import Passage, passages
 from workbench.metrics.judged.prompts import claims as claims_prompt
@@ -81,11 +82,12 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     """
     criterion = request.criterion
     same_length(request)
-    intermediate = flag(criterion, "evaluate_intermediate_nl_responses")
+    options = read_options(HallucinationOptions, criterion)
+    intermediate = options.evaluate_intermediate_nl_responses
     texts = [_texts(turn, intermediate=intermediate) for turn in request.actual]
     if not any(texts):
         return over_case(criterion, [_silent(criterion)] * len(texts), None, "", {})
-    judge = judge_of(criterion, bench)
+    judge = bench.judge(options.judge_model_options.as_judge_options())
     judged = await asyncio.gather(
         *(
             asyncio.gather(*(_judge_text(judge, turn, text) for text in own))

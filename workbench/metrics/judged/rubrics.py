@@ -19,7 +19,13 @@ from typing import Any, Literal, NamedTuple
 from workbench.events import MetricResult
 from workbench.judge.base import Judge
 from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest
-from workbench.metrics.judged.options_read import flag, judge_of
+from workbench.metrics.description import RubricOptions, read_options
+from workbench.metrics.judged.descriptions import (
+    ANSWER_RUBRICS,
+    CONVERSATION_RUBRICS,
+    TOOL_RUBRICS,
+    AnswerRubricOptions,
+)
 from workbench.metrics.judged.outcome import (
     asked_of,
     first_below,
@@ -46,9 +52,9 @@ class _Kind(NamedTuple):
 
 
 _KINDS = {
-    "rubric_based_final_response_quality_v1": _Kind("FINAL_RESPONSE_QUALITY", "answer"),
-    "rubric_based_tool_use_quality_v1": _Kind("TOOL_USE_QUALITY", "tools"),
-    "rubric_based_multi_turn_trajectory_quality_v1": _Kind("TRAJECTORY_QUALITY", "conversation"),
+    ANSWER_RUBRICS.name: _Kind(ANSWER_RUBRICS.rubric_type, "answer"),
+    TOOL_RUBRICS.name: _Kind(TOOL_RUBRICS.rubric_type, "tools"),
+    CONVERSATION_RUBRICS.name: _Kind(CONVERSATION_RUBRICS.rubric_type, "conversation"),
 }
 
 
@@ -72,8 +78,13 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
         raise NotScorableError(
             f"turn {bare} has no rubrics of type {kind.type}, and other turns have (as in ADK, all must)"
         )
-    with_intermediate = flag(criterion, "include_intermediate_responses_in_final")
-    judge = judge_of(criterion, bench)
+    options: RubricOptions
+    if kind.judged == "answer":
+        options = answer = read_options(AnswerRubricOptions, criterion)
+        with_intermediate = answer.include_intermediate_responses_in_final
+    else:
+        options, with_intermediate = read_options(RubricOptions, criterion), False
+    judge = bench.judge(options.judge_model_options.as_judge_options())
     if kind.judged == "conversation":
         data = [_about(request.actual[-1], kind, rubrics[0], with_intermediate, request.actual)]
     else:

@@ -18,19 +18,16 @@ from typing import Any
 from workbench.events import MetricResult
 from workbench.judge.base import Judge
 from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest, mean, status_of
-from workbench.metrics.judged.options_read import judge_of
+from workbench.metrics.description import read_options
+from workbench.metrics.judged.descriptions import SimulatorOptions
 from workbench.metrics.judged.outcome import first_below, over_case, short, turn_result
 from workbench.metrics.judged.prompts import user_message as prompt
 from workbench.metrics.judged.turn_texts import answer_text, user_text
 from workbench.metrics.judged.verdict_reply import Verdict, read_verdict
 from workbench.metrics.judged.verdict_votes import open_votes, verdict_details, verdict_of, verdict_reason
 from workbench.metrics.judged.voting import Asked, ask
-from workbench.metrics.options import read_text
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import Invocation
-
-STOP_SIGNAL = "</finished>"
-"""ADK's, also in its simulated user."""
 
 
 async def score(request: ScoreRequest, bench: Bench) -> Scored:
@@ -43,8 +40,9 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     criterion, scenario = request.criterion, request.scenario
     if scenario is None:
         raise NotScorableError(f"{criterion.name} judges simulated users, and this case has none")
-    signal = _stop_signal(criterion)
-    judge = judge_of(criterion, bench)
+    options = read_options(SimulatorOptions, criterion)
+    signal = options.stop_signal
+    judge = bench.judge(options.judge_model_options.as_judge_options())
     history = [entry for turn in request.actual for entry in _said(turn)]
     questions = [
         prompt.question(scenario, history[: 2 * index], user_text(turn), signal)
@@ -58,13 +56,6 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     turns = [_first(criterion, request.actual[0], str(scenario.get("starting_prompt") or ""))]
     turns += [_later(criterion, judge, *pair) for pair in zip(request.actual[1:], asked, strict=True)]
     return _over_all(request, judge, turns, stop)
-
-
-def _stop_signal(criterion: Criterion) -> str:
-    try:
-        return read_text(criterion.options.get("stop_signal", STOP_SIGNAL))
-    except ValueError as error:
-        raise NotScorableError(f"{criterion.name}: stop_signal: {error}") from error
 
 
 def _said(turn: Invocation) -> list[dict[str, str]]:

@@ -4,16 +4,13 @@ reads, messages that are not spoken."""
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from workbench.engine.plan.judge_calls import RUBRIC_TYPES
+from workbench.engine.plan.judge_calls import lacks_rubrics
 from workbench.engine.plan.preflight.looked import Looked, applies, listed
 from workbench.engine.plan.scenario_case import defaults_apply
 from workbench.events import Noticed
-from workbench.metrics.registry import known
+from workbench.metrics.registry import known, of_config, rubric_types
 from workbench.model.criteria import Criterion
 from workbench.simulation.config import read_simulator
-from workbench.simulation.scenario import STOP_SIGNAL
-
-_QUALITY = "per_turn_user_simulator_quality_v1"
 
 
 def idle_criteria(cases: Sequence[Looked]) -> Iterator[Noticed]:
@@ -37,27 +34,22 @@ def _idle(criterion: Criterion, items: Sequence[Looked]) -> str:
         if info.scenarios == "only":
             return "no case here has a simulated user"
         return "all cases here have a simulated user, and so no reference"
-    wanted = RUBRIC_TYPES.get(criterion.name)
-    if wanted and not criterion.options.get("rubrics"):
-        given = (rubric for item in items for rubric in item.rubrics)
-        if not any(rubric.get("type") == wanted for rubric in given):
-            return f"it has no rubrics, and no case or turn has one of the type {wanted}"
+    if lacks_rubrics(criterion, [rubric for item in items for rubric in item.rubrics]):
+        return f"it has no rubrics, and no case or turn has one of the type {info.rubric_type}"
     return ""
 
 
 def stop_signals(cases: Iterable[Looked]) -> Iterator[Noticed]:
     """Configs that wait for a signal with which no simulated user ends."""
     found = {
-        (item.config_file, signal): None
+        (item.config_file, criterion.name, *useless): None
         for item in cases
-        for criterion in item.config.criteria
-        if criterion.name == _QUALITY
-        and isinstance(signal := criterion.options.get("stop_signal", STOP_SIGNAL), str)
-        and signal != STOP_SIGNAL
+        for criterion, info in of_config(item.config)
+        for useless in info.useless(criterion.options)
     }
-    for file, signal in found:
-        message = f"{file}: simulated users end with {STOP_SIGNAL}, and {_QUALITY} waits for {signal}"
-        yield Noticed("warning", message, f"Leave out `stop_signal`: {STOP_SIGNAL} is the only one there is")
+    for file, name, option, value, only in found:
+        message = f"{file}: simulated users end with {only}, and {name} waits for {value}"
+        yield Noticed("warning", message, f"Leave out `{option}`: {only} is the only one there is")
 
 
 def untyped_rubrics(cases: Iterable[Looked]) -> Iterator[Noticed]:
@@ -70,7 +62,7 @@ def untyped_rubrics(cases: Iterable[Looked]) -> Iterator[Noticed]:
     for file, names in by_file.items():
         are = "has no type" if len(names) == 1 else "have no type"
         message = f"{file}: rubrics of cases and turns need a type, and {listed(names)} {are}: nothing reads them"
-        yield Noticed("warning", message, f'Write "type": one of {", ".join(RUBRIC_TYPES.values())}')
+        yield Noticed("warning", message, f'Write "type": one of {", ".join(rubric_types().values())}')
 
 
 def spoken_messages(cases: Iterable[Looked]) -> Iterator[Noticed]:

@@ -1,0 +1,94 @@
+"""Options are read as ADK reads them, and every description is complete."""
+
+from typing import Any, get_args
+
+import pytest
+
+from workbench.metrics.base import NotScorableError
+from workbench.metrics.description import CriterionDescription, Part, Shown, extra_of, option_breaches, read_options
+from workbench.metrics.judged.descriptions import AnswerRubricOptions, SimulatorOptions
+from workbench.metrics.registry import CRITERIA, known, load
+from workbench.metrics.trajectory import TrajectoryOptions
+from workbench.model.criteria import Criterion
+
+
+def trajectory(**options: Any) -> TrajectoryOptions:
+    return read_options(TrajectoryOptions, Criterion("tool_trajectory_avg_score", 1.0, None, options))
+
+
+@pytest.mark.parametrize(
+    ("value", "match_type"),
+    [
+        ("EXACT", "EXACT"),
+        (" in order\n", "IN_ORDER"),
+        ("aNy-OrDeR", "ANY_ORDER"),
+        (0, "EXACT"),
+        (1.0, "IN_ORDER"),
+        (True, "IN_ORDER"),
+        (2, "ANY_ORDER"),
+    ],
+)
+def test_match_types_that_adk_takes(value: Any, match_type: str) -> None:
+    assert trajectory(match_type=value).match_type == match_type
+
+
+@pytest.mark.parametrize("value", ["1", "INORDER", "IN__ORDER", "", 3, 1.5, -1, float("nan"), None, ["EXACT"], {}])
+def test_match_types_that_adk_refuses(value: Any) -> None:
+    with pytest.raises(NotScorableError, match="EXACT"):
+        trajectory(match_type=value)
+
+
+@pytest.mark.parametrize(("value", "flag"), [(True, True), ("Yes", True), (1.0, True), ("off", False), (0, False)])
+def test_flags_are_read_as_pydantic_reads_them(value: Any, flag: bool) -> None:
+    assert trajectory(ignore_args=value).ignore_args is flag
+
+
+@pytest.mark.parametrize("value", [" true", "2", 2, None, [], "", 0.5])
+def test_flags_that_pydantic_refuses(value: Any) -> None:
+    with pytest.raises(NotScorableError, match="true or false"):
+        trajectory(ignore_args=value)
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value", "wanted"),
+    [
+        (SimulatorOptions, "stop_signal", 1, "text"),
+        (SimulatorOptions, "judge_model_options", [], "an object"),
+        (AnswerRubricOptions, "rubrics", {}, "a list"),
+    ],
+)
+def test_other_values_must_have_their_type(model: Any, name: str, value: Any, wanted: str) -> None:
+    (breach,) = option_breaches(model, name, value)
+    assert breach.message.endswith(f"expected {wanted}")
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_every_row_names_a_complete_description(name: str) -> None:
+    info = known()[name]
+    assert isinstance(info, CriterionDescription)
+    assert info.name == name
+    assert callable(load(info.score))
+    assert callable(load(info.rescore or info.score))
+    assert info.looks_at <= set(get_args(Part))
+    assert info.shown_in <= set(get_args(Shown))
+    for option, field in info.options.model_fields.items():
+        assert field.description, f"{option} needs a description"
+        assert not field.is_required(), f"{option} needs a default"
+        assert extra_of(field, "effect") in ("", "decide")
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_only_what_asks_nobody_can_decide_without_a_new_score(name: str) -> None:
+    info = known()[name]
+    assert info.effect_of("threshold") == "decide"
+    assert info.effect_of("no_such_option") == "score"
+    assert info.rescore or info.asks is None or not info.deciding
+
+
+def test_options_of_how_calls_are_compared_decide() -> None:
+    info = known()["tool_trajectory_avg_score"]
+    assert {name: info.effect_of(name) for name in info.option_names} == {
+        "match_type": "decide",
+        "ignore_args": "decide",
+    }
+    assert known()["final_response_match_v2"].effect_of("judge_model_options") == "score"

@@ -1,0 +1,228 @@
+"""The criteria that ask a judge or Google's evaluation service. Their scores are loaded only where cases are scored."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import Field
+
+from workbench.metrics.description import (
+    Asks,
+    CriterionDescription,
+    IntermediateOptions,
+    JudgeOptions,
+    Options,
+    RubricOptions,
+)
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+STOP_SIGNAL = "</finished>"
+"""The one that ADK's simulated user gives; it cannot be set there."""
+
+
+class AnswerOptions(IntermediateOptions, JudgeOptions):
+    """The options of final_response_match_v2."""
+
+
+class AnswerRubricOptions(IntermediateOptions, RubricOptions):
+    """The options of rubric_based_final_response_quality_v1."""
+
+
+class HallucinationOptions(JudgeOptions):
+    """The options of hallucinations_v1."""
+
+    evaluate_intermediate_nl_responses: bool = Field(False, description="Check what was said on the way as well.")
+
+
+class SimulatorOptions(JudgeOptions):
+    """The options of per_turn_user_simulator_quality_v1."""
+
+    stop_signal: str = Field(
+        STOP_SIGNAL,
+        description="The text with which the simulated user ends the conversation.",
+        json_schema_extra={"only": STOP_SIGNAL},
+    )
+
+
+ANSWER_MATCH = CriterionDescription(
+    name="final_response_match_v2",
+    title="Answer means the same",
+    measures="Whether a judge model finds the final answer equivalent to the expected one.",
+    when_to_use="When the reference answer is right but may be worded in many ways.",
+    how_to_read="Each turn is 1 (a majority of the judge's samples says valid) or 0; the score is their mean.",
+    score="workbench.metrics.judged.final_response_match:score",
+    options=AnswerOptions,
+    asks=Asks(who="judge"),
+    needs_reference=True,
+    scenarios="no",
+    looks_at=frozenset({"message", "answer"}),
+    presets=MappingProxyType({"functional correctness": 0.8}),
+)
+
+
+def _by_rubrics(
+    name: str,
+    title: str,
+    rubric_type: str,
+    judged: str,
+    sentences: tuple[str, str],
+    *,
+    options: type[Options] = RubricOptions,
+    once: bool = False,
+    preset: str = "",
+    rubrics: Mapping[str, str] = _NONE,
+) -> CriterionDescription:
+    """`sentences` are when to use it and the end of how to read it; `rubrics` the texts that `preset` begins with, by
+    id."""
+    examples = [
+        {"rubric_id": each, "rubric_content": {"text_property": text}, "type": rubric_type}
+        for each, text in rubrics.items()
+    ]
+    return CriterionDescription(
+        name=name,
+        title=title,
+        measures=f"Whether a judge model finds each of your rubrics fulfilled by {judged}.",
+        when_to_use=sentences[0],
+        how_to_read=sentences[1],
+        score="workbench.metrics.judged.rubrics:score",
+        options=options,
+        asks=Asks(who="judge", once=once, about="conversation" if once else "turn"),
+        rubric_type=rubric_type,
+        shown_in=frozenset({"rubrics"}),
+        presets=MappingProxyType({preset: {"threshold": 0.8, "rubrics": examples}}),
+    )
+
+
+_MAJORITY = "The share of rubrics that a majority of the judge's samples answers with yes, over all turns. "
+ANSWER_RUBRICS = _by_rubrics(
+    "rubric_based_final_response_quality_v1",
+    "Answer fulfils rubrics",
+    "FINAL_RESPONSE_QUALITY",
+    "the final answer",
+    (
+        "When there is no single right answer, but you can say what a good one must have.",
+        f"{_MAJORITY}Rubrics of cases and turns need the type FINAL_RESPONSE_QUALITY.",
+    ),
+    options=AnswerRubricOptions,
+    preset="quality for outside users",
+    rubrics={
+        "complete": "The answer deals with everything that the user asked for.",
+        "clear": "Somebody from outside can understand the answer and act on it.",
+    },
+)
+TOOL_RUBRICS = _by_rubrics(
+    "rubric_based_tool_use_quality_v1",
+    "Tool use fulfils rubrics",
+    "TOOL_USE_QUALITY",
+    "the tool calls of a turn",
+    (
+        "When several ways of using the tools are right, and you can say what they have in common.",
+        f"{_MAJORITY}Rubrics of cases and turns need the type TOOL_USE_QUALITY.",
+    ),
+    preset="tool-heavy agents",
+    rubrics={
+        "needed": "Every tool that the question needs is called, before the answer.",
+        "sound_arguments": "The arguments say what the user said, and make up nothing.",
+        "no_detours": "No tool is called again with the same arguments.",
+    },
+)
+CONVERSATION_RUBRICS = _by_rubrics(
+    "rubric_based_multi_turn_trajectory_quality_v1",
+    "Conversation fulfils rubrics",
+    "TRAJECTORY_QUALITY",
+    "the whole conversation",
+    (
+        "For what only the course of several turns can show, such as asking before acting.",
+        "The share of rubrics answered with yes, judged once, after the last turn. Rubrics of cases need the type "
+        "TRAJECTORY_QUALITY.",
+    ),
+    once=True,
+    preset="simulated users",
+    rubrics={
+        "goal": "At the end the user has what they came for, or knows why not.",
+        "no_repeats": "The agent asks for nothing that the user has said already.",
+    },
+)
+
+HALLUCINATIONS = CriterionDescription(
+    name="hallucinations_v1",
+    title="Answer is grounded",
+    measures="Whether what the agent said is supported by its instructions, tools and tool results.",
+    when_to_use="For agents that must not invent facts.",
+    how_to_read="The share of sentences that a judge model finds supported or not in need of support: of each text, "
+    "then the mean of texts and turns.",
+    score="workbench.metrics.judged.hallucinations:score",
+    options=HallucinationOptions,
+    asks=Asks(
+        who="judge",
+        about="text: a turn's answer, and what was said on the way if you ask for it",
+        questions=2,
+        votes=False,
+        more_with="evaluate_intermediate_nl_responses",
+    ),
+    shown_in=frozenset({"claims"}),
+    presets=MappingProxyType({"quality for outside users": 0.8, "simulated users": 0.8}),
+)
+SIMULATED_USER = CriterionDescription(
+    name="per_turn_user_simulator_quality_v1",
+    title="Simulated user kept to its plan",
+    measures="Whether the simulated user said what its scenario asks for, turn by turn, and stopped in time.",
+    when_to_use="To find out whether a failed scenario was the agent's fault or the simulated user's.",
+    how_to_read="The share of the user's messages that a judge model finds right; the first is compared as text.",
+    score="workbench.metrics.judged.user_simulator:score",
+    options=SimulatorOptions,
+    asks=Asks(who="judge", about="message of the simulated user"),
+    scenarios="only",
+    shown_in=frozenset({"simulator"}),
+    presets=MappingProxyType({"simulated users": 0.8}),
+)
+
+COHERENCE = CriterionDescription(
+    name="response_evaluation_score",
+    title="Answer is coherent",
+    measures="How coherent the final answer is, rated by Google's evaluation service.",
+    when_to_use="To compare the writing of two versions of an agent, if you have a Google Cloud project.",
+    how_to_read="From 1 (incoherent) to 5 (coherent). Rated without a look at your tools.",
+    score="workbench.metrics.judged.service_scores:score",
+    asks=Asks(who="service"),
+    needs_reference=True,
+    scenarios="no",
+    lowest=1.0,
+    highest=5.0,
+    first_threshold=3.5,
+    looks_at=frozenset({"message", "answer"}),
+)
+SAFETY = CriterionDescription(
+    name="safety_v1",
+    title="Answer is harmless",
+    measures="Whether the final answer is harmless, rated by Google's evaluation service.",
+    when_to_use="Before an agent meets the public, if you have a Google Cloud project.",
+    how_to_read="1 is safe, 0 is a violation; the score is the mean of the turns.",
+    score="workbench.metrics.judged.service_scores:score",
+    asks=Asks(who="service"),
+    presets=MappingProxyType({"quality for outside users": 0.8}),
+)
+
+
+def _of_conversation(name: str, title: str, measures: str) -> CriterionDescription:
+    return CriterionDescription(
+        name=name,
+        title=title,
+        measures=f"{measures}, rated by Google's evaluation service.",
+        when_to_use="For whole conversations without a reference, if you have a Google Cloud project.",
+        how_to_read="From 0 to 1 for the whole conversation; it stands at the last turn, with the service's rubrics.",
+        score="workbench.metrics.judged.service_conversation:score",
+        asks=Asks(who="service", once=True, about="conversation"),
+        shown_in=frozenset({"rubrics"}),
+    )
+
+
+TASK_SUCCESS = _of_conversation(
+    "multi_turn_task_success_v1", "Task was done", "Whether the conversation reached the user's goals"
+)
+WAY = _of_conversation(
+    "multi_turn_trajectory_quality_v1", "Way was sound", "How sound the agent's way through the conversation was"
+)
+TOOL_USE = _of_conversation(
+    "multi_turn_tool_use_quality_v1", "Tools were used well", "How well tools were used over the conversation"
+)
