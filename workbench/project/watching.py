@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.dependencies.change import Change, not_recorded
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.watch.board import Board, Estimate, Job
 from workbench.engine.watch.contents import Moment
@@ -214,9 +215,12 @@ class Watching:
 
     # Which cases
 
-    def stale(self) -> set[Key]:
-        """The cases whose last verdict was made with other files."""
-        return set(self.board.depths)
+    def stale(self) -> dict[tuple[str, str], tuple[Change, ...]]:
+        """Return the cases whose last verdict was made with other inputs, and which of these changed."""
+        return {
+            (key.file, key.eval_id): (Change("agent_file", self.board.reasons.get(key, ""), None, depth),)
+            for key, depth in self.board.depths.items()
+        }
 
     def depends_on(self, ref: CaseRef) -> dict[Path, str]:
         """The files that a case's verdict depends on as far as that is known, with their names."""
@@ -238,11 +242,13 @@ class Watching:
                 found[ref] = self.watcher.contents.moment
         return found
 
-    def overtaken(self, current: Collection[CaseRef], runs: Collection[str]) -> set[tuple[str, str]]:
+    def overtaken(
+        self, current: Collection[CaseRef], runs: Collection[str]
+    ) -> dict[tuple[str, str], tuple[Change, ...]]:
         """The cases (evalset, id) whose verdict one of these runs made, and of which files were written since: those
         that are not `current`, as `earlier_moments` found."""
         return {
-            (ref.evalset_file, ref.eval_id)
+            (ref.evalset_file, ref.eval_id): not_recorded(["agent_file"])
             for ref, record in list(self.store.records.items())
             if record.has_verdict and record.run_id in runs and ref not in current
         }

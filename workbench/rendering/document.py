@@ -18,6 +18,7 @@ from workbench.store import CaseRecord
 
 if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
+    from workbench.dependencies.change import Change as InputChange
     from workbench.history.case_rows import EarlierRun
 
 
@@ -45,6 +46,8 @@ class Subject:
 
     repeats: CaseRepeats | None = None
     """The repeats of the case together, where the case itself is looked at and not one of them."""
+    stale: "tuple[InputChange, ...]" = ()
+    """The inputs of its newest verdict that changed since."""
     loading: bool = field(default=False, compare=False)
     """Whether verdicts of earlier sessions are still being read."""
 
@@ -87,6 +90,7 @@ class Subject:
             record.error is None,
             self.found,
             self.triage,
+            self.stale,
             None if self.change is None else (id(self.change.before), self.change.rates),
         )
 

@@ -76,6 +76,8 @@ TRIAGED = Face("⚑", "triaged", "status-informational", 0)
 """The user said what the verdict is worth."""
 TRIAGED_EARLIER = Face("⚐", "triaged earlier", "status-informational", 1)
 """The same of an earlier answer or verdict: there is another one since."""
+STALE = Face("~", "stale", "status-not-evaluated", 0)
+"""The verdict was made with other inputs than those of now."""
 FLAKY = Face("∿", "flaky", "status-flaky", 1)
 """A case passed in some of its repeats and not in others."""
 OTHER_CRITERIA = Face("≠", "other criteria", "status-not-evaluated", 0)

@@ -9,7 +9,7 @@ from workbench.scores import compared
 from workbench.store import CaseRecord, CaseState
 from workbench.text import one_line
 
-_WORDS: dict[CaseState, str] = {
+VERDICTS: dict[CaseState, str] = {
     "passed": "PASS",
     "failed": "FAIL",
     "error": "ERROR",
@@ -23,7 +23,7 @@ def case_line(record: CaseRecord) -> str:
     of a case that ended, and for ERROR the cause behind it. Scores are not rounded. What is only informational is left
     to the reports."""
     judged = (result for result in record.metrics.values() if result.status != "informational")
-    parts = [_WORDS[record.state], label(record.ref), *(_metric_word(record, result) for result in judged)]
+    parts = [VERDICTS[record.state], label(record.ref), *(_metric_word(record, result) for result in judged)]
     if record.planned.criteria_changed:
         parts.append("(other criteria)")
     if record.state == "error":

@@ -6,13 +6,17 @@ from workbench.counting import counted
 from workbench.rendering.cells import cell_len, cut
 from workbench.rendering.document import Subject
 from workbench.rendering.error import KIND_WORDS
-from workbench.rendering.faces import FACES, FLAKY, OTHER_CRITERIA
+from workbench.rendering.faces import FACES, FLAKY, OTHER_CRITERIA, STALE
 from workbench.rendering.judge_words import mark, tags
 from workbench.rendering.lines import Line, Segment, cut_line, joined, width_of
 from workbench.rendering.scores import chips
+from workbench.rendering.staleness import stale_mark
 from workbench.rendering.status import badge
 from workbench.rendering.triaged import triage_chip
 from workbench.text import one_line
+
+_ARROW = " › "
+_GAP = "  "
 
 
 def title_parts(subject: Subject) -> list[str]:
@@ -37,14 +41,23 @@ def title(subject: Subject, width: int) -> str:
     parts = title_parts(subject)
     if not parts:
         return ""
-    arrow = " › "
-    while len(parts) > 1 and sum(map(cell_len, parts)) + len(arrow) * (len(parts) - 1) > width:
-        room = width - cell_len(parts[-1]) - len(arrow) * (len(parts) - 1)
+    while len(parts) > 1 and sum(map(cell_len, parts)) + len(_ARROW) * (len(parts) - 1) > width:
+        room = width - cell_len(parts[-1]) - len(_ARROW) * (len(parts) - 1)
         share = room // (len(parts) - 1)
         if share >= 4:
-            return arrow.join([*(cut(part, share) for part in parts[:-1]), parts[-1]])
+            return _ARROW.join([*(cut(part, share) for part in parts[:-1]), parts[-1]])
         parts = parts[1:]
-    return cut(arrow.join(parts), width)
+    return cut(_ARROW.join(parts), width)
+
+
+def ending(subject: Subject, room: int) -> Line:
+    """Return `stale: prompt.txt  ✗ FAIL`; the reason of a stale verdict is cut before the case's name is."""
+    badges = verdict(subject)
+    if not subject.stale or subject.record is None:
+        return badges
+    left = room - width_of(badges) - cell_len(_ARROW.join(title_parts(subject))) - 2 * len(_GAP)
+    mark = stale_mark(subject.stale, max(left, cell_len(f"{STALE.glyph}{STALE.word}")))
+    return (Segment(mark, STALE.variable), Segment(_GAP), *badges)
 
 
 def verdict(subject: Subject) -> Line:

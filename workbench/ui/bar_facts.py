@@ -17,6 +17,7 @@ _LOADING = {"": "", "results": "loading results", "changes": "checking for chang
 def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
     """Return what the bar shows. `agents` is the number of groups in the tree."""
     store, watching = session.store, session.watching
+    asking = watching is not None and watching.board.waiting is not None
     return Facts(
         root=session.place,
         resting=_resting(session, agents),
@@ -33,9 +34,10 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         judges=session.judges.words,
         heuristic=session.judges.heuristic,
         waiting=session.waiting(),
+        stale=("", "") if asking else session.verdicts.stale_words,
         watching=watching is not None,
         watch=("watch off", "watch off") if watching is None else _watch_words(session, watching),
-        asking=watching is not None and watching.board.waiting is not None,
+        asking=asking,
     )
 
 
@@ -66,16 +68,13 @@ def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
         words.append("polling")
     if session.last_watch:
         words.append(session.last_watch)
-    stale = len({*watching.stale(), *session.overtaken})
-    if stale:
-        words.append(f"{stale:,} stale")
     faults = watching.watcher.broken if watching.board.blocked else ()
     if faults:
         # What they wait for: the message that told of it is gone after a while.
         line = f":{faults[0].line}" if faults[0].line else ""
         place = one_line(f"{faults[0].path.name}{line}", limit=30)
         return ", ".join([*words, f"{place} is broken"]), f"watch on, {place} is broken"
-    return ", ".join(words), f"watch on{f', {stale:,} stale' if stale else ''}"
+    return ", ".join(words), "watch on"
 
 
 def _resting(session: Session, agents: int) -> str:

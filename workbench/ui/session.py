@@ -1,7 +1,7 @@
 """What the screen works on: the folder as it was read, what is true now, and the criteria of the run to come."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import Arrived, EvalsetEntry, Workspace
     from workbench.authoring.saving import Saver
     from workbench.model.evalset import EvalCase
+    from workbench.project.staleness import Changes, Name
     from workbench.project.watching import Watching
     from workbench.ui.history.recall import Recalled
 
@@ -69,11 +70,10 @@ class Session:
         """What the last save led to, in words."""
         self.recalled = ""
         """The id of the run of an earlier session that is shown as the newest one."""
-        self.overtaken: set[tuple[str, str]] = set()
-        """Cases (evalset relative to the root, id) whose verdict was made with other files, while nobody watched: in an
-        earlier session, or before the watch was armed."""
+        self.stale: dict[Name, Changes] = {}
+        """Cases whose verdict was made with other inputs, and which of these changed."""
         self.loading: Literal["", "results", "changes"] = ""
-        """What is being read of earlier sessions: the verdicts, or which of them files have overtaken since."""
+        """What is being read of earlier sessions: the verdicts, or which of them are stale."""
         self.own_runs: set[str] = set()
         """The ids of the runs of this session."""
         self.explicit_state = state_dir
@@ -178,10 +178,10 @@ class Session:
         self.store.recall(recalled.run, list(recalled.records), recalled.records)
         self.verdicts.recall(recalled.records)
 
-    def take_overtaken(self, names: set[tuple[str, str]]) -> None:
-        """Takes in which recalled verdicts were made with other files; what this session ran is none of them."""
+    def take_stale(self, found: "Mapping[Name, Changes]") -> None:
+        """Take in which recalled verdicts are stale; what this session ran is none of them."""
         now = {(ref.evalset_file, ref.eval_id) for ref, record in self.store.records.items() if self._is_own(record)}
-        self.overtaken |= names - now
+        self.stale |= {name: changes for name, changes in found.items() if name not in now}
 
     def _is_own(self, record: CaseRecord) -> bool:
         return record.run_id in self.own_runs
@@ -233,7 +233,8 @@ class Session:
             self.asked_to_quit = False
             self.draft.used(self.draft_in_use)
             self.draft_in_use = Draft()
-            self.overtaken -= {(planned.case.evalset_file, planned.case.eval_id) for planned in event.cases}
+            for planned in event.cases:
+                self.stale.pop((planned.case.evalset_file, planned.case.eval_id), None)
         elif isinstance(event, RunFinished):
             self.asked_to_cancel.clear()
 

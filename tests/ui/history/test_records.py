@@ -13,7 +13,7 @@ from tests.ui.conftest import MakeWorkspace
 from workbench.agents.workspace import Workspace, open_workspace
 from workbench.details import Shelf
 from workbench.kept_records import as_it_ended, read_records
-from workbench.ui.history.overtaken import overtaken
+from workbench.project.staleness import stale_cases
 from workbench.ui.history.recall import Recalled, recall
 
 
@@ -22,7 +22,7 @@ def recalled(workspace: Workspace) -> list[Recalled]:
 
 
 def stale(workspace: Workspace) -> set[str]:
-    return {eval_id for _, eval_id in overtaken(recalled(workspace), workspace)}
+    return {eval_id for _, eval_id in stale_cases([part.latest for part in recalled(workspace)], workspace)}
 
 
 def test_what_has_no_end_was_cancelled_and_says_so(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from tests.ui.conftest import Feed, MakeWorkspace
 from workbench.agents.workspace import Workspace
+from workbench.dependencies.change import Change
 from workbench.events import RepeatsDropped
 from workbench.rendering.cells import cell_len
 from workbench.store import Store
@@ -12,6 +13,8 @@ from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import parse_query
 from workbench.ui.tree.verdicts import Verdicts
+
+PROMPT = Change("agent_file", "desk/prompt.txt", "desk/prompt.txt", "run")
 
 
 @pytest.fixture
@@ -288,9 +291,11 @@ def test_a_long_name_hides_no_sign_behind_it(
 ) -> None:
     model = Tree(Verdicts(store))
     model.load(make_workspace({"desk": {"talk": [name]}}))
-    model.verdicts.flag({(0, 0)}, {(0, 0): True})
+    model.verdicts.flag({(0, 0): (PROMPT,)}, {(0, 0): True})
     labels = Labels(model.entries, model.groups, model.verdicts, lambda: 0.0)
     left, right = labels.pieces(model.outline, Row("case", 0, 0, 0), width)
     assert sum(cell_len(text) for text, _ in [*left, *right]) < width
-    assert [text.strip() for text, _ in left[3:]] == ["↓", "~stale" if width >= 34 else "~"]
+    turned, stale = (text.strip() for text, _ in left[3:])
+    assert turned == "↓"
+    assert stale in (["~stale", "~prompt.txt"] if width >= 34 else ["~"])
     assert left[2][0].startswith(name[:2])

@@ -6,9 +6,12 @@ import pytest
 
 from tests.ui.conftest import Feed, MakeWorkspace
 from workbench.agents.workspace import Workspace
+from workbench.dependencies.change import Change
 from workbench.events import CaseError, CaseFinished
 from workbench.store import Store
 from workbench.ui.tree.verdicts import WHOLE_FILE, Verdicts
+
+PROMPT = Change("agent_file", "desk/prompt.txt", "desk/prompt.txt", "run")
 
 
 @pytest.fixture
@@ -91,6 +94,6 @@ def test_a_file_that_cannot_be_read_has_a_verdict_of_its_own(verdicts: Verdicts,
 
 
 def test_marks_do_not_move_to_other_cases_when_the_folder_is_read_again(verdicts: Verdicts, shop: Workspace) -> None:
-    verdicts.flag({(1, 0)}, {(1, 0): True})
+    verdicts.flag({(1, 0): (PROMPT,)}, {(1, 0): True})
     verdicts.bind(shop.evalsets[1:])
-    assert (verdicts.stale, verdicts.turned) == (set(), {})
+    assert (verdicts.stale, verdicts.turned) == ({}, {})

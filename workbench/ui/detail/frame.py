@@ -8,7 +8,7 @@ from textual.widget import Widget
 
 from workbench.rendering.cells import cell_len
 from workbench.rendering.lines import width_of
-from workbench.rendering.title import summary, title, verdict
+from workbench.rendering.title import ending, summary, title
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.head import Head
 from workbench.ui.detail.reading import Reading
@@ -76,16 +76,16 @@ class CaseFrame(Widget):
         self._head.show(self.pane_titles, chosen, position, told)
 
     def _write_title(self) -> None:
-        """`agent › evalset › case ──── ✗ FAIL` in the frame, the verdict at its right end."""
-        ending = verdict(self._reading.subject)
+        """Write `agent › evalset › case ──── stale: prompt.txt  ✗ FAIL` into the frame."""
         room = self.size.width - 4
-        name = title(self._reading.subject, room - width_of(ending) - 4)
+        tail = ending(self._reading.subject, room - 4)
+        name = title(self._reading.subject, room - width_of(tail) - 4)
         if not name or room < 12:
             set_border_title(self, None)
             return
         line = Style(foreground=self.styles.border_top[1], bold=False)
         parts: list[tuple[str, str | Style]] = [(name, "")]
-        if ending:
-            fill = "─" * max(room - cell_len(name) - width_of(ending) - 2, 0)
-            parts += [(f" {fill} ", line), *((text, f"${style} bold") for text, style in ending)]
+        if tail:
+            fill = "─" * max(room - cell_len(name) - width_of(tail) - 2, 0)
+            parts += [(f" {fill} ", line), *((text, f"${style} bold" if style else "") for text, style in tail)]
         set_border_title(self, Content.assemble(*parts))

@@ -20,6 +20,7 @@ from workbench.ui.detail.reading import TRACE, Arrival
 
 if TYPE_CHECKING:
     from workbench.authoring.triage.entry import Entry
+    from workbench.dependencies.change import Change as InputChange
     from workbench.history.case_rows import EarlierRun
     from workbench.repeats.account import CaseRepeats
 
@@ -69,12 +70,14 @@ class CaseDetail(CaseFrame):
         found: tuple[Fault, ...] = (),
         triage: "tuple[tuple[Entry, ...], str]" = ((), ""),
         repeats: "CaseRepeats | None" = None,
+        stale: "tuple[InputChange, ...]" = (),
     ) -> None:
         """Shows another subject from its first problem on; the same case again (run anew, say) is only brought up to
         date."""
         subject = Subject(
             *(record, entry, case, change, found, *triage, self._runs, self._prices),
             repeats=repeats,
+            stale=stale,
             loading=self._loading,
         )
         if subject.identity == self._reading.subject.identity:

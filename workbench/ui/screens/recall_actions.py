@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from workbench.events import CaseRef
     from workbench.history.case_rows import EarlierRun, EarlierRuns
+    from workbench.project.staleness import Changes, Name
     from workbench.ui.history.recall import Recalled
 
 _EARLIER = 20
@@ -52,7 +53,7 @@ class RecallActions(WatchActions):
             self.show_facts()
 
     async def _read_verdicts(self) -> None:
-        """Shows the verdicts of one run after the other, and then which of them files have overtaken."""
+        """Shows the verdicts of one run after the other, and then which of them are stale."""
         session, workspace = self.session, self.session.workspace
         if workspace is None:
             return
@@ -63,10 +64,10 @@ class RecallActions(WatchActions):
 
             return recall(session.state_dir, workspace, session.store.shelf)
 
-        def compare() -> "set[tuple[str, str]]":
-            from workbench.ui.history.overtaken import overtaken
+        def compare() -> "dict[Name, Changes]":
+            from workbench.project.staleness import stale_cases
 
-            return overtaken(parts, workspace)
+            return stale_cases([part.latest for part in parts], workspace)
 
         with collector_paused():
             reading = await asyncio.to_thread(read)
@@ -78,8 +79,8 @@ class RecallActions(WatchActions):
         self._show_verdicts()
         self.verdicts_shown.set()
         await asyncio.to_thread(_import_panes)
-        session.take_overtaken(await asyncio.to_thread(compare))
-        self._overtaken = len(session.overtaken)
+        session.take_stale(await asyncio.to_thread(compare))
+        self._stale = len(session.stale)
         self.show_flags()
         self._show_verdicts()
 
@@ -96,7 +97,7 @@ class RecallActions(WatchActions):
     # Earlier runs of a case
 
     _due_earlier: "Timer | None" = None
-    _overtaken = 0
+    _stale = 0
     _earlier_runs: "EarlierRuns | None" = None
 
     def show_row(self) -> None:
@@ -105,9 +106,9 @@ class RecallActions(WatchActions):
 
     def after_news(self, ended: bool) -> None:
         super().after_news(ended)
-        if len(self.session.overtaken) != self._overtaken:
+        if len(self.session.stale) != self._stale:
             # What runs is no longer of an earlier session.
-            self._overtaken = len(self.session.overtaken)
+            self._stale = len(self.session.stale)
             self.show_flags()
         if ended:
             self._want_earlier()

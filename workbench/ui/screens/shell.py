@@ -201,6 +201,7 @@ class Shell(Screen[None]):
                 found,
                 self.triage_of(row),
                 self.repeats_of(row),
+                self.session.verdicts.stale.get((row.evalset, row.case), ()),
             )
 
     def repeats_of(self, row: Row) -> "CaseRepeats | None":

@@ -128,7 +128,7 @@ class WatchActions(RunActions):
         self.show_facts()
         current = await asyncio.to_thread(watching.earlier_moments)
         self.session.changed.moment_of |= current
-        self.session.overtaken |= watching.overtaken(current, self.session.own_runs)
+        self.session.stale |= watching.overtaken(current, self.session.own_runs)
         self.show_flags()
         self.show_facts()
         try:
@@ -235,8 +235,8 @@ class WatchActions(RunActions):
         """Brings the marks of stale and changed cases up to date."""
         session = self.session
         verdicts, watching = session.verdicts, session.watching
-        names = {*(watching.stale() if watching else ()), *session.overtaken}
-        stale = {pair for key in names if (pair := verdicts.place(*key)) is not None}
+        names = session.stale | (watching.stale() if watching else {})
+        stale = {pair: changes for name, changes in names.items() if (pair := verdicts.place(*name)) is not None}
         turned = {
             pair: session.changed.is_regression(ref)
             for ref in session.changed.refs()

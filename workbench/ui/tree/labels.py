@@ -14,11 +14,13 @@ from workbench.rendering.faces import (
     HEURISTIC,
     OTHER_CRITERIA,
     SPLIT,
+    STALE,
     TRIAGED,
     TRIAGED_EARLIER,
     Status,
 )
 from workbench.rendering.judged import case_is_split, is_heuristic, judge_of
+from workbench.rendering.staleness import stale_mark
 from workbench.repeats.wording import CAUSES, percent
 from workbench.scores import cut_score
 from workbench.store import CaseRecord
@@ -40,6 +42,7 @@ _NAME = 2
 """Which piece of a case's row its name is, behind the indent and the sign of its verdict."""
 _GAP = 1
 _SHORTEST = 6
+_STALE_WORD = cell_len(f"{STALE.glyph}{STALE.word}")
 
 
 def label(text: str) -> str:
@@ -114,11 +117,9 @@ class Labels:
             left.append(
                 (" ↓" if self._verdicts.turned[pair] else " ↑", "failed" if self._verdicts.turned[pair] else "passed")
             )
-        if pair in self._verdicts.stale:
-            left.append((" ~stale" if width >= 34 else " ~", "not-evaluated"))
         left += self._found(pair, width)
         if view is None:
-            return self._said(pair, left, [], width)
+            return self._said(pair, *self._stale(pair, left, [], width), width)
         if len(view.refs) > 1:
             left[0] = ("  " + _arrow(outline, row), "muted")
             if view.rate.flaky and state not in ("running", "queued"):
@@ -126,7 +127,7 @@ class Labels:
             right = [*_other_criteria(self._verdicts.store.records[view.worst]), *self._repeated(pair, view, width)]
         else:
             right = self._outcome(view, self._verdicts.store.records[view.worst], width)
-        return self._said(pair, left, right, width)
+        return self._said(pair, *self._stale(pair, left, right, width), width)
 
     def _repeated(self, pair: tuple[int, int], view: View, width: int) -> Pieces:
         """`3/5 60 % flaky agent`, of a case with several executions; as long as some are to come, how many of how
@@ -157,6 +158,15 @@ class Labels:
             return []
         face = CHECKED[worst]
         return [(f" {face.glyph}{face.word if width >= _WORDS_FROM else ''}", face.variable.removeprefix("status-"))]
+
+    def _stale(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> tuple[Pieces, Pieces]:
+        """Return the row with the sign that its verdict is stale, and where there is room, why."""
+        changes = self._verdicts.stale.get(pair)
+        if not changes:
+            return left, right
+        room = width - sum(cell_len(text) for text, _ in (*left, *right)) - _GAP - 1
+        least = _STALE_WORD if width >= _WORDS_FROM else 1
+        return [*left, (f" {stale_mark(changes, max(room, least))}", STALE.variable.removeprefix("status-"))], right
 
     def _said(self, pair: tuple[int, int], left: Pieces, right: Pieces, width: int) -> tuple[Pieces, Pieces]:
         """The row with the sign that the user said what the verdict is worth, and where there is room, what."""

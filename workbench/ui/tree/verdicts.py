@@ -1,7 +1,7 @@
 """The newest verdict of every case of the workspace, and the counts of every level, kept up to date by events."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -17,6 +17,7 @@ from workbench.events import (
 )
 from workbench.rates import PassRate
 from workbench.rendering.faces import FACES, Status
+from workbench.rendering.staleness import stale_count
 from workbench.repeats.rate import rate_of
 from workbench.store import CaseRecord, Store, case_of
 from workbench.ui.imports import ImportBook
@@ -25,6 +26,7 @@ from workbench.ui.triage.book import Said, TriageBook
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.triage.entry import Entry
+    from workbench.dependencies.change import Change
     from workbench.repeats.account import CaseRepeats
 
 WHOLE_FILE = -1
@@ -53,8 +55,10 @@ class Verdicts:
         self.views: dict[tuple[int, int], View] = {}
         self.counts: list[Counter[Status]] = []
         self.changed: set[tuple[int, int]] = set()
-        self.stale: set[tuple[int, int]] = set()
-        """Cases whose newest verdict was made with other files."""
+        self.stale: dict[tuple[int, int], tuple[Change, ...]] = {}
+        """Cases whose newest verdict was made with other inputs → which of them changed."""
+        self.stale_words = "", ""
+        """How many cases are stale and why, in full and in short."""
         self.turned: dict[tuple[int, int], bool] = {}
         """Cases whose verdict is another one than before → whether it is worse."""
         self.found: dict[tuple[int, int], Literal["error", "warning"]] = {}
@@ -73,7 +77,8 @@ class Verdicts:
         self._files = {entry.relative: number for number, entry in enumerate(entries)}
         self._numbers.clear()
         # By position, which may be another case's now: they are worked out again.
-        self.found, self.stale, self.turned = {}, set(), {}
+        self.found = {}
+        self.flag({}, {})
         self.views.clear()
         self.counts = [Counter() for _ in entries]
         for file, eval_id in self._newest:
@@ -101,15 +106,15 @@ class Verdicts:
         number = None if evalset is None else self.number(evalset, eval_id)
         return None if evalset is None or number is None else (evalset, number)
 
-    def flag(self, stale: set[tuple[int, int]], turned: dict[tuple[int, int], bool]) -> None:
-        """Takes in which cases are stale, and which have another verdict than before."""
-        differ = {pair for pair in self.turned.keys() | turned.keys() if self.turned.get(pair) != turned.get(pair)}
-        self.changed |= (self.stale ^ stale) | differ
+    def flag(self, stale: "dict[tuple[int, int], tuple[Change, ...]]", turned: dict[tuple[int, int], bool]) -> None:
+        """Take in which cases are stale and why, and which have another verdict than before."""
+        self.changed |= _differing(self.stale, stale) | _differing(self.turned, turned)
         self.stale, self.turned = stale, turned
+        self.stale_words = stale_count(stale.values())
 
     def take_found(self, found: dict[tuple[int, int], Literal["error", "warning"]]) -> None:
         """Takes in what `check` found."""
-        self.changed |= {pair for pair in self.found.keys() | found.keys() if self.found.get(pair) != found.get(pair)}
+        self.changed |= _differing(self.found, found)
         self.found = found
 
     def recall(self, refs: Iterable[CaseRef]) -> None:
@@ -234,6 +239,10 @@ class Verdicts:
         counts[view.state] += 1
         if before is not None:
             counts[before.state] -= 1
+
+
+def _differing(before: Mapping[tuple[int, int], object], now: Mapping[tuple[int, int], object]) -> set[tuple[int, int]]:
+    return {pair for pair in before.keys() | now.keys() if before.get(pair) != now.get(pair)}
 
 
 def _view(records: Sequence[CaseRecord]) -> View:

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from workbench.rendering.cells import cell_len, cut
-from workbench.rendering.faces import COUNTED, DECIDED, FACES, HEURISTIC, OTHER_CRITERIA
+from workbench.rendering.faces import COUNTED, DECIDED, FACES, HEURISTIC, OTHER_CRITERIA, STALE
 from workbench.store import CaseState
 
 Part = tuple[str, str]
@@ -43,6 +43,8 @@ class Facts:
     """Whether the run was made under criteria that are not in the file."""
     changed: bool = False
     """Whether the criteria of the next run are not those of the files."""
+    stale: tuple[str, str] = ("", "")
+    """How many verdicts are stale and why, in full and in short."""
     watching: bool = False
     watch: tuple[str, str] = ("watch off", "watch off")
     """What is to be said of the watch, in full and in short."""
@@ -59,12 +61,14 @@ def clock(seconds: float) -> str:
 
 def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     """The left and the right side of the bar as (text, theme variable), shorter forms where `width` is small."""
-    urgent: list[Part] = [(" criteria changed ", "accent")] if facts.changed else []
+    changed: list[Part] = [(" criteria changed ", "accent")] if facts.changed else []
+    why, stale = ([(f"{words}  ", STALE.variable)] if words else [] for words in facts.stale)
+    urgent = [*changed, *stale]
     color = "status-running" if facts.watching else "status-muted"
-    full: list[Part] = [*urgent, (f"{facts.watch[0]} ", color)]
+    full: list[Part] = [*changed, *why, (f"{facts.watch[0]} ", color)]
     right: list[Part] = [*urgent, (f"{facts.watch[1]} ", color)]
     middle: list[Part] = []
-    forms = _forms(full, right, urgent, armed=facts.watching)
+    forms = _forms(full, [*changed, *why], right, urgent, armed=facts.watching)
     for words, meter, judges, tail in (*(_asking(full, right) if facts.asking else ()), *forms):
         middle = [(f"   {facts.resting}", "status-muted")]
         if facts.total:
@@ -78,10 +82,14 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     return [(f" {cut(facts.root, 12)}", "bold"), *middle], []
 
 
-def _forms(full: list[Part], short: list[Part], urgent: list[Part], *, armed: bool) -> Iterator[Form]:
-    """From the longest to the shortest. A watch that is armed is told before the words of the counts are; one that is
-    off is the first thing to be left out."""
-    yield from ((True, 20, 2, full), (True, 0, 2, full), (True, 20, 2, short), (True, 0, 2, short))
+def _forms(full: list[Part], why: list[Part], short: list[Part], urgent: list[Part], *, armed: bool) -> Iterator[Form]:
+    """Yield what to show, from the longest to the shortest. `why` says why verdicts are stale, without the watch. A
+    watch that is armed is told before the words of the counts are; one that is off is the first thing to be left
+    out."""
+    yield from ((True, 20, 2, full), (True, 0, 2, full))
+    if not armed and why != urgent:
+        yield True, 0, 2, why
+    yield from ((True, 20, 2, short), (True, 0, 2, short))
     yield (True, 0, 1, short) if armed else (True, 0, 2, urgent)
     yield from ((False, 0, 2, short), (False, 0, 1, short))
     if armed:

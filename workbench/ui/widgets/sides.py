@@ -20,6 +20,7 @@ from workbench.ui.widgets.plain_input import PlainInput
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.triage.entry import Entry
+    from workbench.dependencies.change import Change as InputChange
     from workbench.model.evalset import EvalCase
     from workbench.model.faults import Fault
     from workbench.rendering.changed import Change
@@ -155,11 +156,13 @@ class Right(Vertical):
         found: "tuple[Fault, ...]" = (),
         triage: "tuple[tuple[Entry, ...], str]" = ((), ""),
         repeats: "CaseRepeats | None" = None,
+        stale: "tuple[InputChange, ...]" = (),
     ) -> None:
         """Shows a case, or with `case` None its file; `found` is what `check` found wrong with it, `triage` what the
-        user said of it and the digest of its answer, `repeats` its executions taken together."""
+        user said of it and the digest of its answer, `repeats` its executions taken together, `stale` the
+        inputs of its verdict that changed since."""
         self._show_detail(True)
-        self.detail.show(record, entry, case, change, found, triage, repeats)
+        self.detail.show(record, entry, case, change, found, triage, repeats, stale)
 
     def show_page(self, title: str, lines: Sequence[Line]) -> None:
         """Shows a page."""

@@ -1,0 +1,140 @@
+"""`status` from the shell: last verdicts, which are stale, and why."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.cli.conftest import Here
+from tests.cli.projects import BAD, GOOD, Project, PutBack, case
+from tests.hostile import HOSTILE
+from workbench.project.status_report import json_schema
+
+Status = Callable[..., dict[str, Any]]
+CONFIG = {"criteria": {"response_match_score": 0.5}}
+
+
+def prepare(project: Project) -> None:
+    project.write("echo/test_config.json", CONFIG)
+    project.evalset(GOOD, BAD)
+    project.run("run", ".", "--plain")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> PutBack:
+    return PutBack(tmp_path_factory.mktemp("status"), prepare)
+
+
+@pytest.fixture
+def project(kept: PutBack) -> Project:
+    """Overrides the empty project: one that was run."""
+    return kept.project()
+
+
+@pytest.fixture
+def status(here: Here) -> Status:
+    def call(*words: str) -> dict[str, Any]:
+        data: dict[str, Any] = json.loads(here("status", "--json", *words).stdout)
+        jsonschema.validate(data, json_schema(), cls=jsonschema.Draft202012Validator)
+        return data
+
+    return call
+
+
+def test_committed_schema_is_the_one_of_the_code(repository: Path) -> None:
+    committed = json.loads((repository / "docs/status.schema.json").read_text("utf-8"))
+    assert committed == json_schema(), "python -m workbench.project.status_report > docs/status.schema.json"
+
+
+def test_fresh_verdicts_have_a_line_each_and_no_reason(here: Here) -> None:
+    done = here("status")
+    assert (done.returncode, done.stderr) == (0, "2 cases, 0 stale\n")
+    assert done.stdout == "PASS echo/talk/good\nFAIL echo/talk/bad\n"
+    assert here("status", "--fail-stale").returncode == 0
+
+
+def test_case_has_exactly_the_keys_of_the_contract(status: Status, project: Project) -> None:
+    project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.6}})
+    found = status()
+    assert (found["schema"], found["root"]) == ("agent-workbench/status/1", str(project.root))
+    first = found["cases"][0]
+    assert list(first) == [
+        "agent", "evalset_file", "eval_set_id", "eval_id", "status", "run_id", "stale", "frozen", "judged_by",
+        "place", "changed",
+    ]  # fmt: skip
+    assert (first["status"], first["stale"], first["judged_by"]) == ("passed", True, None)
+    assert first["run_id"] == next((project.root / ".workbench/runs").glob("2*")).name
+    assert [change["input"] for change in first["changed"]] == ["criteria"]
+
+
+def test_stale_verdict_is_named_with_its_reason(here: Here, project: Project) -> None:
+    project.write("echo/agent.py", "def root_agent(message, session):\n    return 'no'\n")
+    done = here("status")
+    assert (done.returncode, done.stderr) == (0, "2 cases, 2 stale\n")
+    assert done.stdout.splitlines()[0].startswith("PASS echo/talk/good stale: echo")
+    assert here("status", "--fail-stale").returncode == 1
+    assert here("status", "--fail-stale", "--json").returncode == 1
+
+
+def test_case_without_a_verdict_is_not_stale(here: Here, status: Status, project: Project) -> None:
+    project.evalset(GOOD, BAD, case("new"))
+    assert "NOT_RUN echo/talk/new\n" in here("status").stdout
+    assert here("status", "--fail-stale").returncode == 0
+    new = status()["cases"][2]
+    wanted = {"eval_id": "new", "status": None, "run_id": None, "stale": False, "changed": []}
+    assert {name: new[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("path", [".", "echo", "echo/talk.evalset.json"])
+def test_folder_agent_and_evalset_have_the_same_cases(status: Status, path: str) -> None:
+    assert [item["eval_id"] for item in status(path)["cases"]] == ["good", "bad"]
+
+
+def test_broken_file_costs_only_its_own_entry(here: Here, status: Status, project: Project) -> None:
+    project.write("echo/broken.evalset.json", '{"eval_cases": [')
+    lines = here("status").stdout.splitlines()
+    assert lines[0].startswith("NOT_RUN echo/broken.evalset.json broken file: echo/broken.evalset.json:1:16")
+    assert lines[1:] == ["PASS echo/talk/good", "FAIL echo/talk/bad"]
+    found = {item["eval_id"]: item["status"] for item in status()["cases"]}
+    assert found == {"": None, "good": "passed", "bad": "failed"}
+
+
+def test_damaged_journal_and_state_cost_no_other_case(here: Here, project: Project) -> None:
+    for file in (project.root / ".workbench/runs").rglob("*.json*"):
+        file.write_bytes(b"\xff{")
+    assert here("status").stdout == "NOT_RUN echo/talk/good\nNOT_RUN echo/talk/bad\n"
+
+
+def test_names_of_cases_cannot_reach_the_terminal(here: Here, project: Project) -> None:
+    project.evalset(*(case(name) for name in HOSTILE))
+    out = here("status").stdout
+    assert len(out.splitlines()) == len(set(HOSTILE))
+    assert not {letter for letter in out if ord(letter) < 32 or 0x7F <= ord(letter) < 0xA0} - {"\n"}
+
+
+def test_nothing_is_written_or_run(here: Here, project: Project) -> None:
+    def everything() -> set[tuple[Path, int]]:
+        return {(path, path.stat().st_mtime_ns) for path in project.root.rglob("*") if path.is_file()}
+
+    before = everything()
+    here("status")
+    here("status", "--json", ".")
+    assert everything() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("nothere",), "nothere is not there"),
+        ((".", "echo"), "one path at a time, not also 'echo'"),
+        (("--state-dir", "echo/agent.py"), "is not a folder"),
+        (("--fresh",), "No such option"),
+    ],
+)
+def test_wrong_command_line_is_refused(here: Here, words: tuple[str, ...], said: str) -> None:
+    done = here("status", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr

@@ -1,0 +1,99 @@
+"""The command `status`: the last verdict of each case, whether it is stale, and why. Runs nothing."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from workbench.cli import common_options as common
+from workbench.cli.refusal import Refused, check_state_dir
+from workbench.cli.spelling import CONTEXT
+from workbench.cli.streams import has_failed, write_line, write_pieces
+from workbench.counting import counted
+from workbench.text import one_line
+
+if TYPE_CHECKING:
+    from workbench.project.last_verdicts import LastVerdict
+
+_DESCRIPTION = """Show the last verdict of each case, whether it is stale, and why. A verdict is stale if it was made
+with other inputs: files, environment, packages, criteria. Runs nothing.
+
+\b
+PATH  a folder, an agent's folder or an evalset file  [default: this folder]
+
+\b
+Exit codes
+    0  done
+    1  with --fail-stale: a verdict is stale
+    2  the command line is wrong
+"""
+
+
+@click.command(
+    "status",
+    help=_DESCRIPTION,
+    short_help="Shows last verdicts, and which are stale.",
+    options_metavar="[OPTIONS]",
+    context_settings=CONTEXT,
+)
+@click.argument("paths", metavar="[PATH]", nargs=-1, type=common.FILE)
+@click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
+@click.option("--fail-stale", is_flag=True, help="Exit with 1 if a verdict is stale.")
+@common.STATE_DIR
+def status_command(paths: tuple[Path, ...], as_json: bool, fail_stale: bool, state_dir: Path | None) -> int:
+    """Show the last verdicts; return the exit code."""
+    path = _only(paths)
+    check_state_dir(state_dir)
+    from workbench.agents.owners import OwnersFileError, read_owners
+    from workbench.agents.workspace import open_workspace
+    from workbench.history import state_dir as places
+    from workbench.project.last_verdicts import last_verdicts
+
+    try:
+        kept = None if state_dir is None else read_owners(state_dir)
+        workspace = open_workspace(path, kept_owners=kept)
+    except (FileNotFoundError, OwnersFileError) as error:
+        raise Refused(str(error)) from None
+    verdicts = list(last_verdicts(workspace, places.state_dir(workspace.root, state_dir)))
+    if as_json:
+        from workbench.project.status_report import status_pieces
+
+        write_pieces(sys.stdout, status_pieces(str(workspace.root), verdicts))
+    else:
+        _print(verdicts)
+    if has_failed(sys.stdout):
+        return 2
+    return int(fail_stale and any(verdict.changed for verdict in verdicts))
+
+
+def _only(paths: tuple[Path, ...]) -> Path:
+    if len(paths) > 1:
+        raise Refused(f"one path at a time, not also {str(paths[1])!r}", try_help="agent-workbench status")
+    path = paths[0] if paths else Path()
+    if not path.exists():
+        raise Refused(f"{path} is not there", try_help="agent-workbench status")
+    return path
+
+
+def _print(verdicts: "Iterable[LastVerdict]") -> None:
+    """Write one line for each case to standard output, and the counts to standard error."""
+    from workbench.rendering.plain_lines import VERDICTS, label
+    from workbench.rendering.staleness import stale_line
+
+    cases = stale = without = 0
+    for verdict in verdicts:
+        parts = [VERDICTS[verdict.status] if verdict.status else "NOT_RUN", label(verdict.ref)]
+        if verdict.judged_by == "rules":
+            parts.append("(heuristic)")
+        if verdict.changed:
+            parts.append(stale_line(verdict.changed))
+        if verdict.fault:
+            parts.append(f"broken file: {one_line(verdict.fault, limit=1000)}")
+        write_line(sys.stdout, " ".join(parts))
+        cases += 1
+        stale += bool(verdict.changed)
+        without += verdict.status is None
+    counts = [counted(cases, "case"), f"{stale:,} stale", *([f"{without:,} not run"] if without else [])]
+    write_line(sys.stderr, ", ".join(counts) if cases else "no evalsets found")

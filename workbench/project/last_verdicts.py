@@ -1,0 +1,85 @@
+"""The last verdict of each case, and why it is stale. Reads files, runs nothing."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.dependencies.change import Change
+from workbench.events import CaseRef, CaseStatus
+from workbench.history.judge_named import JudgedBy, judged_by_named
+from workbench.history.latest import LatestRun, latest_runs
+from workbench.history.summary import Row
+from workbench.project.staleness import stale_cases
+
+_ALL_KINDS: tuple[JudgedBy, ...] = ("rules", "model", "function")
+_WORST_FIRST: tuple[CaseStatus, ...] = ("error", "failed", "not_evaluated", "passed")
+
+
+@dataclass(frozen=True, slots=True)
+class LastVerdict:
+    """One case, or with `eval_id` "" a file of which no case can be read. `status` is None without a verdict, and then
+    nothing has `changed`. Of repeats, the worst status counts. `fault` says why a file cannot be read."""
+
+    agent: str
+    evalset_file: str
+    eval_set_id: str
+    eval_id: str
+    status: CaseStatus | None = None
+    run_id: str = ""
+    judged_by: JudgedBy | None = None
+    changed: tuple[Change, ...] = ()
+    fault: str = ""
+
+    @property
+    def ref(self) -> CaseRef:
+        """The case by its name."""
+        return CaseRef(self.agent, self.evalset_file, self.eval_set_id, self.eval_id)
+
+
+def last_verdicts(workspace: Workspace, state: Path) -> Iterator[LastVerdict]:
+    """Yield every case of the workspace in the order of its files, with the verdict that is kept in `state`."""
+    ids = {entry.relative: {case.eval_id for case in entry.document.cases} for entry in workspace.evalsets}
+    latest = list(latest_runs(state, ids))
+    rows: dict[tuple[str, str], tuple[LatestRun, list[Row]]] = {}
+    for run in latest:
+        for row in run.rows:
+            _, file, _, eval_id, _ = row["ref"]
+            rows.setdefault((file, eval_id), (run, []))[1].append(row)
+    stale = stale_cases(latest, workspace)
+    for entry in workspace.evalsets:
+        fault = _fault(entry)
+        for eval_id in [case.eval_id for case in entry.document.cases] or [""]:
+            name = entry.agent_name, entry.relative, entry.eval_set_id, eval_id
+            found = rows.get((entry.relative, eval_id))
+            if found is None:
+                yield LastVerdict(*name, fault=fault)
+            else:
+                yield _with_verdict(name, *found, stale, fault)
+
+
+def _with_verdict(
+    name: tuple[str, str, str, str],
+    run: LatestRun,
+    rows: Sequence[Row],
+    stale: Mapping[tuple[str, str], tuple[Change, ...]],
+    fault: str,
+) -> LastVerdict:
+    found = {row["status"] for row in rows}
+    status: CaseStatus = next((status for status in _WORST_FIRST if status in found), "error")
+    changed = stale.get((name[1], name[3]), ())
+    return LastVerdict(*name, status, run.summary.run_id, _judged_by(rows), changed, fault)
+
+
+def _judged_by(rows: Collection[Row]) -> JudgedBy | None:
+    """Return what kind of judge was asked; rules if one of several were rules."""
+    named = {judge for row in rows for *_, judge in row["metrics"].values() if judge}
+    found = set(map(judged_by_named, named))
+    return next((kind for kind in _ALL_KINDS if kind in found), None)
+
+
+def _fault(entry: EvalsetEntry) -> str:
+    """Return why nothing in the file can run, "" if something can."""
+    if entry.document.cases or not entry.document.broken:
+        return ""
+    return entry.document.faults[0].sentence(entry.relative)

@@ -1,0 +1,106 @@
+"""What `status --json` writes: the last verdict of each case, whether it is stale, and why.
+
+`docs/status.schema.json` is generated from the models here (`python -m workbench.project.status_report` prints it).
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from workbench.dependencies.change import Effect, Input
+from workbench.events import CaseStatus
+from workbench.exporting.report_parts import Part, Words
+from workbench.history.judge_named import JudgedBy
+from workbench.project.last_verdicts import LastVerdict
+
+SCHEMA = "agent-workbench/status/1"
+
+
+class ChangedInput(Part):
+    """An input of the verdict that is not what it was."""
+
+    input: Input
+    """The kind of input."""
+    name: Words
+    """Which one: a variable, a file, an option; empty if the run did not record inputs of this kind."""
+    file: Words | None
+    """The file that says it, relative to `root`; null if it is in no file."""
+    effect: Effect
+    """What the change asks for: `run` the agent, `score` the transcript again, or `decide` again on stored scores."""
+
+
+class StatusCase(Part):
+    """One case with its last verdict. A file in which no case can be read has one entry with an empty `eval_id`."""
+
+    agent: Words
+    """The agent's name; empty if the evalset belongs to none."""
+    evalset_file: Words
+    """Relative to `root`, with `/`."""
+    eval_set_id: Words
+    eval_id: Words
+    status: CaseStatus | None
+    """The last verdict, of repeats the worst; null without one."""
+    run_id: Words | None
+    """The run that made the verdict; null without one."""
+    stale: bool
+    """Whether the verdict was made with other inputs; false without a verdict."""
+    frozen: bool
+    """Whether recorded answers were replayed."""
+    judged_by: JudgedBy | None
+    """`rules` where the judge `heuristic` judged, which is no language model; null if no judge was asked."""
+    place: Words | None
+    """The machine that the agent ran on; null for this one."""
+    changed: list[ChangedInput]
+    """Why the verdict is stale; empty if it is not."""
+
+
+class Status(Part):
+    """The last verdicts of a project."""
+
+    schema_name: Annotated[Literal["agent-workbench/status/1"], Field(alias="schema")]
+    root: Words
+    """Absolute path of the folder that the paths are relative to."""
+    cases: list[StatusCase]
+    """In the order of the files."""
+
+
+def status_pieces(root: str, verdicts: Iterable[LastVerdict]) -> Iterator[str]:
+    """Yield the report as one line of JSON in ASCII, case by case."""
+    yield f'{{"schema": {json.dumps(SCHEMA)}, "root": {json.dumps(root)}, "cases": ['
+    before = ""
+    for verdict in verdicts:
+        yield before + json.dumps(_case(verdict).model_dump())
+        before = ", "
+    yield "]}\n"
+
+
+def _case(verdict: LastVerdict) -> StatusCase:
+    return StatusCase(
+        agent=verdict.agent,
+        evalset_file=verdict.evalset_file,
+        eval_set_id=verdict.eval_set_id,
+        eval_id=verdict.eval_id,
+        status=verdict.status,
+        run_id=verdict.run_id or None,
+        stale=bool(verdict.changed),
+        frozen=False,
+        judged_by=verdict.judged_by,
+        place=None,
+        changed=[
+            ChangedInput(input=change.input, name=change.name, file=change.file, effect=change.effect)
+            for change in verdict.changed
+        ],
+    )
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of what `status --json` writes."""
+    schema = Status.model_json_schema(mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "agent-workbench status"}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")

@@ -1,0 +1,48 @@
+"""Why verdicts are stale, in the room that there is."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from workbench.dependencies.change import KINDS, Change, few_words
+from workbench.rendering.cells import cell_len, cut
+from workbench.rendering.faces import STALE
+from workbench.text import one_line
+
+_LONGEST = 200
+_SHORTEST_REASON = 10
+"""Cells; in fewer a reason says less than the word `stale`."""
+
+
+def stale_mark(changes: Collection[Change], room: int) -> str:
+    """Return `stale: .env GEMINI_MODEL, prompt.txt` in at most `room` cells, or a shorter form of it.
+
+    Shorter are, in this order: files without their folders, the first change alone, `~prompt.txt`, `~stale` and `~`."""
+    short = [_without_folder(change) for change in changes]
+    reasons = [few_words(changes), few_words(short), few_words(short, 1)]
+    marks = [f"{STALE.word}: {one_line(reason, limit=_LONGEST)}" for reason in reasons]
+    first = one_line(few_words(short[:1]), limit=_LONGEST)
+    if room > _SHORTEST_REASON:
+        marks.append(f"{STALE.glyph}{cut(first, room - 1)}")
+    marks.append(f"{STALE.glyph}{STALE.word}")
+    return next((mark for mark in marks if cell_len(mark) <= room), STALE.glyph)
+
+
+def stale_count(stale: Collection[Iterable[Change]]) -> tuple[str, str]:
+    """Return `3 stale: .env GEMINI_MODEL, prompt.txt` for the changes of each stale case, and `3 stale`."""
+    if not stale:
+        return "", ""
+    count = f"{len(stale):,} {STALE.word}"
+    seen = dict.fromkeys(_without_folder(change) for changes in stale for change in changes)
+    return f"{count}: {one_line(few_words(seen, 2), limit=_LONGEST)}", count
+
+
+def stale_line(changes: Collection[Change]) -> str:
+    """Return `stale: order_desk/prompt.txt, .env GEMINI_MODEL and 2 more` as one safe line."""
+    return f"{STALE.word}: {one_line(few_words(changes), limit=_LONGEST)}"
+
+
+def _without_folder(change: Change) -> Change:
+    if KINDS[change.input].place != "name":
+        return change
+    return replace(change, name=PurePosixPath(change.name).name)
