@@ -84,7 +84,7 @@ def test_case_without_a_verdict_is_not_stale(here: Here, status: Status, project
     assert "NOT_RUN echo/talk/new\n" in here("status").stdout
     assert here("status", "--fail-stale").returncode == 0
     new = status()["cases"][2]
-    wanted = {"eval_id": "new", "status": None, "run_id": None, "stale": False, "changed": []}
+    wanted: dict[str, Any] = {"eval_id": "new", "status": None, "run_id": None, "stale": False, "changed": []}
     assert {name: new[name] for name in wanted} == wanted
 
 

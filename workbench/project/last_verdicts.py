@@ -7,9 +7,10 @@ from pathlib import Path
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.change import Change
 from workbench.events import CaseRef, CaseStatus
-from workbench.history.judge_named import JudgedBy, judged_by_named
+from workbench.history.judge_named import judged_by_named
 from workbench.history.latest import LatestRun, latest_runs
 from workbench.history.summary import Row
+from workbench.judge.base import JudgedBy
 from workbench.project.staleness import stale_cases
 
 _ALL_KINDS: tuple[JudgedBy, ...] = ("rules", "model", "function")
