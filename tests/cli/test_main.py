@@ -3,6 +3,7 @@ import os
 import sys
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,12 +18,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
     """Collects what `run` would run, instead of running it; nothing of it needs to be there."""
     requests: list[RunRequest] = []
 
-    def remember(request: RunRequest) -> int:
+    def remember(request: RunRequest, *arguments: Any, **options: Any) -> int:
         requests.append(request)
         return 0
 
     monkeypatch.setattr("workbench.cli.early_refusal.refuse_run", lambda request: None)
-    monkeypatch.setattr("workbench.cli.headless.run", remember)
+    monkeypatch.setattr("workbench.cli.following.carry_out", remember)
     return requests
 
 
@@ -164,8 +165,9 @@ def test_every_option_reaches_the_run(asked: list[RunRequest], tmp_path: Path) -
     words += ["--python", sys.executable]
     assert exit_of(*words) == 0
     (request,) = asked
-    assert request.words == ("agent", "a.json", "b.json:one,two")
-    assert (request.config, request.agent, request.cases) == (Path("c.json"), Path("other"), ("one", "two"))
+    assert request.targets.words == ("agent", "a.json", "b.json:one,two")
+    named = request.targets
+    assert (named.config, named.agent, named.cases) == (Path("c.json"), Path("other"), ("one", "two"))
     options = request.options
     assert (options.runs, options.concurrency, options.timeout, options.isolation) == (3, 2, 1.5, "run")
     assert options.allow_not_evaluated
@@ -173,7 +175,7 @@ def test_every_option_reaches_the_run(asked: list[RunRequest], tmp_path: Path) -
     assert (request.json, request.junit) == (str(report), tmp_path / "j.xml")
     assert request.plain
     assert request.detailed
-    assert (request.initial_session_file, request.state_dir) == (Path("s.json"), Path("kept"))
+    assert (named.initial_session_file, named.state_dir) == (Path("s.json"), Path("kept"))
 
 
 @pytest.mark.parametrize(("words", "runs"), [([], 1), (["--until-sure", "0.9"], 50), (["--runs", "7"], 7)])
@@ -186,7 +188,7 @@ def test_the_spelling_of_adk_is_understood(asked: list[RunRequest]) -> None:
     words = "eval agent set.json:a --config_file_path c.json --print_detailed_results --log_level debug"
     assert exit_of(*words.split(), "--enable_features=A,B", "--disable_features", "C") == 0
     (request,) = asked
-    assert request.config == Path("c.json")
+    assert request.targets.config == Path("c.json")
     assert request.detailed
     assert os.environ.pop("AGENT_WORKBENCH_LOG_LEVEL") == "DEBUG"
     assert [os.environ.pop(name) for name in ("ADK_ENABLE_A", "ADK_ENABLE_B", "ADK_DISABLE_C")] == ["1"] * 3
@@ -202,10 +204,10 @@ def test_a_hostile_command_line_is_quoted_safely(text: str, capsys: pytest.Captu
 
 
 def test_a_fault_of_ours_is_no_failed_case(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(request: RunRequest) -> int:
+    def broken(request: RunRequest, *_: Any, **__: Any) -> int:
         raise RuntimeError("we are \x1b[31mwrong")
 
-    monkeypatch.setattr("workbench.cli.headless.run", broken)
+    monkeypatch.setattr("workbench.cli.following.carry_out", broken)
     assert exit_of("run", ".") == 3
     err = capsys.readouterr().err
     assert "RuntimeError: we are ␛[31mwrong" in err
@@ -213,10 +215,10 @@ def test_a_fault_of_ours_is_no_failed_case(capsys: pytest.CaptureFixture[str], m
 
 
 def test_ctrl_c_before_anything_ran(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(request: RunRequest) -> int:
+    def interrupted(request: RunRequest, *_: Any, **__: Any) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("workbench.cli.headless.run", interrupted)
+    monkeypatch.setattr("workbench.cli.following.carry_out", interrupted)
     assert exit_of("run", ".") == 130
     assert "Traceback" not in capsys.readouterr().err
 

@@ -14,18 +14,17 @@ from hypothesis import strategies as st
 from tests.cli.journals import without_numbers
 from tests.cli.projects import BAD, GOOD, Project, case
 from workbench.cli import main
-from workbench.cli.headless import _plan as plan_of
-from workbench.cli.run_command import RunRequest
-from workbench.cli.score_command import ScoreRequest
-from workbench.cli.score_headless import _plan as rescoring_of
 from workbench.counting import counted
-from workbench.engine.plan.options import UsageFaultError
+from workbench.engine.plan.options import RunOptions, UsageFaultError
+from workbench.engine.plan.plan import Plan
 from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseRef, Noticed, RunFinished
 from workbench.history.journal import Journal, read_journal
 from workbench.history.resuming import Resumable, read_results, resume
 from workbench.history.run_list import checked_summary, list_runs, load_summary, summarize
 from workbench.history.stored_run import open_run
+from workbench.project.scoring import plan_of_run
+from workbench.project.targets import Targets
 from workbench.store import CaseState, Store
 
 COMMANDS = (
@@ -35,6 +34,10 @@ COMMANDS = (
     ["export", "last", "--format", "html"],
     ["export", "last", "--format", "adk", "-o", "out"],
 )
+
+
+def plan_of_all() -> Plan:
+    return Targets((".",), Path.cwd()).plan(RunOptions())
 
 
 Changes: TypeAlias = list[tuple[str, float, int]]
@@ -125,8 +128,8 @@ def test_nothing_crashes_and_what_is_lost_is_named(
     if content != damaged.content and content:
         assert list_runs(damaged.state).trouble or damaged.content.startswith(content)
     with contextlib.suppress(UsageFaultError):
-        rescoring_of(ScoreRequest("last"))
-    found = resume(damaged.state, plan_of(RunRequest((".",))), RunRequest((".",)).options)
+        plan_of_run("last", RunOptions(), folder=Path.cwd())
+    found = resume(damaged.state, plan_of_all(), RunOptions())
     if isinstance(found, Resumable):
         found.journal.release()
 
@@ -272,5 +275,4 @@ def test_a_later_version_is_said_to_be_one(damaged: Damaged, capsys: pytest.Capt
     assert "later version" in capsys.readouterr().err
     with pytest.raises(ValueError, match="later version"):
         list(read_journal(damaged.journal))
-    request = RunRequest((".",))
-    assert not isinstance(resume(damaged.state, plan_of(request), request.options), Resumable)
+    assert not isinstance(resume(damaged.state, plan_of_all(), RunOptions()), Resumable)

@@ -9,21 +9,11 @@ from workbench.agents.targets import find_root
 from workbench.cli.refusal import Refused
 from workbench.engine.plan.early import refuse_unknown
 from workbench.engine.plan.options import UsageFaultError, UsageKind
-from workbench.engine.plan.target_words import Selection, parse_words
 
 if TYPE_CHECKING:
     from workbench.cli.outputs import Wanted
     from workbench.cli.run_command import RunRequest
     from workbench.cli.score_command import ScoreRequest
-
-
-def selection_of(request: "RunRequest") -> Selection:
-    """What the words of `run` mean.
-
-    Raises:
-        UsageFaultError: one of them names nothing.
-    """
-    return parse_words(request.words, folder=Path.cwd(), agent=request.agent, case_ids=request.cases)
 
 
 def refuse_run(request: "RunRequest") -> None:
@@ -33,9 +23,10 @@ def refuse_run(request: "RunRequest") -> None:
         UsageFaultError: something of it is not there.
     """
     with _kept_for(request):
-        refuse_unknown(selection_of(request), Path.cwd())
-        _refuse_missing(request.config, "config")
-        _refuse_missing(request.initial_session_file, "broken_file")
+        targets = request.targets
+        refuse_unknown(targets.selection(), targets.folder)
+        _refuse_missing(targets.config, "config")
+        _refuse_missing(targets.initial_session_file, "broken_file")
 
 
 def refuse_score(request: "ScoreRequest") -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
@@ -24,9 +25,22 @@ from workbench.store import Store
 from workbench.text import plain
 
 
-async def follow(wanted: Wanted, explicit_state: Path | None, plan: Plan, *, fresh: bool = True) -> int:
-    """Run the plan, write what is `wanted`, and return the exit code. Unless `fresh`, an interrupted run of the same
-    cases is resumed. `explicit_state` is what `--state-dir` names."""
+def carry_out(wanted: Wanted, explicit_state: Path | None, make_plan: Callable[[], Plan], *, fresh: bool = True) -> int:
+    """Run the plan that is made, and return the exit code. Unless `fresh`, an interrupted run of the same cases is
+    resumed. `explicit_state` is what `--state-dir` names.
+
+    Raises:
+        UsageFaultError: the plan cannot be made; nothing ran.
+    """
+    try:
+        plan = make_plan()
+    except UsageFaultError as fault:
+        return _nothing_ran(wanted, fault)
+    return asyncio.run(_follow(wanted, explicit_state, plan, fresh=fresh))
+
+
+async def _follow(wanted: Wanted, explicit_state: Path | None, plan: Plan, *, fresh: bool) -> int:
+    """Run the plan, write what is `wanted`, and return the exit code."""
     settings = _settings()
     store = Store()
     results = sys.stderr if wanted.json == "-" else sys.stdout
@@ -46,7 +60,7 @@ async def follow(wanted: Wanted, explicit_state: Path | None, plan: Plan, *, fre
     return exit_code(store) if written else UNDECIDED
 
 
-def nothing_ran(wanted: Wanted, fault: UsageFaultError) -> int:
+def _nothing_ran(wanted: Wanted, fault: UsageFaultError) -> int:
     """The exit code if what was named holds no cases: nothing is wrong with the command, but nothing is shown to be
     right either. Any other fault is raised again, and told where a report was wanted."""
     if fault.kind != "nothing":

@@ -15,6 +15,7 @@ from workbench.cli.common_options import FILE
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.spelling import CONTEXT
 from workbench.engine.plan.options import MOST_UNTIL_SURE, RunOptions
+from workbench.project.targets import Targets
 
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -38,17 +39,12 @@ Exit codes
 class RunRequest:
     """What a command line of `run` asks for. `json` may be `-` for standard output."""
 
-    words: tuple[str, ...]
-    config: Path | None = None
-    cases: tuple[str, ...] = ()
-    agent: Path | None = None
+    targets: Targets
     options: RunOptions = field(default_factory=RunOptions)
-    initial_session_file: Path | None = None
     json: str | None = None
     junit: Path | None = None
     plain: bool = False
     detailed: bool = False
-    state_dir: Path | None = None
     watch: bool = False
     fresh: bool = False
 
@@ -110,7 +106,8 @@ def run_command(**values: Any) -> int:
     if values["runs"] is None:
         values["runs"] = 1 if values["until_sure"] is None else MOST_UNTIL_SURE
     options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
-    request = RunRequest(**values, options=options)
+    named = {item.name: values.pop(item.name) for item in fields(Targets) if item.name in values}
+    request = RunRequest(Targets(**named, folder=Path.cwd()), options, **values)
     _check(request)
     from workbench.cli.early_refusal import refuse_run
 
@@ -119,9 +116,10 @@ def run_command(**values: Any) -> int:
         from workbench.cli.watch_run import watch
 
         return watch(request)
-    from workbench.cli.headless import run
+    from workbench.cli.following import carry_out
 
-    return run(request)
+    state = request.targets.state_dir
+    return carry_out(request, state, lambda: request.targets.plan(options), fresh=request.fresh)
 
 
 def _refuse_storage(storage: str | None) -> None:
@@ -145,13 +143,13 @@ def _set_environment(log_level: str | None, enabled: tuple[str, ...], disabled: 
 
 def _check(request: RunRequest) -> None:
     """Refuses what would only be noticed when the run is over, or not at all."""
-    if not request.words:
+    if not request.targets.words:
         raise Refused(
             "nothing is named to run",
             hint="`agent-workbench run .` runs all evalsets in this folder",
             try_help="agent-workbench run",
         )
-    if "" in request.words:
+    if "" in request.targets.words:
         raise Refused("one of the targets is empty", hint="An unset variable on the command line looks like that")
     if request.watch and (request.json is not None or request.junit is not None):
         raise Refused(
@@ -159,7 +157,7 @@ def _check(request: RunRequest) -> None:
             hint="Without it, `run` writes --json and --junit; runs of a watch are kept, and `score last` reads them",
         )
     check_output_files(request.json, request.junit)
-    check_state_dir(request.state_dir)
+    check_state_dir(request.targets.state_dir)
     check_python(request.options.python)
 
 

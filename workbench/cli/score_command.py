@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.run_command import check_output_files, check_python
 from workbench.cli.spelling import CONTEXT
 from workbench.engine.plan.options import RunOptions
+
+if TYPE_CHECKING:
+    from workbench.engine.plan.plan import Plan
 
 _DESCRIPTION = """Scores the transcripts of a stored run again, with the criteria that apply now or those of --config.
 No agent is called; judges are asked only what they have not answered yet. It makes a new run.
@@ -78,9 +81,20 @@ def score_command(**values: Any) -> int:
     from workbench.cli.early_refusal import refuse_score
 
     refuse_score(request)
-    from workbench.cli.score_headless import score
+    from workbench.cli.following import carry_out
+    from workbench.project.scoring import plan_of_run
 
-    return score(request)
+    def plan() -> "Plan":
+        return plan_of_run(
+            request.run,
+            options,
+            folder=Path.cwd(),
+            config=request.config,
+            cases=request.cases,
+            explicit_state=request.state_dir,
+        )
+
+    return carry_out(request, request.state_dir, plan)
 
 
 def _only(words: tuple[str, ...]) -> str:

@@ -9,15 +9,13 @@ from pathlib import Path
 from workbench import config
 from workbench.agents.workspace import Workspace
 from workbench.cli.changed_lines import Outcomes, changed_lines, outcomes
-from workbench.cli.early_refusal import selection_of
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
-from workbench.cli.headless import open_request
 from workbench.cli.interruption import Interruption
 from workbench.cli.plain_progress import PlainProgress
 from workbench.cli.run_command import RunRequest
 from workbench.cli.streams import has_failed, is_unread, write_line
 from workbench.engine.plan.options import UsageFaultError
-from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.target_words import Selection
 from workbench.engine.watch.board import Board, Estimate, Job, Limit
 from workbench.engine.watch.impact import few
@@ -41,10 +39,9 @@ def watch(request: RunRequest) -> int:
     Raises:
         UsageFaultError: the request cannot be carried out; nothing ran.
     """
-    selection = selection_of(request)
-    workspace = open_request(request, selection)
-    plan = make_plan(workspace, selection, request.options)
-    return asyncio.run(_Session(request, selection, workspace, plan).run())
+    workspace = request.targets.open()
+    plan = request.targets.plan(request.options, workspace)
+    return asyncio.run(_Session(request, request.targets.selection(), workspace, plan).run())
 
 
 class _Session:
@@ -56,10 +53,10 @@ class _Session:
         self._store = Store()
         self._progress = PlainProgress(self._store, sys.stdout, sys.stderr, lambda: self._watching.superseded)
         self._settings = config.read_settings()
-        self._project = Project(explicit_state=request.state_dir, settings=self._settings, store=self._store)
+        self._project = Project(explicit_state=request.targets.state_dir, settings=self._settings, store=self._store)
         self._watcher = Watcher(
             workspace,
-            lambda: open_request(request, selection, self._watcher.snapshot.workspace),
+            lambda: request.targets.open(self._watcher.snapshot.workspace),
             self._project.footprints,
             results=self._project.results,
         )

@@ -18,6 +18,7 @@ from workbench.authoring.migrate import migrate
 from workbench.engine.plan.options import RunOptions
 from workbench.model.evalset import read_initial_session
 from workbench.model.opening import name_of
+from workbench.project.targets import Targets
 from workbench.testing.adk_module import load_module
 from workbench.testing.evaluation import Request, evaluate_request
 from workbench.testing.results import Evaluation
@@ -56,7 +57,8 @@ class AgentEvaluator:
         """
         _check(num_runs, app_name, eval_set_results_manager)
         words = _files(Path(eval_dataset_file_path_or_dir))
-        request = Request(words, initial_session_file=_path(initial_session_file))
+        targets = Targets(words, Path.cwd(), initial_session_file=_path(initial_session_file))
+        request = Request(targets)
         result = await _evaluate(request, agent_module, agent_name, num_runs, artifact_service)
         _report(result, print_detailed_results, output_file)
 
@@ -93,7 +95,7 @@ class AgentEvaluator:
             file.write_text(json.dumps(content), encoding="ascii")
             criteria_file = Path(folder, "test_config.json")
             criteria_file.write_text(json.dumps(config), encoding="ascii")
-            request = Request((str(file),), config=criteria_file)
+            request = Request(Targets((str(file),), Path.cwd(), config=criteria_file))
             result = await _evaluate(request, agent_module, agent_name, num_runs, artifact_service)
         _report(result, print_detailed_results, output_file)
 

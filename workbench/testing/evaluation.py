@@ -15,12 +15,10 @@ from workbench.agents.worker.driver import Loaded
 from workbench.agents.worker.drivers import NoAgentError, recognised, use_plugins
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.options import RunOptions, UsageFaultError
-from workbench.engine.plan.plan import Plan, make_plan
-from workbench.engine.plan.selection import open_selection
-from workbench.engine.plan.target_words import parse_words
+from workbench.engine.plan.plan import Plan
 from workbench.engine.processes.agent_host import AgentHost
-from workbench.model.evalset import BrokenFileError, read_initial_session
 from workbench.project.project import Project
+from workbench.project.targets import Targets
 from workbench.testing.execution import execute
 from workbench.testing.own_process import own_host
 from workbench.testing.results import Evaluation
@@ -67,14 +65,15 @@ async def evaluate(
     """
     given = agent is not None and not isinstance(agent, str | os.PathLike)
     words = [path] if isinstance(path, str | os.PathLike) else path
-    request = Request(
+    targets = Targets(
         words=tuple(os.fspath(word) for word in words),
+        folder=Path.cwd(),
         agent=_path(agent) if not given else None,
-        loaded=_loaded(agent) if given else None,
         cases=tuple(cases),
         config=_path(config),
         initial_session_file=_path(initial_session_file),
     )
+    request = Request(targets, loaded=_loaded(agent) if given else None)
     try:
         options = RunOptions(
             runs=runs,
@@ -94,17 +93,13 @@ async def evaluate(
 
 @dataclass(frozen=True)
 class Request:
-    """What to evaluate: the agent in the folder `agent`, the one that was `loaded` here, or without both that of each
-    evalset. `folder` is where the judges and functions of a loaded agent are looked for; None: where the agent is that
-    the first evalset belongs to."""
+    """Targets, and the agent that was `loaded` here and runs all of them; None: that of the targets. `folder` is where
+    the judges and functions of a loaded agent are looked for; None: where the agent is that the first evalset belongs
+    to."""
 
-    words: tuple[str, ...]
-    agent: Path | None = None
+    targets: Targets
     loaded: Loaded | None = None
     folder: Path | None = None
-    cases: tuple[str, ...] = ()
-    config: Path | None = None
-    initial_session_file: Path | None = None
 
 
 async def evaluate_request(request: Request, options: RunOptions) -> Evaluation:
@@ -128,18 +123,10 @@ def refusal(fault: UsageFaultError) -> RefusedError:
 
 
 def _plan(request: Request, options: RunOptions) -> Plan:
-    here = Path.cwd()
-    selection = parse_words(request.words, folder=here, agent=request.agent, case_ids=request.cases)
-    session = None
-    if request.initial_session_file is not None:
-        try:
-            session = read_initial_session(request.initial_session_file)
-        except BrokenFileError as error:
-            raise UsageFaultError(str(error), kind="broken_file") from None
-    workspace = open_selection(selection, folder=here, config=request.config, initial_session=session)
+    workspace = request.targets.open()
     if request.loaded is not None:
         workspace = _given_to(workspace, request.loaded, request.folder)
-    return make_plan(workspace, selection, options)
+    return request.targets.plan(options, workspace)
 
 
 def _given_to(workspace: Workspace, loaded: Loaded, folder: Path | None) -> Workspace:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from workbench.engine.plan.options import RunOptions, UsageFaultError
-from workbench.engine.plan.plan import Plan, make_plan, new_run_id
-from workbench.engine.plan.selection import open_selection
-from workbench.engine.plan.target_words import Selection, Target
+from workbench.engine.plan.plan import Plan, new_run_id
 from workbench.project.project import Project
+from workbench.project.targets import Targets
 from workbench.testing.collected import CollectedCase, CollectedFile
 from workbench.testing.evaluation import refusal
 from workbench.testing.execution import execute
@@ -51,9 +50,7 @@ class Worker:
     def _plan(self, path: Path) -> Plan:
         """Made once a file: finding the agent looks through the whole project."""
         if path not in self._plans:
-            selection = Selection((Target(str(path), path),))
-            workspace = open_selection(selection, folder=path.parent)
-            self._plans[path] = make_plan(workspace, selection, RunOptions())
+            self._plans[path] = Targets((str(path),), path.parent).plan(RunOptions())
         return self._plans[path]
 
     def _run(self, work: Coroutine[Any, Any, _T]) -> _T:

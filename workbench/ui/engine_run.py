@@ -98,10 +98,10 @@ class Engine:
         cases = sorted(set(targets))
 
         def build(publish: Publish) -> Runnable:
-            from workbench.ui.rescoring import plan_rescoring
+            from workbench.project.scoring import plan_of_cases
 
             options = self._options(use_cache=not fresh)
-            plan = plan_rescoring(chosen, cases, records, state_dir, options, references_of_now=references_of_now)
+            plan = plan_of_cases(chosen, cases, records, state_dir, options, references_of_now=references_of_now)
             return self._project.run(plan, publish)
 
         return build

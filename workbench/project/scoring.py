@@ -1,0 +1,224 @@
+"""Plans that score stored transcripts again: those of a stored run, or those of cases on the screen."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
+from workbench.agents.discovery import name_agents
+from workbench.agents.owners import KeptOwners
+from workbench.agents.ownership import Ownership
+from workbench.agents.targets import discover_for, find_root
+from workbench.agents.workspace import Workspace, app_name
+from workbench.engine.plan.blocking import lost_agent, lost_in
+from workbench.engine.plan.options import RunOptions, UsageFaultError
+from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.rescore_plan import CriteriaOf, make_rescore_plan
+from workbench.engine.plan.transcripts import StoredCase, StoredRun
+from workbench.events import CaseError, CaseRef, Noticed
+from workbench.history.run_words import LAST, last_run
+from workbench.history.state_dir import state_dir, states_of
+from workbench.history.stored_run import open_run
+from workbench.model.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
+from workbench.project.targets import owners_kept_in
+from workbench.project.transcripts import stored_case
+from workbench.store import CaseRecord
+
+Name: TypeAlias = tuple[str, str]
+"""A case whatever its repeat: the evalset's path relative to the root, and the id."""
+_NAMED = 10
+
+
+def plan_of_run(
+    word: str,
+    options: RunOptions,
+    *,
+    folder: Path,
+    config: Path | None = None,
+    cases: Sequence[str] = (),
+    explicit_state: Path | None = None,
+) -> Plan:
+    """Return the plan that scores the transcripts of a stored run again, with the criteria of now or of `config`.
+
+    `word` is an id, `last` or a JSON report, `folder` lies in the project, and `explicit_state` is its state folder if
+    that is not `.workbench`. With `cases`, only cases with these ids. Reads files: not for an event loop's thread.
+
+    Raises:
+        UsageFaultError: there is no such run or case, or a config that was named is wrong.
+    """
+    here = find_root(folder)
+    run = open_run(word, state_dir(here, explicit_state), folder)
+    root = _root(run, here, explicit_state)
+    criteria_of = _criteria_now(CriteriaChooser(root, config), root, given=config is not None)
+    now = _Cases(root)
+    owners = _Owners(root, owners_kept_in(state_dir(root, explicit_state)), now)
+    return make_rescore_plan(
+        run, root, criteria_of, now.get, owners.agents, options, case_ids=cases, lost_of=owners.lost
+    )
+
+
+def plan_of_cases(
+    workspace: Workspace,
+    cases: Collection[tuple[int, int]],
+    records: Sequence[CaseRecord],
+    state: Path,
+    options: RunOptions,
+    *,
+    references_of_now: bool = False,
+) -> Plan:
+    """Return the plan that scores `cases` (evalset, case) of a workspace again.
+
+    Their transcripts are those of this session (`records`), else those of the last run in the state folder. Cases
+    without a transcript are named in the notices. Each is compared with the reference that it was made for, with
+    `references_of_now` with the one in the evalset.
+
+    Raises:
+        UsageFaultError: none of them has a transcript, or a config is wrong.
+    """
+    wanted = dict.fromkeys(_name(workspace, *pair) for pair in cases)
+    run = _of_session(records)
+    missing = wanted.keys() - _names(run.cases)
+    if missing:
+        _complete(run, missing, state)
+        missing -= _names(run.cases)
+    lacking = [name[1] for name in wanted if name in missing]
+    if not run.cases:
+        message = f"there is no transcript of {_named(lacking)}"
+        raise UsageFaultError(message, "r runs what is marked or under the cursor")
+    now = {entry.relative: entry.criteria for entry in workspace.evalsets}
+
+    def criteria_of(file: str) -> CriteriaChoice | None:
+        return now.get(file) if (workspace.root / file).is_file() else None
+
+    documents = {entry.relative: entry.document for entry in workspace.evalsets}
+    indexes = {_name(workspace, evalset, case): case for evalset, case in cases}
+
+    def case_of(file: str, eval_id: str) -> EvalCase | None:
+        return case_or_none(documents[file], indexes.get((file, eval_id)))
+
+    if references_of_now:
+        for stored in run.cases.values():
+            _take_reference(stored, case_of(stored.ref.evalset_file, stored.ref.eval_id))
+    plan = make_rescore_plan(
+        run, workspace.root, criteria_of, case_of, workspace.agents, options, lost_of=lost_in(workspace)
+    )
+    if not lacking:
+        return plan
+    notice = Noticed("warning", f"not scored, for want of a transcript: {_named(lacking)}", "r runs them")
+    return replace(plan, notices=(notice, *plan.notices))
+
+
+def _take_reference(stored: StoredCase, case: EvalCase | None) -> None:
+    started = stored.started
+    if started is not None and started.expected is not None and case is not None and case.turns is not None:
+        stored.started = replace(started, expected=tuple(case.turns), rubrics=tuple(case.rubrics))
+
+
+def _of_session(records: Sequence[CaseRecord]) -> StoredRun:
+    cases = {record.ref: case for record in records if not (case := stored_case(record)).empty}
+    used = [record.run_id for record in records if record.ref in cases]
+    return StoredRun(", ".join(dict.fromkeys(used)), cases=cases)
+
+
+def _complete(run: StoredRun, missing: Collection[Name], state: Path) -> None:
+    """Adds what the last run that is kept has of the missing cases."""
+    kept = open_run(LAST, state, state) if last_run(state) is not None else StoredRun()
+    older = {ref: case for ref, case in kept.cases.items() if _of(ref) in missing and not case.empty}
+    if older:
+        run.cases |= older
+        run.run_id = f"{run.run_id}, {kept.run_id}" if run.run_id else kept.run_id
+        run.trouble = kept.trouble
+
+
+def _names(refs: Iterable[CaseRef]) -> set[Name]:
+    return {_of(ref) for ref in refs}
+
+
+def _of(ref: CaseRef) -> Name:
+    return ref.evalset_file, ref.eval_id
+
+
+def _name(workspace: Workspace, evalset: int, case: int) -> Name:
+    entry = workspace.evalsets[evalset]
+    return entry.relative, entry.document.cases[case].eval_id
+
+
+def _named(eval_ids: Sequence[str]) -> str:
+    more = f" and {len(eval_ids) - _NAMED} more" if len(eval_ids) > _NAMED else ""
+    return ", ".join(eval_ids[:_NAMED]) + more
+
+
+def _root(run: StoredRun, root: Path, explicit_state: Path | None) -> Path:
+    """Return the folder that the paths of the run are relative to.
+
+    A run that is kept in the project's own folder belongs to it, wherever the project lay when it ran. One from
+    elsewhere names the folder itself, if that is on this machine.
+    """
+    if explicit_state is None and run.file is not None:
+        kept = next((state for state in states_of(state_dir(root)) if run.file.is_relative_to(state)), None)
+        if kept is not None:
+            return kept.parent
+    stored = Path(run.root)
+    return root if not run.root or not stored.is_absolute() or not stored.is_dir() else stored
+
+
+def _criteria_now(chooser: CriteriaChooser, root: Path, *, given: bool) -> CriteriaOf:
+    def choose(evalset_file: str) -> CriteriaChoice | None:
+        file = _file(root, evalset_file)
+        return chooser.choose(file or root) if given or file is not None else None
+
+    return choose
+
+
+def _file(root: Path, evalset_file: str) -> Path | None:
+    """The evalset, if it is still there. What a report calls it may be anything."""
+    try:
+        file = root / evalset_file
+        return file if file.is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+class _Cases:
+    """The cases of evalsets as they stand now; each file is opened when it is first asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._files: dict[str, tuple[EvalsetDocument, dict[str, int]]] = {}
+
+    def get(self, evalset_file: str, eval_id: str) -> EvalCase | None:
+        found = self._file(evalset_file)
+        return None if found is None else case_or_none(found[0], found[1].get(eval_id))
+
+    def document(self, evalset_file: str) -> EvalsetDocument | None:
+        """The evalset as it is now; None if it is not there any more."""
+        found = self._file(evalset_file)
+        return None if found is None else found[0]
+
+    def _file(self, evalset_file: str) -> tuple[EvalsetDocument, dict[str, int]] | None:
+        if evalset_file not in self._files:
+            file = _file(self._root, evalset_file)
+            if file is None:
+                return None
+            document = open_evalset(file)
+            self._files[evalset_file] = document, {case.eval_id: case.index for case in document.cases}
+        return self._files[evalset_file]
+
+
+class _Owners:
+    """The agents of the project as they are now, and the evalsets that lost theirs."""
+
+    def __init__(self, root: Path, kept: KeptOwners, cases: _Cases) -> None:
+        found, bases = discover_for([root], root)
+        self.agents = name_agents(found.agents, root)
+        self._root, self._cases = root, cases
+        self._ownership = Ownership(self.agents, root, bases, kept, found.ignored)
+
+    def lost(self, evalset_file: str) -> CaseError | None:
+        """The error of an evalset whose agent is gone."""
+        document = self._cases.document(evalset_file)
+        if document is None:
+            return None
+        owner = self._ownership.owner(document.path, lambda: app_name(document))
+        return lost_agent(owner)

@@ -1,0 +1,91 @@
+"""Targets in words, as a command line or a program names them, and the plan that runs them.
+
+What opens evalsets is imported when it is needed: a mistyped word is refused at once.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.engine.plan.options import RunOptions, UsageFaultError
+from workbench.engine.plan.target_words import Selection, parse_words
+
+if TYPE_CHECKING:
+    from workbench.agents.owners import KeptOwners
+    from workbench.agents.workspace import Workspace
+    from workbench.engine.plan.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Cases to run, in words, and what goes with them.
+
+    `words` are folders, evalset files, `FILE:case_1,case_2` or evalset ids; relative paths start from `folder`. Of all
+    these cases only those with the ids `cases` are meant, if there are any. `agent` runs them instead of each evalset's
+    own. `config` holds the criteria of all. `initial_session_file` goes with files of the oldest format. `state_dir` is
+    the state folder if it is not `.workbench` in the root.
+    """
+
+    words: tuple[str, ...]
+    folder: Path
+    agent: Path | None = None
+    cases: tuple[str, ...] = ()
+    config: Path | None = None
+    initial_session_file: Path | None = None
+    state_dir: Path | None = None
+
+    def selection(self) -> Selection:
+        """Return what the words mean.
+
+        Raises:
+            UsageFaultError: one of them names nothing.
+        """
+        return parse_words(self.words, folder=self.folder, agent=self.agent, case_ids=self.cases)
+
+    def open(self, previous: "Workspace | None" = None) -> "Workspace":
+        """Open the workspace that holds the targets; `previous` is an earlier reading of it.
+
+        Raises:
+            UsageFaultError: a path is gone, or a file that goes with it cannot be read.
+        """
+        from workbench.engine.plan.selection import open_selection
+        from workbench.model.evalset import BrokenFileError, read_initial_session
+
+        file = self.initial_session_file
+        try:
+            session = None if file is None else read_initial_session(file)
+        except BrokenFileError as error:
+            raise UsageFaultError(str(error), kind="broken_file") from None
+        return open_selection(
+            self.selection(),
+            folder=self.folder,
+            config=self.config,
+            kept_owners=None if self.state_dir is None else owners_kept_in(self.state_dir),
+            previous=previous,
+            initial_session=session,
+        )
+
+    def plan(self, options: RunOptions, workspace: "Workspace | None" = None) -> "Plan":
+        """Return the plan that runs the targets; `workspace` is what `open` returned, if it was called already. Reads
+        files: not for an event loop's thread.
+
+        Raises:
+            UsageFaultError: as `open` and `workbench.engine.plan.plan.make_plan`.
+        """
+        from workbench.engine.plan.plan import make_plan
+
+        return make_plan(workspace or self.open(), self.selection(), options)
+
+
+def owners_kept_in(state: Path) -> "KeptOwners":
+    """Return what a state folder keeps about the owners of evalsets.
+
+    Raises:
+        UsageFaultError: it cannot be read.
+    """
+    from workbench.agents.owners import OwnersFileError, read_owners
+
+    try:
+        return read_owners(state)
+    except OwnersFileError as error:
+        raise UsageFaultError(str(error)) from None
