@@ -8,9 +8,9 @@ import pytest
 
 from tests.engine.project import Project, execute
 from workbench.agents.worker import processes
+from workbench.engine.places.zygote import Zygote
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.processes.children import Children
-from workbench.engine.processes.zygote import Zygote
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
@@ -30,7 +30,7 @@ def root_agent(message, session):
 async def zygote_of(project: Project, children: Children) -> Zygote:
     """The zygote that the runs use."""
     (setting,) = project.plan().agents.values()
-    zygote, _ = await children.zygote(setting.interpreter.path, project.root, warm=False)
+    zygote, _ = await children.local.zygote(setting.interpreter.path, project.root, warm=False)
     assert zygote is not None
     return zygote
 

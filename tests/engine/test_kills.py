@@ -94,8 +94,19 @@ async def test_what_runs_beside_it_is_an_error_too_and_ends(project: Project, vi
     assert outcome.states["after"] in ("failed", "passed")
 
 
+# The second case answers when the scorer was killed.
+WAITING = """
+import asyncio, os
+
+async def root_agent(message, session):
+    while message == "second" and not os.path.exists(os.path.join(os.path.dirname(__file__), "killed")):
+        await asyncio.sleep(0.01)
+    return message
+"""
+
+
 async def test_a_killed_scorer_is_started_again(project: Project) -> None:
-    project.agent(AGENT)
+    project.agent(WAITING)
     project.cases("first", "second", response_match_score=0.0)
     async with Children() as children:
         outcome = Outcome()
@@ -105,6 +116,7 @@ async def test_a_killed_scorer_is_started_again(project: Project) -> None:
             if isinstance(event, TurnFinished) and not killed and children.scorer.pid is not None:
                 killed.append(children.scorer.pid)
                 os.kill(killed[0], signal.SIGKILL)
+                project.write("desk/killed", "")
 
         outcome.watchers.append(kill)
         await execute(project.plan(), children, ONE_BY_ONE, outcome=outcome)

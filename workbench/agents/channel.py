@@ -39,7 +39,8 @@ class Channel:
         self._unsent: deque[tuple[memoryview, Sequence[int]]] = deque()
         self._open = True
         self._end_reason: str | None = None
-        self.received_bytes = 0
+        self.frame_bytes = 0
+        """Size of the frame that is being handed on."""
         self._loop.add_reader(self._number, self._readable)
 
     def send(self, *messages: Frame, descriptors: Sequence[int] = ()) -> None:
@@ -93,7 +94,6 @@ class Channel:
             return False
         except OSError:
             data = b""
-        self.received_bytes += len(data)
         try:
             self._received.extend(self._decoder.feed(data))
         except FrameTooLargeError as error:
@@ -111,7 +111,7 @@ class Channel:
                 self._loop.remove_reader(self._number)
                 self._aside = self._loop.create_task(self._deliver_aside(payload))
                 return
-            self._take(payload)
+            self._take(_decode(payload), len(payload))
         if self._end_reason is not None and self._open and self._aside is None:
             reason = self._end_reason
             self.close()
@@ -122,15 +122,15 @@ class Channel:
         self._aside = None
         if self._open:
             self._loop.add_reader(self._number, self._readable)
-            self._take(frame)
+            self._take(frame, len(payload))
             self._deliver()
 
-    def _take(self, payload: bytes | Frame | ValueError) -> None:
-        frame = _decode(payload) if isinstance(payload, bytes) else payload
+    def _take(self, frame: Frame | ValueError, size: int) -> None:
         if isinstance(frame, ValueError):
             self._received.clear()
             self._end_reason = str(frame)
         else:
+            self.frame_bytes = size
             self._on_frame(frame)
 
     def _writable(self) -> None:

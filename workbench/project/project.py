@@ -12,9 +12,9 @@ from workbench.agents.workspace import Workspace
 from workbench.authoring.check.project import checked_agents
 from workbench.config import Settings
 from workbench.engine.chat.chat import Chat, ChatEvent
+from workbench.engine.places.place import Place
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, agent_setting
-from workbench.engine.processes.agent_host import AgentHost
 from workbench.engine.processes.children import Children
 from workbench.engine.processes.trial_imports import IMPORT_SECONDS, TrialImport, try_imports
 from workbench.engine.run.recorder import Publish
@@ -36,8 +36,7 @@ class Project:
     Use as `async with`, in one event loop. `store` holds the state of all runs of this object, unless they publish
     their events elsewhere. `explicit_state` is the folder that `--state-dir` names; None: `.workbench` in the root.
     With `keep_runs` False nothing is written but answers of judges, and these only where there is a `.workbench`.
-    With `keep_warm` False nothing is made for a second run. `make_host` takes what `AgentHost` does, for agents that do
-    not run in children.
+    With `keep_warm` False nothing is made for a second run. Agents run at `place`, by default in child processes.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class Project:
         store: Store | None = None,
         keep_runs: bool = True,
         keep_warm: bool = True,
-        make_host: Callable[..., AgentHost] = AgentHost,
+        place: Place | None = None,
     ) -> None:
         self.store = Store() if store is None else store
         self.settings = settings or Settings(Path())
@@ -59,7 +58,7 @@ class Project:
         self._held: dict[str, Journal] = {}
         """The journals of interrupted runs that are to be resumed, by id."""
         self._renew = False
-        self._make_host = make_host
+        self._place = place
 
     @property
     def children(self) -> Children:
@@ -111,7 +110,7 @@ class Project:
         cache = judge_cache_dir(state) if is_kept else None
 
         def make(take: Publish) -> Run:
-            return Run(plan, take, self.children, journal, cache, self._make_host)
+            return Run(plan, take, self.children, journal, cache, self._place)
 
         async def tidy_runs() -> None:
             if journal is not None and journal.path is not None:
@@ -142,8 +141,7 @@ class Project:
         )
         for agent in agents.values():
             setting = agent_setting(agent, workspace.root, RunOptions())
-            warm = self.children.uses_adk(agent)
-            await self.children.zygote(setting.interpreter.path, workspace.root, warm=warm)
+            await self.children.local.warm(setting)
 
     def footprints(self) -> dict[Path, frozenset[Path]]:
         """Return the files that agents were seen to read, by the agent's folder. From any thread."""

@@ -16,11 +16,10 @@ from workbench.agents.worker.drivers import NoAgentError, recognised, use_plugin
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan
-from workbench.engine.processes.agent_host import AgentHost
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 from workbench.testing.execution import execute
-from workbench.testing.own_process import own_host
+from workbench.testing.own_process import OwnPlace
 from workbench.testing.results import Evaluation
 from workbench.text import plain
 
@@ -112,8 +111,8 @@ async def evaluate_request(request: Request, options: RunOptions) -> Evaluation:
         plan = await asyncio.to_thread(_plan, request, options)
     except UsageFaultError as fault:
         raise refusal(fault) from None
-    make_host = AgentHost if request.loaded is None else own_host(request.loaded)
-    async with Project(keep_runs=False, keep_warm=False, make_host=make_host) as project:
+    place = None if request.loaded is None else OwnPlace(request.loaded)
+    async with Project(keep_runs=False, keep_warm=False, place=place) as project:
         return await execute(project, plan)
 
 

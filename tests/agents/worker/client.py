@@ -89,6 +89,8 @@ class Agent:
         self._output = output
         self._numbers = count(1)
         self._exits: dict[int, int] = {}
+        self.events: dict[int, list[dict[str, Any]]] = {}
+        """What was told by cases that share the process, by number."""
         self.pids: dict[int, int] = {}
         self._cases: list[Case] = []
         self.imported: dict[str, Any] = {}
@@ -114,20 +116,22 @@ class Agent:
         keeps what models answer, and is told these (what `Outcome.kept` gives) as those of a run that was interrupted;
         `without` are texts that no kept answer may hold."""
         number = next(self._numbers)
-        ours, theirs = socket.socketpair()
+        ours, theirs = (None, None) if share else socket.socketpair()
         pipes = [] if share else [os.pipe(), os.pipe()]
         spec = {"eval_id": "case", "session_input": session, "turns": None, "env": env or {}, "chat": chat}
         file = Path(self._folder.name) / f"answers of {number}"
         if answers is not None:
             spec["answers"] = {"file": str(file), "case": ["desk", "f", "all", "case", 1], "without": list(without)}
         command = {"op": "case", "id": number, "case": spec, "share": share}
-        send(self.channel.sock, command, [theirs.fileno(), *(writing for _, writing in pipes)])
-        theirs.close()
+        self.events[number] = []
+        send(self.channel.sock, command, [end.fileno() for end in (theirs,) if end] + [writing for _, writing in pipes])
+        if theirs is not None:
+            theirs.close()
         for _, writing in pipes:
             os.close(writing)
+        case = Case(self, number, None if ours is None else Channel(ours), [reading for reading, _ in pipes], file)
         for answer in answers or ():
-            send(ours, {**answer, "op": "answered"})
-        case = Case(self, number, Channel(ours), [reading for reading, _ in pipes], file, share=share)
+            case.send({**answer, "op": "answered"})
         self._cases.append(case)
         return case
 
@@ -143,7 +147,9 @@ class Agent:
         messages = [self.receive(), *self.channel.pending]
         self.channel.pending.clear()
         for message in messages:
-            if message["op"] == "exited":
+            if "event" in message:
+                self.events[message.pop("id")].append(message)
+            elif message["op"] == "exited":
                 self._exits[message["id"]] = message["status"]
             elif message["op"] == "started":
                 self.pids[message["id"]] = message["pid"]
@@ -171,13 +177,11 @@ class Agent:
 class Case:
     """A case that is running."""
 
-    def __init__(
-        self, agent: Agent, number: int, channel: Channel, pipes: Sequence[int], answers: Path, *, share: bool = False
-    ) -> None:
+    def __init__(self, agent: Agent, number: int, channel: Channel | None, pipes: Sequence[int], answers: Path) -> None:
         self.agent = agent
-        self._share = share
         self.number = number
         self.channel = channel
+        """None where the case shares its process, and its messages travel with those of the process."""
         self.pipes = dict(zip(pipes, ("stdout", "stderr"), strict=False))
         """None where the case shares its process: it tells what it prints."""
         self.outcome = Outcome(answers_file=answers)
@@ -196,13 +200,17 @@ class Case:
         self.wait(on_turn=lambda: self.say(waiting))
         return self.outcome
 
+    def send(self, message: dict[str, Any]) -> None:
+        """Sends a message to the case."""
+        send((self.channel or self.agent.channel).sock, {**message, "id": self.number})
+
     def say(self, waiting: Iterator[str | dict[str, Any]]) -> None:
         """Sends the next message, or the end."""
         with contextlib.suppress(BrokenPipeError):  # a case that has died shows in its status
             for turn in waiting:
-                send(self.channel.sock, {"op": "turn", "content": user(turn) if isinstance(turn, str) else turn})
+                self.send({"op": "turn", "content": user(turn) if isinstance(turn, str) else turn})
                 return
-            send(self.channel.sock, {"op": "end"})
+            self.send({"op": "end"})
 
     def wait(
         self, until: Callable[[Outcome], bool] = lambda outcome: False, on_turn: Callable[[], None] = lambda: None
@@ -220,8 +228,14 @@ class Case:
         self.close()
         return self.outcome
 
-    def close(self) -> None:
+    def hang_up(self) -> None:
+        """Closes the case's socket."""
+        assert self.channel is not None
         self.channel.close()
+
+    def close(self) -> None:
+        if self.channel is not None:
+            self.channel.close()
         for fd in self.pipes:
             os.close(fd)
         self.pipes = {}
@@ -240,24 +254,28 @@ class Case:
             if not data:
                 os.close(fd)
                 del self.pipes[fd]
-        if self.channel in ready:
+        if self.channel is not None and self.channel in ready:
             if not self.channel.fill():
                 self.channel.close()
             some = some or bool(self.channel.pending)
             while self.channel.pending:
-                event = self.channel.pending.popleft()
-                if event["event"] == "Printed":
-                    printed = getattr(self.outcome, event["stream"]) + event["text"].encode()
-                    setattr(self.outcome, event["stream"], printed)
-                    continue
-                self.outcome.events.append(event)
-                if event["event"] == "Ended" and self._share:
-                    self.agent.note_end(self.number)
-                if event["event"] in ("TurnFinished", "TurnFailed"):
-                    on_turn()
+                self._take(self.channel.pending.popleft(), on_turn)
         if reports is not None and reports in ready:
             self.agent.take_reports()
+        while self.channel is None and self.agent.events[self.number]:
+            self._take(self.agent.events[self.number].pop(0), on_turn)
         return some
+
+    def _take(self, event: dict[str, Any], on_turn: Callable[[], None]) -> None:
+        if event["event"] == "Printed":
+            printed = getattr(self.outcome, event["stream"]) + event["text"].encode()
+            setattr(self.outcome, event["stream"], printed)
+            return
+        self.outcome.events.append(event)
+        if event["event"] == "Ended" and self.channel is None:
+            self.agent.note_end(self.number)
+        if event["event"] in ("TurnFinished", "TurnFailed"):
+            on_turn()
 
 
 class Worker:

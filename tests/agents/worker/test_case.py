@@ -8,10 +8,11 @@ import pytest
 
 from workbench.agents.worker import case as case_module
 from workbench.agents.worker import opening
-from workbench.agents.worker.case import Case, readable
+from workbench.agents.worker.case import Case
 from workbench.agents.worker.chat import Chat
 from workbench.agents.worker.driver import Loaded
 from workbench.agents.worker.frames import Channel, send
+from workbench.agents.worker.wire import SocketWire
 
 
 class Stack:
@@ -37,7 +38,7 @@ async def ending(stack: Stack) -> list[dict[str, Any]]:
     ours, theirs = socket.socketpair()
     send(ours, {"op": "turn", "content": {"parts": [{"text": "hi"}]}})
     send(ours, {"op": "end"})
-    await Case(theirs, {"session_input": None}, loaded, shared=True).run()
+    await Case(SocketWire(theirs), {"session_input": None}, loaded, shared=True).run()
     channel = Channel(ours)
     events = []
     while (message := channel.receive()) is not None:
@@ -80,12 +81,12 @@ async def test_a_stop_that_came_with_its_message_is_heard() -> None:
     send(ours, {"op": "turn", "content": {"parts": [{"text": "hi"}]}})
     send(ours, {"op": "stop"})
     running = asyncio.ensure_future(
-        Chat(theirs, {"session_input": None}, Loaded("desk", "python", waits), shared=True).run()
+        Chat(SocketWire(theirs), {"session_input": None}, Loaded("desk", "python", waits), shared=True).run()
     )
-    channel = Channel(ours)
+    channel = SocketWire(ours)
     events: list[dict[str, Any]] = []
     while not events or events[-1]["event"] != "TurnFailed":
-        await readable(channel)
+        await channel.arrived()
         channel.fill()
         events.extend(channel.pending)
         channel.pending.clear()

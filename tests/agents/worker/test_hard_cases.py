@@ -209,7 +209,7 @@ def test_the_end_of_the_socket_is_the_end_of_the_case(make_agent: MakeAgent) -> 
     case = agent.start()
     case.say(iter(["hi"]))
     case.wait(until=lambda outcome: bool(outcome.of("TurnFinished")))
-    case.channel.close()
+    case.hang_up()
     assert case.wait().exit_code == 0
 
 
@@ -218,7 +218,7 @@ def test_a_case_whose_listener_has_gone_ends_quietly(make_agent: MakeAgent) -> N
     case = agent.start()
     case.say(iter(["hi"]))
     case.wait(until=lambda outcome: outcome.stdout == b"here\n")
-    case.channel.close()
+    case.hang_up()
     outcome = case.wait()
     assert outcome.stderr == b""
 

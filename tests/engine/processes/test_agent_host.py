@@ -2,40 +2,47 @@
 
 import asyncio
 import contextlib
-import os
-from collections.abc import Callable
 
 import pytest
 
 from tests.engine.project import Project
 from workbench.agents.channel import Frame
+from workbench.engine.places.place import OnFrame
 from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.plan import AgentSetting
 from workbench.engine.processes.agent_host import AgentHost
-from workbench.engine.processes.agent_process import AgentProcess
 from workbench.engine.processes.children import Children
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-class Link:
-    """A process that has imported its agent as soon as it is there."""
+class ReadyPlace:
+    """A place whose processes have imported their agent as soon as they are there."""
 
-    channel = None
+    def __init__(self, *, single: bool) -> None:
+        self._single = single
 
-    def __init__(self, on_frame: Callable[[Frame], None], stdout: int, stderr: int) -> None:
-        os.close(stdout)
-        os.close(stderr)
+    def open(self, concurrency: int) -> None: ...
+
+    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> "ReadyLink":
+        return ReadyLink(on_frame, single=self._single)
+
+    async def close(self) -> None: ...
+
+
+class ReadyLink:
+    def __init__(self, on_frame: OnFrame, *, single: bool) -> None:
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        on_frame({"op": "imported", "framework": "python", "can_fork": False})
+        self.serves_one_case = single
+        on_frame({"op": "imported", "framework": "python", "can_fork": False}, 0)
+
+    def send(self, *frames: Frame) -> None: ...
+
+    def kill(self) -> None: ...
 
     async def close(self) -> None:
         with contextlib.suppress(asyncio.InvalidStateError):
             self.ended.set_result("was closed")
-
-
-class Host(AgentHost):
-    async def _process(self) -> AgentProcess:
-        return AgentProcess(Link)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("single", [True, False])
@@ -44,7 +51,7 @@ async def test_a_seat_for_one_case_is_given_once(project: Project, single: bool)
     project.cases("one")
     (setting,) = project.plan().agents.values()
     async with Children() as children:
-        host = Host(setting, children, RunOptions(), lambda notice: None, single=single)
+        host = AgentHost(setting, children, RunOptions(), lambda notice: None, ReadyPlace(single=single))
         # Between the moment at which the process is ready and the one at which who asked for it is told.
         others = [host.ready_seat(alone=False)]
         host.begin()

@@ -12,12 +12,13 @@ import pytest
 
 from tests.engine.project import Outcome, Project, evalset, execute, turn
 from workbench.agents import channel
+from workbench.engine.places.local import LocalPlace
+from workbench.engine.places.zygote import Ready
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.target_words import Target
 from workbench.engine.processes.children import Children
-from workbench.engine.processes.zygote import Ready
 from workbench.engine.run.run import Run
 from workbench.events import (
     CaseFinished,
@@ -228,7 +229,7 @@ def cannot_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     async def no_zygote(*arguments: object, **options: object) -> tuple[None, Ready]:
         return None, Ready("3.11", None, False, "this system cannot fork")
 
-    monkeypatch.setattr(Children, "zygote", no_zygote)
+    monkeypatch.setattr(LocalPlace, "zygote", no_zygote)
 
 
 @pytest.mark.usefixtures("cannot_fork")
@@ -267,7 +268,7 @@ async def test_one_case_without_a_next_run_gets_a_process_of_its_own(project: Pr
         plan = project.plan(None, Target("all", project.root / "desk/all.evalset.json", (name,)))
         async with Children(keep_warm=False) as children:
             outcome = await execute(plan, children)
-            assert not children._zygotes
+            assert not children.local._zygotes
         assert outcome.states == {name: state}
         assert outcome.notices == []
         assert len(outcome.of(CaseStarted)) == 1

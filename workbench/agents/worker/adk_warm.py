@@ -15,6 +15,7 @@ from google.genai import types  # type: ignore[import-not-found,unused-ignore]
 from .case import Case
 from .driver import Loaded
 from .frames import Channel
+from .wire import SocketWire
 
 
 class _Model(BaseLlm):  # type: ignore[misc]
@@ -58,7 +59,7 @@ def _run_case(loaded: Loaded) -> None:
         channel.send({"op": "turn", "content": _MESSAGE})
         channel.send({"op": "end"})
         try:
-            asyncio.run(Case(theirs, _SPEC, loaded, shared=False).run())
+            asyncio.run(Case(SocketWire(theirs), _SPEC, loaded, shared=False).run())
         finally:
             # The closing of a case is timed by a signal that would end this process.
             signal.setitimer(signal.ITIMER_REAL, 0)

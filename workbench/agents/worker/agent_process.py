@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from . import faults, footprint, processes, sources
 from .adk_version import installed_adk
@@ -21,6 +21,7 @@ from .loading import load
 from .nursery import Nursery, capture, leave
 from .output import route_output
 from .shared import SharedCases
+from .wire import SharedWire
 
 Spec = Dict[str, Any]
 
@@ -43,7 +44,8 @@ def run_agent(channel: Channel, lifeline: int, spec: Spec) -> None:
             channel.pending.appendleft(command)
             return False
         started = True
-        _fork_case(nursery, channel, command, loaded)
+        if command["op"] == "case":  # What follows a case that was refused is dropped.
+            _fork_case(nursery, channel, command, loaded)
         return True
 
     if nursery.serve(handle):
@@ -99,7 +101,7 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
         os.chdir(spec["cwd"])
         sources.import_from_source(spec["folder"], spec["root"])
         footprint.watch(spec["root"], spec["folder"])
-        footprint.tell_written(lambda path: channel.send({"op": "wrote", "files": [path]}))
+        footprint.tell_written(_tell_written(channel))
         _set_log_level(os.environ.get("AGENT_WORKBENCH_LOG_LEVEL"))
         loaded = load(spec)
         # Once here rather than in each fork.
@@ -117,6 +119,17 @@ def _enter(channel: Channel, spec: Spec) -> Optional[Loaded]:
         return loaded
     channel.send({"op": "import_failed", "error": fault, "files": footprint.news()})
     return None
+
+
+def _tell_written(channel: Channel) -> Callable[[str], None]:
+    """What tells of files that this process writes, but not of those that a fork of the agent's writes."""
+    own = os.getpid()
+
+    def tell(path: str) -> None:
+        if os.getpid() == own:
+            channel.send({"op": "wrote", "files": [path]})
+
+    return tell
 
 
 def _set_log_level(level: Optional[str]) -> None:
@@ -152,6 +165,10 @@ def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
 
 
 def _fork_case(nursery: Nursery, channel: Channel, command: Dict[str, Any], loaded: Loaded) -> None:
+    if command.get("share"):
+        refuse(SharedWire(channel.write, command["id"]))
+        nursery.tell({"op": "exited", "id": command["id"], "status": 0})
+        return
     fds = channel.take_fds(descriptors_of(command))
     nursery.fork(command["id"], lambda: _be_case(fds, command, loaded))
     for fd in fds:
@@ -159,9 +176,6 @@ def _fork_case(nursery: Nursery, channel: Channel, command: Dict[str, Any], load
 
 
 def _be_case(fds: List[int], command: Dict[str, Any], loaded: Loaded) -> None:
-    if command.get("share"):
-        refuse(fds)
-        return
     sock = socket.socket(fileno=fds[0])
     capture(fds[1], fds[2])
     environment = command["case"].get("env")

@@ -10,20 +10,20 @@ import contextlib
 import os
 import signal
 import socket
-import threading
-from typing import Any, AsyncIterator, Dict, List, Optional
+from typing import Any, AsyncIterator, Dict, List, Optional, Union
 
 from . import faults, footprint
 from .answer_file import KeptAnswers
 from .conversation import FinishedTurn
 from .driver import Loaded
 from .drivers import NoAgentError
-from .frames import Channel, FrameTooLargeError, encode, send_encoded
-from .frames import send as send_frame
+from .frames import FrameTooLargeError
 from .opening import Opened, open_conversation
 from .whereabouts import stack_of_this_process
+from .wire import SharedWire, SocketWire
 
 _TEARDOWN_SECONDS = 5.0
+Wire = Union[SocketWire, SharedWire]
 
 
 class WorkbenchGoneError(Exception):
@@ -31,18 +31,16 @@ class WorkbenchGoneError(Exception):
 
 
 class Case:
-    """One conversation with the agent, driven from the other end of `sock`."""
+    """One conversation with the agent, driven from the other end of `wire`."""
 
-    def __init__(self, sock: socket.socket, spec: Dict[str, Any], loaded: Loaded, *, shared: bool) -> None:
-        self._channel = Channel(sock)
+    def __init__(self, wire: Wire, spec: Dict[str, Any], loaded: Loaded, *, shared: bool) -> None:
+        self._wire = wire
         self._spec = spec
         self._loaded = loaded
         self._shared = shared
         self._opened: Optional[Opened] = None
         self._finished_turns = 0
         self._sending = False
-        self._one_at_a_time = threading.RLock()
-        """Threads of the agent print while its answers are told."""
         self._held = b""
         """Frames that wait for the next one."""
         self._stopped = False
@@ -69,7 +67,7 @@ class Case:
         except WorkbenchGoneError:
             return
         finally:
-            self._channel.close()
+            self._wire.close()
 
     def stopped(self, where: str) -> None:
         """Tells where the agent was when it was stopped, unless a message is just being sent or nobody listens."""
@@ -91,10 +89,9 @@ class Case:
     def _tell_aside(self, message: Dict[str, Any]) -> bool:
         if os.getpid() != self._pid:
             return False
-        data = encode(message)
+        data = self._wire.encode(message)
         try:
-            with self._one_at_a_time:
-                send_encoded(self._channel.sock, data)
+            self._wire.write(data)
         except OSError:
             return False
         return True
@@ -157,14 +154,14 @@ class Case:
     def _ends_here(self) -> bool:
         """Whether nothing stands between this turn and the end of the case: then both are told together."""
         assert self._opened is not None
-        pending = self._channel.pending
+        pending = self._wire.pending
         return bool(pending) and pending[0]["op"] == "end" and not self._opened.holds_something
 
     async def _messages(self) -> AsyncIterator[Dict[str, Any]]:
         """The user's messages, until `end` or the end of the socket."""
         while True:
-            while self._channel.pending:
-                message = self._channel.pending.popleft()
+            while self._wire.pending:
+                message = self._wire.pending.popleft()
                 if message["op"] == "answered":
                     assert self._opened is not None
                     self._opened.conversation.recall(message)
@@ -172,11 +169,11 @@ class Case:
                 if message["op"] != "turn":
                     return
                 yield message["content"]
-            # The socket is only read between turns: what an agent does to the event loop meanwhile cannot hurt.
-            if not self._channel.fill(wait=False):
+            # A socket of its own is only read between turns: what an agent does to the event loop cannot hurt.
+            if not self._wire.refill():
                 return
-            if not self._channel.pending:
-                await readable(self._channel)
+            if not self._wire.pending:
+                await self._wire.arrived()
 
     async def _tear_down(self) -> List[str]:
         """Closes what the conversation holds; what went wrong with that, in words."""
@@ -211,7 +208,7 @@ class Case:
 
     def _hold(self, message: Dict[str, Any]) -> None:
         """Sends the message together with the next one: each sending wakes the workbench."""
-        self._held += encode(message)
+        self._held += self._wire.encode(message)
 
     def _send(self, message: Dict[str, Any]) -> None:
         if os.getpid() != self._pid:
@@ -219,39 +216,27 @@ class Case:
             os._exit(0)
         self._sending = True
         try:
-            data = self._held + encode(message)
+            data = self._held + self._wire.encode(message)
             self._held = b""
-            with self._one_at_a_time:
-                send_encoded(self._channel.sock, data)
+            self._wire.write(data)
         except OSError as error:
             raise WorkbenchGoneError from error
         finally:
             self._sending = False
 
 
-async def readable(channel: Channel) -> None:
-    """Returns when there is something to read."""
-    loop = asyncio.get_running_loop()
-    arrived = asyncio.Event()
-    loop.add_reader(channel.fileno(), arrived.set)
-    try:
-        await arrived.wait()
-    finally:
-        loop.remove_reader(channel.fileno())
-
-
-def case_of(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded, *, shared: bool) -> Case:
+def case_of(wire: Wire, spec: Dict[str, Any], loaded: Loaded, *, shared: bool) -> Case:
     """The case of a spec, or the conversation with somebody who types."""
     if spec.get("chat"):
         from .chat import Chat
 
-        return Chat(sock, spec, loaded, shared=shared)
-    return Case(sock, spec, loaded, shared=shared)
+        return Chat(wire, spec, loaded, shared=shared)
+    return Case(wire, spec, loaded, shared=shared)
 
 
 def run_forked(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded) -> None:
     """Runs a case in a process that is its own."""
-    case = case_of(sock, spec, loaded, shared=False)
+    case = case_of(SocketWire(sock), spec, loaded, shared=False)
 
     def on_terminate(number: int, frame: Any) -> None:
         case.stopped(stack_of_this_process(frame))
@@ -271,14 +256,12 @@ def run_forked(sock: socket.socket, spec: Dict[str, Any], loaded: Loaded) -> Non
 
 
 def descriptors_of(command: Dict[str, Any]) -> int:
-    """How many file descriptors come with a case: its socket and, where it has a process of its own, two for output."""
-    return 1 if command.get("share") else 3
+    """How many file descriptors come with a case: with a process of its own, its socket and two for its output."""
+    return 0 if command.get("share") else 3
 
 
-def refuse(fds: List[int]) -> None:
+def refuse(wire: Wire) -> None:
     """Answers a case that wants to share a process whose cases are forked, or the other way round."""
     message = "a case was to run in another way than the first one of its process"
-    with socket.socket(fileno=fds[0]) as sock:
-        send_frame(sock, {"event": "Failed", "turn": 0, "error": faults.fault("internal", message)})
-    for fd in fds[1:]:
-        os.close(fd)
+    wire.write(wire.encode({"event": "Failed", "turn": 0, "error": faults.fault("internal", message)}))
+    wire.close()

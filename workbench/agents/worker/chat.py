@@ -8,7 +8,7 @@ import json
 from typing import Any, AsyncIterator, Dict, Union
 
 from . import faults
-from .case import Case, WorkbenchGoneError, readable
+from .case import Case, WorkbenchGoneError
 from .conversation import FinishedTurn, NotGivenWholeError
 from .frames import FrameTooLargeError
 from .jsonable import dumps
@@ -25,17 +25,17 @@ class Chat(Case):
     async def _messages(self) -> AsyncIterator[Dict[str, Any]]:
         await self._tell_state()
         while True:
-            while self._channel.pending:
-                message = self._channel.pending.popleft()
+            while self._wire.pending:
+                message = self._wire.pending.popleft()
                 if message["op"] == "turn":
                     yield message["content"]
                 elif message["op"] == "end":
                     return
                 # A `stop` that comes now is too late: the turn is over.
-            if not self._channel.fill(wait=False):
+            if not self._wire.refill():
                 return
-            if not self._channel.pending:
-                await readable(self._channel)
+            if not self._wire.pending:
+                await self._wire.arrived()
 
     async def _turn(self, content: Dict[str, Any]) -> bool:
         """One message and the answer to it, or why there is none; the conversation goes on after either."""
@@ -64,13 +64,13 @@ class Chat(Case):
             await asyncio.sleep(0)
             self._take_words(turn)
             while not turn.done():
-                word = asyncio.ensure_future(readable(self._channel))
+                word = asyncio.ensure_future(self._wire.arrived())
                 await asyncio.wait({turn, word}, return_when=asyncio.FIRST_COMPLETED)
                 if not word.done():
                     word.cancel()
                     await asyncio.wait({word})
                     continue
-                if not self._channel.fill(wait=False):
+                if not self._wire.refill():
                     raise WorkbenchGoneError
                 self._take_words(turn)
         finally:
@@ -78,12 +78,12 @@ class Chat(Case):
         return turn.result()
 
     def _take_words(self, turn: asyncio.Future[Any]) -> None:
-        kept = [message for message in self._channel.pending if message["op"] != "stop"]
-        if len(kept) < len(self._channel.pending) or any(message["op"] == "end" for message in kept):
+        kept = [message for message in self._wire.pending if message["op"] != "stop"]
+        if len(kept) < len(self._wire.pending) or any(message["op"] == "end" for message in kept):
             self._stop_asked = True
             turn.cancel()
-        self._channel.pending.clear()
-        self._channel.pending.extend(kept)
+        self._wire.pending.clear()
+        self._wire.pending.extend(kept)
 
     async def _guarded(self, content: Dict[str, Any]) -> Union[FinishedTurn, faults.Fault]:
         """Never raises what the agent raises."""

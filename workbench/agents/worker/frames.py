@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import struct
+import threading
 from typing import Any, Deque, Dict, Iterator, List, Optional, Sequence
 
 from .jsonable import dumps
@@ -96,12 +97,18 @@ class Channel:
         """What has arrived and was not taken yet."""
         self._fds: Deque[int] = collections.deque()
         self._decoder = Decoder()
+        self._one_at_a_time = threading.RLock()
 
     def fileno(self) -> int:
         return self.sock.fileno()
 
     def send(self, message: Dict[str, Any]) -> None:
-        send(self.sock, message)
+        self.write(encode(message))
+
+    def write(self, data: bytes) -> None:
+        """Sends frames that are made already; threads may do so at the same time."""
+        with self._one_at_a_time:
+            self.sock.sendall(data)
 
     def fill(self, *, wait: bool = True) -> bool:
         """Reads once, after waiting for data if wanted, and appends what that completes to `pending`; False at the end

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import os
 import socket
 from typing import Any, Dict, Set
 
@@ -15,6 +16,7 @@ from .driver import Loaded
 from .frames import Channel
 from .output import use_output
 from .whereabouts import stack_of_tasks
+from .wire import SharedWire, SocketWire
 
 _THREADS = 64
 """Cases of a synchronous agent that run at the same time."""
@@ -31,6 +33,7 @@ class SharedCases:
         self._loaded = loaded
         self._running: Dict[int, asyncio.Task[None]] = {}
         self._cases: Dict[int, Case] = {}
+        self._wires: Dict[int, SharedWire] = {}
         self._stopping: Set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
@@ -72,17 +75,24 @@ class SharedCases:
                 self._handle(command)
 
     def _handle(self, command: Dict[str, Any]) -> None:
-        if command["op"] == "kill":
-            self._cancel(command["id"])
-            return
         number = command["id"]
-        fds = self._channel.take_fds(descriptors_of(command))
+        if command["op"] == "case":
+            self._start(number, command)
+        elif command["op"] == "kill":
+            self._cancel(number)
+        elif number in self._wires:
+            self._wires[number].put(command)
+
+    def _start(self, number: int, command: Dict[str, Any]) -> None:
         if not command.get("share"):
-            refuse(fds)
+            control, *output = self._channel.take_fds(descriptors_of(command))
+            refuse(SocketWire(socket.socket(fileno=control)))
+            for descriptor in output:
+                os.close(descriptor)
             self._tell_exited(number)
             return
-        sock = socket.socket(fileno=fds[0])
-        case = case_of(sock, command["case"], self._loaded, shared=True)
+        wire = self._wires[number] = SharedWire(self._channel.write, number)
+        case = case_of(wire, command["case"], self._loaded, shared=True)
         task = asyncio.get_running_loop().create_task(self._run(number, case))
         self._running[number], self._cases[number] = task, case
         # For one that is cancelled before it begins.
@@ -109,6 +119,7 @@ class SharedCases:
     def _ended(self, number: int) -> None:
         task = self._running.pop(number, None)
         case = self._cases.pop(number, None)
+        self._wires.pop(number, None)
         if task is not None and case is not None:
             self._stopping.discard(task)
             if not case.told_end:

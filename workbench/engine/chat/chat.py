@@ -205,7 +205,7 @@ class _ChatRun(CaseRun):
         self._growing = growing
 
     def stop_turn(self) -> None:
-        self._channel.send({"op": "stop"})
+        self._process.send({"op": "stop"})
 
     def _understand(self, frame: Frame) -> None:
         match frame["event"]:

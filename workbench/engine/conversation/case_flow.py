@@ -200,7 +200,8 @@ class CaseFlow:
         run = self._case_run = CaseRun(self.ref, source, context.options.timeout, context.emit)
         keep = None if context.answers is None else context.answers.spec(self.ref)
         spec = {"eval_id": case.eval_id, "session_input": case.session_input, "env": {}, "answers": keep}
-        return await run.run(seat.process, spec, answers, share=seat.share, here=seat.here)
+        attempt = self._attempts
+        return await run.run(seat.process, spec, answers, share=seat.share, here=seat.here, attempt=attempt)
 
     async def _wait_for_seat(self, host: AgentHost, alone: bool) -> Seat:
         self._waiting = asyncio.ensure_future(host.seat(alone=alone))

@@ -1,22 +1,20 @@
 """One case in an agent process: its turns driven one by one, what comes of them, and how it ends."""
 
 import asyncio
-import socket
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from workbench.agents.channel import Channel, Frame
+from workbench.agents.channel import Frame
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.conversation.messages import HangUp, MessageSource, Move, Say, Silence
 from workbench.engine.conversation.transcript import Transcript
+from workbench.engine.places.agent_clock import AgentClock
+from workbench.engine.places.case_output import Stream
 from workbench.engine.plan.answers import Answer
 from workbench.engine.plan.usage import with_judges
-from workbench.engine.processes import case_frames
-from workbench.engine.processes.agent_clock import AgentClock
-from workbench.engine.processes.agent_process import AgentProcess, Stream, read_error
-from workbench.engine.processes.case_output import CaseOutput
-from workbench.engine.processes.case_process import CaseProcess
+from workbench.engine.processes.agent_process import AgentProcess, CaseProcess, read_error
 from workbench.events import (
+    AgentActed,
     CaseError,
     CaseRef,
     CaseStatus,
@@ -25,6 +23,7 @@ from workbench.events import (
     SpansRecorded,
     TurnFinished,
     TurnStarted,
+    Usage,
     UserSimulated,
 )
 
@@ -64,8 +63,7 @@ class CaseRun:
         self._where = ""
         self._ending: asyncio.Task[None] | None = None
         self._process: CaseProcess
-        self._channel: Channel
-        self._output: CaseOutput
+        self._frames_bytes = 0
 
     async def run(
         self,
@@ -75,19 +73,21 @@ class CaseRun:
         *,
         share: bool,
         here: bool = False,
+        attempt: int = 1,
     ) -> Transcript:
         """Runs the case (the wire's CaseSpec) in `process`, in a process of its own unless it is to `share`; with
         `here` that is `process` itself. `answers` are given again where models are asked the same."""
-        self._process = CaseProcess(process, share=share, give_up=lambda: self._settle(self._stop_reason))
-        own, childs = socket.socketpair()
-        self._channel = Channel(own, self._take, self._lost)
-        self._output = CaseOutput(
-            self._show, lambda why: self.cancel(CaseError("output_flood", why), kill=True), share=share
+        self._process = CaseProcess(
+            process,
+            share=share,
+            on_frame=self._take,
+            on_exit=self._judge,
+            give_up=lambda: self._settle(self._stop_reason),
         )
         self._clock.go_on()
-        self._process.start(case, [childs.detach(), *self._output.descriptors], self._ended, here=here)
+        self._process.start(case, attempt=attempt, here=here)
         if answers:
-            self._channel.send(*(answer.frame() for answer in answers))
+            self._process.send(*(answer.frame() for answer in answers))
         self._go_on()
         await self._settled
         return self._transcript
@@ -96,7 +96,6 @@ class CaseRun:
         """Waits until nothing more will come that belongs to the verdict: its process may need a while to end."""
         self._process.allow_teardown()
         await self._process.said_all
-        self._output.settle()
 
     async def finish(self) -> None:
         """Waits until nothing of the case is left, and makes sure of it."""
@@ -104,8 +103,6 @@ class CaseRun:
         await self._process.exited
         self._process.close()
         self._clock.stop()
-        self._channel.close()
-        self._output.finish()
 
     def cancel(self, reason: CaseError, *, kill: bool = False) -> None:
         """Ends the case: asks it to, and kills it if it does not listen; with `kill` at once. `reason` becomes its
@@ -163,12 +160,12 @@ class CaseRun:
                 self._send_turn(turn, move)
             case HangUp():
                 self._event(UserSimulated(self._ref, turn, move.how, move.question))
-                self._channel.send({"op": "end"})
+                self._process.send({"op": "end"})
                 self._settle()
             case Silence():
                 if move.question:
                     self._event(UserSimulated(self._ref, turn, "", move.question))
-                self._channel.send({"op": "end"})
+                self._process.send({"op": "end"})
                 self._settle(move.error, move.status)
 
     def _send_turn(self, turn: int, say: Say) -> None:
@@ -176,33 +173,34 @@ class CaseRun:
         if say.last:
             self._last = turn
         try:
-            self._channel.send({"op": "turn", "content": say.content}, *([{"op": "end"}] if say.last else []))
+            self._process.send({"op": "turn", "content": say.content}, *([{"op": "end"}] if say.last else []))
         except FrameTooLargeError as error:
             self.cancel(CaseError("too_large", f"the user's message of turn {turn + 1} cannot be sent: {error}"))
         else:
             self._event(TurnStarted(self._ref, turn, say.content))
 
-    def _take(self, frame: Frame) -> None:
+    def _take(self, frame: Frame, size: int) -> None:
+        self._frames_bytes += size
         try:
             if "usage" in frame:
-                self._transcript.usage = case_frames.usage(frame["usage"])
+                self._transcript.usage = _usage(frame["usage"])
             self._understand(frame)
         except (KeyError, TypeError, ValueError) as error:
             self.cancel(CaseError("internal", f"the agent's process sent what cannot be understood: {error!r}"))
-        if self._channel.received_bytes > FRAMES_LIMIT:
+        if self._frames_bytes > FRAMES_LIMIT:
             limit = FRAMES_LIMIT // 2**20
             self.cancel(CaseError("too_large", f"the agent made more than {limit} MiB of events in one case"))
 
     def _understand(self, frame: Frame) -> None:
         match frame["event"]:
             case "AgentActed":
-                self._event(case_frames.agent_acted(self._ref, frame))
+                self._event(_agent_acted(self._ref, frame))
             case "TurnFinished":
-                self._turn_finished(*case_frames.turn_finished(frame))
+                self._turn_finished(*_turn_finished(frame))
             case "Spans":
-                self._spans_told(case_frames.spans(self._ref, frame))
+                self._spans_told(_spans(self._ref, frame))
             case "Printed":
-                self._output.take(frame["stream"], str(frame["text"]))
+                self._show(frame["stream"], str(frame["text"]))
             case "Failed":
                 self._settle(read_error(dict(frame["error"])))
             case _:
@@ -221,10 +219,11 @@ class CaseRun:
                 for warning in frame.get("warnings") or ():
                     self._show("stderr", f"{warning}\n")
                 self._process.note_said_all()
-                if self._process.share:
-                    self._process.forget()
-                    self._channel.close()
-                    self._judge("ended with exit code 0")
+            case "Flooded":
+                self.cancel(CaseError("output_flood", str(frame["why"])), kill=True)
+            case "Spoilt":
+                why = f"what the agent's process sent cannot be read: {frame['why']}"
+                self.cancel(CaseError("internal", why), kill=True)
 
     def _turn_finished(self, turn: int, actual: dict[str, Any], note: str) -> None:
         if self._settled.done() or turn != len(self._transcript.turns):
@@ -261,26 +260,9 @@ class CaseRun:
         self._transcript.status = status
         self._settled.set_result(None)
 
-    def _lost(self, reason: str) -> None:
-        """The socket closed. The end itself comes from the process's parent; only a socket that was spoilt needs a
-        word."""
-        if reason:
-            self.cancel(CaseError("internal", f"what the agent's process sent cannot be read: {reason}"), kill=True)
-
-    def _ended(self, how: str | None) -> None:
-        """The case's process ended (`how`), or the one above it (None)."""
-        if self._channel.drain_at_once():
-            self._judge(how)
-        else:
-            self._ending = self._loop.create_task(self._take_rest(how))
-
-    async def _take_rest(self, how: str | None) -> None:
-        await self._channel.drain()
-        self._judge(how)
-
     def _judge(self, how: str | None) -> None:
-        """Nothing more will come: what there is decides."""
-        self._output.finish()
+        """The case's process ended (`how`), or the one above it (None). Nothing more will come: what there is
+        decides."""
         turn = len(self._transcript.turns) + 1
         if not self._settled.done() and self._process.agent.stalled and self._is_running_or_overdue():
             self._transcript.stalled = True
@@ -305,3 +287,37 @@ def _hint(how: str) -> str:
     if "SIGKILL" in how:
         return "killed from outside, or by the system because memory ran out"
     return "os._exit, or a crash in native code; what it printed last is in its output" if "code" in how else ""
+
+
+# A frame that says something else than the worker protocol has it raises KeyError, TypeError or ValueError.
+
+
+def _agent_acted(ref: CaseRef, frame: Frame) -> AgentActed:
+    return AgentActed(ref, _int(frame["turn"]), _dict(frame["acted"]))
+
+
+def _turn_finished(frame: Frame) -> tuple[int, dict[str, Any], str]:
+    """The turn's number, the invocation, and what is to be noted of it."""
+    return _int(frame["turn"]), _dict(frame["actual"]), str(frame.get("note") or "")
+
+
+def _spans(ref: CaseRef, frame: Frame) -> SpansRecorded:
+    pieces = {str(name): str(text) for name, text in _dict(frame["pieces"]).items()}
+    return SpansRecorded(ref, _int(frame["turn"]), str(frame["spans"]), pieces)
+
+
+def _usage(spent: Any) -> Usage:
+    """The totals so far."""
+    return Usage(*(_int(_dict(spent).get(name) or 0) for name in ("model_calls", "input_tokens", "output_tokens")))
+
+
+def _int(value: Any) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r} is no number")
+    return value
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{str(value)[:80]!r} is no object")
+    return value

@@ -4,18 +4,16 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from workbench.engine.places.agent_clock import done_within
+from workbench.engine.places.case_output import Stream
+from workbench.engine.places.place import NotStartedError, Place
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import AgentSetting
-from workbench.engine.processes.agent_clock import done_within
-from workbench.engine.processes.agent_process import AgentProcess, Imported, Start, Stream, forked, solo
-from workbench.engine.processes.children import Children, NoWorkerError, worker_command
-from workbench.engine.processes.stalls import can_be_watched
-from workbench.engine.processes.zygote import Zygote
+from workbench.engine.processes.agent_process import AgentProcess, Imported
+from workbench.engine.processes.children import Children
 from workbench.events import CaseError, ErrorKind, Noticed
 
 _OTHER_PYTHON = "--python names another interpreter"
-_LOOK_EVERY = 1.0
-"""Seconds between two looks at processes that may stand still."""
 
 
 class NoAgentProcessError(Exception):
@@ -39,8 +37,8 @@ class Seat:
 
 
 class AgentHost:
-    """Gives out seats for the cases of one agent. `only`: there will be one case. `single`: there will be only one in
-    this interpreter, so that a process of its own costs less than a zygote that is forked."""
+    """Gives out seats for the cases of one agent at `place`, by default on this machine. There will be so many `cases`
+    of the agent, and so many `alike` in its interpreter, those of other agents included."""
 
     def __init__(
         self,
@@ -48,22 +46,22 @@ class AgentHost:
         children: Children,
         options: RunOptions,
         notice: Callable[[Noticed], None],
+        place: Place | None = None,
         *,
-        single: bool = False,
-        only: bool = False,
+        cases: int = 2,
+        alike: int = 2,
     ) -> None:
         self._setting = setting
         self._children = children
         self._options = options
         self._notice = notice
-        self._single = single
-        self._only = only
+        self._place = place or children.local
+        self._only = cases == 1
+        self._alike = alike
         self._locks = {False: asyncio.Lock(), True: asyncio.Lock()}
         self._seats: dict[bool, asyncio.Task[Seat]] = {}
         """The usual one, and the one for cases that must be apart although those of the run share a process."""
         self._processes: list[AgentProcess] = []
-        self._zygote: Zygote | None = None
-        self._watching: asyncio.Task[None] | None = None
         self._failure: CaseError | None = None
         self._output: list[tuple[Stream, str]] = []
         self._noticed: set[str] = set()
@@ -115,18 +113,6 @@ class AgentHost:
             if not process.imported.done():
                 process.kill()  # In the middle of an import it would not listen.
         await asyncio.gather(*(process.close() for process in self._processes))
-        if self._watching is not None:
-            self._watching.cancel()
-
-    async def _replace_stalled(self) -> None:
-        """Looks now and then whether a process that forks others stands still."""
-        while True:
-            await asyncio.sleep(_LOOK_EVERY)
-            stalls = [process.replace_if_stalled() for process in self._processes]
-            stalls += [self._zygote.replace_if_stalled()] if self._zygote is not None else []
-            for why in filter(None, stalls):
-                message = f"a process of {self._setting.agent.name} stood still and was replaced: {why}"
-                self._notice(Noticed("warning", message, "The cases that ran in it start again, once"))
 
     async def _start(self, alone: bool) -> Seat:
         """Starts a process and sees it through the import. One that was killed says nothing about the agent: then
@@ -148,9 +134,9 @@ class AgentHost:
         self._processes = [other for other in self._processes if not other.gone.done()]
         self._processes.append(process)
         imported = await self._imported(process)
-        alone = alone or self._single
-        wanted = self._options.isolation == "run" and not alone
-        if not (wanted or self._single or imported.can_fork):
+        single = process.serves_one_case
+        wanted = self._options.isolation == "run" and not (alone or single)
+        if not (wanted or single or imported.can_fork):
             self._notice_once(
                 f"the cases of {self._setting.agent.name} share a process: {imported.why}",
                 "What one case leaves behind in a module, the next one sees",
@@ -158,41 +144,25 @@ class AgentHost:
         for warning in imported.warnings:
             self._notice_once(f"{self._setting.agent.name}: {warning}")
         share = wanted or not imported.can_fork
-        return Seat(process, share, alone and share, here=self._only and not share)
+        return Seat(process, share, (alone or single) and share, here=self._only and not share)
 
     async def _process(self) -> AgentProcess:
-        """Starts the agent's process: a fork of the warm zygote, or where that cannot be, a fresh one."""
-        setting = self._setting
-        python = setting.interpreter.path
-        start: Start
+        """Starts the agent's process."""
+        setting, children = self._setting, self._children
+        # What it reads outlives it: it is what a later change is held against.
+        touched = children.footprints.setdefault(setting.agent.folder, set())
+        written = children.results.setdefault(setting.agent.folder, set())
+        process = AgentProcess(self._note_stall, touched, written)
         try:
-            zygote = None
-            if not self._single:
-                warm = setting.agent.folder in self._children.adk_agents or await asyncio.to_thread(
-                    self._children.uses_adk, setting.agent
-                )
-                zygote, _ = await self._children.zygote(python, setting.root, warm=warm)
-                self._watch(zygote)
-            if zygote is not None:
-                start = forked(zygote, setting.spec())
-            else:
-                start = solo(worker_command("solo", python, setting.root), self._children.lifeline, setting.spec())
-            process = AgentProcess(start)
-        except NoWorkerError as error:
+            await process.start(self._place, setting, cases=self._alike)
+        except NotStartedError as error:
             kind: ErrorKind = "crashed" if error.died else "import_failed"
             raise NoAgentProcessError(CaseError(kind, str(error), _OTHER_PYTHON)) from None
-        except OSError as error:
-            message = f"{python} cannot be started: {error.strerror or error}"
-            raise NoAgentProcessError(CaseError("import_failed", message, _OTHER_PYTHON)) from None
-        # What it reads outlives it: it is what a later change is held against.
-        process.touched = self._children.footprints.setdefault(setting.agent.folder, set())
-        process.written = self._children.results.setdefault(setting.agent.folder, set())
         return process
 
-    def _watch(self, zygote: Zygote | None) -> None:
-        self._zygote = zygote
-        if zygote is not None and self._watching is None and can_be_watched():
-            self._watching = asyncio.create_task(self._replace_stalled())
+    def _note_stall(self, why: str) -> None:
+        message = f"a process of {self._setting.agent.name} stood still and was replaced: {why}"
+        self._notice(Noticed("warning", message, "The cases that ran in it start again, once"))
 
     async def _imported(self, process: AgentProcess) -> Imported:
         """Waits for the import. A process that cannot be used is ended here."""
@@ -204,12 +174,9 @@ class AgentHost:
             process.kill()
         if isinstance(outcome, CaseError):
             await process.close()
-        process.settle_output()
         self._output.extend(process.printed)
         if isinstance(outcome, CaseError):
             raise NoAgentProcessError(outcome)
-        if outcome.framework == "adk":
-            self._children.adk_agents.add(self._setting.agent.folder)
         return outcome
 
     def _notice_once(self, message: str, hint: str = "") -> None:

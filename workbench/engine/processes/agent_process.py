@@ -1,25 +1,24 @@
-"""The parent's end of a process that has imported one agent and runs its cases."""
+"""The engine's view of an agent process, and of the cases in it, wherever they run."""
 
 import asyncio
-import contextlib
 import itertools
-import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, get_args
+from typing import Any, get_args
 
 from workbench.agents.channel import Frame
-from workbench.agents.child_process import ChildProcess, Command, how_it_ended
-from workbench.agents.output import OutputPipe
-from workbench.engine.processes.stalls import Pinged
-from workbench.engine.processes.zygote import Zygote
+from workbench.engine.places.case_output import Stream
+from workbench.engine.places.place import AgentLink, OnFrame, Place
+from workbench.engine.plan.plan import AgentSetting
 from workbench.events import CaseError, ErrorKind
 
 _PRINT_KEPT = 200_000
-
-Stream: TypeAlias = Literal["stdout", "stderr"]
+_TERMINATE_GRACE = 1.0
+_KILL_GRACE = 5.0
+_TEARDOWN_GRACE = 8.0
+"""Seconds that closing toolsets and plugins may take after the last turn; the worker gives up after 5."""
 
 
 @dataclass(frozen=True)
@@ -34,170 +33,89 @@ class Imported:
     warnings: tuple[str, ...]
 
 
-class Commands(Protocol):
-    """The way to an agent process: as `workbench.agents.channel.Channel`."""
-
-    def send(self, *messages: Frame, descriptors: Sequence[int] = ...) -> None: ...
-
-
-class Link(Protocol):
-    """An agent process as `AgentProcess` needs it: `ended` is done with how it ended."""
-
-    ended: asyncio.Future[str]
-    stalled: bool
-
-    @property
-    def pid(self) -> int | None: ...
-    @property
-    def channel(self) -> Commands: ...
-    def signal_group(self, number: int) -> None: ...
-    async def close(self, *, grace: float = ...) -> None: ...
-
-
-Start: TypeAlias = Callable[[Callable[[Frame], None], int, int], Link]
-"""Starts the process: what to call with its frames, and the pipes for its stdout and stderr, which it takes over."""
-
-
-def forked(zygote: Zygote, spec: dict[str, Any]) -> Start:
-    """A fork of a warm zygote. `spec` is the wire's AgentSpec."""
-    return lambda on_frame, stdout, stderr: zygote.fork(spec, on_frame, stdout, stderr)
-
-
-def solo(command: Command, lifeline: int, spec: dict[str, Any]) -> Start:
-    """A process of its own, where forking is unsafe or not worth it; starting it raises OSError if the interpreter
-    cannot be started."""
-
-    def start(on_frame: Callable[[Frame], None], stdout: int, stderr: int) -> Link:
-        try:
-            worker = ChildProcess(command, lifeline, on_frame)
-        except OSError:
-            os.close(stdout)
-            os.close(stderr)
-            raise
-        worker.channel.send({"op": "agent", "id": 0, "spec": spec}, descriptors=[stdout, stderr])
-        return worker
-
-    return start
-
-
 class AgentProcess:
-    """`imported` is done with what the process says, or with why the agent cannot be used; `gone` when the process
-    has ended: how, in words that follow a subject."""
+    """A process that imports one agent and runs its cases, to be started once. `on_stalled` is told why, if the process
+    is replaced because it stood still. `touched` and `written` collect the project's files that were read, as far as
+    that is known, and those that were written: results, whoever reads them."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, on_stalled: Callable[[str], None], touched: set[Path], written: set[Path]) -> None:
         self.imported: asyncio.Future[Imported | CaseError] = asyncio.get_running_loop().create_future()
+        """What the process says, or why the agent cannot be used."""
         self.printed: list[tuple[Stream, str]] = []
         """What was printed outside of cases, from the import on, as far as it is kept."""
-        self.touched: set[Path] = set()
-        """The project's files that were read, by the import and by cases, as far as that is known."""
-        self.written: set[Path] = set()
-        """Those that were written: results, whoever reads them."""
+        self.stalled = False
+        """Whether it is replaced because it stood still: its cases are not to blame."""
+        self._on_stalled = on_stalled
+        self._touched = touched
+        self._written = written
         self._room = _PRINT_KEPT
-        self._ids = itertools.count(1)
-        self._exits: dict[int, Callable[[str | None], None]] = {}
-        self._leaders: dict[int, int | None] = {}
-        """Number of a case with a process of its own → that process, once it is known: it leads a group."""
-        self._here: int | None = None
-        """The case that has this process for its own."""
-        self._forks = False
-        """Whether it only forks its cases: then it must answer at once."""
-        self._pinged = Pinged(lambda: self._link.channel.send({"op": "ping"}))
-        stdout, childs_stdout = os.pipe()
-        stderr, childs_stderr = os.pipe()
-        try:
-            self._link = start(self._take, childs_stdout, childs_stderr)
-        except OSError:
-            os.close(stdout)
-            os.close(stderr)
-            raise
-        self._pipes = (
-            OutputPipe(stdout, lambda text: self._keep("stdout", text), lambda count: None),
-            OutputPipe(stderr, lambda text: self._keep("stderr", text), lambda count: None),
-        )
+        self._numbers = itertools.count(1)
+        self._cases: dict[int, CaseProcess] = {}
+        """The attempts that have not exited, by number."""
+        self._link: AgentLink
+
+    async def start(self, place: Place, agent: AgentSetting, *, cases: int) -> None:
+        """Start it at a place.
+
+        Raises:
+            NotStartedError: it cannot be started.
+        """
+        self._link = await place.start(agent, self._take, cases=cases)
         self._link.ended.add_done_callback(lambda ended: self._ended(ended.result()))
 
     @property
     def gone(self) -> asyncio.Future[str]:
+        """Done when the process has ended: how, in words that follow a subject."""
         return self._link.ended
 
     @property
-    def stalled(self) -> bool:
-        """Whether it is replaced because it, or the zygote above it, stood still: its cases are not to blame."""
-        return self._link.stalled
+    def serves_one_case(self) -> bool:
+        return self._link.serves_one_case
 
-    def replace_if_stalled(self) -> str:
-        """Ends the process with all its cases if it forks them and stands still; returns why, or ""."""
-        if not self._forks or self._link.pid is None or self.gone.done() or self.stalled:
-            return ""
-        why = self._pinged.look(self._link.pid)
-        if why:
-            self._link.stalled = True
-            self.kill()
-        return why
+    def send(self, *frames: Frame) -> None:
+        self._link.send(*frames)
 
-    def start_case(
-        self,
-        case: dict[str, Any],
-        share: bool,
-        descriptors: Sequence[int],
-        on_exit: Callable[[str | None], None],
-        *,
-        here: bool = False,
-    ) -> int:
-        """Starts a case (the wire's CaseSpec) that talks on the three descriptors, which are taken over. With `here`
-        it is the only one that there will ever be, and this process itself becomes its own.
-
-        `on_exit` is called once: with how the case's process ended, or with None if this process went first. The
-        number that comes back is for `kill_case`."""
-        number = next(self._ids)
-        self._exits[number] = on_exit
-        if here:
-            self._here = number
-        elif not share:
-            self._leaders[number] = None
-            self._forks = True
-        command = {"op": "case", "id": number, "case": case, "share": share, "here": here}
-        self._link.channel.send(command, descriptors=descriptors)
-        if self.gone.done():
-            self._ended(self.gone.result())
+    def enter(self, case: "CaseProcess") -> int:
+        """Return the number of a new attempt, which hears what is said of it until it has exited."""
+        number = next(self._numbers)
+        self._cases[number] = case
         return number
 
-    def kill_case(self, number: int, signal_number: int) -> None:
-        """Sends a signal to the group of a case; a case that shares this process is cancelled."""
-        if number == self._here:
-            self._link.signal_group(signal_number)
-        else:
-            self._link.channel.send({"op": "kill", "id": number, "signal": signal_number})
-
-    def forget_case(self, number: int) -> None:
-        """The case has said itself that it has ended: nothing more is told of it."""
-        self._exits.pop(number, None)
+    def forget(self, number: int) -> None:
+        """Hear no more of an attempt that cannot be ended."""
+        if self._cases.pop(number, None) is not None:
+            self._link.send({"op": "forget", "id": number})
 
     def kill(self) -> None:
         """Ends this process and all its cases at once."""
-        self._link.signal_group(signal.SIGKILL)
+        self._link.kill()
 
     async def close(self) -> None:
         """Ends the process and whatever still runs in it."""
         await self._link.close()
 
-    def settle_output(self) -> None:
-        """Takes in what was printed so far, so that `printed` has it."""
-        for pipe in self._pipes:
-            pipe.settle()
-
     def note_files(self, files: Any) -> None:
         """Takes in paths that the process, or a case of it, says it has read."""
         if isinstance(files, list):
-            self.touched.update({Path(file) for file in files if isinstance(file, str)} - self.written)
+            self._touched.update({Path(file) for file in files if isinstance(file, str)} - self._written)
 
     def note_written(self, files: Any) -> None:
         """Takes in paths that the process, or a case of it, writes: they are results, whoever reads them."""
         if isinstance(files, list):
-            self.written.update(Path(file) for file in files if isinstance(file, str))
-            self.touched -= self.written
+            self._written.update(Path(file) for file in files if isinstance(file, str))
+            self._touched -= self._written
 
-    def _take(self, frame: Frame) -> None:
+    def _take(self, frame: Frame, size: int) -> None:
+        if "id" in frame:
+            case = self._cases.get(frame["id"])
+            if case is None:
+                return
+            if "event" in frame:
+                case.on_frame(frame, size)
+            else:
+                del self._cases[frame["id"]]
+                case.on_exit(frame["how"])
+            return
         match frame:
             case {"op": "imported", "framework": str(framework), "can_fork": bool(can_fork)}:
                 warnings = tuple(str(warning) for warning in frame.get("warnings") or ())
@@ -206,37 +124,117 @@ class AgentProcess:
             case {"op": "import_failed", "error": dict(error)}:
                 self.note_files(frame.get("files"))
                 self._set(read_error(error))
-            case {"op": "pong"}:
-                self._pinged.heard()
+            case {"op": "printed", "stream": "stdout" | "stderr" as stream, "text": str(text)} if self._room > 0:
+                self.printed.append((stream, text[: self._room]))
+                self._room -= len(text)
             case {"op": "wrote"}:
                 self.note_written(frame.get("files"))
-            case {"op": "started", "id": int(number), "pid": int(pid)} if number in self._leaders:
-                self._leaders[number] = pid
-            case {"op": "exited", "id": int(number), "status": int(status)} if number in self._exits:
-                self._leaders.pop(number, None)
-                self._exits.pop(number)(how_it_ended(os.waitstatus_to_exitcode(status)))
+            case {"op": "stalled", "why": str(why)}:
+                self.stalled = True
+                self._on_stalled(why)
 
     def _set(self, outcome: Imported | CaseError) -> None:
         if not self.imported.done():
             self.imported.set_result(outcome)
 
     def _ended(self, how: str) -> None:
-        for pipe in self._pipes:
-            pipe.finish()
         self._set(CaseError("crashed", f"the agent's process {how} while the agent was imported"))
-        leaders, self._leaders = self._leaders, {}
-        for leader in filter(None, leaders.values()):
-            # The case died with this process; what it had started did not.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(leader, signal.SIGKILL)
-        exits, self._exits = self._exits, {}
-        for number, on_exit in exits.items():
-            on_exit(how if number == self._here else None)
 
-    def _keep(self, stream: Stream, text: str) -> None:
-        if self._room > 0:
-            self.printed.append((stream, text[: self._room]))
-            self._room -= len(text)
+
+class CaseProcess:
+    """An attempt at a case in `agent`, in a process of its own unless it is to `share`.
+
+    `on_frame` takes what it says. `on_exit` is called once, after all that: with how it ended, or None if the agent's
+    process went first. `give_up` is called when it could not be killed: a process that waits for a dead disk is left
+    behind.
+    """
+
+    def __init__(
+        self,
+        agent: AgentProcess,
+        *,
+        share: bool,
+        on_frame: OnFrame,
+        on_exit: Callable[[str | None], None],
+        give_up: Callable[[], None],
+    ) -> None:
+        self.agent = agent
+        self.share = share
+        self.on_frame = on_frame
+        self.on_exit = on_exit
+        self._give_up = give_up
+        self._loop = asyncio.get_running_loop()
+        self.said_all: asyncio.Future[None] = self._loop.create_future()
+        """The agent has closed what it had open, or the case has ended: nothing that counts will come."""
+        self.exited: asyncio.Future[None] = self._loop.create_future()
+        """The case has ended, and all that it wrote is taken in."""
+        self._timers: list[asyncio.TimerHandle] = []
+        self._closing = False
+        self._number = 0
+
+    def start(self, case: dict[str, Any], *, attempt: int, here: bool) -> None:
+        """Start the case (the wire's CaseSpec). With `here` it is the only one that there will ever be, and the agent's
+        process becomes its own."""
+        self._number = self.agent.enter(self)
+        command = {"op": "case", "id": self._number, "attempt": attempt, "case": case}
+        self.agent.send({**command, "share": self.share, "here": here})
+
+    def send(self, *frames: Frame) -> None:
+        """Send messages to the case; nothing if it has ended.
+
+        Raises:
+            FrameTooLargeError: one is too large to be carried.
+        """
+        self.agent.send(*({**frame, "id": self._number} for frame in frames))
+
+    def terminate(self) -> None:
+        """Asks the case to end, and kills it if it does not listen."""
+        self._signal(signal.SIGTERM)
+        self._later(_TERMINATE_GRACE, self.kill)
+
+    def kill(self) -> None:
+        """Kills the case; where it shares a process and did not let itself be cancelled, that process."""
+        if self.exited.done():
+            return
+        self._signal(signal.SIGKILL)
+        if self.share:
+            self._later(_TERMINATE_GRACE, self.agent.kill)
+        self._later(_KILL_GRACE, self._give_up)
+
+    def allow_teardown(self) -> None:
+        """Gives the case a while to close what it holds, once: then what is left is killed, or left behind."""
+        if not self.exited.done() and not self._closing:
+            self._closing = True
+            self._later(_TEARDOWN_GRACE, self._kill_rest)
+
+    def note_said_all(self) -> None:
+        """Nothing that counts will come any more."""
+        _done(self.said_all)
+
+    def note_exited(self) -> None:
+        _done(self.said_all)
+        _done(self.exited)
+
+    def close(self) -> None:
+        """Nothing more will be done to it."""
+        for timer in self._timers:
+            timer.cancel()
+        self.agent.forget(self._number)
+
+    def _signal(self, number: int) -> None:
+        self.send({"op": "kill", "signal": number})
+
+    def _kill_rest(self) -> None:
+        self._signal(signal.SIGKILL)
+        self._later(_KILL_GRACE, self.note_exited)
+
+    def _later(self, seconds: float, what: Callable[[], None]) -> None:
+        self._timers.append(self._loop.call_later(seconds, what))
+
+
+def _done(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def read_error(data: dict[str, Any]) -> CaseError:

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from workbench.engine.places.place import Place
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.source import AgentSource
@@ -13,8 +14,8 @@ from workbench.events import Noticed
 
 
 class Hosts:
-    """For the executions `todo` of the plan. `make_host` takes what `AgentHost` does; `tell` takes what hosts have to
-    say."""
+    """For the executions `todo` of the plan. The agents run at `place`, by default on this machine; `tell` takes what
+    hosts have to say."""
 
     def __init__(
         self,
@@ -23,22 +24,24 @@ class Hosts:
         children: Children,
         options: RunOptions,
         tell: Callable[[Noticed], None],
-        make_host: Callable[..., AgentHost],
+        place: Place | None = None,
     ) -> None:
         self._left = Counter(entry.ref.agent for entry in todo)
         """How many cases of an agent are not over yet."""
         self._startable = [entry for entry in todo if entry.blocked is None and isinstance(entry.source, AgentSource)]
+        (place or children.local).open(options.concurrency)
         agents = plan.agents
         of_agent = Counter(entry.ref.agent for entry in self._startable)
         cases = Counter(agents[entry.ref.agent].interpreter.path for entry in self._startable)
         self._hosts = {
-            name: make_host(
+            name: AgentHost(
                 setting,
                 children,
                 options,
                 tell,
-                single=not children.worth_a_zygote(setting.interpreter.path, cases[setting.interpreter.path]),
-                only=of_agent[name] == 1,
+                place,
+                cases=of_agent[name],
+                alike=cases[setting.interpreter.path],
             )
             for name, setting in agents.items()
             if of_agent[name]

@@ -3,13 +3,14 @@
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from workbench.engine.conversation.case_flow import CaseFlow
 from workbench.engine.conversation.context import RunContext
+from workbench.engine.places.place import Place
 from workbench.engine.plan.answers import AnswerKeeping
 from workbench.engine.plan.judge_environment import judge_environments
 from workbench.engine.plan.plan import Plan
@@ -17,10 +18,8 @@ from workbench.engine.plan.preflight.whole_plan import preflight
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource, DecidedSource
 from workbench.engine.plan.until_sure import UntilSure
-from workbench.engine.processes.agent_host import AgentHost
 from workbench.engine.processes.children import Children
 from workbench.engine.processes.hosts import Hosts
-from workbench.engine.processes.open_files import allow_open_files
 from workbench.engine.run.evidence import Evidence
 from workbench.engine.run.provenance import Commit
 from workbench.engine.run.recorder import EventWriter, Publish, Recorder, why_stopped
@@ -38,8 +37,6 @@ from workbench.events import (
     RunStarted,
 )
 
-_FILES_A_CASE = 8
-_FILES_BESIDES = 256
 _HEAD_START = 0.04
 """Seconds that the first case has the machine for itself: its verdict is waited for. Forks of all the others would
 stand in its way, and what they lose is nothing beside one answer of a model."""
@@ -53,7 +50,7 @@ class Run:
     """Runs `plan` once. `publish` gets each event in the event loop's thread, after it is clean and written (to
     `writer`, which is closed at the end; None: to nowhere), from `RunStarted` to `RunFinished`, and must not raise.
     `judge_cache` is the folder where answers of judges are kept; None keeps them as long as `children` live.
-    `make_host` takes what `AgentHost` does, for agents that do not run in children. Where the plan resumes an
+    The agents run at `place`, by default in `children`. Where the plan resumes an
     interrupted run, `writer` is the journal of that run.
 
     Cases that never started, because the run was stopped, get no `CaseFinished`.
@@ -66,9 +63,9 @@ class Run:
         children: Children,
         writer: EventWriter | None = None,
         judge_cache: Path | None = None,
-        make_host: Callable[..., AgentHost] = AgentHost,
+        place: Place | None = None,
     ) -> None:
-        self._make_host = make_host
+        self._place = place
         self._plan = plan
         self._options = plan.options
         self._todo = [entry for entry in plan.entries if not isinstance(entry.source, DecidedSource)]
@@ -100,12 +97,11 @@ class Run:
         it returns; cancelling the task that awaits it kills them."""
         plan = self._plan
         self._commit = None if self._writer is None or not self._asks_agents else Commit(plan.root)
-        self._hosts = Hosts(plan, self._todo, self._children, self._options, self._tell, self._make_host)
+        self._hosts = Hosts(plan, self._todo, self._children, self._options, self._tell, self._place)
         ahead = await self._prepare()
         secrets = self._secrets
         self._recorder = Recorder(self._publish, self._writer, secrets, self._cannot_write)
         self._began = time.monotonic()
-        allow_open_files(_FILES_A_CASE * self._options.concurrency + _FILES_BESIDES)
         context = self._context(secrets)
         try:
             self._announce(ahead)

@@ -8,9 +8,9 @@ import pytest
 
 from tests.engine.project import Project, execute
 from workbench.agents.worker import processes
-from workbench.engine.processes import children as module
+from workbench.engine.places import local as module
+from workbench.engine.places.zygote import Zygote
 from workbench.engine.processes.children import Children
-from workbench.engine.processes.zygote import Zygote
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
@@ -19,7 +19,7 @@ pytestmark = [
 
 
 async def zygote(children: Children, folder: Path) -> Zygote:
-    found, _ = await children.zygote(Path(sys.executable), folder, warm=False)
+    found, _ = await children.local.zygote(Path(sys.executable), folder, warm=False)
     assert found is not None
     return found
 

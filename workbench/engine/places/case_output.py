@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 from workbench.agents.output import Lines, OutputPipe
-from workbench.engine.processes.agent_process import Stream
+
+Stream: TypeAlias = Literal["stdout", "stderr"]
 
 OUTPUT_LIMIT = 16 * 1024 * 1024
 """Bytes a case may print."""

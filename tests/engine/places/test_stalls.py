@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.engine.project import Project, execute
+from workbench.engine.places import local, stalls
+from workbench.engine.places.stalls import Activity, Pinged, read_activity
 from workbench.engine.plan.options import RunOptions
-from workbench.engine.processes import agent_host, stalls
 from workbench.engine.processes.children import Children
-from workbench.engine.processes.stalls import Activity, Pinged, read_activity
 from workbench.events import CaseStarted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -44,7 +44,7 @@ OPTIONS = RunOptions(concurrency=2, timeout=60)
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stalls, "_SILENT", 0.2)
-    monkeypatch.setattr(agent_host, "_LOOK_EVERY", 0.1)
+    monkeypatch.setattr(local, "_LOOK_EVERY", 0.1)
 
 
 class Process:

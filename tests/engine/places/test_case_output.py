@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from workbench.engine.processes import case_output
-from workbench.engine.processes.case_output import CaseOutput
+from workbench.engine.places import case_output
+from workbench.engine.places.case_output import CaseOutput
 
 
 class Shown:

@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.agents.channel import Channel, Frame
 from workbench.agents.child_process import ChildProcess, Command, how_it_ended
-from workbench.engine.processes.stalls import Pinged
+from workbench.engine.places.stalls import Pinged
 
 _TOLD_WITHIN = 3.0
 """Seconds that the zygote is given to say how an agent process ended whose socket has closed."""
@@ -78,8 +78,6 @@ class Zygote:
         why = self._pinged.look(self.process.pid)
         if why:
             self.process.stalled = True
-            for forked in self._forks.values():
-                forked.stalled = True
             self.process.signal_group(signal.SIGKILL)
         return why
 
@@ -118,8 +116,6 @@ class ForkedProcess:
 
     def __init__(self, control: socket.socket, on_frame: Callable[[Frame], None], kill: Callable[[int], None]) -> None:
         self.pid: int | None = None
-        self.stalled = False
-        """Whether it, or the zygote above it, is replaced because it stood still."""
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.channel = Channel(control, on_frame, lambda reason: self._lost())
         self._kill = kill

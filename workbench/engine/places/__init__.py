@@ -1,0 +1,1 @@
+"""Places where agents run: the protocol, and this machine as the first one."""

@@ -1,0 +1,163 @@
+"""An agent process on this machine: its control socket, and a socket and two pipes for each case it forks."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from workbench.agents.channel import Frame
+from workbench.agents.child_process import ChildProcess, Command, how_it_ended
+from workbench.agents.output import OutputPipe
+from workbench.engine.places.case_output import Stream
+from workbench.engine.places.local_cases import ForkedCase, SharedCase
+from workbench.engine.places.place import OnFrame
+from workbench.engine.places.stalls import Pinged
+from workbench.engine.places.zygote import ForkedProcess, Zygote
+
+Start: TypeAlias = Callable[[Callable[[Frame], None], int, int], ForkedProcess | ChildProcess]
+"""Starts the process: what to call with its frames, and the pipes for its stdout and stderr, which it takes over."""
+
+
+def forked(zygote: Zygote, spec: dict[str, Any]) -> Start:
+    """Fork a warm zygote. `spec` is the wire's AgentSpec."""
+    return lambda on_frame, stdout, stderr: zygote.fork(spec, on_frame, stdout, stderr)
+
+
+def solo(command: Command, lifeline: int, spec: dict[str, Any]) -> Start:
+    """Start a fresh process, where forking is unsafe or not worth it. Starting it raises OSError if the interpreter
+    cannot be started."""
+
+    def start(on_frame: Callable[[Frame], None], stdout: int, stderr: int) -> ChildProcess:
+        try:
+            worker = ChildProcess(command, lifeline, on_frame)
+        except OSError:
+            os.close(stdout)
+            os.close(stderr)
+            raise
+        worker.channel.send({"op": "agent", "id": 0, "spec": spec}, descriptors=[stdout, stderr])
+        return worker
+
+    return start
+
+
+class LocalAgent:
+    """An `AgentLink` to a child process.
+
+    Raises:
+        OSError: the process cannot be started.
+    """
+
+    def __init__(self, start: Start, on_frame: OnFrame, zygote: Zygote | None, *, serves_one_case: bool) -> None:
+        self._hand_on = on_frame
+        self.zygote = zygote
+        """The process that forked this one."""
+        self.serves_one_case = serves_one_case
+        self.framework: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        """Known once the agent is imported."""
+        self._cases: dict[int, SharedCase | ForkedCase] = {}
+        """The attempts that have not exited."""
+        self._forks = False
+        """Whether it only forks its cases: then it must answer at once."""
+        self._stalled = False
+        self._pinged = Pinged(lambda: self._process.channel.send({"op": "ping"}))
+        stdout, childs_stdout = os.pipe()
+        stderr, childs_stderr = os.pipe()
+        try:
+            self._process = start(self._take, childs_stdout, childs_stderr)
+        except OSError:
+            os.close(stdout)
+            os.close(stderr)
+            raise
+        self._pipes = (
+            OutputPipe(stdout, lambda text: self._printed("stdout", text), lambda count: None),
+            OutputPipe(stderr, lambda text: self._printed("stderr", text), lambda count: None),
+        )
+        self.ended = self._process.ended
+        self.ended.add_done_callback(lambda ended: self._gone(ended.result()))
+
+    def send(self, *frames: Frame) -> None:
+        """Carry messages to the process, or to the process of the case that they are for."""
+        first = frames[0]
+        case = self._cases.get(first["id"])
+        if first["op"] == "case":
+            self._start_case(first)
+        elif case is None:
+            return
+        elif first["op"] == "forget":
+            del self._cases[first["id"]]
+            case.close()
+        else:
+            case.send(*frames)
+
+    def kill(self) -> None:
+        self._process.signal_group(signal.SIGKILL)
+
+    async def close(self) -> None:
+        await self._process.close()
+
+    def tell_stalled(self, why: str) -> None:
+        """Say that the process, or the zygote above it, is replaced because it stood still."""
+        self._stalled = True
+        self._hand_on({"op": "stalled", "why": why}, 0)
+
+    def replace_if_stalled(self) -> None:
+        """End the process with all its cases if it forks them and stands still."""
+        if not self._forks or self._process.pid is None or self.ended.done() or self._stalled:
+            return
+        why = self._pinged.look(self._process.pid)
+        if why:
+            self.tell_stalled(why)
+            self.kill()
+
+    def _start_case(self, command: Frame) -> None:
+        number = command["id"]
+        if self.ended.done():
+            asyncio.get_running_loop().call_soon(self._hand_on, {"op": "exited", "id": number, "how": None}, 0)
+            return
+        kind = SharedCase if command["share"] else ForkedCase
+        case = self._cases[number] = kind(command, self._process, self._tell)
+        self._forks = self._forks or not (command["share"] or command["here"])
+        self._process.channel.send(command, descriptors=case.take_descriptors())
+
+    def _take(self, frame: Frame) -> None:
+        """Take what the process says: of itself, of the cases that it forked, and for those that share it."""
+        case = self._cases.get(frame.get("id", 0))
+        match frame:
+            case {"event": _}:
+                if isinstance(case, SharedCase):
+                    case.take(frame)
+            case {"op": "pong"}:
+                self._pinged.heard()
+            case {"op": "started", "pid": int(pid)} if isinstance(case, ForkedCase):
+                case.leader = pid
+            case {"op": "exited", "status": int(status)} if case is not None:
+                case.exited(how_it_ended(os.waitstatus_to_exitcode(status)))
+            case {"op": "imported", "framework": str(framework)} if not self.framework.done():
+                self.framework.set_result(framework)
+                self._settle_output()
+                self._hand_on(frame, 0)
+            case {"op": "import_failed" | "wrote"}:
+                self._settle_output()
+                self._hand_on(frame, 0)
+
+    def _tell(self, frame: Frame, size: int) -> None:
+        """Hand on what a case says, until it has exited."""
+        if frame["id"] in self._cases:
+            if frame.get("op") == "exited":
+                del self._cases[frame["id"]]
+            self._hand_on(frame, size)
+
+    def _gone(self, how: str) -> None:
+        for pipe in self._pipes:
+            pipe.finish()
+        for case in list(self._cases.values()):
+            case.lost(how)
+
+    def _settle_output(self) -> None:
+        """Take in what was printed before."""
+        for pipe in self._pipes:
+            pipe.settle()
+
+    def _printed(self, stream: Stream, text: str) -> None:
+        self._hand_on({"op": "printed", "stream": stream, "text": text}, 0)
