@@ -46,6 +46,7 @@ def main() -> None:
     """Opens the screen; `r` starts the made-up run."""
     terminal.prepare()
     from workbench import config, resources
+    from workbench.ui.engine_run import Engine
     from workbench.ui.session import Session
     from workbench.ui.themes import DEFAULT, Themes
     from workbench.ui.workbench_app import WorkbenchApp
@@ -62,7 +63,10 @@ def main() -> None:
         return lambda publish: Busy(publish, refs, str(sys.argv[1]))
 
     themes = Themes([resources.themes()])
-    WorkbenchApp(session, config.Settings(Path("none.toml")), themes, themes.read(DEFAULT), build=build).run()
+    settings = config.Settings(Path("none.toml"))
+    engine = Engine(session, settings)
+    engine.build = build  # type: ignore[method-assign]
+    WorkbenchApp(session, settings, themes, themes.read(DEFAULT), engine=engine).run()
 
 
 if __name__ == "__main__":

@@ -97,6 +97,7 @@ def main() -> None:
 
     terminal.prepare()
     from workbench import config, resources
+    from workbench.ui.engine_run import Engine
     from workbench.ui.session import Session
     from workbench.ui.themes import DEFAULT, Themes
     from workbench.ui.workbench_app import WorkbenchApp
@@ -112,7 +113,10 @@ def main() -> None:
         return lambda publish: Judged(publish, happened(ref, sys.argv[1], int(sys.argv[2])))
 
     themes = Themes([resources.themes()])
-    WorkbenchApp(session, config.Settings(Path("none.toml")), themes, themes.read(DEFAULT), build=build).run()
+    settings = config.Settings(Path("none.toml"))
+    engine = Engine(session, settings)
+    engine.build = build  # type: ignore[method-assign]
+    WorkbenchApp(session, settings, themes, themes.read(DEFAULT), engine=engine).run()
 
 
 if __name__ == "__main__":

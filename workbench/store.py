@@ -218,6 +218,45 @@ def _has(record: CaseRecord, name: str) -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What is going on: nothing, a run that was asked for, or one that has announced itself."""
+
+    phase: Literal["idle", "preparing", "starting", "running"] = "idle"
+    """`preparing` until the run is handed to the engine, `starting` until it announces itself."""
+    rescoring: bool = False
+    """Whether no agent runs: transcripts are scored again."""
+    watch_job: str = ""
+    """How deep a save reaches that the watch acts on: `run`, `score` or `decide`. "" if the user asked for the run."""
+    unfinished: int = 0
+    """Executions that run or wait."""
+    waits: tuple[JudgeWaits, ...] = ()
+    """Judges and services whose queue pauses."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether no other run can start."""
+        return self.phase != "idle"
+
+    @property
+    def starting(self) -> bool:
+        """Whether a run was asked for that has not announced itself yet."""
+        return self.phase in ("preparing", "starting")
+
+    @property
+    def running(self) -> bool:
+        """Whether a run has announced itself and not ended."""
+        return self.phase == "running"
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A run that was asked for. `number` is that of the engine, or None as long as it does not have the run."""
+
+    watch_job: str
+    number: int | None = None
+
+
 Listener: TypeAlias = Callable[[Event], None]
 
 
@@ -259,6 +298,37 @@ class Store:
         self.reinstated: dict[Case, list[CaseRef]] = {}
         """Cases whose earlier verdict stands again because their newest run decided nothing → its executions."""
         self._listeners: list[Listener] = []
+        self._request: _Request | None = None
+        self._watch_job = ""
+        """That of the run that announced itself last."""
+
+    # What is going on
+
+    @property
+    def activity(self) -> Activity:
+        """What is going on. There is no other place that knows."""
+        if not self.run.finished:
+            unfinished = self._counts["queued"] + self._counts["running"]
+            rescoring = bool(self.run.scored_from)
+            return Activity("running", rescoring, self._watch_job, unfinished, tuple(self.waits.values()))
+        if self._request is None:
+            return Activity()
+        return Activity("preparing" if self._request.number is None else "starting", watch_job=self._request.watch_job)
+
+    def ask(self, watch_job: str = "") -> None:
+        """Take note that a run was asked for, by the user or with the depth of a job of the watch."""
+        self._request = _Request(watch_job)
+
+    def hand_over(self, number: int) -> None:
+        """Take note that the engine has the run that was asked for, under this number."""
+        if self._request is not None:
+            self._request = replace(self._request, number=number)
+
+    def drop_request(self, number: int | None = None) -> None:
+        """Take note that nothing comes of the run that was asked for. With `number`, only if the engine has it under
+        that number: another one may have been asked for meanwhile."""
+        if self._request is not None and number == self._request.number:
+            self._request = None
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Calls `listener(event)` after each applied event; the returned function ends that."""
@@ -331,6 +401,8 @@ class Store:
         return self._set_aside.get(ref) or self.records[ref]
 
     def _start(self, event: RunStarted) -> None:
+        self._watch_job = "" if self._request is None else self._request.watch_job
+        self._request = None
         self.run = RunSummary(
             event.run_id,
             event.root,

@@ -63,7 +63,7 @@ class Watched(Screen):
         """Waits for the end of a run that is not the earlier one."""
         store = self.session.store
         await self.until(self.pilot, lambda: store.run.run_id not in ("", earlier) and store.run.finished, 30)
-        await self.until(self.pilot, lambda: not self.session.starting, 30)
+        await self.until(self.pilot, lambda: not self.session.store.activity.starting, 30)
 
     async def arm(self) -> None:
         await self.press("w")
@@ -218,7 +218,7 @@ async def test_above_the_limit_it_waits_for_a_key(tmp_path: Path) -> None:
 async def test_what_is_watched_is_listed(watched: Watched) -> None:
     async with watched.opened():
         await watched.arm()
-        watched.main.action_watched()
+        watched.main.controllers.watch.watched()
         await watched.pilot.pause()
         from workbench.ui.widgets.pick_list import PickList
 

@@ -35,6 +35,7 @@ from workbench.events import (
 from workbench.model.criteria import default_config
 from workbench.model.evalset import open_evalset
 from workbench.store import Store
+from workbench.ui.engine_run import Engine
 from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Publish
 from workbench.ui.session import Session
@@ -215,6 +216,17 @@ class _AtOnce(Pace):
         return 0.0
 
 
+class Scripted(Engine):
+    """An engine whose runs are those that the test makes."""
+
+    def __init__(self, session: Session, settings: config.Settings, make: Callable[[Any, Times], Any]) -> None:
+        super().__init__(session, settings)
+        self._make = make
+
+    def build(self, targets: Any, times: Times) -> Any:
+        return self._make(targets, times)
+
+
 class Screen:
     """The app with a workspace made by hand and runs that do what the test says."""
 
@@ -229,11 +241,12 @@ class Screen:
         self.refusal: Exception | None = None
         themes = Themes([resources.themes()])
         settings = config.Settings(config_file, keys=overrides or {})
-        self.app = WorkbenchApp(self.session, settings, themes, themes.read(theme), build=self._build)
-        self.main = self.app.main
-        self.main.pace = _AtOnce()
+        self.engine = Scripted(self.session, settings, self.build)
         self.sent: list[str] = []
         """Sequences for the terminal's clipboard."""
+        self.app = WorkbenchApp(self.session, settings, themes, themes.read(theme), engine=self.engine)
+        self.main = self.app.main
+        self.main.controllers.news.pace = _AtOnce()
 
     @classmethod
     def around(cls, app: WorkbenchApp) -> "Screen":
@@ -279,7 +292,7 @@ class Screen:
         self.reads += 1
         return self.workspace
 
-    def _build(self, targets: Any, times: Times) -> Any:
+    def build(self, targets: Any, times: Times) -> Any:
         self.started.append((list(targets), times.runs))
         self.times.append(times)
         runs = times.runs

@@ -51,7 +51,7 @@ async def test_marks_come_after_the_tree_and_go_when_the_file_is_mended(
         await screen.until(pilot, lambda: "`evalid` is kept, but nothing reads it" in screen.text)
         file = screen.workspace.evalsets[0].file
         file.write_text(content(case_json("on_time"), case_json("late_parcel")), encoding="utf-8")
-        await screen.main.reopen(file)
+        await screen.main.controllers.files.reopen(file)
         await screen.until(pilot, lambda: "△" not in screen.text and "▲" not in screen.text)
         await screen.until(pilot, lambda: screen.session.verdicts.found == {})
 
@@ -88,12 +88,12 @@ async def test_the_row_of_an_agent_shows_that_it_cannot_be_imported(open_screen:
     agent = screen.workspace.agents[0]
     error = CaseError("import_failed", "No module named 'yfinance'", "uv sync")
     async with screen.open((120, 40)) as pilot:
-        screen.main.checks.imported(TrialImport(agent, error))
+        screen.main.controllers.checks.imported(TrialImport(agent, error))
         await screen.until(pilot, lambda: f"{agent.name} ▲import" in screen.text)
         await pilot.press("j")
         await screen.until(pilot, lambda: "failed: No module named 'yfinance'" in screen.text)
         assert "uv sync" in screen.text
-        screen.main.checks.imported(TrialImport(agent))
+        screen.main.controllers.checks.imported(TrialImport(agent))
         await screen.until(pilot, lambda: "▲import" not in screen.text and "succeeded" in screen.text)
 
 

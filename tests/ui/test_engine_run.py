@@ -58,8 +58,8 @@ async def opened(project: Path, **settings: Any) -> AsyncIterator[tuple[Workbenc
 async def test_one_key_runs_everything_and_the_next_leads_to_what_failed(project: Path) -> None:
     async with opened(project) as (app, session, screen, pilot):
         await pilot.press("r")
-        await screen.until(pilot, lambda: session.running, seconds=10)
-        await screen.until(pilot, lambda: not session.running, seconds=10)
+        await screen.until(pilot, lambda: session.store.activity.running, seconds=10)
+        await screen.until(pilot, lambda: not session.store.activity.running, seconds=10)
         assert "■ 3/3" in screen.text
         assert "✓ on_time" in screen.text
         await pilot.press("n")
@@ -76,9 +76,7 @@ async def test_where_nothing_can_be_kept_that_is_said_once(project: Path) -> Non
     (project / ".workbench/runs").touch()
     async with opened(project) as (_, session, screen, pilot):
         await pilot.press("r")
-        await screen.until(
-            pilot, lambda: "■ 3/3" in screen.text and not (session.running or session.starting), seconds=10
-        )
+        await screen.until(pilot, lambda: "■ 3/3" in screen.text and not session.store.activity.busy, seconds=10)
         assert [notice.message for notice in session.store.notices].count(session.store.notices[0].message) == 1
         assert "is kept in memory only" in session.store.notices[0].message
 
@@ -103,11 +101,11 @@ async def test_s_scores_again_without_the_agent(project: Path) -> None:
             await pilot.press(*keys)
             kept = project / ".workbench" / "runs"
             await screen.until(pilot, lambda: len(list(kept.glob("*/events.jsonl"))) == runs, seconds=10)
-            await screen.until(pilot, lambda: not session.running and not session.starting, seconds=10)
+            await screen.until(pilot, lambda: not session.store.activity.busy, seconds=10)
 
         await pilot.press("S")
         await screen.until(pilot, lambda: "there is no transcript" in screen.text)
-        await screen.until(pilot, lambda: not session.starting)
+        await screen.until(pilot, lambda: not session.store.activity.starting)
         # The cases stand below the root, the agent and the evalset; the second and the third are marked.
         await done(1, *"jjjj", "space", "j", "space", "r")
         assert session.store.counts() == {"failed": 1, "passed": 1}
@@ -149,9 +147,7 @@ async def test_judges_are_asked_afresh_by_a_key_and_as_much_as_the_settings_say(
             await screen.until(pilot, lambda: session.store.run.run_id != before, seconds=60)  # noqa: B023
             await screen.until(
                 pilot,
-                lambda: (
-                    not (session.running or session.starting) and session.store.counts() == {"passed": 2, "error": 1}
-                ),
+                lambda: not session.store.activity.busy and session.store.counts() == {"passed": 2, "error": 1},
                 seconds=60,
             )
             assert len(asked.read_text()) == calls
@@ -165,9 +161,7 @@ async def test_s_finds_the_transcripts_of_the_last_run_that_is_kept(project: Pat
     await asyncio.to_thread(subprocess.run, command, cwd=project, env=environment, capture_output=True, check=False)
     async with opened(project) as (app, session, screen, pilot):
         await pilot.press("S")
-        await screen.until(
-            pilot, lambda: bool(session.store.current) and not (session.running or session.starting), seconds=10
-        )
+        await screen.until(pilot, lambda: bool(session.store.current) and not session.store.activity.busy, seconds=10)
         assert session.store.counts() == {"passed": 1, "failed": 1, "error": 1}
         assert "no such order" in str(session.store.records[session.store.current[2]].error)
         await pilot.press("q")

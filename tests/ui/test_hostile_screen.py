@@ -78,7 +78,7 @@ async def test_notices_messages_and_copies(open_screen: OpenScreen, make_workspa
     screen = open_screen(hostile_workspace(make_workspace))
     async with screen.open((120, 40)) as pilot:
         await pilot.press("j", "j", "j", "r")
-        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.running)
+        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
         for text in HOSTILE:
             screen.runs[0].publish(Noticed("error", text, text))
         await screen.until(pilot, lambda: len(screen.session.store.notices) == len(HOSTILE))

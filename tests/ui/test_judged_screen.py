@@ -32,7 +32,7 @@ def play(screen: Screen, judge: JudgeIdentity, *, ends: bool = True) -> CaseRef:
 
 async def run_first(screen: Screen, pilot: Any, judge: JudgeIdentity = judged.GEMINI, *, ends: bool = True) -> CaseRef:
     await pilot.press("j", "j", "j", "r")
-    await screen.until(pilot, lambda: bool(screen.runs) and screen.session.running)
+    await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
     ref = play(screen, judge, ends=ends)
     await screen.until(pilot, lambda: len(screen.session.store.records[ref].metrics) == 3)
     await pilot.pause()
@@ -70,11 +70,11 @@ async def test_a_pause_counts_down_in_the_bar_and_ends(open_screen: OpenScreen) 
     screen.session._clock = lambda: now[0]
     async with screen.open((160, 30)) as pilot:
         await pilot.press("j", "j", "j", "r")
-        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.running)
+        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
         screen.runs[0].publish(JudgeWaits("gemini-2.5-flash", 0.0, 12.0, "quota"))
         await screen.until(pilot, lambda: "gemini-2.5-flash waits 12 s: quota" in screen.text)
         now[0] = 3.0
-        screen.main._tick()
+        screen.main.tick()
         await pilot.pause()
         assert "gemini-2.5-flash waits 9 s: quota" in screen.text
         screen.runs[0].publish(JudgeWaits("gemini-2.5-flash", 3.0, 0.0, ""))
@@ -85,12 +85,14 @@ async def test_once_the_run_is_over_nothing_ticks_and_nothing_waits(open_screen:
     screen = open_screen()
     async with screen.open((160, 30)) as pilot:
         await pilot.press("j", "j", "j", "r")
-        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.running)
-        assert screen.main._ticker._active.is_set()
+        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
+        assert screen.main.controllers.news.ticker is not None
         screen.runs[0].publish(JudgeWaits("gemini-2.5-flash", 0.0, 60.0, "quota"))
         await screen.until(pilot, lambda: "waits" in screen.text)
         screen.runs[0].end()
-        await screen.until(pilot, lambda: not screen.session.running and not screen.main._ticker._active.is_set())
+        await screen.until(
+            pilot, lambda: not screen.session.store.activity.running and screen.main.controllers.news.ticker is None
+        )
         assert "waits" not in screen.text.splitlines()[0]
 
 
@@ -131,7 +133,7 @@ async def test_panes_keep_their_digits_while_a_case_runs(open_screen: OpenScreen
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
         await pilot.press("j", "j", "j", "r")
-        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.running)
+        await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)
         ref = screen.runs[0].refs[0]
         applied: list[Event] = []
         screen.session.store.subscribe(applied.append)

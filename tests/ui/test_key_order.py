@@ -256,8 +256,11 @@ def _groups() -> Iterator[str]:
     """The names of the groups of workers in the screen's modules."""
     for path in sorted(Path(str(workbench.ui.__file__)).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "run_worker":
-                yield from (str(ast.literal_eval(word.value)) for word in node.keywords if word.arg == "group")
+            called = getattr(node.func, "attr", "") if isinstance(node, ast.Call) else ""
+            if isinstance(node, ast.Call) and called in ("run_worker", "work"):
+                named = [word.value for word in node.keywords if word.arg == "group"]
+                groups = named if called == "run_worker" else node.args[1:2]
+                yield from (str(group.value) for group in groups if isinstance(group, ast.Constant))
 
 
 def test_groups_in_the_background_are_those_of_workers() -> None:

@@ -34,7 +34,7 @@ def compare(screen: Screen, name: str) -> None:
 
 async def finished_run(screen: Screen, pilot: object) -> None:
     """A run in which everything that can happen has happened."""
-    await screen.until(pilot, lambda: bool(screen.runs) and screen.session.running)  # type: ignore[arg-type]
+    await screen.until(pilot, lambda: bool(screen.runs) and screen.session.store.activity.running)  # type: ignore[arg-type]
     run = screen.runs[0]
     for number, ref in enumerate(run.refs[:-2]):
         run.begin(ref)

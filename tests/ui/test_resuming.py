@@ -62,14 +62,14 @@ def test_a_run_that_came_to_its_end_is_not_offered(workspace: Workspace) -> None
 async def test_the_offer_is_seen_and_taken_from_the_palette(open_screen: OpenScreen, workspace: Workspace) -> None:
     killed(workspace)
     screen = open_screen(workspace)
-    screen.main.build_resumption = lambda: screen._build([(0, 1)], Times(1))  # type: ignore[method-assign]
+    screen.engine.resume = lambda: screen.build([(0, 1)], Times(1))  # type: ignore[method-assign]
     async with screen.open((80, 24)) as pilot:
         await screen.until(pilot, lambda: "a run was interrupted" in screen.text)
         (offer,) = screen.app._notifications
         assert offer.message.endswith(": 1 of 2 cases have results\nIn the palette (:) resume goes on with it")
         assert not screen.runs, "it is never begun unasked"
         await pilot.press(":", *"resume the", "enter")
-        await screen.until(pilot, lambda: len(screen.runs) == 1 and screen.session.running)
+        await screen.until(pilot, lambda: len(screen.runs) == 1 and screen.session.store.activity.running)
         assert screen.started == [([(0, 1)], 1)]
         screen.runs[0].end()
-        await screen.until(pilot, lambda: not screen.session.running)
+        await screen.until(pilot, lambda: not screen.session.store.activity.running)

@@ -19,7 +19,7 @@ class RefusedError(Exception):
 
 
 async def started(screen: Screen, pilot: Any, number: int = 1) -> None:
-    await screen.until(pilot, lambda: len(screen.runs) == number and screen.session.running)
+    await screen.until(pilot, lambda: len(screen.runs) == number and screen.session.store.activity.running)
 
 
 async def test_r_on_the_first_row_runs_everything(open_screen: OpenScreen) -> None:
@@ -39,7 +39,7 @@ async def test_r_on_the_first_row_runs_everything(open_screen: OpenScreen) -> No
         assert "✗ 1 fail" in screen.text
         assert "✓ on_time" in screen.text
         run.end()
-        await screen.until(pilot, lambda: not screen.session.running)
+        await screen.until(pilot, lambda: not screen.session.store.activity.running)
         assert "■ 2/8" in screen.text
 
 
@@ -59,7 +59,7 @@ async def test_a_second_run_has_to_wait(open_screen: OpenScreen) -> None:
         await pilot.press("r", "F")
         assert len(screen.started) == 1
         screen.runs[0].end()
-        await screen.until(pilot, lambda: not screen.session.running and not screen.session.starting)
+        await screen.until(pilot, lambda: not screen.session.store.activity.busy)
         await pilot.press("r")
         await started(screen, pilot, 2)
 
@@ -70,15 +70,15 @@ async def test_a_run_can_be_asked_for_while_the_one_before_waits_for_the_disk(op
         await pilot.press("r")
         await started(screen, pilot)
         screen.runs[0].publish(RunFinished(1.0, False))
-        await screen.until(pilot, lambda: not screen.session.running)
+        await screen.until(pilot, lambda: not screen.session.store.activity.running)
         await pilot.press("r")
         await screen.until(pilot, lambda: len(screen.started) == 2)
         assert len(screen.runs) == 1, "its thread is not free"
-        assert screen.session.starting
+        assert screen.session.store.activity.starting
         screen.runs[0].end()
         await started(screen, pilot, 2)
         await pilot.pause()
-        assert screen.session.running, "the end of the first one is not that of the second"
+        assert screen.session.store.activity.running, "the end of the first one is not that of the second"
 
 
 async def test_f_runs_what_failed_again(open_screen: OpenScreen) -> None:
@@ -93,7 +93,7 @@ async def test_f_runs_what_failed_again(open_screen: OpenScreen) -> None:
         run.end_case(run.refs[7], "error")
         run.end_case(run.refs[2], "passed")
         run.end()
-        await screen.until(pilot, lambda: not screen.session.running and not screen.session.starting)
+        await screen.until(pilot, lambda: not screen.session.store.activity.busy)
         await pilot.press("F")
         await started(screen, pilot, 2)
         assert screen.started[1] == ([(0, 1), (2, 1)], 1)
@@ -146,7 +146,7 @@ async def test_updates_change_labels_never_cursor_scroll_or_rows(
         assert (screen.row, view.scroll_offset, [outline.row(number) for number in range(len(outline))]) == before
         line = view.cursor - view.scroll_offset.y
         run.end()
-        await screen.until(pilot, lambda: not screen.session.running)
+        await screen.until(pilot, lambda: not screen.session.store.activity.running)
         assert screen.row == before[0], "sorted again at the end, the cursor is still on its case"
         assert view.cursor - view.scroll_offset.y == line, "and on its line"
 
@@ -162,7 +162,7 @@ async def test_n_goes_through_the_problems(open_screen: OpenScreen) -> None:
         run.end_case(run.refs[1], "failed")
         run.end_case(run.refs[6], "error")
         run.end()
-        await screen.until(pilot, lambda: not screen.session.running)
+        await screen.until(pilot, lambda: not screen.session.store.activity.running)
         seen = []
         for key in ("n", "n", "n", "N"):
             await pilot.press(key)
@@ -195,7 +195,7 @@ async def test_the_whole_run_is_cancelled_from_the_palette(open_screen: OpenScre
         run = screen.runs[0]
         run.begin(run.refs[0])
         await pilot.press(":", *"cancel the run", "enter")
-        await screen.until(pilot, lambda: not screen.session.running)
+        await screen.until(pilot, lambda: not screen.session.store.activity.running)
         assert run.stopped
         assert "cancelled" in screen.text
         assert "queued" not in screen.text, "what never ran is not waiting any more"
@@ -222,8 +222,8 @@ async def test_a_refusal_is_shown_with_its_way_out_and_nothing_runs(open_screen:
         await screen.until(pilot, lambda: bool(list(screen.app._notifications)))
         message = next(iter(screen.app._notifications)).message
         assert message == "config.json:3:1: the threshold is [bold]null[/bold]\nThere is [/oops] ␛[31mone"
-        assert not screen.session.running
-        assert not screen.session.starting
+        assert not screen.session.store.activity.running
+        assert not screen.session.store.activity.starting
 
 
 async def test_notices_are_shown_and_kept(open_screen: OpenScreen) -> None:
@@ -247,7 +247,7 @@ async def test_a_changed_file_is_read_again_before_it_runs(open_screen: OpenScre
         await started(screen, pilot)
         assert screen.reads == 1
         screen.runs[0].end()
-        await screen.until(pilot, lambda: not screen.session.running and not screen.session.starting)
+        await screen.until(pilot, lambda: not screen.session.store.activity.busy)
         file = screen.workspace.evalsets[2].file
         file.write_text(file.read_text(encoding="utf-8") + "\n", encoding="utf-8")
         await pilot.press("r")
@@ -287,7 +287,7 @@ async def test_who_would_not_say_is_not_asked_again(open_screen: OpenScreen, mak
             await started(screen, pilot, number)
             assert [ref.agent for ref in screen.runs[-1].refs] == ["", "one"]
             screen.runs[-1].end()
-            await screen.until(pilot, lambda: not screen.session.running and not screen.session.starting)
+            await screen.until(pilot, lambda: not screen.session.store.activity.busy)
 
 
 async def test_the_options_change_one_run(open_screen: OpenScreen) -> None:

@@ -307,7 +307,7 @@ async def test_whatever_goes_wrong_in_reading_is_said_instead_of_reading(open_sc
 async def test_files_that_were_read_are_shown_while_the_rest_is_read(
     open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.ui.screens.folder_actions._SHOWN_EVERY", -1.0)
+    monkeypatch.setattr("workbench.ui.controllers.folder._SHOWN_EVERY", -1.0)
     screen = open_screen()
     go_on = threading.Event()
     whole = screen.workspace

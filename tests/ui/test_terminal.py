@@ -23,10 +23,10 @@ LEFT = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1000l", b"\x1b[?2004l")
 BREAK = """
 import sys
 from pathlib import Path
-from workbench.ui.screens.tree_actions import TreeActions
+from workbench.ui.screens.navigation import Navigation
 def broken(self):
     raise {what}
-TreeActions.action_sort = broken
+Navigation.sort = broken
 from workbench.ui.app import open_screen
 sys.exit(open_screen(Path(sys.argv[1])))
 """

@@ -12,18 +12,21 @@ if TYPE_CHECKING:
     from workbench.project.watching import Watching
 
 _LOADING = {"": "", "results": "loading results", "changes": "checking for changes"}
+_DOING = {"run": "running the agent", "score": "scoring again", "decide": "deciding again"}
+_DONE = {"run": "ran the agent", "score": "scored again", "decide": "decided again"}
 
 
 def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
     """Return what the bar shows. `agents` is the number of groups in the tree."""
     store, watching = session.store, session.watching
+    activity = store.activity
     asking = watching is not None and watching.board.waiting is not None
     return Facts(
         root=session.place,
         resting=_resting(session, agents),
         counts=store.counts(),
         total=len(store.current),
-        running=session.running,
+        running=activity.running,
         interrupted=store.run.interrupted,
         rescored=bool(store.run.scored_from),
         other_criteria=store.run.other_criteria,
@@ -44,7 +47,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
 def _earlier(session: Session, now: datetime) -> str:
     """Return when the run was, if an earlier session made it."""
     run = session.store.run
-    if not session.recalled or run.run_id != session.recalled or session.running:
+    if not session.recalled or run.run_id != session.recalled or session.store.activity.running:
         return ""
     from workbench.ui.history.words import when
 
@@ -67,7 +70,7 @@ def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
     if watching.watcher.changes.polling:
         words.append("polling")
     if session.last_watch:
-        words.append(session.last_watch)
+        words.append((_DOING if session.store.activity.watch_job else _DONE)[session.last_watch])
     faults = watching.watcher.broken if watching.board.blocked else ()
     if faults:
         # What they wait for: the message that told of it is gone after a while.

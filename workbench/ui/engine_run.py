@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from workbench.engine.watch.board import Job
     from workbench.project.project import Project, TrialImport
     from workbench.project.watching import Watching
-    from workbench.store import CaseRecord, Store
     from workbench.ui.session import Session
 
 
@@ -28,10 +27,9 @@ class Engine:
     """The project whose plans the screen runs. `build` and its like only remember; all the work happens where their
     result is called, in the run's thread. `settings` are the user's."""
 
-    def __init__(self, settings: "Settings", store: "Store", state_dir: Path | None = None) -> None:
-        """`store` takes the events: it learns where the details of their cases are."""
-        self._store = store
-        self._explicit_state = state_dir
+    def __init__(self, session: "Session", settings: "Settings") -> None:
+        """The store of `session` takes the events: it learns where the details of their cases are."""
+        self._session = session
         self._settings = settings
         self._made: Project | None = None
         self._making = Lock()
@@ -45,13 +43,18 @@ class Engine:
 
         with self._making:  # Several threads come here.
             self._made = self._made or Project(
-                explicit_state=self._explicit_state, settings=self._settings, store=self._store
+                explicit_state=self._session.explicit_state, settings=self._settings, store=self._session.store
             )
             return self._made
 
-    def build(self, workspace: "Workspace", targets: Iterable[tuple[int, int]], times: Times, draft: Draft) -> Build:
-        """A run of these cases, so often, with the criteria of the draft."""
-        chosen = _with_draft(workspace, draft)
+    @property
+    def _workspace(self) -> "Workspace":
+        assert self._session.workspace is not None
+        return self._session.workspace
+
+    def build(self, targets: Iterable[tuple[int, int]], times: Times) -> Build:
+        """A run of these cases, so often, with the criteria of the session's draft."""
+        chosen = _with_draft(self._workspace, self._session.draft)
         cases = sorted(set(targets))
 
         def build(publish: Publish) -> Runnable:
@@ -64,8 +67,9 @@ class Engine:
 
         return build
 
-    def resume(self, workspace: "Workspace", state_dir: Path) -> Build:
+    def resume(self) -> Build:
         """Goes on with the newest run, which was interrupted."""
+        workspace, state_dir = self._workspace, self._session.state_dir
 
         def build(publish: Publish) -> Runnable:
             from workbench.ui.resuming import find_resumable
@@ -74,27 +78,23 @@ class Engine:
 
         return build
 
-    def resumable(self, workspace: "Workspace", state_dir: Path) -> str:
-        """What the newest run has, in words; "" if it cannot be resumed. Reads files: for a thread."""
+    def resumable(self) -> str:
+        """Return what the newest run has, in words, or "" if it cannot be resumed. Reads files: for a thread."""
+        if not self._session.runs_dir.is_dir():
+            return ""
         from workbench.ui.resuming import what_is_resumable
 
-        return what_is_resumable(self._project, workspace, state_dir)
+        return what_is_resumable(self._project, self._workspace, self._session.state_dir)
 
     def rescore(
-        self,
-        workspace: "Workspace",
-        targets: Iterable[tuple[int, int]],
-        records: "Sequence[CaseRecord]",
-        draft: Draft,
-        state_dir: Path,
-        *,
-        fresh: bool,
-        references_of_now: bool = False,
+        self, targets: Sequence[tuple[int, int]], *, fresh: bool = False, references_of_now: bool = False
     ) -> Build:
-        """Scores the transcripts of these cases again, with the criteria of the draft: those in `records`, and for
+        """Scores the transcripts of these cases again, with the criteria of the draft: those of this session, and for
         cases that have none there, those of the last run that is kept. `fresh`: judges are asked anew;
         `references_of_now`: they are laid beside what is expected by now, not beside what they were made for."""
-        chosen = _with_draft(workspace, draft)
+        session = self._session
+        chosen, state_dir = _with_draft(self._workspace, session.draft), session.state_dir
+        records = [record for pair in targets for record in session.verdicts.records(*pair)]
         cases = sorted(set(targets))
 
         def build(publish: Publish) -> Runnable:
@@ -107,24 +107,24 @@ class Engine:
         return build
 
     def chat(
-        self, agent: "AgentFolder", root: Path, session_input: dict[str, Any]
+        self, agent: "AgentFolder", session_input: dict[str, Any]
     ) -> "Callable[[Callable[[ChatEvent], None]], Chat]":
         """A conversation with an agent, beside runs."""
+        root = self._workspace.root
 
         def make(publish: "Callable[[ChatEvent], None]") -> "Chat":
             return self._project.chat(agent, root, session_input, publish)
 
         return make
 
-    def watch(self, session: "Session", marked: set[tuple[int, int]]) -> "Watching":
-        """A watch over the workspace of a session, for the marked cases or (none) all. Reads files: for a thread."""
+    def watch(self, marked: set[tuple[int, int]]) -> "Watching":
+        """A watch over the session's workspace, for the marked cases or (none) all. Reads files: for a thread."""
         from workbench.engine.watch.board import Board, Limit
         from workbench.engine.watch.snapshot import Key
         from workbench.engine.watch.watcher import Watcher
         from workbench.project.watching import Watching
 
-        workspace = session.workspace
-        assert workspace is not None
+        session, workspace = self._session, self._workspace
         armed = frozenset(
             Key(entry.relative, entry.document.cases[case].eval_id)
             for evalset, case in marked
@@ -148,8 +148,9 @@ class Engine:
         """A job of the watch."""
         return lambda publish: self._project.run(watching.plan(job), publish)
 
-    def warm(self, workspace: "Workspace") -> "Callable[[], Awaitable[None]]":
-        """Starts what runs of this workspace will need; to be called in the run's thread."""
+    def warm(self) -> "Callable[[], Awaitable[None]]":
+        """Starts what runs of the workspace will need; to be called in the run's thread."""
+        workspace = self._workspace
         return lambda: self._project.warm(workspace)
 
     def import_agents(

@@ -70,12 +70,14 @@ class RunThread:
         self._task: asyncio.Task[None] | None = None
         self._others: set[asyncio.Task[None]] = set()
 
-    def start(self, build: Build) -> None:
-        """Builds a run and executes it, both in the thread, and not before the one that was asked for last is over:
-        between its last word and its end it waits for the disk. What `build` raises becomes `Refused`."""
+    def start(self, build: Build) -> int:
+        """Build a run and execute it, both in the thread, and not before the one that was asked for last is over:
+        between its last word and its end it waits for the disk. What `build` raises becomes `Refused`. Return the
+        run's number, which its `Ended` has."""
         self.started += 1
         number = self.started
         self._call(lambda: self._begin(build, number))
+        return number
 
     def also(self, work: Callable[[], Awaitable[None]]) -> None:
         """Has something done in the thread, beside what runs; if it fails, the next run will say why."""

@@ -1,11 +1,11 @@
 """What the screen works on: the folder as it was read, what is true now, and the criteria of the run to come."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from workbench.events import CaseRef, RunFinished, RunStarted
+from workbench.events import RunStarted
 from workbench.prices import Prices
 from workbench.rendering.changed import ChangedVerdicts
 from workbench.store import CaseRecord, Store
@@ -47,27 +47,21 @@ class Session:
         self.verdicts = Verdicts(self.store)
         self.judges = JudgeCount(prices)
         self.draft = Draft()
-        self.draft_in_use = Draft()
-        """The changes that the run being started was made with."""
         self.workspace: Workspace | None = None
         self.reading = False
         """Whether `workspace` is what was read so far."""
         self.trouble = ""
         """Why the folder could not be read the last time, raw; "" if it could."""
-        self.starting = False
-        """Whether a run was asked for that has not announced itself yet."""
         self.declined: set[str] = set()
         """Evalsets (relative) for which the user would not name an agent: not asked again."""
         self.opened_besides: set[Path] = set()
         """Evalsets under other names that the user opened, absolute."""
-        self.asked_to_cancel: set[CaseRef] = set()
-        self.asked_to_quit = False
         self.prices = prices
         self.changed = ChangedVerdicts(self.store)
         self.watching: Watching | None = None
         """The watch, while it is armed."""
         self.last_watch = ""
-        """What the last save led to, in words."""
+        """How deep the last save reached: `run`, `score` or `decide`; "" before the first one."""
         self.recalled = ""
         """The id of the run of an earlier session that is shown as the newest one."""
         self.stale: dict[Name, Changes] = {}
@@ -201,23 +195,13 @@ class Session:
 
     # The run
 
-    @property
-    def running(self) -> bool:
-        """Whether a run is going on."""
-        return not self.store.run.finished
-
     def elapsed(self) -> float:
         """Seconds since the run began, or its whole duration."""
-        return self._clock() - self._began if self.running else self.store.run.duration_seconds
+        return self._clock() - self._began if self.store.activity.running else self.store.run.duration_seconds
 
     def waiting(self) -> tuple[str, str]:
         """Which judge pauses and for how long still, in full and in short; "" if none does."""
-        return waiting_words(self.store.waits.values(), self.elapsed()) if self.running else ("", "")
-
-    def active(self, targets: Iterable[tuple[int, int]]) -> list[CaseRef]:
-        """Of these cases, the executions that are running or waiting."""
-        records = (record for pair in targets for record in self.verdicts.records(*pair))
-        return [record.ref for record in records if not record.finished]
+        return waiting_words(self.store.activity.waits, self.elapsed())
 
     def problems(self) -> list[tuple[int, int]]:
         """All cases whose newest verdict is fail or error, in the order of the files."""
@@ -229,14 +213,8 @@ class Session:
         if isinstance(event, RunStarted):
             self._began = self._clock()
             self.own_runs.add(event.run_id)
-            self.asked_to_cancel.clear()
-            self.asked_to_quit = False
-            self.draft.used(self.draft_in_use)
-            self.draft_in_use = Draft()
             for planned in event.cases:
                 self.stale.pop((planned.case.evalset_file, planned.case.eval_id), None)
-        elif isinstance(event, RunFinished):
-            self.asked_to_cancel.clear()
 
 
 def _signature(workspace: "Workspace") -> Signature:

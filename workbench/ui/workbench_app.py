@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,23 +20,20 @@ from workbench.ui.engine_run import Engine
 from workbench.ui.host import Host
 from workbench.ui.key_order import KeyOrder
 from workbench.ui.keys import textual_keymap
-from workbench.ui.run_thread import Build, RunThread
+from workbench.ui.run_thread import RunThread
 from workbench.ui.screens.main import MainScreen
-from workbench.ui.screens.run_actions import Targets
 from workbench.ui.session import Session
 from workbench.ui.textual_private import SparseApp
 from workbench.ui.themes import ThemeError, Themes, variable_defaults
-from workbench.ui.times import Times
 from workbench.ui.watchdog import Watchdog
 
 _SWITCH_SECONDS = 0.005
 """Python's own: `open_screen` lets threads take turns more often until the first frame."""
-MakeBuild = Callable[[Targets, Times], Build]
 
 
 class WorkbenchApp(SparseApp, inherit_bindings=False):
-    """`theme` is the one to start with; `faults` are sentences to show once. `build` replaces the engine in
-    tests. `watch`: the watch is armed once the folder is read. `watchdog` tells when the program is to end."""
+    """`theme` is the one to start with; `faults` are sentences to show once. `engine` is scripted in tests. `watch`:
+    the watch is armed once the folder is read. `watchdog` tells when the program is to end."""
 
     CSS_PATH = "workbench.tcss"
     TITLE = "agent-workbench"
@@ -53,7 +50,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         theme: Theme,
         *,
         faults: Sequence[str] = (),
-        build: MakeBuild | None = None,
+        engine: Engine | None = None,
         watch: bool = False,
         watchdog: Watchdog | None = None,
     ) -> None:
@@ -61,7 +58,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         self.session = session
         self.animation_level = "none"
         self._settings, self._themes, self._faults = settings, themes, faults
-        self._engine = Engine(settings, session.store, session.explicit_state)
+        self._engine = engine or Engine(session, settings)
         self._engine.screen_files = lambda: [self._settings.file, *themes.files]
         self._keys = keymap(settings.keys)
         self._key_order = KeyOrder(self, super().on_event, self._say_dropped)
@@ -78,9 +75,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
             self.look_again,
             self._keys.faults,
         )
-        self.main = MainScreen(
-            session, self._keys.keys, build or self._build, host, self._run_thread, self._rescore, self._engine
-        )
+        self.main = MainScreen(session, self._keys.keys, self._engine, host)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults(self.current_theme)
@@ -143,7 +138,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         for fault in (*self._settings.faults, *self._keys.faults, *self._faults):
             self.notify(fault, title="settings", severity="warning", timeout=8, markup=False)
         self.call_after_refresh(self._read_styles_of_rooms)
-        self.run_worker(self._read_first(), group="read")
+        self.run_worker(self.main.controllers.open(watch=self._watch), group="read")
 
     def _read_styles_of_rooms(self) -> None:
         """The styles of all other screens, which the first frame does not wait for. As CSS_PATH of those screens the
@@ -153,15 +148,6 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
         for screen in self.screen_stack[1:]:  # opened by a key that was pressed already
             self.stylesheet.update(screen)
 
-    async def _read_first(self) -> None:
-        if await self.main.read_again():
-            self.main.recall()
-            if self._watch or self.main.arm_when_read:
-                self.main.arm()
-            await self.main.offer_interrupted()
-            await self.main.verdicts_shown.wait()
-            await self.main.offer_resuming()
-
     def _told_to_end(self, number: int) -> None:
         self.runs.close(timeout=1.0)
         self.exit(128 + number)
@@ -169,20 +155,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
     @property
     def runs(self) -> RunThread:
         """The thread that runs are executed in."""
-        return self.main.runs
-
-    def _run_thread(self, wake: Callable[[], None]) -> RunThread:
-        return RunThread(wake, self._engine.close)
-
-    def _build(self, targets: Targets, times: Times) -> Build:
-        assert self.session.workspace is not None
-        return self._engine.build(self.session.workspace, targets, times, self.session.draft)
-
-    def _rescore(self, targets: Targets, fresh: bool) -> Build:
-        session = self.session
-        assert session.workspace is not None
-        records = [record for pair in targets for record in session.verdicts.records(*pair)]
-        return self._engine.rescore(session.workspace, targets, records, session.draft, session.state_dir, fresh=fresh)
+        return self.main.controllers.thread
 
     # What the main screen asks for
 

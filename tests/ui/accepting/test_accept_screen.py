@@ -183,17 +183,13 @@ async def test_what_was_accepted_is_scored_at_once_without_the_agent(tmp_path: P
         screen = Screen.around(app)
         await screen.until(pilot, lambda: session.workspace is not None)
         await pilot.press("j", "j", "j", "r")
-        await screen.until(
-            pilot, lambda: session.store.counts() == {"failed": 1} and not (session.running or session.starting)
-        )
+        await screen.until(pilot, lambda: session.store.counts() == {"failed": 1} and not session.store.activity.busy)
         await pilot.press("A")
         await screen.until(pilot, lambda: isinstance(app.screen, AcceptScreen))
         await pilot.press("a")
         await screen.until(pilot, lambda: "✓ passes" in screen.text)
         await pilot.press("enter")
-        await screen.until(
-            pilot, lambda: session.store.counts() == {"passed": 1} and not (session.running or session.starting)
-        )
+        await screen.until(pilot, lambda: session.store.counts() == {"passed": 1} and not session.store.activity.busy)
         assert not [notice for notice in session.store.notices if "changed in the evalset" in notice.message]
         assert (folder / "called").read_text() == "x", "once, in the run"
         await pilot.press("q")

@@ -243,7 +243,7 @@ async def test_a_run_goes_on_beside_a_conversation(project: Path) -> None:
         await pilot.press("r")
         await talk(pilot, screen)
         await ask(pilot, screen, "hello", "You: hello")
-        await screen.until(pilot, lambda: not screen.session.running)
+        await screen.until(pilot, lambda: not screen.session.store.activity.running)
         assert screen.session.store.run.run_id
 
 
@@ -264,11 +264,11 @@ async def test_a_file_that_cannot_be_written_leaves_the_review_as_it_is(project:
 async def test_a_stored_run_is_kept(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await pilot.press("j", "j", "j")
-        screen.main.action_keep_run()
+        screen.main.controllers.talk.keep_run()
         await screen.until(pilot, lambda: "has run first" in screen.text)
         await pilot.press("r")
-        await screen.until(pilot, lambda: "✗ FAIL" in screen.text and not screen.session.running)
-        screen.main.action_keep_run()
+        await screen.until(pilot, lambda: "✗ FAIL" in screen.text and not screen.session.store.activity.running)
+        screen.main.controllers.talk.keep_run()
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ReviewScreen))
         assert "on_time_as_run" in screen.text
         await pilot.press("s")
@@ -286,7 +286,7 @@ async def test_a_session_of_adks_is_kept(project: Path) -> None:
     session = {"id": "s", "appName": "desk", "userId": "u", "events": said}
     (project / "none.json").write_text('{"appName": "desk", "userId": "u"}', "utf-8")
     async with opened(project) as (pilot, screen):
-        screen.main.action_keep_session()
+        screen.main.controllers.talk.keep_session()
         await screen.until(pilot, lambda: "a session that ADK saved" in screen.text)
         await type_in(pilot, "nowhere.json")
         await pilot.press("enter")
@@ -298,7 +298,7 @@ async def test_a_session_of_adks_is_kept(project: Path) -> None:
             pilot, lambda: any("events: this must be a list" in note.message for note in screen.app._notifications)
         )
         (project / "desk" / "monday.session.json").write_text(json.dumps(session), "utf-8")
-        screen.main.action_keep_session()
+        screen.main.controllers.talk.keep_session()
         await screen.until(pilot, lambda: "desk/monday.session.json" in screen.text)
         await type_in(pilot, "nothing like it")
         await screen.until(pilot, lambda: "monday" not in screen.text and "another file" in screen.text)

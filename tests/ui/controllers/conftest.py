@@ -9,8 +9,10 @@ import pytest
 from tests.ui.conftest import MakeWorkspace
 from workbench.actions import keymap
 from workbench.agents.workspace import Workspace
+from workbench.events import CaseRef
 from workbench.ui.session import Session
 from workbench.ui.tree.model import Tree
+from workbench.ui.tree.query import Query
 from workbench.ui.widgets.pick_list import Item
 
 
@@ -41,7 +43,6 @@ class FakeView:
         self.timers: list[Timer] = []
         self.shown: list[str] = []
         self.detail_item = ""
-        self.ended: list[int] = []
         self._tasks: list[asyncio.Future[Any]] = []
         self.show_workspace(workspace)
 
@@ -103,6 +104,61 @@ class FakeView:
             return None
         self.rows.show(found[0])
         return found[1]
+
+    def every(self, seconds: float, call: Callable[[], Any]) -> Timer:
+        return self.later(seconds, call)
+
+    def do(self, action: str) -> None:
+        self.shown.append(f"action {action}")
+
+    covered = False
+    in_detail = False
+    theme_name = "night"
+
+    def close_pages(self) -> None:
+        self.shown.append("no pages")
+
+    def lend_terminal(self, name: str, text: str) -> str:
+        return str(self._answer(text))
+
+    def leave(self) -> None:
+        self.shown.append("left")
+
+    def clear_filter(self) -> None:
+        self.rows.set_query(Query())
+
+    def repeats_changed(self) -> None:
+        self.rows.repeats_changed()
+
+    def arrange_again(self) -> None:
+        self.rows.arrange_again()
+
+    def show_state(self) -> None:
+        self.shown.append("state")
+
+    def tick(self) -> None:
+        self.shown.append("tick")
+
+    def refresh_row(self, touched: set[CaseRef]) -> int:
+        return 0
+
+    def show_earlier(self, ref: CaseRef, earlier: Any) -> None:
+        self.shown.append(f"earlier {ref.eval_id}")
+
+    def open_pane(self, title: str) -> None:
+        self.shown.append(title)
+
+    def details_region(self) -> Any:
+        return None
+
+    def copied_detail(self) -> tuple[str, str] | None:
+        return None
+
+    def get_selected_text(self) -> str | None:
+        return None
+
+    def clear_selection(self) -> None:
+        self.shown.append("no selection")
 
     def show_row(self) -> None:
         self.shown.append("row")

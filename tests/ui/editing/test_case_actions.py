@@ -193,7 +193,7 @@ async def test_what_somebody_else_changed_in_the_file_stays_and_what_is_gone_is_
         await pilot.press("u")
         await screen.until(pilot, lambda: screen.row == "on_time" or "undone" in screen.text)
         file.write_bytes(file.read_bytes().replace(b"very_late", b"later_still"))
-        screen.main.go_to_case(file, "very_late")
+        screen.main.controllers.files.go_to_case(file, "very_late")
         await pilot.press("D")
         await screen.until(pilot, lambda: "very_late is not there any more" in notices(screen))
         assert "later_still" in ids_in(file)

@@ -238,7 +238,7 @@ async def test_the_clock_is_looked_at_only_when_a_text_changes(
         assert screen.main._aging._timer._interval == 55
         # A run of this session has no age.
         await pilot.press("r")
-        await screen.until(pilot, lambda: screen.session.running)
+        await screen.until(pilot, lambda: screen.session.store.activity.running)
         assert "ran " not in screen.text.splitlines()[0]
 
 

@@ -25,11 +25,11 @@ def end(screen: Screen, ref: CaseRef, status: Any, said: str = "On its way.") ->
 async def run_all(screen: Screen, pilot: Any, **said: str) -> None:
     count = len(screen.runs)
     await pilot.press("g", "r")
-    await screen.until(pilot, lambda: len(screen.runs) > count and screen.session.running)
+    await screen.until(pilot, lambda: len(screen.runs) > count and screen.session.store.activity.running)
     for ref in screen.runs[-1].refs:
         end(screen, ref, "passed" if ref.eval_id == "good" else "failed", said.get(ref.eval_id, "On its way."))
     screen.runs[-1].end()
-    await screen.until(pilot, lambda: not screen.session.running)
+    await screen.until(pilot, lambda: not screen.session.store.activity.running)
 
 
 def entries(screen: Screen) -> list[Any]:

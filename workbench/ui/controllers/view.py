@@ -3,10 +3,13 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from workbench.events import CaseRef
 from workbench.ui.session import Session
 from workbench.ui.tree.model import Tree
 
 if TYPE_CHECKING:
+    from workbench.agents.workspace import Workspace
+    from workbench.history.case_rows import EarlierRun
     from workbench.ui.widgets.pick_list import Item
 
 Severity = Literal["information", "warning", "error"]
@@ -70,6 +73,28 @@ class View(Protocol):
     def push(self, page: Any, done: Callable[[Any], None] | None = None) -> None:
         """Open a page or dialog and call `done` with what it ends with."""
 
+    def do(self, action: str) -> None:
+        """Do an action of the table, soon."""
+
+    # Pages
+
+    @property
+    def covered(self) -> bool:
+        """Whether a page or dialog lies over the screen."""
+
+    def close_pages(self) -> None:
+        """Close all pages and dialogs."""
+
+    def lend_terminal(self, name: str, text: str) -> str:
+        """Return a text as the user's editor leaves it. The screen is gone until then.
+
+        Raises:
+            NoEditorError: there is no editor, or the terminal cannot be lent.
+        """
+
+    def leave(self) -> None:
+        """End the program."""
+
     # Work
 
     def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:
@@ -79,10 +104,16 @@ class View(Protocol):
     def later(self, seconds: float, call: Callable[[], Any]) -> Stoppable:
         """Call a function once after some seconds."""
 
+    def every(self, seconds: float, call: Callable[[], Any]) -> Stoppable:
+        """Call a function again and again."""
+
     def soon(self, call: Callable[..., Any], *values: Any) -> None:
         """Call a function in the screen's thread; from any thread."""
 
-    # Show
+    # The cases
+
+    def show_workspace(self, workspace: "Workspace") -> None:
+        """Show a workspace, read for the first time or again."""
 
     def go_to(self, evalset: int, case: int = -1) -> bool:
         """Put the cursor on a case, or on an evalset. Return False if a filter hides it."""
@@ -90,27 +121,73 @@ class View(Protocol):
     def go_left(self) -> None:
         """Give the cases the focus."""
 
+    def clear_filter(self) -> None:
+        """Take the filter back."""
+
     def next_problem(self, step: int) -> bool | None:
         """Put the cursor on the next problem. Return whether the search began anew, None if there is no problem."""
-
-    def show_row(self) -> None:
-        """Show details of the row under the cursor."""
-
-    def show_facts(self) -> bool:
-        """Bring the bar up to date. Return whether it changed."""
 
     def show_verdicts(self) -> int:
         """Paint the cases whose verdicts changed. Return the number of lines painted."""
 
     def repaint_rows(self) -> None:
-        """Paint all rows of the tree again."""
+        """Paint all rows again."""
 
-    def drawn(self) -> str:
-        """Return the screen as SVG."""
+    def repeats_changed(self) -> None:
+        """Show that cases may have more or fewer repeats than before."""
+
+    def arrange_again(self) -> None:
+        """Filter and sort by what is true now."""
+
+    def show_state(self) -> None:
+        """Say what is marked and filtered, and why no case is shown."""
+
+    def tick(self) -> None:
+        """Show how long everything has been running."""
+
+    # The rest of the screen
+
+    def show_facts(self) -> bool:
+        """Bring the bar up to date. Return whether it changed."""
+
+    def show_row(self) -> None:
+        """Show details of the row under the cursor."""
+
+    def refresh_row(self, touched: set[CaseRef]) -> int:
+        """Show news of the row under the cursor if it is one of these. Return the number of lines painted."""
+
+    def show_earlier(self, ref: CaseRef, earlier: "tuple[EarlierRun, ...]") -> None:
+        """Show how a case came out in earlier runs, if it is shown."""
+
+    def open_pane(self, title: str) -> None:
+        """Show the pane with this title, if the case has one."""
+
+    @property
+    def in_detail(self) -> bool:
+        """Whether the keys go to a case's details."""
 
     @property
     def detail_item(self) -> str:
         """The key of the item under the cursor in a case's details, "" if the cursor is elsewhere."""
+
+    def details_region(self) -> Any:
+        """Return the place of the details on the screen."""
+
+    def copied_detail(self) -> tuple[str, str] | None:
+        """Return what is under the cursor in the details: what it is called, and its text."""
+
+    def get_selected_text(self) -> str | None:
+        """Return the text that was selected with the mouse."""
+
+    def clear_selection(self) -> None:
+        """Select nothing."""
+
+    @property
+    def theme_name(self) -> str:
+        """The theme that is shown."""
+
+    def drawn(self) -> str:
+        """Return the screen as SVG."""
 
 
 class Controller:

@@ -4,7 +4,7 @@ Each change is saved at once. What cannot be saved stays in the field, with the 
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -36,7 +36,7 @@ _OF_PARTS = ("edit_add", "edit_duplicate", "edit_remove")
 
 
 class EditorScreen(FieldScreen[None]):
-    """Edits a draft. `over` says which room to take."""
+    """Edits a draft. `outside` opens it in the user's own editor; `over` says which room to take."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("next_turn", "previous_turn", "open", "close", "keys"),
@@ -49,6 +49,7 @@ class EditorScreen(FieldScreen[None]):
         saver: Saver,
         keys: Mapping[str, tuple[str, ...]],
         files: Files,
+        outside: Callable[[Draft], Awaitable[Draft | None]],
         *,
         at: Location | None = None,
         editing: bool = False,
@@ -59,7 +60,8 @@ class EditorScreen(FieldScreen[None]):
         shown = [action for action in footer("editor") if parts or action.id not in _OF_PARTS]
         super().__init__(self.list, keys, [*shown, BY_ID["keys"]])
         self.draft = draft
-        self._saver, self._files, self._at, self._editing, self._over = saver, files, at, editing, over
+        self._saver, self._files, self._outside = saver, files, outside
+        self._at, self._editing, self._over = at, editing, over
         self._busy = self._fresh = False
         self._one_at_a_time = asyncio.Lock()
         self._value = ValuePane(self.field)
@@ -208,7 +210,7 @@ class EditorScreen(FieldScreen[None]):
 
     def action_edit_whole(self) -> None:
         if not self._busy:
-            self.run_worker(self._outside(), group="save")
+            self.run_worker(self._edit_whole(), group="save")
 
     async def _take_back(self, *, again: bool) -> None:
         # A key that is pressed twice takes two edits back, one after the other.
@@ -221,11 +223,11 @@ class EditorScreen(FieldScreen[None]):
                 self._busy = False
             self._go_on_with(after, self.place, words)
 
-    async def _outside(self) -> None:
+    async def _edit_whole(self) -> None:
         before = self.draft
         self._busy = True
         try:
-            after = await self._files.edit_outside(before)
+            after = await self._outside(before)
         finally:
             self._busy = False
         words = "nothing was changed" if after is before else f"saved: {one_line(before.name)}, in your editor"

@@ -18,7 +18,7 @@ Settle = Callable[[ChangedOnDiskError, Draft, Any, str], "Awaitable[Settled | No
 
 
 class Files(Protocol):
-    """What the editor asks of the main screen."""
+    """What the editor needs around its file."""
 
     async def reopen(self, *files: Path) -> None:
         """Shows files as they are on the disk now."""
@@ -31,9 +31,6 @@ class Files(Protocol):
 
     async def reopened(self, draft: Draft) -> Draft | None:
         """The draft in the file as it is now; None if it is not there any more."""
-
-    async def edit_outside(self, draft: Draft) -> Draft | None:
-        """The draft after the user's own editor; None if it is not there any more."""
 
 
 class NotSavedError(Exception):

@@ -1,10 +1,8 @@
 """Theirs, mine, or both by case: what is to become of an edit of a file that is not what it was."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
-
-from textual.app import App
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
 
 from workbench.authoring.evalset_file import EvalsetFile
 from workbench.authoring.merge import Difference, differences, merged
@@ -16,6 +14,9 @@ from workbench.ui.editing.drafts import Draft, write
 from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.widgets.pick_list import Item
 
+Ask: TypeAlias = Callable[[Any], Awaitable[Any]]
+"""Opens a dialog and returns what it ends with."""
+
 
 class Settled:
     """What came of it: the draft to go on with, None if what it was about is not in the file any more."""
@@ -25,7 +26,7 @@ class Settled:
 
 
 async def settle(
-    app: App[Any],
+    ask: Ask,
     saver: Saver,
     keys: Mapping[str, tuple[str, ...]],
     error: ChangedOnDiskError,
@@ -41,7 +42,7 @@ async def settle(
     mine = (await asyncio.to_thread(draft.after, value)).content
     theirs = error.theirs
     while True:
-        content = await _chosen(app, keys, draft, theirs, mine)
+        content = await _chosen(ask, keys, draft, theirs, mine)
         if content is None:
             return None
         if content == b"":
@@ -63,30 +64,30 @@ def _reopened(draft: Draft, content: bytes) -> Draft | None:
 
 
 async def _chosen(
-    app: App[Any], keys: Mapping[str, tuple[str, ...]], draft: Draft, theirs: bytes | None, mine: bytes
+    ask: Ask, keys: Mapping[str, tuple[str, ...]], draft: Draft, theirs: bytes | None, mine: bytes
 ) -> bytes | None:
     """The content that is to be; b"" for none, None if the user went back."""
     base = draft.evalset.content
     if theirs is None:
-        return await _whole(app, f"{draft.file.name} was deleted meanwhile", b"", mine, "leave it deleted")
+        return await _whole(ask, f"{draft.file.name} was deleted meanwhile", b"", mine, "leave it deleted")
     try:
         found: list[Difference] = await asyncio.to_thread(differences, base, theirs, mine)
     except ValueError as why:
         title = f"{draft.file.name} was changed meanwhile: {why}"
-        return await _whole(app, title, theirs, mine, "theirs: leave the file as it is now")
+        return await _whole(ask, title, theirs, mine, "theirs: leave the file as it is now")
     if not found:
         return theirs
-    chosen = await app.push_screen_wait(ConflictScreen(draft.file.name, found, keys))
+    chosen = await ask(ConflictScreen(draft.file.name, found, keys))
     if chosen is None:
         return None
     return await asyncio.to_thread(merged, theirs, found, chosen, mine)
 
 
-async def _whole(app: App[Any], title: str, theirs: bytes, mine: bytes, leave: str) -> bytes | None:
+async def _whole(ask: Ask, title: str, theirs: bytes, mine: bytes, leave: str) -> bytes | None:
     items = [
         Item("back to the edit", None, help="Nothing is written; what you typed is still there."),
         Item(leave, theirs, help="What you changed is given up."),
         Item("mine: write the file as it was here", mine, help="u takes it back."),
     ]
-    found: bytes | None = await app.push_screen_wait(PickScreen(one_line(title, limit=74), searching(items)))
+    found: bytes | None = await ask(PickScreen(one_line(title, limit=74), searching(items)))
     return found

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.events import DescendantFocus
+from textual.geometry import Region
 from textual.screen import Screen
 
 from workbench.actions import footer
@@ -16,6 +17,7 @@ from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.session import Session
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
+from workbench.ui.tree.query import Query
 from workbench.ui.widgets.bar import Bar
 from workbench.ui.widgets.case_tree import CaseTree
 from workbench.ui.widgets.footer import KeyLine
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
     from workbench.agents.workspace import Workspace
     from workbench.authoring.triage.entry import Entry
+    from workbench.events import CaseRef
+    from workbench.history.case_rows import EarlierRun
     from workbench.rendering.changed import Change
     from workbench.repeats.account import CaseRepeats
     from workbench.store import CaseRecord
@@ -120,6 +124,40 @@ class Shell(Screen[None]):
         """Open a page or dialog and call `done` with what it ends with."""
         self.app.push_screen(page, done)
 
+    def do(self, action: str) -> None:
+        """Do an action of the table, soon."""
+        self.call_later(self.run_action, action)
+
+    @property
+    def covered(self) -> bool:
+        """Whether a page or dialog lies over the screen."""
+        return self.app.screen is not self
+
+    def close_pages(self) -> None:
+        """Close all pages and dialogs."""
+        while self.covered:
+            self.app.pop_screen()
+
+    def lend_terminal(self, name: str, text: str) -> str:
+        """Return a text as the user's editor leaves it. The screen is gone until then.
+
+        Raises:
+            NoEditorError: there is no editor, or the terminal cannot be lent.
+        """
+        from textual.app import SuspendNotSupported
+
+        from workbench.ui.editing.outside import NoEditorError, edit_outside
+
+        try:
+            with self.app.suspend():
+                return edit_outside(name, text)
+        except SuspendNotSupported:
+            raise NoEditorError("this terminal cannot be lent to an editor") from None
+
+    def leave(self) -> None:
+        """End the program."""
+        self.app.exit(0)
+
     def work(self, work: "Awaitable[Any]", group: str, *, exclusive: bool = True) -> None:
         """Do work beside the keys. With `exclusive`, end what the group does now."""
         self.run_worker(work, group=group, exclusive=exclusive)
@@ -127,6 +165,10 @@ class Shell(Screen[None]):
     def later(self, seconds: float, call: "Callable[[], Any]") -> "Timer":
         """Call a function once after some seconds."""
         return self.set_timer(seconds, call)
+
+    def every(self, seconds: float, call: "Callable[[], Any]") -> "Timer":
+        """Call a function again and again."""
+        return self.set_interval(seconds, call)
 
     def soon(self, call: "Callable[..., Any]", *values: Any) -> None:
         """Call a function in the screen's thread; from any thread."""
@@ -138,6 +180,11 @@ class Shell(Screen[None]):
         self.tree_view.go_to(row)
         return self.rows.cursor == row
 
+    def clear_filter(self) -> None:
+        """Take the filter back."""
+        if self.cases.clear_filter():
+            self.tree_view.set_query(Query())
+
     def next_problem(self, step: int) -> bool | None:
         """Put the cursor on the next problem. Return whether the search began anew, None if there is no problem."""
         return self.tree_view.next_problem(step)
@@ -147,6 +194,52 @@ class Shell(Screen[None]):
         verdicts = self.session.verdicts
         changed, verdicts.changed = verdicts.changed, set()
         return self.tree_view.verdicts_changed(changed)
+
+    def repeats_changed(self) -> None:
+        """Show that cases may have more or fewer repeats than before."""
+        self.tree_view.repeats_changed()
+
+    def arrange_again(self) -> None:
+        """Filter and sort by what is true now."""
+        self.tree_view.arrange_again()
+
+    def show_state(self) -> None:
+        """Say what is marked and filtered, and why no case is shown."""
+        self.cases.show_nothing()
+        self.cases.show_state()
+
+    def tick(self) -> None:
+        """Show how long everything has been running."""
+        self.show_facts()
+        self.tree_view.tick()
+
+    def show_earlier(self, ref: "CaseRef", earlier: "tuple[EarlierRun, ...]") -> None:
+        """Show how a case came out in earlier runs, if it is shown."""
+        if self.right.shows_case:
+            self.right.detail.show_earlier(ref, earlier)
+
+    def open_pane(self, title: str) -> None:
+        """Show the pane with this title, if the case has one."""
+        if self.right.shows_case and title in self.right.detail.pane_titles:
+            self.right.detail.show_pane(self.right.detail.pane_titles.index(title) + 1)
+
+    @property
+    def in_detail(self) -> bool:
+        """Whether the keys go to a case's details."""
+        return self.in_right and self.right.shows_case
+
+    def details_region(self) -> Region:
+        """Return the place of the details on the screen."""
+        return self.right.region
+
+    def copied_detail(self) -> tuple[str, str] | None:
+        """Return what is under the cursor in the details: what it is called, and its text."""
+        return self.right.detail.copy_text()
+
+    @property
+    def theme_name(self) -> str:
+        """The theme that is shown."""
+        return self.app.theme
 
     def drawn(self) -> str:
         """Return the screen as SVG."""
@@ -159,12 +252,12 @@ class Shell(Screen[None]):
     @property
     def detail_item(self) -> str:
         """The key of the item under the cursor in a case's details, "" if the cursor is elsewhere."""
-        return self.right.detail.item_key if self.in_right and self.right.shows_case else ""
+        return self.right.detail.item_key if self.in_detail else ""
 
     # What is shown
 
-    def load(self, workspace: "Workspace") -> None:
-        """Shows a workspace, read for the first time or again."""
+    def show_workspace(self, workspace: "Workspace") -> None:
+        """Show a workspace, read for the first time or again."""
         self.session.take(workspace)
         self.tree_view.load(workspace)
         self.set_class(not workspace.evalsets, "-empty")
@@ -216,7 +309,7 @@ class Shell(Screen[None]):
         """What the case was before its newest verdict; None if that was no other."""
         return None
 
-    def refresh_row(self, touched: "set[Any]") -> int:
+    def refresh_row(self, touched: "set[CaseRef]") -> int:
         """Brings the right side up to date if one of the touched executions is shown; returns how many lines that may
         have painted."""
         row = self.tree_view.row

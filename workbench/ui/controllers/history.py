@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 
 from workbench.text import one_line
 from workbench.ui import aging
+from workbench.ui.controllers.talk import Talk
+from workbench.ui.controllers.view import Controller, View
 from workbench.ui.host import Host
-from workbench.ui.screens.chat_actions import ChatActions
-from workbench.ui.screens.pick import PickScreen, searching
-from workbench.ui.screens.recall_actions import RecallActions
-from workbench.ui.tree.outline import Row
 from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
@@ -23,16 +21,19 @@ _OFFERED = 500
 """Runs in the list of those to compare with."""
 
 
-class HistoryActions(ChatActions, RecallActions):
+class History(Controller):
     """The screens lie over the main one, which goes on with what it does."""
 
-    host: Host
+    def __init__(self, view: View, talk: Talk, host: Host) -> None:
+        super().__init__(view)
+        self._talk, self._host = talk, host
 
-    def action_history(self) -> None:
+    def history(self) -> None:
+        """Open the list of runs."""
         if self.session.workspace is None:
-            self.say("still reading")
+            self.view.say("still reading")
         else:
-            self.run_worker(self._show_history(), group="history", exclusive=True)
+            self.view.work(self._show_history(), "history")
 
     async def _show_history(self) -> None:
         workspace = self.session.workspace
@@ -40,24 +41,25 @@ class HistoryActions(ChatActions, RecallActions):
         await asyncio.to_thread(_import_screens)
         from workbench.ui.history.screen import HistoryScreen
 
-        self.app.push_screen(
+        self.view.push(
             HistoryScreen(
                 self.session.state_dir,
                 workspace.root,
                 self._agent_folders(),
-                self.keys,
-                self.host,
+                self.view.keys,
+                self._host,
                 show=self._show_run,
                 compare=self._compare,
                 running=self._running_id,
             )
         )
 
-    def action_compare(self) -> None:
+    def compare(self) -> None:
+        """Compare the last run with another one."""
         if self.session.workspace is None:
-            self.say("still reading")
+            self.view.say("still reading")
         else:
-            self.run_worker(self._compare_last(), group="compare", exclusive=True)
+            self.view.work(self._compare_last(), "compare")
 
     # One run
 
@@ -67,19 +69,20 @@ class HistoryActions(ChatActions, RecallActions):
         screen = RunScreen(
             run,
             self.session.state_dir,
-            self.keys,
-            self.host,
+            self.view.keys,
+            self._host,
             prices=self.session.prices,
             keep=self._keep_stored,
             go=self._go_from_history,
             compare=lambda run: self._compare(None, run),
             running=self._running_id,
         )
-        self.app.push_screen(screen)
+        self.view.push(screen)
 
     def _running_id(self) -> str:
         """The run that is going on, "" for none."""
-        return self.session.store.run.run_id if self.session.running else ""
+        store = self.session.store
+        return store.run.run_id if store.activity.running else ""
 
     def _keep_stored(self, record: "CaseRecord") -> None:
         """Makes a case of an execution of a kept run."""
@@ -95,16 +98,9 @@ class HistoryActions(ChatActions, RecallActions):
         case = self.session.case(*place) if place is not None else None
         captured = captured_from_record(record, case, agent.folder.name if agent is not None else ref.agent)
         if not captured.turns:
-            self.notify("no turn of it has an answer, so there is nothing to keep", markup=False)
+            self.view.notify("no turn of it has an answer, so there is nothing to keep", markup=False)
             return
-        file = entry.file if entry is not None else None
-
-        async def review() -> None:
-            if await self._review(captured, agent, f"{ref.eval_id}_as_run", file):
-                # The main screen, where that is said too, lies below.
-                self.notify("written: it stands in the tree, u takes it back there", markup=False)
-
-        self.run_worker(review(), group="talk", exclusive=True)
+        self._talk.keep(captured, agent, f"{ref.eval_id}_as_run", entry.file if entry is not None else None)
 
     def _go_from_history(self, ref: "CaseRef") -> bool:
         """Leaves the history for a case as it is now; False if there is none."""
@@ -117,10 +113,9 @@ class HistoryActions(ChatActions, RecallActions):
         for file in files:
             place = verdicts.place(file, ref.eval_id)
             if place is not None:
-                while self.app.screen is not self:
-                    self.app.pop_screen()
-                self.tree_view.go_to(Row("case", self.tree_view.model.outline.group_of[place[0]], *place))
-                self.go_left()
+                self.view.close_pages()
+                self.view.go_to(*place)
+                self.view.go_left()
                 return True
         return False
 
@@ -129,12 +124,12 @@ class HistoryActions(ChatActions, RecallActions):
     def _compare(self, before: "KeptRun | None", after: "KeptRun") -> None:
         """Shows what changed; without an earlier run, from the one that the user names."""
         if before is None:
-            self.run_worker(self._choose_and_compare(after), group="compare", exclusive=True)
+            self.view.work(self._choose_and_compare(after), "compare")
             return
         from workbench.ui.history.compare_screen import CompareScreen
 
-        screen = CompareScreen(before, after, self.session.state_dir, self.keys, self.host, self._go_from_history)
-        self.app.push_screen(screen)
+        screen = CompareScreen(before, after, self.session.state_dir, self.view.keys, self._host, self._go_from_history)
+        self.view.push(screen)
 
     async def _compare_last(self) -> None:
         """The run of this session, else the newest one that is kept, with another one."""
@@ -145,7 +140,7 @@ class HistoryActions(ChatActions, RecallActions):
             (run for run in known if not run.adk), None
         )
         if run is None:
-            self.say("no run is kept yet: r runs what is under the cursor")
+            self.view.say("no run is kept yet: r runs what is under the cursor")
             return
         await self._choose_and_compare(run, runs)
 
@@ -158,7 +153,7 @@ class HistoryActions(ChatActions, RecallActions):
         pinned = await asyncio.to_thread(baseline, self.session.state_dir)
         others = [run for run in known if run.path != after.path and not run.trouble]
         if not others:
-            self.notify("there is no other run to compare it with", markup=False)
+            self.view.notify("there is no other run to compare it with", markup=False)
             return
         first = next((run for run in others if run.run_id == pinned and not run.adk), None)
         if first is None:
@@ -169,7 +164,7 @@ class HistoryActions(ChatActions, RecallActions):
 
         alone = "" if first is not None else "no earlier run has these cases: "
         title = f"{alone}compare {words.what(after)} with …"
-        before = await self.app.push_screen_wait(PickScreen(one_line(title, limit=70), searching(items)))
+        before = await self.view.pick(one_line(title, limit=70), items)
         if before is not None:
             earlier, later = sorted([before, after], key=lambda run: run.started)
             self._compare(earlier, later)
@@ -192,7 +187,6 @@ def _import_screens() -> None:
 
 
 def _items(runs: "list[KeptRun]", pinned: str | None) -> list[Item]:
-
     from workbench.rendering.cells import fit
     from workbench.ui.history import words
 

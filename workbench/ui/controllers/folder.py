@@ -1,19 +1,16 @@
-"""What concerns the folder: reading it again, what was ignored in it, and which agent an evalset belongs to."""
+"""The open folder: reading it again, what was ignored in it, and the agents of its evalsets."""
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from workbench.text import one_line, plain
-from workbench.ui.screens.pick import PickScreen, searching
-from workbench.ui.screens.shell import Shell
+from workbench.ui.controllers.view import Controller, View
 from workbench.ui.tree.labels import label
 from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import EvalsetEntry, Workspace
 
@@ -22,39 +19,54 @@ _SHOWN_EVERY = 0.3
 """Seconds between two looks at what is read so far."""
 
 
-class FolderActions(Shell):
+class Folder(Controller):
     """Reads in a thread, so that a large folder delays no key."""
 
-    def action_reload(self) -> None:
-        self.run_worker(self._reload(), group="read", exclusive=True)
+    def __init__(self, view: View) -> None:
+        super().__init__(view)
+        self.when_loaded: list[Callable[[], None]] = []
+        """Called after the whole folder, or a file of it, was read and shown."""
+        self.when_owned: list[Callable[[], None]] = []
+        """Called after the user chose the agents of evalsets and the folder was read again."""
 
-    def action_ignored(self) -> None:
+    def load(self, workspace: "Workspace") -> None:
+        """Show a workspace and tell all controllers that depend on it."""
+        self.view.show_workspace(workspace)
+        for tell in self.when_loaded:
+            tell()
+
+    def reload(self) -> None:
+        """Read the folder again."""
+        self.view.work(self._reload(), "read")
+
+    def ignored(self) -> None:
+        """List ignored files. Open one of them if it is an evalset under another name."""
         workspace = self.session.workspace
         ignored = workspace.ignored if workspace else ()
         items = [
             Item(
-                self._below(str(item.path)),
+                self.below_root(str(item.path)),
                 item.path if item.evalset else None,
                 hint=one_line(item.reason, limit=60),
                 help="enter opens it as an evalset" if item.evalset else one_line(item.reason),
             )
             for item in sorted(ignored, key=lambda item: not item.evalset)
         ]
-        screen = PickScreen(f"passed over: {len(items)}", searching(items), nothing="nothing was passed over")
-        self.app.push_screen(screen, self._open_besides)
+        self.view.work(self._open_ignored(items), "ask", exclusive=False)
 
-    def _open_besides(self, path: "Path | None") -> None:
-        """Open an evalset under another name beside what is open."""
+    async def _open_ignored(self, items: list[Item]) -> None:
+        path = await self.view.pick(f"passed over: {len(items)}", items, nothing="nothing was passed over")
         if path is not None:
             self.session.opened_besides.add(path)
-            self.action_reload()
+            self.reload()
 
-    def action_choose_agent(self) -> None:
-        row = self.tree_view.row
+    def choose_agent(self) -> None:
+        """Ask which agent the evalset under the cursor belongs to."""
+        row = self.view.rows.cursor
         if row is None or row.evalset < 0:
-            self.say("put the cursor on an evalset first")
+            self.view.say("put the cursor on an evalset first")
             return
-        self.run_worker(self._choose(self.session.entry(row.evalset)), group="ask")
+        self.view.work(self._choose(self.session.entry(row.evalset)), "ask", exclusive=False)
 
     async def read_again(self) -> bool:
         """Read the folder and show it. False, and a notice, if it cannot be read.
@@ -69,8 +81,8 @@ class FolderActions(Shell):
             expected = isinstance(error, OSError | ValueError)
             session.reading = False
             session.trouble = str(error) if expected else f"{type(error).__name__}: {error}"
-            self.show_facts()
-            self.notify(plain(session.trouble, limit=600), severity="error", timeout=10, markup=False)
+            self.view.show_facts()
+            self.view.notify(plain(session.trouble, limit=600), severity="error", timeout=10, markup=False)
             return False
         session.reading = False
         self.load(workspace)
@@ -89,8 +101,8 @@ class FolderActions(Shell):
         return self.session.read(arrived)
 
     def _show_so_far(self, workspace: "Workspace") -> None:
-        if self.session.reading and self.is_attached:
-            Shell.load(self, workspace)
+        if self.session.reading:
+            self.view.show_workspace(workspace)
 
     async def give_agents(self, targets: Iterable[tuple[int, int]]) -> None:
         """Asks for each evalset of the targets that belongs to no agent, once. Where the user would not say, or there
@@ -105,19 +117,21 @@ class FolderActions(Shell):
             answers.append(await self._ask(entry))
             if not answers[-1]:
                 self.session.declined.add(entry.relative)
-        if any(answers) and await self.read_again():
-            self.owners_chosen()
+        if any(answers):
+            await self._take_owners()
 
     async def _reload(self) -> None:
         if await self.read_again():
-            self.say("read again")
+            self.view.say("read again")
 
     async def _choose(self, entry: "EvalsetEntry") -> None:
-        if await self._ask(entry) and await self.read_again():
-            self.owners_chosen()
+        if await self._ask(entry):
+            await self._take_owners()
 
-    def owners_chosen(self) -> None:
-        """The user chose the agents of evalsets, and the folder was read again."""
+    async def _take_owners(self) -> None:
+        if await self.read_again():
+            for tell in self.when_owned:
+                tell()
 
     async def _ask(self, entry: "EvalsetEntry") -> bool:
         """Which agent the evalset belongs to; keeps the answer."""
@@ -126,23 +140,24 @@ class FolderActions(Shell):
             Item(
                 label(agent.name),
                 agent,
-                hint=self._below(str(agent.folder)),
+                hint=self.below_root(str(agent.folder)),
                 help=f"now: {one_line(entry.agent_reason, limit=2000)}",
             )
             for agent in self.session.workspace.agents
         ]
         title = f"which agent does {label(entry.relative)} belong to?"
-        screen = PickScreen(title, searching(items), placeholder="type to find; esc leaves it without one")
-        agent: AgentFolder | None = await self.app.push_screen_wait(screen)
+        placeholder = "type to find; esc leaves it without one"
+        agent: AgentFolder | None = await self.view.pick(title, items, placeholder=placeholder)
         if agent is None:
             return False
         try:
             await asyncio.to_thread(self.session.keep_owner, entry, agent)
         except (OSError, ValueError) as error:
-            self.notify(plain(str(error), limit=600), severity="error", timeout=10, markup=False)
+            self.view.notify(plain(str(error), limit=600), severity="error", timeout=10, markup=False)
             return False
         return True
 
-    def _below(self, path: str) -> str:
+    def below_root(self, path: str) -> str:
+        """Return a path as it is shown: below the root if it is there; safe."""
         root = str(self.session.workspace.root) if self.session.workspace else ""
         return one_line(path.removeprefix(root + "/"))

@@ -3,9 +3,10 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from workbench.ui.run_thread import Build
-from workbench.ui.screens.edit_actions import EditActions
-from workbench.ui.screens.run_actions import RunActions, Targets
+from workbench.ui.controllers.edit import Edit
+from workbench.ui.controllers.files import Files
+from workbench.ui.controllers.run import Run
+from workbench.ui.controllers.view import Controller, View
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
@@ -19,19 +20,24 @@ if TYPE_CHECKING:
 _SHORT = {"tool_trajectory_avg_score": "trajectory", "response_match_score": "response match"}
 
 
-class AcceptActions(EditActions, RunActions):
-    """One case at a time: what it is compared with is the execution under the cursor."""
+class Accept(Controller):
+    """One case at a time: it is compared with the execution under the cursor."""
 
-    def action_accept(self) -> None:
-        row = self.tree_view.row
+    def __init__(self, view: View, files: Files, edit: Edit, run: Run) -> None:
+        super().__init__(view)
+        self._files, self._edit, self._run = files, edit, run
+
+    def accept(self) -> None:
+        """Show how the agent differs from the reference, and make what the user chooses the reference."""
+        row = self.view.rows.cursor
         if row is None or row.case < 0:
-            self.say("put the cursor on a case first")
+            self.view.say("put the cursor on a case first")
             return
         record = self.session.record(row)
         if record is not None and not record.finished:
-            self.say("it is still running: wait for its end", warning=True)
+            self.view.say("it is still running: wait for its end", warning=True)
             return
-        self.run_worker(self._accept(row, record), group="edit", exclusive=True)
+        self.view.work(self._accept(row, record), "edit")
 
     async def _accept(self, row: Row, record: "CaseRecord | None") -> None:
         about = await self._acceptance(row, record)
@@ -39,21 +45,14 @@ class AcceptActions(EditActions, RunActions):
             return
         from workbench.ui.accepting.screen import AcceptScreen
 
-        if not await self.app.push_screen_wait(AcceptScreen(about, self.session.saver, self.keys)):
+        if not await self.view.ask(AcceptScreen(about, self.session.saver, self.view.keys)):
             return
-        await self.reopen(about.draft.file)
-        targets = [(row.evalset, row.case)]
-        build = self.build_comparison(targets)
-        if build is None or about.comparison.notes or self.session.running or self.session.starting:
-            self.say("written: r runs it again, u takes it back")
+        await self._files.reopen(about.draft.file)
+        if about.comparison.notes or self.session.store.activity.busy:
+            self.view.say("written: r runs it again, u takes it back")
             return
-        self.say("written, and scored again: u takes it back")
-        self.start(targets, how=lambda _: build)
-
-    def build_comparison(self, targets: Targets) -> Build | None:
-        """How the transcripts of these cases are scored again beside what is expected of them by now; None where that
-        is not possible."""
-        raise NotImplementedError
+        self.view.say("written, and scored again: u takes it back")
+        self._run.score_by_new_references([(row.evalset, row.case)])
 
     async def _acceptance(self, row: Row, record: "CaseRecord | None") -> "Acceptance | None":
         """What can be accepted; None (and why) if nothing can."""
@@ -62,23 +61,23 @@ class AcceptActions(EditActions, RunActions):
         from workbench.ui.editing.drafts import CaseDraft
 
         entry = self.session.entry(row.evalset)
-        draft = await self._draft(row)
+        draft = await self._edit.draft(row)
         if not isinstance(draft, CaseDraft):
             return None
         try:
             transcript = await asyncio.to_thread(self._transcript, row, record)
             if transcript is None:
-                self.say("there is no transcript of this case: r runs it", warning=True)
+                self.view.say("there is no transcript of this case: r runs it", warning=True)
                 return None
             comparison = await asyncio.to_thread(Comparison, draft.value, transcript.turns)
         except NotComparableError as error:
-            self.notify(str(error), title="nothing to accept", severity="warning", timeout=8, markup=False)
+            self.view.notify(str(error), title="nothing to accept", severity="warning", timeout=8, markup=False)
             return None
         except (OSError, ValueError) as error:
-            self.tell(error)
+            self._files.tell(error)
             return None
         if not comparison.hunks:
-            self.say("the agent did what is expected: nothing differs")
+            self.view.say("the agent did what is expected: nothing differs")
             return None
         criteria = self.session.draft.apply(entry.criteria).config.criteria
         failed = _failed_of(record)

@@ -1,4 +1,4 @@
-"""Whole files: a new evalset, a new test file, and one of an old format made one of today's."""
+"""New files: evalsets, test files, and files of an old format converted."""
 
 import asyncio
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from workbench.counting import counted
 from workbench.text import one_line, plain
-from workbench.ui.screens.case_actions import CaseActions
-from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.controllers.files import Files
+from workbench.ui.controllers.view import Controller, View
 from workbench.ui.tree.labels import label
 from workbench.ui.widgets.pick_list import Item
 
@@ -16,53 +16,65 @@ if TYPE_CHECKING:
     from workbench.authoring.migrate import Migration
 
 
-class FileActions(CaseActions):
-    """Files come into being beside what is under the cursor."""
+class NewFiles(Controller):
+    """Writes files beside what is under the cursor."""
 
-    def action_new_evalset(self) -> None:
-        self.run_worker(self._new_file("new evalset", ".evalset.json"), group="edit", exclusive=True)
+    def __init__(self, view: View, files: Files) -> None:
+        super().__init__(view)
+        self._files = files
 
-    def action_new_test_file(self) -> None:
-        self.run_worker(self._new_file("new test file", ".test.json"), group="edit", exclusive=True)
+    def new_evalset(self) -> None:
+        """Make an empty evalset."""
+        self.view.work(self._new_file("new evalset", ".evalset.json"), "edit")
 
-    def action_migrate(self) -> None:
-        row = self.tree_view.row
+    def new_test_file(self) -> None:
+        """Make an empty test file."""
+        self.view.work(self._new_file("new test file", ".test.json"), "edit")
+
+    def migrate(self) -> None:
+        """Convert the evalset under the cursor from an old format."""
+        row = self.view.rows.cursor
         entry = self.session.entry(row.evalset) if row is not None and row.evalset >= 0 else None
         if entry is None:
-            self.say("put the cursor on an evalset first")
+            self.view.say("put the cursor on an evalset first")
         elif entry.document.format == "current":
-            self.say("it is of today's schema already")
+            self.view.say("it is of today's schema already")
         else:
-            self.run_worker(self._migrate(entry), group="edit", exclusive=True)
+            self.view.work(self._migrate(entry), "edit")
 
     async def _new_file(self, what: str, suffix: str) -> None:
-        from workbench.authoring.evalset_file import name_fault, new_evalset
-        from workbench.ui.editing.name import NameScreen
+        from workbench.authoring.evalset_file import new_evalset
 
         if self.session.workspace is None:
             return
-        folder = self._folder()
+        folder = self.folder()
+        file = await self.ask_name(f"{what} in {label(folder.name)}: its name", folder, suffix)
+        if file is None:
+            return
+        content = new_evalset(file.name.removesuffix(suffix))
+        if await self._files.put(f"{what} {file.name}", {file: (None, content)}):
+            self._files.go_to_case(file, "")
+            self.view.say(f"{one_line(file.name)} is there: + makes its first case")
+
+    async def ask_name(self, question: str, folder: Path, suffix: str) -> Path | None:
+        """Ask for the name of a new file in a folder. Return None if the user left."""
+        from workbench.authoring.evalset_file import name_fault
 
         def fault(name: str) -> str:
             taken = (folder / f"{name}{suffix}").exists()
             return name_fault(name) or (f"{name}{suffix} is there already" if taken else "")
 
-        name = await self.app.push_screen_wait(NameScreen(f"{what} in {label(folder.name)}: its name", fault))
-        if name is None:
-            return
-        file = folder / f"{name}{suffix}"
-        if await self.put(f"{what} {file.name}", {file: (None, new_evalset(name))}):
-            self.go_to_case(file, "")
-            self.say(f"{one_line(file.name)} is there: + makes its first case")
+        name = await self.view.name_for(question, fault)
+        return None if name is None else folder / f"{name}{suffix}"
 
-    def _folder(self) -> Path:
-        """The folder of the evalset under the cursor, or of the agent; else the one that is open."""
-        workspace, row = self.session.workspace, self.tree_view.row
+    def folder(self) -> Path:
+        """Return the folder of the evalset under the cursor, or of the agent; else the one that is open."""
+        workspace, row = self.session.workspace, self.view.rows.cursor
         assert workspace is not None
         if row is not None and row.evalset >= 0:
             return self.session.entry(row.evalset).file.parent
         if row is not None and row.kind == "agent":
-            name = self.tree_view.model.groups[row.agent]
+            name = self.view.rows.groups[row.agent]
             for agent in workspace.agents:
                 if agent.name == name:
                     return agent.folder
@@ -80,11 +92,11 @@ class FileActions(CaseActions):
             before = await asyncio.to_thread(entry.file.read_bytes)
             migration = await asyncio.to_thread(_migration, entry, session)
         except (BrokenFileError, ValueError, OSError) as error:
-            self.tell(error)
+            self._files.tell(error)
             return
         if await self._agreed(entry, migration):
             content = migration.text.encode("utf-8", "surrogatepass")
-            await self.put(f"migrate {entry.file.name}", {entry.file: (before, content)})
+            await self._files.put(f"migrate {entry.file.name}", {entry.file: (before, content)})
 
     async def _pick_session(self, entry: "EvalsetEntry") -> tuple[bool, Path | None]:
         """The initial session of a list of turns: a file beside it, or none. (False, None) if the user went back."""
@@ -93,8 +105,8 @@ class FileActions(CaseActions):
             return True, None
         items = [Item(label(file.name), (True, file), help="Its state goes into the case.") for file in files]
         items.append(Item("without an initial session", (True, None)))
-        screen = PickScreen("the session with which the turns begin", searching(items))
-        found: tuple[bool, Path | None] | None = await self.app.push_screen_wait(screen)
+        title = "the session with which the turns begin"
+        found: tuple[bool, Path | None] | None = await self.view.pick(title, items)
         return found or (False, None)
 
     async def _agreed(self, entry: "EvalsetEntry", migration: "Migration") -> bool:
@@ -114,7 +126,7 @@ class FileActions(CaseActions):
         items += [Item(plain(line, limit=400), False, help=_LEAVES) for line in lines[:_SHOWN]]
         if len(lines) > _SHOWN:
             items.append(Item(f"… {counted(len(lines) - _SHOWN, 'more line')}", False, help=_LEAVES))
-        return bool(await self.app.push_screen_wait(PickScreen(f"migrate {label(entry.relative)}", searching(items))))
+        return bool(await self.view.pick(f"migrate {label(entry.relative)}", items))
 
 
 _LEAVES = "Enter here leaves the file as it is."

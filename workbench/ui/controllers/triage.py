@@ -1,4 +1,4 @@
-"""Saying what a verdict is worth: `t`, for the line, the case or the marked cases under the cursor."""
+"""Triage: what the user says of verdicts, for the line, the case or the marked cases under the cursor."""
 
 import asyncio
 import os
@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 from workbench.counting import counted
 from workbench.rendering.lines import Line
 from workbench.text import one_line, plain
-from workbench.ui.screens.undo_actions import UndoActions
+from workbench.ui.controllers.files import Files
+from workbench.ui.controllers.view import Controller, View
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry, Workspace
     from workbench.authoring.triage.entry import Entry
-    from workbench.authoring.triage.triage_file import Triage
+    from workbench.authoring.triage.triage_file import Triage as TriageFile
     from workbench.store import CaseRecord
     from workbench.ui.triage.dialog import Answer
     from workbench.ui.triage.question import Question
@@ -25,28 +26,34 @@ if TYPE_CHECKING:
 Pair = tuple[int, int]
 
 
-class TriageActions(UndoActions):
+class Triage(Controller):
     """Files are read and written in threads; what is shown of them is in the session's book."""
 
-    _goes_on = False
+    def __init__(self, view: View, files: Files) -> None:
+        super().__init__(view)
+        self._files = files
+        self._goes_on = False
+        """Whether the dialog asks about the next problem at once, as the user chose last."""
 
-    def load(self, workspace: "Workspace") -> None:
-        super().load(workspace)
-        self.run_worker(self._read_triage(workspace), group="triage", exclusive=True)
+    def loaded(self) -> None:
+        """Read the triage files again: the folder was read."""
+        assert self.session.workspace is not None
+        self.view.work(self._read_triage(self.session.workspace), "triage")
 
     async def _read_triage(self, workspace: "Workspace") -> None:
         """Takes in what was said; a file that cannot be read is named once."""
 
-        def read() -> "list[tuple[EvalsetEntry, Triage, str]]":
+        def read() -> "list[tuple[EvalsetEntry, TriageFile, str]]":
             # Imported here: the first keys must not wait for it.
-            from workbench.authoring.triage.triage_file import BrokenTriageError, Triage, read_triage
+            from workbench.authoring.triage.triage_file import BrokenTriageError, read_triage
+            from workbench.authoring.triage.triage_file import Triage as TriageFile
 
             found = []
             for entry in workspace.evalsets:
                 try:
                     triage = read_triage(entry.file)
                 except (BrokenTriageError, OSError) as error:
-                    found.append((entry, Triage(), str(error)))
+                    found.append((entry, TriageFile(), str(error)))
                 else:
                     found.append((entry, triage, "; ".join(triage.trouble[:2])))
             return found
@@ -54,34 +61,35 @@ class TriageActions(UndoActions):
         for entry, triage, trouble in await asyncio.to_thread(read):
             self.session.verdicts.triage.take(entry.file, triage)
             if trouble:
-                self.notify(plain(trouble, limit=600), title="triage", severity="warning", timeout=8, markup=False)
+                self.view.notify(plain(trouble, limit=600), title="triage", severity="warning", timeout=8, markup=False)
         self._show_triage()
 
     def _show_triage(self) -> None:
-        self.tree_view.refresh()
-        row = self.tree_view.row
+        self.view.repaint_rows()
+        row = self.view.rows.cursor
         if row is not None and row.case >= 0:
-            self.show_row()
+            self.view.show_row()
 
     # t
 
-    def action_triage(self) -> None:
-        row = self.tree_view.row
-        marked = sorted(self.tree_view.model.marks)
+    def triage(self) -> None:
+        """Ask what the verdict under the cursor, or those of the marked cases, are worth."""
+        row = self.view.rows.cursor
+        marked = sorted(self.view.rows.marks)
         if not marked and (row is None or row.case < 0):
-            self.say("put the cursor on a case, or mark some with space, first")
+            self.view.say("put the cursor on a case, or mark some with space, first")
             return
-        self.run_worker(self._triage_marked(marked) if marked else self._triage_row(), group="edit", exclusive=True)
+        self.view.work(self._triage_marked(marked) if marked else self._triage_row(), "edit")
 
     async def _triage_row(self) -> None:
         """One case after the other, as long as the user wants to go on."""
         while True:
-            row = self.tree_view.row
+            row = self.view.rows.cursor
             assert row is not None
             record = self.session.record(row)
             if record is None or not record.has_verdict:
                 waits = record is not None and not record.finished
-                self.say("wait for its verdict" if waits else "triage is about a verdict: run it first")
+                self.view.say("wait for its verdict" if waits else "triage is about a verdict: run it first")
                 return
             answer = await self._ask_triage(row, record)
             if answer is None:
@@ -90,23 +98,23 @@ class TriageActions(UndoActions):
             pair = (row.evalset, row.case)
             if not await self._put([(pair, answer.question)], answer) or not answer.goes_on:
                 return
-            self.go_left()
-            anew = self.tree_view.next_problem(1)
-            if anew is None or anew or self.tree_view.row == row:
-                self.say("that was the last problem")
+            self.view.go_left()
+            anew = self.view.next_problem(1)
+            if anew is None or anew or self.view.rows.cursor == row:
+                self.view.say("that was the last problem")
                 return
-            self.show_row()
+            self.view.show_row()
 
     async def _ask_triage(self, row: Row, record: "CaseRecord") -> "Answer | None":
         from workbench.ui.triage.dialog import TriageScreen
         from workbench.ui.triage.question import questions
 
-        item = self.right.detail.item_key if self.in_right and self.right.shows_case else ""
         entry = self.session.entry(row.evalset)
         name = entry.document.cases[row.case].eval_id
         said = {one.key: one for one in self.session.verdicts.triage.of(entry.file, name)}
-        screen = TriageScreen(f"triage: {label(name)}", questions(record, item), said, self.keys, goes_on=self._goes_on)
-        found: Answer | None = await self.app.push_screen_wait(screen)
+        asked = questions(record, self.view.detail_item)
+        dialog = TriageScreen(f"triage: {label(name)}", asked, said, self.view.keys, goes_on=self._goes_on)
+        found: Answer | None = await self.view.ask(dialog)
         return found
 
     async def _triage_marked(self, marked: Sequence[Pair]) -> None:
@@ -120,12 +128,12 @@ class TriageActions(UndoActions):
             if record is not None and record.has_verdict:
                 asked.append((pair, questions(record)[0]))
         if not asked:
-            self.say("triage is about verdicts: none of the marked cases has one")
+            self.view.say("triage is about verdicts: none of the marked cases has one")
             return
         (_, first), *others = asked
         many = counted(len(asked), "case")
         shown = first if not others else _together(many, [question for _, question in asked])
-        answer = await self.app.push_screen_wait(TriageScreen(f"triage: {many}", [shown], {}, self.keys))
+        answer = await self.view.ask(TriageScreen(f"triage: {many}", [shown], {}, self.view.keys))
         if answer is not None:
             await self._put(asked, answer)
 
@@ -133,7 +141,7 @@ class TriageActions(UndoActions):
         """Writes what was said; False (and a notice) if that could not be done."""
         from workbench.authoring.triage.triage_file import BrokenTriageError, Change, save_triage
 
-        saver = await self.saver()
+        saver = await self._files.saver()
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         option = answer.option
         word = "taken back" if option is None else option.word
@@ -150,34 +158,35 @@ class TriageActions(UndoActions):
         try:
             found = await asyncio.to_thread(save_triage, saver, told, changes)
         except BrokenTriageError as error:
-            self.notify(plain(str(error), limit=600), severity="error", timeout=10, markup=False)
+            self.view.notify(plain(str(error), limit=600), severity="error", timeout=10, markup=False)
             return False
         except OSError as error:
-            self.tell(error)
+            self._files.tell(error)
             return False
         for file, triage in found.items():
             self.session.verdicts.triage.take(file, triage)
-        self.warn_if_fleeting()
+        self._files.warn_if_fleeting()
         self._show_triage()
-        self.say(f"{word}; u takes it back" if answer.option is not None else "what was said is taken back")
+        self.view.say(f"{word}; u takes it back" if answer.option is not None else "what was said is taken back")
         return True
 
     # Agreement
 
-    def action_agreement(self) -> None:
+    def agreement(self) -> None:
+        """Open a page that says how far judges agree with the user."""
         from workbench.authoring.triage.agreement import agreements
         from workbench.rendering.agreement import agreement_lines
         from workbench.ui.screens.page import PageScreen
 
-        model = self.tree_view.model
-        members = model.members(self.tree_view.row) if self.tree_view.row is not None else range(len(model.entries))
+        rows = self.view.rows
+        members = rows.members(rows.cursor) if rows.cursor is not None else range(len(rows.entries))
         files = [self.session.entry(number).file for number in members]
         found = agreements(self.session.verdicts.triage.every(files))
 
         def build(width: int) -> list[Line]:
             return list(agreement_lines(found, width))
 
-        self.app.push_screen(PageScreen("judge agreement", build, self.keys))
+        self.view.push(PageScreen("judge agreement", build, self.view.keys))
 
 
 def _together(many: str, questions: "Sequence[Question]") -> "Question":

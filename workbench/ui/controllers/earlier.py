@@ -1,16 +1,15 @@
-"""What earlier runs say: the newest verdicts when the workbench opens, and how each case came out before."""
+"""Earlier runs: their verdicts when the workbench opens, and how each case came out in them."""
 
 import asyncio
 from typing import TYPE_CHECKING
 
 from workbench.collecting import collector_paused
 from workbench.text import one_line
-from workbench.ui.screens.watch_actions import WatchActions
+from workbench.ui.controllers.view import Controller, Stoppable, View
+from workbench.ui.controllers.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from textual.timer import Timer
 
     from workbench.events import CaseRef
     from workbench.history.case_rows import EarlierRun, EarlierRuns
@@ -23,34 +22,39 @@ _RESTS = 0.15
 """Seconds that the cursor rests before they are read."""
 
 
-class RecallActions(WatchActions):
+class Earlier(Controller):
     """Reads in threads, beside everything else."""
 
-    # Earlier sessions
+    def __init__(self, view: View, watch: Watch) -> None:
+        super().__init__(view)
+        self._watch = watch
+        self.verdicts_shown = asyncio.Event()
+        """Set as soon as the verdicts of earlier sessions are on the screen: what is less urgent waits for them."""
+        self._due: Stoppable | None = None
+        self._stale = 0
+        self._runs: EarlierRuns | None = None
 
-    verdicts_shown: asyncio.Event
-    """Set as soon as the verdicts of earlier sessions are on the screen: what is less urgent waits for them."""
+    # Earlier sessions
 
     def recall(self) -> None:
         """Shows the newest verdicts that are kept, as soon as they are read; nothing waits for that."""
         self.session.loading = "results"
-        self.verdicts_shown = asyncio.Event()
-        self.show_facts()
-        self.run_worker(self._recall(), group="recall", exclusive=True)
+        self.view.show_facts()
+        self.view.work(self._recall(), "recall")
 
     async def _recall(self) -> None:
         try:
             await self._read_verdicts()
         except Exception as error:
             # What is kept may be damaged in any way; the screen goes on without it.
-            self.notify(
+            self.view.notify(
                 one_line(f"earlier runs cannot be read: {error!r}", limit=400), severity="warning", markup=False
             )
         finally:
             self.session.loading = ""
             self.verdicts_shown.set()
-            self.cases.show_nothing()
-            self.show_facts()
+            self.view.show_state()
+            self.view.show_facts()
 
     async def _read_verdicts(self) -> None:
         """Shows the verdicts of one run after the other, and then which of them are stale."""
@@ -81,51 +85,37 @@ class RecallActions(WatchActions):
         await asyncio.to_thread(_import_panes)
         session.take_stale(await asyncio.to_thread(compare))
         self._stale = len(session.stale)
-        self.show_flags()
+        self._watch.show_flags()
         self._show_verdicts()
 
     def _show_verdicts(self) -> None:
-        verdicts = self.session.verdicts
-        changed, verdicts.changed = verdicts.changed, set()
-        self.tree_view.arrange_again()
-        self.tree_view.verdicts_changed(changed)
-        self.cases.show_nothing()
-        self.cases.show_state()
-        self.show_row()
-        self.show_facts()
+        self.view.arrange_again()
+        self.view.show_verdicts()
+        self.view.show_state()
+        self.view.show_row()
+        self.view.show_facts()
 
     # Earlier runs of a case
 
-    _due_earlier: "Timer | None" = None
-    _stale = 0
-    _earlier_runs: "EarlierRuns | None" = None
-
-    def show_row(self) -> None:
-        super().show_row()
-        self._want_earlier()
-
     def after_news(self, ended: bool) -> None:
-        super().after_news(ended)
+        """News were taken in; `ended`: with them a run ended."""
         if len(self.session.stale) != self._stale:
             # What runs is no longer of an earlier session.
             self._stale = len(self.session.stale)
-            self.show_flags()
+            self._watch.show_flags()
         if ended:
-            self._want_earlier()
+            self.want()
 
-    def _want_earlier(self) -> None:
-        """Has it told what earlier runs said of the case, once the cursor rests."""
-        if self._due_earlier is not None:
-            self._due_earlier.stop()
-            self._due_earlier = None
-        row = self.tree_view.row
+    def want(self) -> None:
+        """Show what earlier runs said of the case under the cursor, once the cursor rests."""
+        if self._due is not None:
+            self._due.stop()
+            self._due = None
+        row = self.view.rows.cursor
         record = self.session.record(row) if row is not None and row.case >= 0 else None
         if record is not None and record.finished:
             ref = record.ref
-            self._due_earlier = self.set_timer(_RESTS, lambda: self._tell_earlier(ref))
-
-    def _tell_earlier(self, ref: "CaseRef") -> None:
-        self.run_worker(self._read_earlier(ref), group="earlier", exclusive=True)
+            self._due = self.view.later(_RESTS, lambda: self.view.work(self._read_earlier(ref), "earlier"))
 
     async def _read_earlier(self, ref: "CaseRef") -> None:
         state = self.session.state_dir
@@ -133,13 +123,12 @@ class RecallActions(WatchActions):
         def read() -> "tuple[EarlierRun, ...]":
             from workbench.history.case_rows import EarlierRuns
 
-            if self._earlier_runs is None:
-                self._earlier_runs = EarlierRuns(state)
-            return self._earlier_runs.of((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), _EARLIER)
+            if self._runs is None:
+                self._runs = EarlierRuns(state)
+            return self._runs.of((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), _EARLIER)
 
         earlier = await asyncio.to_thread(read)
-        if self.right.shows_case:
-            self.right.detail.show_earlier(ref, earlier)
+        self.view.show_earlier(ref, earlier)
 
 
 def _import_panes() -> None:

@@ -1,4 +1,4 @@
-"""Palette, keys, themes, copying, leaving."""
+"""The palette, the list of keys, themes, copying and leaving."""
 
 import asyncio
 import json
@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.actions import ACTIONS, COPY, DIGITS, EDIT, FIND, GENERAL, MARK, RUN, Action, key_label
+from workbench.events import Event, RunStarted
 from workbench.rendering.cells import fit
 from workbench.text import one_line, plain
 from workbench.ui import fuzzy
 from workbench.ui.clipboard import copy
+from workbench.ui.controllers.news import News
+from workbench.ui.controllers.run import Run, cases
+from workbench.ui.controllers.view import Controller, View
 from workbench.ui.host import Host
 from workbench.ui.screens.pick import PickScreen, searching
-from workbench.ui.screens.run_actions import RunActions, cases
 from workbench.ui.tree.labels import label
-from workbench.ui.tree.outline import Row
 from workbench.ui.widgets.pick_list import Item
 
 _CASES_FOUND = 50
@@ -22,14 +24,19 @@ _PALETTE = (RUN, FIND, EDIT, MARK, COPY, GENERAL)
 """What the palette holds, in its order: not the keys that only move."""
 
 
-class GeneralActions(RunActions):
-    """What is about the program itself."""
+class General(Controller):
+    """Actions that concern the program itself."""
 
-    host: Host
+    def __init__(self, view: View, run: Run, news: News, host: Host) -> None:
+        super().__init__(view)
+        self._run, self._news, self._host = run, news, host
+        self._asked_to_quit = False
+        self.session.store.subscribe(self._take)
 
     # Finding actions
 
-    def action_palette(self) -> None:
+    def palette(self) -> None:
+        """Find an action, a theme or a case."""
         rows = sorted(filter(self._in_palette, ACTIONS), key=lambda row: _PALETTE.index(row.group))
         do = [Item(row.label, ("do", row.id), self._keys_of(row), row.help) for row in rows]
         themes = self._theme_items()
@@ -41,43 +48,49 @@ class GeneralActions(RunActions):
 
         self._pick(PickScreen("palette", search, placeholder="an action, a theme or a case", on_move=self._preview))
 
-    def action_keys(self) -> None:
-        items: list[Item] = [Item(fault, heading=True) for fault in self.host.key_faults]
+    def keys(self) -> None:
+        """List the keys that work here."""
+        items: list[Item] = [Item(fault, heading=True) for fault in self._host.key_faults]
         group = ""
         for row in ACTIONS:
-            if row.where == "main" and self.keys[row.id]:
+            if row.where == "main" and self.view.keys[row.id]:
                 if row.group != group:
                     group = row.group
                     items.append(Item(group, heading=True))
                 items.append(Item(row.help, ("do", row.id), kind=fit(self._keys_of(row), 11), help=row.help))
         self._pick(PickScreen("keys", searching(items)))
 
-    def action_theme(self) -> None:
-        current = ("theme", self.app.theme)
+    def theme(self) -> None:
+        """Choose a theme."""
+        current = ("theme", self.view.theme_name)
         self._pick(PickScreen("theme", searching(self._theme_items()), on_move=self._preview, current=current))
 
-    def action_notices(self) -> None:
+    def notices(self) -> None:
+        """List the notices of the last run."""
         store = self.session.store
-        notices = [notice for notice in store.notices if not (notice.forecast and store.run.finished)]
+        notices = [notice for notice in store.notices if not notice.forecast or store.activity.running]
         items = [
             Item(
                 one_line(notice.message), hint=notice.level, help=plain(f"{notice.message}\n{notice.hint}", limit=2000)
             )
             for notice in notices
         ]
-        self.app.push_screen(PickScreen("notices of the last run", searching(items), nothing="the last run had none"))
+        title, nothing = "notices of the last run", "the last run had none"
+        self.view.work(self.view.pick(title, items, nothing=nothing), "ask", exclusive=False)
 
     # Copying
 
-    def action_copy_id(self) -> None:
+    def copy_id(self) -> None:
+        """Copy the id or path of what is under the cursor."""
         found = self._id_under_cursor()
         if found is not None:
             self._copy(*found)
 
-    def action_copy(self) -> None:
-        row = self.tree_view.row
-        if self.right.shows_case and (self.in_right or row is None):
-            found = self.right.detail.copy_text()
+    def copy(self) -> None:
+        """Copy what is under the cursor."""
+        row = self.view.rows.cursor
+        if self.view.in_detail or row is None:
+            found = self.view.copied_detail()
         elif row is not None and row.case >= 0 and (case := self.session.case(row.evalset, row.case)) is not None:
             found = (f"the JSON of {case.eval_id}", json.dumps(case.raw, ensure_ascii=False, indent=2))
         else:
@@ -86,21 +99,21 @@ class GeneralActions(RunActions):
             self._copy(*found)
 
     def _copy(self, what: str, text: str) -> None:
-        copied = copy(what, text, self.host.copy)
+        copied = copy(what, text, self._host.copy)
         if copied.file is None:
-            self.say(copied.message)
+            self.view.say(copied.message)
         else:
-            self.notify(one_line(copied.message), timeout=10, markup=False)
+            self.view.notify(one_line(copied.message), timeout=10, markup=False)
 
     def _id_under_cursor(self) -> tuple[str, str] | None:
-        row = self.tree_view.row
+        row = self.view.rows.cursor
         workspace = self.session.workspace
         if row is None or workspace is None:
             return None
         if row.kind == "all":
             return "the folder", str(workspace.target)
         if row.kind == "agent":
-            name = self.tree_view.model.groups[row.agent]
+            name = self.view.rows.groups[row.agent]
             folders = (str(agent.folder) for agent in workspace.agents if agent.name == name)
             return next((("the folder of " + name, folder) for folder in folders), None)
         entry = self.session.entry(row.evalset)
@@ -110,43 +123,49 @@ class GeneralActions(RunActions):
 
     # Leaving
 
-    def action_quit(self) -> None:
-        selected = self.get_selected_text()
+    def quit(self) -> None:
+        """Leave; ask once while a run is going on."""
+        selected, activity = self.view.get_selected_text(), self.session.store.activity
         if selected:
             self._copy("the selection", selected)
-            self.clear_selection()
-        elif (self.session.running or self.session.starting) and not self.session.asked_to_quit:
-            self.session.asked_to_quit = True
-            left = sum(not record.finished for record in self.session.store.current_records())
-            self.say(f"{cases(left)} still running: once more cancels them and leaves", warning=True)
+            self.view.clear_selection()
+        elif activity.busy and not self._asked_to_quit:
+            self._asked_to_quit = True
+            self.view.say(
+                f"{cases(activity.unfinished)} still running: once more cancels them and leaves", warning=True
+            )
         else:
-            self.run_worker(self._leave(), group="leave", exclusive=True)
+            self.view.work(self._leave(), "leave")
 
     async def _leave(self) -> None:
-        if self.session.running or self.session.starting:
-            self.say("cancelling …", warning=True)
-        await asyncio.to_thread(self.runs.close)
-        self.flush()
-        self.app.exit(0)
+        if self.session.store.activity.busy:
+            self.view.say("cancelling …", warning=True)
+        await asyncio.to_thread(self._run.thread.close)
+        self._news.flush()
+        self.view.leave()
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, RunStarted):
+            self._asked_to_quit = False
 
     # Inside
 
     def _pick(self, screen: PickScreen) -> None:
-        self.app.push_screen(screen, self._picked)
+        self.view.push(screen, self._picked)
 
     def _picked(self, value: Any) -> None:
-        self.host.preview_theme(None)
+        self._host.preview_theme(None)
         match value:
             case ("do", str(name)):
-                self.call_later(self.run_action, name)
+                self.view.do(name)
             case ("theme", str(name)):
-                self.host.keep_theme(name)
+                self._host.keep_theme(name)
             case ("case", (int(evalset), int(case))):
-                self.tree_view.go_to(Row("case", self.tree_view.model.outline.group_of[evalset], evalset, case))
-                self.go_left()
+                self.view.go_to(evalset, case)
+                self.view.go_left()
 
     def _preview(self, value: Any) -> None:
-        self.host.preview_theme(value[1] if isinstance(value, tuple) and value[0] == "theme" else None)
+        self._host.preview_theme(value[1] if isinstance(value, tuple) and value[0] == "theme" else None)
 
     def _in_palette(self, row: Action) -> bool:
         return row.where == "main" and row.group in _PALETTE and row.id not in ("palette", "theme")
@@ -154,16 +173,16 @@ class GeneralActions(RunActions):
     def _keys_of(self, row: Action) -> str:
         if row.keys == DIGITS:
             return "1 … 9"
-        return " ".join(map(key_label, self.keys[row.id]))
+        return " ".join(map(key_label, self.view.keys[row.id]))
 
     def _theme_items(self) -> list[Item]:
         return [
             Item(name, ("theme", name), kind="theme", help="Shows as you move; enter keeps it.")
-            for name in self.host.theme_names
+            for name in self._host.theme_names
         ]
 
     def _find_cases(self, query: str) -> list[Item]:
-        entries = self.tree_view.model.entries
+        entries = self.view.rows.entries
         pairs = [(evalset, case.index) for evalset, entry in enumerate(entries) for case in entry.document.cases]
         texts = [case.eval_id for entry in entries for case in entry.document.cases]
         items = []

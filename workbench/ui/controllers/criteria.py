@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from workbench.counting import counted
 from workbench.text import one_line
-from workbench.ui.screens.pick import PickScreen, searching
-from workbench.ui.screens.undo_actions import UndoActions
+from workbench.ui.controllers.files import Files
+from workbench.ui.controllers.view import Controller, View
 from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     from workbench.authoring.config_file import ConfigDraft
 
 
-class CriteriaActions(UndoActions):
+class Criteria(Controller):
     """Opens the form, and shows the folder as it is after each save."""
 
-    def action_criteria(self) -> None:
-        self.run_worker(self._edit_criteria(), group="edit", exclusive=True)
+    def __init__(self, view: View, files: Files) -> None:
+        super().__init__(view)
+        self._files = files
+
+    def criteria(self) -> None:
+        """Edit the criteria of what is under the cursor."""
+        self.view.work(self._edit_criteria(), "edit")
 
     async def _edit_criteria(self) -> None:
         entry = await self._whose_criteria()
@@ -35,34 +40,34 @@ class CriteriaActions(UndoActions):
             draft,
             self.session.saver,
             WhatIf(records),
-            self.keys,
+            self.view.keys,
             why=lambda draft: self._why(entry, draft),
-            saved=self.read_again,
+            saved=self._files.folder.read_again,
         )
-        await self.app.push_screen_wait(screen)
+        await self.view.ask(screen)
 
     async def _whose_criteria(self) -> "EvalsetEntry | None":
         """The evalset under the cursor; above evalsets, one of those whose configs hold below it."""
-        row = self.tree_view.row
+        row = self.view.rows.cursor
         if row is not None and row.evalset >= 0:
             return self.session.entry(row.evalset)
-        numbers = sorted({evalset for evalset, _ in self.tree_view.model.targets()})
+        numbers = sorted({evalset for evalset, _ in self.view.rows.targets()})
         entries = [self.session.entry(number) for number in numbers]
         if not entries:
-            self.say("put the cursor on an evalset first")
+            self.view.say("put the cursor on an evalset first")
             return None
         files = {_config_file(entry): entry for entry in reversed(entries)}
         if len(files) == 1:
             return entries[0]
         items = [
             Item(
-                self._below(str(file)) + ("" if entry.criteria.config.path else "  (new)"),
+                self._files.folder.below_root(str(file)) + ("" if entry.criteria.config.path else "  (new)"),
                 entry,
                 help=one_line(f"{entry.relative}: {entry.criteria.reason}"),
             )
             for file, entry in sorted(files.items())
         ]
-        found: EvalsetEntry | None = await self.app.push_screen_wait(PickScreen("which criteria?", searching(items)))
+        found: EvalsetEntry | None = await self.view.pick("which criteria?", items)
         return found
 
     async def _config_of(self, entry: "EvalsetEntry") -> "ConfigDraft | None":
@@ -76,7 +81,7 @@ class CriteriaActions(UndoActions):
                 return new_draft(file)
             return await asyncio.to_thread(open_config, file)
         except (EditError, OSError) as error:
-            self.tell(error)
+            self._files.tell(error)
             return None
 
     def _with_same_config(self, entry: "EvalsetEntry") -> "list[EvalsetEntry]":
@@ -97,12 +102,12 @@ class CriteriaActions(UndoActions):
         count = len(self._with_same_config(entry))
         holds = counted(count, "evalset")
         if draft.before is None:
+            file = self._files.folder.below_root(str(draft.file))
             return one_line(
-                f"No config holds for {entry.relative}: the defaults do. s writes {self._below(str(draft.file))}, "
-                f"which holds for {holds}"
+                f"No config holds for {entry.relative}: the defaults do. s writes {file}, which holds for {holds}"
             )
         reason = entry.criteria.reason.removeprefix(draft.file.name).strip()
-        return one_line(f"{self._below(str(draft.file))}, {reason}; holds for {holds}")
+        return one_line(f"{self._files.folder.below_root(str(draft.file))}, {reason}; holds for {holds}")
 
 
 def _config_file(entry: "EvalsetEntry") -> Path:

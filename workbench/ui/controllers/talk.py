@@ -1,4 +1,4 @@
-"""Talking to an agent, and cases made of conversations: of that one, of a run, of a session that ADK saved."""
+"""Conversations with agents, and cases made of conversations, runs and sessions that ADK saved."""
 
 import asyncio
 import time
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.regular_file import read_regular
 from workbench.text import one_line
+from workbench.ui.controllers.files import Files
+from workbench.ui.controllers.new_files import NewFiles
+from workbench.ui.controllers.view import Controller, View
+from workbench.ui.engine_run import Engine
 from workbench.ui.run_thread import RunThread
-from workbench.ui.screens.file_actions import FileActions
-from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.tree.labels import label
 from workbench.ui.widgets.pick_list import Item
 
@@ -19,37 +21,37 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.capture import Captured
     from workbench.authoring.saving import Saver
-    from workbench.ui.chat.link import ChatLink, MakeChat
+    from workbench.ui.chat.link import ChatLink
     from workbench.ui.chat.review import Destination
-    from workbench.ui.chat.talk import Talk
+    from workbench.ui.chat.talk import Talk as Conversation
 
 _USER = "user"
 _LOOKED_AT = 20
 """Cases of a file that are asked for the shape it uses."""
 
 
-class ChatActions(FileActions):
-    """A conversation is kept only when it is asked for; until then it is the screen's."""
+class Talk(Controller):
+    """A conversation is kept only when the user asks for it; until then it is the screen's."""
 
-    runs: RunThread
+    def __init__(self, view: View, files: Files, new_files: NewFiles, engine: Engine, thread: RunThread) -> None:
+        super().__init__(view)
+        self._files, self._new_files, self._engine, self._thread = files, new_files, engine, thread
 
-    def make_chat(self, agent: "AgentFolder", session_input: dict[str, Any]) -> "MakeChat":
-        """How a conversation with an agent is made: the engine's part."""
-        raise NotImplementedError
-
-    def action_talk(self) -> None:
+    def talk(self) -> None:
+        """Talk to the agent under the cursor."""
         if self.session.workspace is None:
-            self.say("still reading")
+            self.view.say("still reading")
         elif not self.session.workspace.agents:
-            self.say("there is no agent here to talk to")
+            self.view.say("there is no agent here to talk to")
         else:
-            self.run_worker(self._talk(), group="talk", exclusive=True)
+            self.view.work(self._talk(), "talk")
 
-    def action_keep_run(self) -> None:
-        row = self.tree_view.row
+    def keep_run(self) -> None:
+        """Make a case of the execution under the cursor."""
+        row = self.view.rows.cursor
         record = self.session.record(row) if row is not None and row.case >= 0 else None
         if row is None or record is None or not record.finished:
-            self.say("put the cursor on a case that has run first")
+            self.view.say("put the cursor on a case that has run first")
             return
         from workbench.ui.chat.kept import captured_from_record
 
@@ -57,16 +59,20 @@ class ChatActions(FileActions):
         case = self.session.case(row.evalset, row.case)
         captured = captured_from_record(record, case, _app_name(entry.agent, entry))
         if not captured.turns:
-            self.say("no turn of it has an answer, so there is nothing to keep")
+            self.view.say("no turn of it has an answer, so there is nothing to keep")
             return
-        wanted = f"{record.ref.eval_id}_as_run"
-        self.run_worker(self._review(captured, entry.agent, wanted, entry.file), group="talk", exclusive=True)
+        self.keep(captured, entry.agent, f"{record.ref.eval_id}_as_run", entry.file)
 
-    def action_keep_session(self) -> None:
+    def keep(self, captured: "Captured", agent: "AgentFolder | None", wanted: str, first: Path | None) -> None:
+        """Show what would be kept as a case called `wanted`, and write it. `first` is the file to offer first."""
+        self.view.work(self._review(captured, agent, wanted, first), "talk")
+
+    def keep_session(self) -> None:
+        """Make a case of a session that ADK saved."""
         if self.session.workspace is None:
-            self.say("still reading")
+            self.view.say("still reading")
             return
-        self.run_worker(self._keep_session(), group="talk", exclusive=True)
+        self.view.work(self._keep_session(), "talk")
 
     # Talking
 
@@ -81,23 +87,23 @@ class ChatActions(FileActions):
             from workbench.ui.chat.link import ChatLink
 
             given = {"app_name": agent.folder.name, "user_id": _USER, "state": state}
-            return ChatLink(self.runs, self.make_chat(agent, given), wake)
+            return ChatLink(self._thread, self._engine.chat(agent, given), wake)
 
-        screen = ChatScreen(agent.name, connect, self.keys)
+        screen = ChatScreen(agent.name, connect, self.view.keys)
         screen.talk.prices = self.session.prices
         while True:
-            talk = await self.app.push_screen_wait(screen)
+            talk = await self.view.ask(screen)
             if talk is None:
                 return
             captured = _captured(talk, agent)
             if await self._review(captured, agent, id_from(captured, "chat"), self._file_under_cursor(agent)):
                 screen.leave()
                 return
-            screen = ChatScreen(agent.name, connect, self.keys, before=screen)
+            screen = ChatScreen(agent.name, connect, self.view.keys, before=screen)
 
     async def _whom(self) -> "AgentFolder | None":
         """The agent under the cursor; where there are several, the user's choice."""
-        workspace, row = self.session.workspace, self.tree_view.row
+        workspace, row = self.session.workspace, self.view.rows.cursor
         assert workspace is not None
         if row is not None and row.evalset >= 0 and (owner := self.session.entry(row.evalset).agent) is not None:
             return owner
@@ -106,12 +112,14 @@ class ChatActions(FileActions):
         asked_for = [one for one in workspace.agents if one in owners or one.folder.is_relative_to(workspace.target)]
         agents = asked_for or list(workspace.agents)
         if row is not None and row.kind == "agent":
-            name = self.tree_view.model.groups[row.agent]
+            name = self.view.rows.groups[row.agent]
             agents = [agent for agent in agents if agent.name == name] or agents
         if len(agents) == 1:
             return agents[0]
-        items = [Item(label(agent.name), agent, hint=self._below(str(agent.folder))) for agent in agents]
-        chosen: AgentFolder | None = await self.app.push_screen_wait(PickScreen("talk to whom?", searching(items)))
+        items = [
+            Item(label(agent.name), agent, hint=self._files.folder.below_root(str(agent.folder))) for agent in agents
+        ]
+        chosen: AgentFolder | None = await self.view.pick("talk to whom?", items)
         return chosen
 
     # Keeping
@@ -122,17 +130,17 @@ class ChatActions(FileActions):
 
         workspace = self.session.workspace
         assert workspace is not None
-        file = await choose_session(self.app, workspace.root, [agent.folder for agent in workspace.agents])
+        file = await choose_session(self.view, workspace.root, [agent.folder for agent in workspace.agents])
         if file is None:
             return
         try:
             captured = case_from_session(await asyncio.to_thread(read_session, file))
         except NoSessionError as error:
-            self.notify(one_line(f"{file.name} is no session of ADK's: {error}"), severity="error", markup=False)
+            self.view.notify(one_line(f"{file.name} is no session of ADK's: {error}"), severity="error", markup=False)
             return
         except (OSError, ValueError, RecursionError) as error:
             why = (error.strerror if isinstance(error, OSError) else "") or str(error)
-            self.notify(one_line(f"{file.name} cannot be read: {why}"), severity="error", markup=False)
+            self.view.notify(one_line(f"{file.name} cannot be read: {why}"), severity="error", markup=False)
             return
         agent = (
             next((one for one in workspace.agents if one.folder.name == captured.app_name), None) or await self._whom()
@@ -149,30 +157,30 @@ class ChatActions(FileActions):
 
         destinations = await asyncio.to_thread(self._destinations, agent, first)
         if not destinations:
-            folder = agent.folder if agent is not None else self._folder()
+            folder = agent.folder if agent is not None else self._new_files.folder()
             file = folder / "chats.evalset.json"
-            destinations = [Destination(file, self._below(str(file)), there=False)]
+            destinations = [Destination(file, self._files.folder.below_root(str(file)), there=False)]
 
         async def write(case: dict[str, Any], into: "Destination") -> str:
             fault = await asyncio.to_thread(_write, self.session.saver, case, into)
             if not fault:
-                await self.reopen(into.file)
-                self.go_to_case(into.file, _id_of(case))
+                await self._files.reopen(into.file)
+                self._files.go_to_case(into.file, _id_of(case))
             return fault
 
         async def new_file(suffix: str) -> "Destination | None":
             return await self._new_destination(agent, suffix)
 
         screen = ReviewScreen(
-            captured, destinations, wanted, self.keys, new_file=new_file, write=write, now=time.time()
+            captured, destinations, wanted, self.view.keys, new_file=new_file, write=write, now=time.time()
         )
-        written = await self.app.push_screen_wait(screen)
+        written = await self.view.ask(screen)
         if written:
-            self.go_left()
-            self.say("written: r runs it, e edits it, u takes it back")
-            if self.app.screen is not self:
+            self.view.go_left()
+            self.view.say("written: r runs it, e edits it, u takes it back")
+            if self.view.covered:
                 # From a run that is kept, whose screen does not show what is said here.
-                self.notify("written: it is among the cases now", markup=False)
+                self.view.notify("written: it is among the cases now", markup=False)
         return bool(written)
 
     def _destinations(self, agent: "AgentFolder | None", first: Path | None) -> "list[Destination]":
@@ -187,30 +195,20 @@ class ChatActions(FileActions):
         return [_destination(entry) for entry in entries]
 
     async def _new_destination(self, agent: "AgentFolder | None", suffix: str) -> "Destination | None":
-        from workbench.authoring.evalset_file import name_fault
         from workbench.ui.chat.review import Destination
-        from workbench.ui.editing.name import NameScreen
 
-        folder = agent.folder if agent is not None else self._folder()
-
-        def fault(name: str) -> str:
-            taken = (folder / f"{name}{suffix}").exists()
-            return name_fault(name) or (f"{name}{suffix} is there already" if taken else "")
-
+        folder = agent.folder if agent is not None else self._new_files.folder()
         question = f"a new file in {label(folder.name)}, without {suffix}: its name"
-        name = await self.app.push_screen_wait(NameScreen(question, fault))
-        if name is None:
-            return None
-        file = folder / f"{name}{suffix}"
-        return Destination(file, self._below(str(file)), there=False)
+        file = await self._new_files.ask_name(question, folder, suffix)
+        return None if file is None else Destination(file, self._files.folder.below_root(str(file)), there=False)
 
     def _file_under_cursor(self, agent: "AgentFolder") -> Path | None:
-        row = self.tree_view.row
+        row = self.view.rows.cursor
         entry = self.session.entry(row.evalset) if row is not None and row.evalset >= 0 else None
         return entry.file if entry is not None and entry.agent == agent else None
 
 
-def _captured(talk: "Talk", agent: "AgentFolder") -> "Captured":
+def _captured(talk: "Conversation", agent: "AgentFolder") -> "Captured":
     from workbench.ui.chat.kept import captured_from_talk
 
     return captured_from_talk(talk, agent.folder.name, _USER)

@@ -1,0 +1,160 @@
+"""Editing what is under the cursor: in place, or in the user's editor."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from workbench.text import one_line, plain
+from workbench.ui.controllers.files import Files
+from workbench.ui.controllers.view import Controller, View
+from workbench.ui.tree.outline import Row
+from workbench.ui.widgets.pick_list import Item
+
+if TYPE_CHECKING:
+    from workbench.authoring.evalset_file import RejectedError
+    from workbench.authoring.saving import ChangedOnDiskError
+    from workbench.model.places import Location
+    from workbench.ui.editing.drafts import Draft
+    from workbench.ui.editing.settling import Settled
+
+
+class Edit(Controller):
+    """Opens editors, and shows what they saved. A run of cases goes on meanwhile."""
+
+    def __init__(self, view: View, files: Files) -> None:
+        super().__init__(view)
+        self._files = files
+
+    # In place
+
+    def edit(self) -> None:
+        """Edit the case or evalset under the cursor."""
+        row = self.view.rows.cursor
+        if row is None or row.evalset < 0:
+            self.view.say("put the cursor on a case or an evalset first")
+            return
+        self.view.work(self.edit_row(row), "edit")
+
+    def edit_outside(self) -> None:
+        """Open the JSON of the case under the cursor in the user's editor."""
+        row = self.view.rows.cursor
+        if row is None or row.case < 0:
+            self.view.say("put the cursor on a case first")
+            return
+        self.view.work(self._edit_outside_from_tree(row), "edit")
+
+    async def _edit_outside_from_tree(self, row: Row) -> None:
+        draft = await self.draft(row)
+        if draft is not None:
+            await self.draft_outside(draft)
+
+    async def edit_row(self, row: Row, *, at: "Location | None" = None, editing: bool = False) -> None:
+        """Opens the editor on a case, or on what stands around the cases of a file, until it is left."""
+        from workbench.ui.editing.editor import EditorScreen
+
+        draft = await self.draft(row)
+        saver = await self._files.saver()
+        if draft is not None:
+            self._files.warn_if_fleeting()
+            screen = EditorScreen(
+                draft,
+                saver,
+                self.view.keys,
+                self._files,
+                self.draft_outside,
+                at=at,
+                editing=editing,
+                over=self.view.details_region,
+            )
+            await self.view.ask(screen)
+
+    async def draft(self, row: Row) -> "Draft | None":
+        """Return the case or evalset of a row, ready to be edited. Return None and say why if it cannot be."""
+        from workbench.authoring.whole_cases import GoneError
+        from workbench.model.json_edit import EditError
+        from workbench.ui.editing.drafts import open_case, open_frame
+
+        entry = self.session.entry(row.evalset)
+        if entry.document.format != "current":
+            self._files.say_old_format()
+            return None
+        try:
+            if row.case < 0:
+                return await asyncio.to_thread(open_frame, entry.file)
+            chosen = self._files.chosen(row.evalset, [row.case])
+            return await asyncio.to_thread(open_case, chosen, entry.document)
+        except (EditError, GoneError, OSError) as error:
+            self._files.tell(error)
+            await self._files.reopen(entry.file)
+            return None
+
+    # In the user's editor
+
+    async def draft_outside(self, draft: "Draft") -> "Draft | None":
+        """The draft after the user's editor; None if it is not there any more."""
+        from workbench.ui.editing.outside import NoEditorError
+        from workbench.ui.editing.values import json_text
+
+        text = first = json_text(draft.value)
+        while True:
+            try:
+                text = self.view.lend_terminal(draft.name, text)
+            except NoEditorError as error:
+                self.view.notify(plain(str(error)), severity="warning", timeout=8, markup=False)
+                return draft
+            if text.strip() == first.strip():
+                self.view.say("nothing was changed")
+                return draft
+            outcome = await self._save_outside(draft, text)
+            if not isinstance(outcome, str):
+                await self._files.reopen(draft.file)
+                self.view.say("nothing was changed" if outcome.draft is draft else f"saved: {one_line(draft.name)}")
+                return outcome.draft
+            if not await self._once_more(outcome):
+                return draft
+
+    async def _save_outside(self, draft: "Draft", text: str) -> "Settled | str":
+        """What came of saving, or why it was not saved."""
+        from workbench.authoring.evalset_file import RejectedError
+        from workbench.authoring.saving import ChangedOnDiskError
+        from workbench.model.json_edit import EditError, same
+        from workbench.ui.editing.drafts import save_draft
+        from workbench.ui.editing.settling import Settled
+        from workbench.ui.editing.values import UnreadableError, read_json_text
+        from workbench.ui.editing.wording import in_words
+
+        label = f"{draft.name}: in an editor"
+        try:
+            value = read_json_text(text)
+            if same(value, draft.value):
+                return Settled(draft)
+            return Settled(await asyncio.to_thread(save_draft, await self._files.saver(), draft, value, label))
+        except UnreadableError as error:
+            return f"line {error.line}, column {error.column}: {error}"
+        except RejectedError as error:
+            return _at_line(text, error)
+        except ChangedOnDiskError as error:
+            return await self._settle_outside(error, draft, value, label) or in_words(error)
+        except (EditError, OSError) as error:
+            return in_words(error)
+
+    async def _settle_outside(
+        self, error: "ChangedOnDiskError", draft: "Draft", value: Any, label: str
+    ) -> "Settled | None":
+        try:
+            return await self._files.settle(error, draft, value, label)
+        except OSError as trouble:
+            self._files.tell(trouble)
+            return None
+
+    async def _once_more(self, trouble: str) -> bool:
+        items = [Item("edit it again", True, help=one_line(trouble)), Item("drop what was typed", False)]
+        return bool(await self.view.pick(one_line(trouble, limit=70), items))
+
+
+def _at_line(text: str, error: "RejectedError") -> str:
+    """A rejection with the line at which its cause stands in the text."""
+    from workbench.ui.editing.values import place_of
+
+    breach = error.breaches[0]
+    place = place_of(text, breach.location)
+    return f"line {place[0]}: {error}" if place else str(error)

@@ -1,0 +1,197 @@
+"""Running cases, scoring them again, resuming and cancelling: one run at a time."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from workbench.counting import counted
+from workbench.events import CaseRef, Event, RunFinished, RunStarted
+from workbench.text import one_line
+from workbench.ui.controllers.folder import Folder
+from workbench.ui.controllers.view import Controller, View
+from workbench.ui.draft import Draft
+from workbench.ui.engine_run import Engine
+from workbench.ui.run_thread import Build, RunThread
+from workbench.ui.times import ONCE, Times
+
+Targets: TypeAlias = Sequence[tuple[int, int]]
+"""Cases as (evalset, case)."""
+
+
+class Run(Controller):
+    """Starts runs in a thread of their own. `News` takes in what happens there."""
+
+    def __init__(self, view: View, folder: Folder, engine: Engine, thread: RunThread) -> None:
+        super().__init__(view)
+        self.thread = thread
+        self._folder, self._engine = folder, engine
+        self._draft_in_use = Draft()
+        """The changed criteria that the run being started was made with."""
+        self._asked_to_cancel: set[CaseRef] = set()
+        self.session.store.subscribe(self._take)
+
+    # Keys
+
+    def run(self) -> None:
+        """Run the marked cases, or those at and below the cursor."""
+        self.start(self.view.rows.targets())
+
+    def rerun(self) -> None:
+        """Run again what failed or ended in an error."""
+        targets = self.session.problems()
+        if targets and not self.session.awaits_verdicts:
+            self.start(targets)
+        else:
+            self.view.say(self.session.nothing_found("nothing failed"))
+
+    def repeat(self) -> None:
+        """Ask how often to run the cases, and start."""
+        from workbench.ui.screens.repeat import RepeatScreen
+
+        targets = self.view.rows.targets()
+
+        def repeat(times: Times | None) -> None:
+            if times is not None:
+                self.start(targets, times)
+
+        if self._can_start(targets):
+            self.view.push(RepeatScreen(f"run {cases(len(targets))} how many times?"), repeat)
+
+    def score(self) -> None:
+        """Score the cases again without running the agent."""
+        self.start(self.view.rows.targets(), how=self._engine.rescore)
+
+    def score_afresh(self) -> None:
+        """Score the cases again and ask judges also what they have answered before."""
+        self.start(self.view.rows.targets(), how=lambda targets: self._engine.rescore(targets, fresh=True))
+
+    def options(self) -> None:
+        """Change the criteria of the next run."""
+        from workbench.ui.screens.options import OptionsScreen
+
+        targets, workspace = self.view.rows.targets(), self.session.workspace
+        if workspace is None or not targets:
+            self.view.say("no cases here")
+            return
+
+        def chosen(ending: str | None) -> None:
+            self.view.show_facts()
+            if ending == "run":
+                self.start(targets)
+            elif ending == "saved":
+                self._folder.reload()
+
+        entries = [self.session.entry(evalset) for evalset in sorted({evalset for evalset, _ in targets})]
+        screen = OptionsScreen(
+            entries, self.session.draft, len(targets), workspace.root, self.view.keys, lambda: self.session.saver
+        )
+        self.view.push(screen, chosen)
+
+    def cancel(self) -> None:
+        """Cancel the marked or current cases; once more: kill them."""
+        records = (record for pair in self.view.rows.targets() for record in self.session.verdicts.records(*pair))
+        refs = [record.ref for record in records if not record.finished]
+        self._cancel(refs, refs, cases(len(refs)))
+
+    def cancel_all(self) -> None:
+        """Cancel the run; once more: kill it."""
+        store = self.session.store
+        self._cancel(None, store.current if store.activity.running else [], "the run")
+
+    def resume(self) -> None:
+        """Go on with the newest run, which was interrupted."""
+        if self.session.workspace is None:
+            self.view.say("still reading")
+        elif self._is_free():
+            self.session.store.ask()
+            self._hand_over(self._engine.resume())
+
+    async def offer_resuming(self) -> None:
+        """Say that the newest run can be resumed, and how. Nothing is resumed unasked."""
+        has = await asyncio.to_thread(self._engine.resumable)
+        if has and not self.session.store.activity.running:
+            self.view.notify(
+                f"{one_line(has)}\nIn the palette (:) resume goes on with it",
+                title="a run was interrupted",
+                timeout=15,
+                markup=False,
+            )
+
+    def score_by_new_references(self, targets: Targets) -> None:
+        """Score the transcripts of these cases by the references that their files have now."""
+        self.start(targets, how=lambda found: self._engine.rescore(found, references_of_now=True))
+
+    # Starting
+
+    def start(self, targets: Targets, times: Times = ONCE, how: Callable[[Targets], Build] | None = None) -> None:
+        """Run these cases so often, or do with them what `how` builds. Read the folder again if a file has changed, and
+        ask for an agent where one is missing."""
+        if self._can_start(targets):
+            self.session.store.ask()
+            self.view.show_facts()
+            build = how or (lambda found: self._engine.build(found, times))
+            self.view.work(self._start(targets, build), "start", exclusive=False)
+
+    def start_watched(self, build: Build, depth: str) -> None:
+        """Start a job of the watch."""
+        self.session.store.ask(depth)
+        self._hand_over(build)
+
+    async def _start(self, targets: Targets, how: Callable[[Targets], Build]) -> None:
+        rows = self.view.rows
+        names = rows.names()
+        ready = not self.session.outdated() or await self._folder.read_again()
+        if ready:
+            await self._folder.give_agents(rows.found_again(names, targets))
+            targets = rows.found_again(names, targets)
+        if ready and targets:
+            self._draft_in_use = self.session.draft.copy()
+            self._hand_over(how(targets))
+        else:
+            self.session.store.drop_request()
+            self.view.show_facts()
+
+    def _hand_over(self, build: Build) -> None:
+        """Have the run that was asked for built and executed in the thread."""
+        self.session.store.hand_over(self.thread.start(build))
+        self.view.show_facts()
+
+    def _can_start(self, targets: Targets) -> bool:
+        if not self._is_free():
+            return False
+        if not targets:
+            self.view.say("no cases here" if self.session.workspace else "still reading")
+        return bool(targets)
+
+    def _is_free(self) -> bool:
+        if self.session.store.activity.busy:
+            self.view.say("a run is going on: cancel it, or wait for its end", warning=True)
+            return False
+        return True
+
+    def _cancel(self, refs: list[CaseRef] | None, meant: list[CaseRef], what: str) -> None:
+        asked = self._asked_to_cancel
+        meant = [ref for ref in meant if not self.session.store.records[ref].finished]
+        if not self.session.store.activity.running or not meant:
+            self.view.say("nothing is running here")
+            return
+        kill = asked.issuperset(meant)
+        asked.update(meant)
+        self.thread.cancel(refs, kill=kill)
+        self.view.say(f"{'killing' if kill else 'cancelling'} {what}")
+
+    def refused(self) -> None:
+        """The run that was asked for did not start: its changed criteria stay for the next one."""
+        self._draft_in_use = Draft()
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, RunStarted):
+            self.session.draft.used(self._draft_in_use)
+            self._draft_in_use = Draft()
+        if isinstance(event, RunStarted | RunFinished):
+            self._asked_to_cancel.clear()
+
+
+def cases(number: int) -> str:
+    """`1 case`, `2,000 cases`."""
+    return counted(number, "case")

@@ -1,0 +1,62 @@
+"""All controllers of the main screen, made and connected."""
+
+from workbench.ui.controllers.accept import Accept
+from workbench.ui.controllers.cases import Cases
+from workbench.ui.controllers.checks import Checks
+from workbench.ui.controllers.criteria import Criteria
+from workbench.ui.controllers.earlier import Earlier
+from workbench.ui.controllers.edit import Edit
+from workbench.ui.controllers.files import Files
+from workbench.ui.controllers.folder import Folder
+from workbench.ui.controllers.general import General
+from workbench.ui.controllers.history import History
+from workbench.ui.controllers.new_files import NewFiles
+from workbench.ui.controllers.news import News
+from workbench.ui.controllers.pictures import Pictures
+from workbench.ui.controllers.run import Run
+from workbench.ui.controllers.talk import Talk
+from workbench.ui.controllers.triage import Triage
+from workbench.ui.controllers.view import View
+from workbench.ui.controllers.watch import Watch
+from workbench.ui.engine_run import Engine
+from workbench.ui.host import Host
+from workbench.ui.run_thread import RunThread
+
+
+class Controllers:
+    """One controller per concern. `by` in the action table is the name of one of these attributes."""
+
+    def __init__(self, view: View, engine: Engine, host: Host) -> None:
+        self.thread = thread = RunThread(lambda: view.soon(self.news.came), engine.close)
+        self.folder = Folder(view)
+        self.files = Files(view, self.folder)
+        self.run = Run(view, self.folder, engine, thread)
+        self.news = News(view, self.run)
+        self.watch = Watch(view, self.folder, self.run, engine, host.look_again)
+        self.earlier = Earlier(view, self.watch)
+        self.edit = Edit(view, self.files)
+        self.cases = Cases(view, self.files, self.edit)
+        self.new_files = NewFiles(view, self.files)
+        self.criteria = Criteria(view, self.files)
+        self.accept = Accept(view, self.files, self.edit, self.run)
+        self.triage = Triage(view, self.files)
+        self.talk = Talk(view, self.files, self.new_files, engine, thread)
+        self.history = History(view, self.talk, host)
+        self.checks = Checks(view, lambda workspace, told: thread.also(engine.import_agents(workspace, told)))
+        self.pictures = Pictures(view)
+        self.general = General(view, self.run, self.news, host)
+        self.folder.when_loaded = [self.watch.show_flags, self.checks.loaded, self.triage.loaded]
+        self.folder.when_owned = [self.watch.adopt_owners]
+        self.news.admit = self.watch.admit
+        self.news.when_taken = [self.watch.after_news, self.earlier.after_news]
+
+    async def open(self, *, watch: bool) -> None:
+        """Read the folder for the first time, then what earlier sessions left. With `watch`, arm the watch."""
+        if not await self.folder.read_again():
+            return
+        self.earlier.recall()
+        if watch or self.watch.arm_when_read:
+            self.watch.arm()
+        await self.files.offer_interrupted()
+        await self.earlier.verdicts_shown.wait()
+        await self.run.offer_resuming()

@@ -1,0 +1,185 @@
+"""Moving, marking and finding: the keys of the tree and the panes."""
+
+from workbench.ui.screens.jump import JumpScreen
+from workbench.ui.screens.shell import Shell
+
+
+class Navigation:
+    """Letters that move go to the side that has the focus. All state is in the widgets."""
+
+    def __init__(self, screen: Shell) -> None:
+        self._screen = screen
+
+    # Move
+
+    def move_down(self) -> None:
+        """Move one line down."""
+        self._move("down")
+
+    def move_up(self) -> None:
+        """Move one line up."""
+        self._move("up")
+
+    def page_down(self) -> None:
+        """Move half a page down."""
+        self._move("page_down")
+
+    def page_up(self) -> None:
+        """Move half a page up."""
+        self._move("page_up")
+
+    def top(self) -> None:
+        """Move to the first line."""
+        self._move("top")
+
+    def bottom(self) -> None:
+        """Move to the last line."""
+        self._move("bottom")
+
+    def open(self) -> None:
+        """Open the row or go one in; unfold in a pane."""
+        if not self._screen.in_right:
+            self._screen.tree_view.open_row()
+        elif self._screen.right.shows_case:
+            self._screen.right.detail.move("right")
+
+    def close(self) -> None:
+        """Close the row or go one out; fold in a pane, then leave it."""
+        if not self._screen.in_right:
+            self._screen.tree_view.close_row()
+        elif not (self._screen.right.shows_case and self._screen.right.detail.move("left")):
+            self._screen.go_left()
+
+    def enter(self) -> None:
+        """Open or close a row; on a case, go into its panes."""
+        if self._screen.in_right:
+            if self._screen.right.shows_case:
+                self._screen.right.detail.action_toggle_full()
+            return
+        row = self._screen.tree_view.row
+        if row is None or row.kind in ("case", "repeat") or not self._screen.tree_view.toggle_row():
+            self._screen.go_right()
+
+    def back(self) -> None:
+        """Go one step back: out of a pane, a mark or a filter."""
+        if self._screen.in_right:
+            if not (self._screen.right.shows_case and self._screen.right.detail.go_back()):
+                self._screen.go_left()
+        elif self._screen.tree_view.model.anchor is not None:
+            self._screen.tree_view.drop_marks()
+        elif self._screen.has_class("-maximised"):
+            self._screen.remove_class("-maximised")
+        elif not self._screen.cases.clear_filter():
+            self._screen.tree_view.drop_marks()
+        self._screen.cases.show_state()
+
+    def next_turn(self) -> None:
+        """Go to the next turn."""
+        if self._screen.right.shows_case:
+            self._screen.right.detail.action_next_turn()
+
+    def previous_turn(self) -> None:
+        """Go to the previous turn."""
+        if self._screen.right.shows_case:
+            self._screen.right.detail.action_previous_turn()
+
+    def to_event(self) -> None:
+        """Go to the event of what is under the cursor, and back."""
+        if not (self._screen.right.shows_case and self._screen.right.detail.to_event()):
+            self._screen.say("there is no event of that in the trace")
+
+    # Panes
+
+    def pane(self, number: int) -> None:
+        """Show a pane by its number."""
+        if self._screen.right.shows_case:
+            self._screen.right.detail.show_pane(number)
+            if self._screen.has_class("-narrow"):
+                self._screen.go_right()
+
+    def next_pane(self) -> None:
+        """Go to the other side."""
+        (self._screen.go_left if self._screen.in_right else self._screen.go_right)()
+
+    previous_pane = next_pane
+
+    def jump(self) -> None:
+        """Ask for one more key and go to its pane."""
+        panes = self._screen.right.detail.pane_titles if self._screen.right.shows_case else ()
+        self._screen.app.push_screen(JumpScreen(panes), self._jumped)
+
+    def maximise(self) -> None:
+        """Give the whole screen to one side, or take it back."""
+        self._screen.toggle_class("-maximised")
+
+    def hide_tree(self) -> None:
+        """Hide the cases, or show them."""
+        if self._screen.has_class("-no-tree"):
+            self._screen.go_left()
+        else:
+            self._screen.go_right()
+            self._screen.add_class("-no-tree")
+
+    # Mark
+
+    def mark(self) -> None:
+        """Mark the row."""
+        self._screen.tree_view.mark()
+        self._screen.cases.show_state()
+
+    def mark_range(self) -> None:
+        """Start a range of marks, or end it."""
+        self._screen.tree_view.mark_range()
+        self._screen.cases.show_state()
+
+    def mark_all(self) -> None:
+        """Mark all cases that the filter shows."""
+        self._screen.tree_view.mark_all()
+        self._screen.cases.show_state()
+
+    # Find
+
+    def next_problem(self) -> None:
+        """Go to the next problem."""
+        self._problem(1)
+
+    def previous_problem(self) -> None:
+        """Go to the previous problem."""
+        self._problem(-1)
+
+    def filter(self) -> None:
+        """Open the filter."""
+        self._screen.remove_class("-no-tree")
+        self._screen.cases.open_filter()
+
+    def sort(self) -> None:
+        """Sort by the next order."""
+        self._screen.tree_view.next_sort()
+        self._screen.cases.show_state()
+
+    def _move(self, direction: str) -> None:
+        if not self._screen.in_right:
+            self._screen.tree_view.move(direction)
+        elif self._screen.right.shows_case:
+            self._screen.right.detail.move(direction)  # type: ignore[arg-type]
+        else:
+            self._screen.right.overview.move(direction)
+
+    def _problem(self, step: int) -> None:
+        before = self._screen.tree_view.row
+        anew = self._screen.tree_view.next_problem(step)
+        if anew is None:
+            self._screen.say(self._screen.session.nothing_found("nothing failed"))
+        elif before == self._screen.tree_view.row:
+            self._screen.say("this is the only one")
+        elif anew:
+            self._screen.say("from the other end again")
+
+    def _jumped(self, place: str | None) -> None:
+        if place == "cases":
+            self._screen.go_left()
+        elif place == "filter":
+            self.filter()
+        elif place is not None:
+            self._screen.right.detail.show_pane(int(place))
+            self._screen.go_right()
