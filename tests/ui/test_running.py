@@ -84,6 +84,7 @@ async def test_a_run_can_be_asked_for_while_the_one_before_waits_for_the_disk(op
 async def test_f_runs_what_failed_again(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
+        await screen.until(pilot, lambda: not screen.session.loading)
         await pilot.press("F")
         assert "nothing has run yet" in screen.text
         await pilot.press("r")
