@@ -1,9 +1,18 @@
-"""Numbers with their nouns, and thresholds, as they are written for people."""
+"""Numbers with their nouns, thresholds, and long lists, as they are written for people."""
+
+from collections.abc import Iterable
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return `1 case`, `2 cases`, `1,234 cases`. `plural` is for nouns that do not take an s."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def few(names: Iterable[str], most: int = 3) -> str:
+    """Return the first names and the number of the others: `a, b, c and 4 more`."""
+    listed = list(names)
+    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more
 
 
 def exact(value: float) -> str:

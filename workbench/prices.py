@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.events import MetricResult, UserSimulated
+from workbench.json_values import mapping, objects
 
 CURRENCY = "USD"
 FREE = "heuristic"
@@ -140,9 +141,8 @@ def _price(model: str, prices: Prices) -> Price | None:
 
 def _question_cost(question: Mapping[str, Any], prices: Prices) -> float | None:
     """What one question cost with all that was asked for it; its shape is `workbench.judge.base.record`'s."""
-    judge, replies = question.get("judge"), question.get("replies")
-    model = str(judge.get("model", "")) if isinstance(judge, dict) else ""
-    asked = [reply for reply in replies if isinstance(reply, dict)] if isinstance(replies, list) else []
+    model = str(mapping(question.get("judge")).get("model", ""))
+    asked = objects(question.get("replies"))
     return total(judge_cost(model, {**reply, "calls": 1}, prices) for reply in asked if not reply.get("cached"))
 
 

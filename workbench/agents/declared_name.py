@@ -2,9 +2,9 @@
 
 import ast
 import re
-import warnings
 
 from workbench.agents.discovery import AgentFolder
+from workbench.agents.python_source import read_source
 from workbench.regular_file import read_regular
 
 _LARGEST = 1 << 20
@@ -14,14 +14,11 @@ _IN_YAML = re.compile(r"""^name:\s*["']?([^"'#\n]+?)["']?\s*(?:#.*)?$""", re.MUL
 def declared_name(agent: AgentFolder) -> str:
     """The declared name; "" if there is none, or it is not written as text in the defining file."""
     try:
-        source = read_regular(agent.definition, _LARGEST)
         if agent.kind == "yaml":
-            found = _IN_YAML.search(source.decode("utf-8", errors="replace"))
+            found = _IN_YAML.search(read_regular(agent.definition, _LARGEST).decode("utf-8", errors="replace"))
             return found[1] if found else ""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            module = ast.parse(source)
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        module = read_source(agent.definition)
+    except (OSError, SyntaxError, ValueError):
         return ""
     for statement in module.body:
         if isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(statement.value, ast.Call):

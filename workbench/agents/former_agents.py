@@ -2,12 +2,11 @@
 
 import ast
 import re
-import warnings
 from pathlib import Path
 
+from workbench.agents.python_source import LARGEST_SOURCE, parse_source
 from workbench.regular_file import read_regular
 
-_LARGEST = 1 << 20
 _IMPORTS_AGENT = re.compile(rb"\bagent\b")
 _MODULE, _PACKAGE, _OF_ADK = "agent.py", "__init__.py", ".adk"
 
@@ -38,13 +37,11 @@ def may_have_been_agent(folder: Path) -> str:
 def _imports_agent_module(package: Path) -> bool:
     """Whether the `__init__.py` at `package` imports the module `agent` beside it."""
     try:
-        source = read_regular(package, _LARGEST)
+        source = read_regular(package, LARGEST_SOURCE)
         if not _IMPORTS_AGENT.search(source):
             return False
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            module = ast.parse(source)
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        module = parse_source(source)
+    except (OSError, SyntaxError, ValueError):
         return False
     return any(_is_of_agent(node, package.parent.name) for node in module.body)
 

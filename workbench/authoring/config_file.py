@@ -7,6 +7,7 @@ from pathlib import Path
 
 from workbench.authoring.criteria_change import Content, changed_names, settled
 from workbench.authoring.saving import Saver
+from workbench.counting import few
 from workbench.metrics.registry import check_criteria
 from workbench.model.criteria import DEFAULTS, parse_config
 from workbench.model.faults import Fault
@@ -115,8 +116,7 @@ def save_config(saver: Saver, draft: ConfigDraft, content: Content, *, over: byt
     if new:
         raise ConfigRejectedError(new)
     names = changed_names(draft.content, content)
-    label = f"criteria: {', '.join(names[:3]) or 'written'}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    saver.save(label, {draft.file: (draft.before if over is None else over, after)})
+    saver.save(f"criteria: {few(names) or 'written'}", {draft.file: (draft.before if over is None else over, after)})
     return draft_of(draft.file, after)
 
 

@@ -12,7 +12,7 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
-from workbench.counting import counted
+from workbench.counting import counted, few
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
 
@@ -96,8 +96,7 @@ def _lines(found: "Comparison") -> Iterator[str]:
             yield f"and {counted(len(cases) - most, 'more case')} {_MORE[change]} (--json has them all)"
     for word, rows in (("only in A", found.only_before), ("only in B", found.only_after)):
         if rows:
-            names = ", ".join(_label(row["ref"]) for row in rows[:5])
-            yield f"{word}: {names}" + (f" and {len(rows) - 5} more" if len(rows) > 5 else "")
+            yield f"{word}: {few((_label(row['ref']) for row in rows), 5)}"
     if found.is_empty:
         yield "No case is in both runs: nothing is compared"
     if found.files or found.differences:

@@ -11,6 +11,7 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, check_state_dir
 from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
+from workbench.counting import few
 from workbench.text import one_line
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def _line(run: dict[str, Any], *, is_baseline: bool) -> str:
         marks.append(f"scored from {run['scored_from']}")
     if run["commit"]:
         marks.append(f"{str(run['commit'])[:8]}{'+' * bool(run['dirty'])}")
-    what = ", ".join(run["agents"][:3]) + (f" and {len(run['agents']) - 3} more" if len(run["agents"]) > 3 else "")
+    what = few(run["agents"])
     took = "" if run["seconds"] is None else f" in {run['seconds']:.1f} s"
     line = f"{run['run_id']}  {what or '?'}: {', '.join(parts) or 'no cases'}{took}"
     return one_line(f"{line} ({', '.join(marks)})" if marks else line, limit=400)

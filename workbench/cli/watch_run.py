@@ -14,11 +14,11 @@ from workbench.cli.interruption import Interruption
 from workbench.cli.plain_progress import PlainProgress
 from workbench.cli.run_command import RunRequest
 from workbench.cli.streams import has_failed, is_unread, write_line
+from workbench.counting import few
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.target_words import Selection
 from workbench.engine.watch.board import Board, Estimate, Job, Limit
-from workbench.engine.watch.impact import few
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
 from workbench.events import CaseRef, Event, Noticed, RunFinished

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 
+from workbench.counting import few
+
 Input: TypeAlias = Literal[
     "agent_file",
     "agent_folder",
@@ -90,9 +92,7 @@ def words(change: Change) -> str:
 def few_words(changes: Iterable[Change], most: int = 3) -> str:
     """Say what the first of several changes are, the strongest first, and how many more there are."""
     ordered = sorted(changes, key=lambda change: -EFFECTS.index(change.effect))
-    said = list(dict.fromkeys(map(words, ordered)))
-    more = f" and {len(said) - most} more" if len(said) > most else ""
-    return ", ".join(said[:most]) + more
+    return few(dict.fromkeys(map(words, ordered)), most)
 
 
 def strongest(changes: Iterable[Change]) -> Effect | None:

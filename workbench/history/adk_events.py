@@ -22,6 +22,7 @@ from workbench.events import (
 )
 from workbench.history.adk_results import ENDING, adk_results, adk_status, adk_time, read_adk_result
 from workbench.history.summary import number
+from workbench.json_values import mapping
 
 _OF_CASE: dict[MetricStatus, CaseStatus] = {"passed": "passed", "failed": "failed"}
 _SOURCE = "as in ADK's result file"
@@ -58,10 +59,8 @@ def _case(ref: CaseRef, result: dict[str, Any]) -> Iterator[Event]:
     yield CaseStarted(ref, 0.0, reference if len(reference) == len(turns) else None, criteria)
     of_turns: list[dict[str, MetricResult]] = []
     for place, turn in enumerate(turns):
-        actual = turn.get("actual_invocation")
-        actual = actual if isinstance(actual, dict) else {}
-        user = actual.get("user_content")
-        yield TurnStarted(ref, place, user if isinstance(user, dict) else {})
+        actual = mapping(turn.get("actual_invocation"))
+        yield TurnStarted(ref, place, mapping(actual.get("user_content")))
         yield TurnFinished(ref, place, actual)
         of_turns.append({metric.name: metric for metric in _metrics(turn.get("eval_metric_results"))})
     for metric in metrics:

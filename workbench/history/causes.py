@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias
 
 from workbench.agents.python_source import parse_source
-from workbench.counting import counted
+from workbench.counting import counted, few
 from workbench.history.criteria_changes import Change, Sided, criteria_changes, judge_changes
 from workbench.history.file_kinds import is_prompt
 from workbench.history.objects import read_object
@@ -302,5 +302,4 @@ def _judged(row: Row) -> bool:
 def _names(names: Any) -> str:
     if not isinstance(names, list):
         return str(names)
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return (", ".join(map(str, names[:5])) or "none") + more
+    return few(map(str, names), 5) or "none"

@@ -6,7 +6,7 @@ Values of variables are kept only as digests with the salt of their own run, so 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from workbench.counting import counted
+from workbench.counting import counted, few
 
 _NAMED = 5
 
@@ -34,8 +34,7 @@ def condition_changes(before: Mapping[str, Any], after: Mapping[str, Any], same:
     for agent, old, new in _both(before, after, "variables"):
         for word, names in (("new", set(new) - set(old)), ("gone", set(old) - set(new))):
             if names:
-                more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-                yield f"environment of {agent}: {', '.join(sorted(names)[:_NAMED])}{more} {word}"
+                yield f"environment of {agent}: {few(sorted(names), _NAMED)} {word}"
     cases = [
         eval_id
         for file, old, new in _both(before, after, "cases")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from workbench.json_values import mapping, objects
 from workbench.judge.base import JudgedBy
 
 _WORDS: dict[str, JudgedBy] = {by: by for by in get_args(JudgedBy)}
@@ -11,15 +12,11 @@ _KINDS: dict[str, JudgedBy] = {"heuristic": "rules", "python": "function"}
 
 def judge_in(details: Mapping[str, Any]) -> dict[str, Any]:
     """Return who judged (`JudgeIdentity` as JSON), else who answered the first question; {} if nobody did."""
-    judge = details.get("judge")
-    if isinstance(judge, dict) and judge:
+    if judge := mapping(details.get("judge")):
         return judge
-    stop = details.get("stop")
-    for holder in (details, stop if isinstance(stop, dict) else {}):
-        questions = holder.get("questions")
-        for question in questions if isinstance(questions, list) else ():
-            judge = question.get("judge") if isinstance(question, dict) else None
-            if isinstance(judge, dict) and judge:
+    for holder in (details, mapping(details.get("stop"))):
+        for question in objects(holder.get("questions")):
+            if judge := mapping(question.get("judge")):
                 return judge
     return {}
 

@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
-from workbench.counting import counted
+from workbench.counting import counted, few
 from workbench.engine.plan.options import UsageFaultError
 from workbench.history.ages import ages
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir, states_of
@@ -95,7 +95,8 @@ def _by_id(word: str, state: Path) -> Path | None:
     begun = [path for one in states for path in _journals(one) if path.parent.name.startswith(word)]
     if len(begun) > 1:
         raise UsageFaultError(
-            f"{counted(len(begun), 'run')} begin with {word}", f"They are {_few([p.parent.name for p in begun])}"
+            f"{counted(len(begun), 'run')} begin with {word}",
+            f"They are {few((p.parent.name for p in begun), _LISTED)}",
         )
     return begun[0] if begun else None
 
@@ -164,15 +165,10 @@ def _where_runs_are(state: Path) -> str:
     ids = _all_ids(state)
     if not ids:
         return no_run_kept(state)
-    return f"`agent-workbench history` lists the runs that are kept, the newest: {_few(ids)}"
+    return f"`agent-workbench history` lists the runs that are kept, the newest: {few(ids, _LISTED)}"
 
 
 def no_run_kept(state: Path) -> str:
     """That `state` holds no run, and where there are some."""
     way = "`agent-workbench run` keeps one, --state-dir names another folder"
     return f"No run is kept in {runs_dir(state)}; {way}"
-
-
-def _few(names: list[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more

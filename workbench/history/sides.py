@@ -11,6 +11,7 @@ from workbench.history.run_words import place_of
 from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 from workbench.history.stored_report import read_report_data
 from workbench.history.summary import Summary, gather
+from workbench.json_values import objects
 
 
 def open_summary(word: str, state: Path, folder: Path) -> tuple[Summary, list[str]]:
@@ -58,7 +59,7 @@ def _events(data: dict[str, Any]) -> "list[dict[str, Any]]":
         }
     ]
     for case, ref in zip(cases, refs, strict=True):
-        metrics, turns = _objects(case.get("metrics")), _objects(case.get("invocations"))
+        metrics, turns = objects(case.get("metrics")), objects(case.get("invocations"))
         criteria = {str(metric.get("name")): metric.get("threshold") for metric in metrics}
         expected = [turn["expected"] for turn in turns if turn.get("expected") is not None] or None
         given = {"criteria": criteria, "expected": expected, "scenario": case.get("scenario")}
@@ -70,7 +71,3 @@ def _events(data: dict[str, Any]) -> "list[dict[str, Any]]":
         events.append({**case, "event": "CaseFinished", "case": ref})
     events.append({"event": "RunFinished", "duration_seconds": data.get("duration_seconds") or 0.0})
     return events
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

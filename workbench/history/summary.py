@@ -14,6 +14,7 @@ from typing import Any
 from workbench.event_json import sentences
 from workbench.events import Usage, ended_as
 from workbench.history.conditions import kept_conditions
+from workbench.json_values import mapping, string
 
 SCHEMA = "agent-workbench/summary/8"
 """3: with places in the journal. 4: with cancelled cases. 5: with the criteria changed for the run. 6: with the rule
@@ -164,16 +165,16 @@ class Gathering:
     def _run_started(self, data: Mapping[str, Any]) -> None:
         summary = self.summary
         for name in ("run_id", "root", "started", "scored_from"):
-            setattr(summary, name, _text(data.get(name)))
+            setattr(summary, name, string(data.get(name)))
         for name in ("versions", "models", "sources"):
-            setattr(summary, name, _object(data.get(name)))
+            setattr(summary, name, mapping(data.get(name)))
         summary.until_sure = number(data.get("until_sure"))
         summary.conditions = kept_conditions(data.get("determined"))
         places: dict[tuple[str | None, str, tuple[str, ...], str], int] = {}
         for planned in data["cases"]:
             config = planned.get("config_file")
-            changed, rule = sentences(planned.get("criteria_changed")), _text(planned.get("matched_by"))
-            plan = config if isinstance(config, str) else None, _text(planned.get("criteria_source")), changed, rule
+            changed, rule = sentences(planned.get("criteria_changed")), string(planned.get("matched_by"))
+            plan = config if isinstance(config, str) else None, string(planned.get("criteria_source")), changed, rule
             self._row(planned["case"])["plan"] = places.setdefault(plan, len(places))
         summary.plans = [[config, source, list(changed), rule] for config, source, changed, rule in places]
 
@@ -183,9 +184,9 @@ class Gathering:
     def _run_finished(self, data: Mapping[str, Any]) -> None:
         summary = self.summary
         summary.seconds, summary.interrupted = float(data["duration_seconds"]), bool(data.get("interrupted"))
-        summary.git = _object(data.get("git"))
-        for agent, files in _object(data.get("sources")).items():
-            known = {**_object(summary.sources.get(agent)), **_object(files)}
+        summary.git = mapping(data.get("git"))
+        for agent, files in mapping(data.get("sources")).items():
+            known = {**mapping(summary.sources.get(agent)), **mapping(files)}
             summary.sources = {**summary.sources, agent: known}
 
     def _repeats_dropped(self, data: Mapping[str, Any]) -> None:
@@ -212,20 +213,20 @@ class Gathering:
 
     def _metric_scored(self, data: Mapping[str, Any]) -> None:
         row, result = self._row(data["case"]), data["result"]
-        judge = _object(result.get("details")).get("judge")
-        reason = _text(result.get("reason"))[:_LONGEST]
-        row["metrics"][_text(result["name"])] = [
+        judge = mapping(result.get("details")).get("judge")
+        reason = string(result.get("reason"))[:_LONGEST]
+        row["metrics"][string(result["name"])] = [
             number(result.get("score")),
             number(result.get("threshold")),
-            _text(result["status"]),
+            string(result["status"]),
             reason,
             None if judge is None else _judge(judge),
         ]
 
     def _case_finished(self, data: Mapping[str, Any]) -> None:
-        row, error, usage = self._row(data["case"]), data.get("error"), _object(data.get("usage"))
-        row["error"] = None if error is None else [_text(error["kind"]), _text(error["message"])[:_LONGEST]]
-        row["status"] = ended_as(_text(data["status"]) or "error", row["error"] and row["error"][0])
+        row, error, usage = self._row(data["case"]), data.get("error"), mapping(data.get("usage"))
+        row["error"] = None if error is None else [string(error["kind"]), string(error["message"])[:_LONGEST]]
+        row["status"] = ended_as(string(data["status"]) or "error", row["error"] and row["error"][0])
         row["seconds"] = float(data["duration_seconds"])
         row["calls"] = usage.get("model_calls", 0)
         row["tokens"] = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
@@ -277,8 +278,8 @@ def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":
         return []
     steps: list[tuple[Any, Any]] = []
     for event in data.get("invocation_events") or ():
-        for part in _object(_object(event).get("content")).get("parts") or ():
-            call, result = (_object(part).get(name) for name in ("function_call", "function_response"))
+        for part in mapping(mapping(event).get("content")).get("parts") or ():
+            call, result = (mapping(part).get(name) for name in ("function_call", "function_response"))
             if isinstance(call, dict):
                 steps.append(([call.get("name"), call.get("args")], None))
             if isinstance(result, dict):
@@ -307,7 +308,7 @@ def number(value: Any) -> float | None:
 
 def texts(content: Any) -> list[str]:
     """The texts of an ADK content."""
-    parts = _object(content).get("parts") or ()
+    parts = mapping(content).get("parts") or ()
     return [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
 
 
@@ -337,13 +338,5 @@ def _key(case: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _judge(judge: Any) -> str:
-    known = _object(judge)
-    return " ".join(_text(known.get(key)) for key in ("model", "base_url") if known.get(key)) or _text(judge)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    known = mapping(judge)
+    return " ".join(string(known.get(key)) for key in ("model", "base_url") if known.get(key)) or string(judge)

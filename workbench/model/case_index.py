@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, core_schema, from_json
 
+from workbench.json_values import mapping, string
 from workbench.model.validation import read_json
 
 _SPACE = re.compile(rb"[ \t\n\r]*")
@@ -229,8 +230,8 @@ class _Indexer:
 
 def id_in(case: Any) -> str:
     """The id of a case; "" where it is no object with one."""
-    value = case.get("evalId", case.get("eval_id")) if isinstance(case, dict) else None
-    return value if isinstance(value, str) else ""
+    members = mapping(case)
+    return string(members.get("evalId", members.get("eval_id")))
 
 
 def _after_space(data: bytes, position: int) -> int:

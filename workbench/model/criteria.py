@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
+from workbench.json_values import mapping
 from workbench.model.breaches import snake
 from workbench.model.config_rules import config_breaches, either, number_of
 from workbench.model.faults import Fault, unexpected
@@ -106,13 +107,13 @@ def _parsed(path: Path, file: TextFile) -> CriteriaConfig:
     tree = (scanned.root, places)
     if not isinstance(content, dict):
         return CriteriaConfig(path, (), faults=tuple(faults), tree=tree)
-    named = _object(content.get("criteria"))
+    named = mapping(content.get("criteria"))
     return CriteriaConfig(
         path,
         tuple(criterion for name, value in named.items() if (criterion := _criterion(name, value))),
-        _object(either(content, "custom_metrics")),
-        _object(either(content, "user_simulator_config")) or None,
-        _object(either(content, "live_model_config")) or None,
+        mapping(either(content, "custom_metrics")),
+        mapping(either(content, "user_simulator_config")) or None,
+        mapping(either(content, "live_model_config")) or None,
         tuple(faults),
         "criteria" in content,
         tree,
@@ -134,13 +135,9 @@ def stored_config(
 
 def _criterion(name: str, value: Any) -> Criterion | None:
     """The criterion, None where there is no threshold to be read: the file has a fault then."""
-    options = value if isinstance(value, dict) else {}
+    options = mapping(value)
     threshold = number_of(options.get("threshold") if isinstance(value, dict) else value)
     return None if threshold is None else Criterion(name, threshold, value, _options(options))
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _options(value: dict[str, Any]) -> dict[str, Any]:

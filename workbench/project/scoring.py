@@ -11,6 +11,7 @@ from workbench.agents.owners import KeptOwners
 from workbench.agents.ownership import Ownership
 from workbench.agents.targets import discover_for, find_root
 from workbench.agents.workspace import Workspace, app_name
+from workbench.counting import few
 from workbench.engine.plan.blocking import lost_agent, lost_in
 from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan
@@ -84,7 +85,7 @@ def plan_of_cases(
         missing -= _names(run.cases)
     lacking = [name[1] for name in wanted if name in missing]
     if not run.cases:
-        message = f"there is no transcript of {_named(lacking)}"
+        message = f"there is no transcript of {few(lacking, _NAMED)}"
         raise UsageFaultError(message, "r runs what is marked or under the cursor")
     now = {entry.relative: entry.criteria for entry in workspace.evalsets}
 
@@ -105,7 +106,7 @@ def plan_of_cases(
     )
     if not lacking:
         return plan
-    notice = Noticed("warning", f"not scored, for want of a transcript: {_named(lacking)}", "r runs them")
+    notice = Noticed("warning", f"not scored, for want of a transcript: {few(lacking, _NAMED)}", "r runs them")
     return replace(plan, notices=(notice, *plan.notices))
 
 
@@ -142,11 +143,6 @@ def _of(ref: CaseRef) -> Name:
 def _name(workspace: Workspace, evalset: int, case: int) -> Name:
     entry = workspace.evalsets[evalset]
     return entry.relative, entry.document.cases[case].eval_id
-
-
-def _named(eval_ids: Sequence[str]) -> str:
-    more = f" and {len(eval_ids) - _NAMED} more" if len(eval_ids) > _NAMED else ""
-    return ", ".join(eval_ids[:_NAMED]) + more
 
 
 def _root(run: StoredRun, root: Path, explicit_state: Path | None) -> Path:

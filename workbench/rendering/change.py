@@ -2,10 +2,10 @@
 
 import difflib
 from collections.abc import Iterator
-from typing import Any
 
 from workbench.counting import counted
 from workbench.history.summary import tool_steps
+from workbench.json_values import parts_of
 from workbench.rendering.changed import FileChange
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import FACES, HEURISTIC
@@ -141,14 +141,9 @@ def _steps(turn: Turn | None, *, wanted: str) -> list[Segment]:
 
 
 def _answer(turn: Turn | None) -> list[Segment]:
-    texts = [part.get("text") for part in _parts((turn.actual or {}).get("final_response") if turn else None)]
+    texts = [part.get("text") for part in parts_of((turn.actual or {}).get("final_response") if turn else None)]
     text = "\n".join(text for text in texts if isinstance(text, str))
     return [safe(text)] if text else [Segment("nothing", "muted")]
-
-
-def _parts(content: Any) -> list[dict[str, Any]]:
-    parts = content.get("parts") if isinstance(content, dict) else None
-    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
 
 def _files(files: tuple[FileChange, ...] | None, view: View) -> Iterator[Line]:

@@ -6,10 +6,11 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.faces import HOLDS, LABELS, Face
 from workbench.rendering.judge_words import criterion_head, nothing_yet
-from workbench.rendering.judged import HALLUCINATIONS, mapping, number, objects, question_key, results, words
+from workbench.rendering.judged import HALLUCINATIONS, number, question_key, results
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, flow, hang, pad, rule, wrap
 from workbench.rendering.rows import View, part, under
 from workbench.rendering.trace.conversation import events_of
@@ -55,7 +56,7 @@ def build(subject: Subject, view: View) -> Document:
 
 def _account(result: MetricResult, texts: list[dict[str, Any]], view: View) -> Iterator[Line]:
     """Tell the score, ADK's figure where the judge left passages out, and the share of all sentences."""
-    labels = [words(item.get("label")) for text in texts for item in _counted(text)]
+    labels = [string(item.get("label")) for text in texts for item in _counted(text)]
     if not texts:
         return
     adk_score = number(result.details.get("adk_score"))
@@ -119,11 +120,11 @@ def _add_turn(document: Document, subject: Subject, index: int, result: MetricRe
 
 def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
     """`desk, the answer ··· 0.50 · 2 of 4 hold`: who said it, when, and how it came out."""
-    author = one_line(words(text.get("author")), limit=100) or "the agent"
+    author = one_line(string(text.get("author")), limit=100) or "the agent"
     step = text.get("step")
     when = "the answer" if text.get("final") is True else f"step {step + 1}" if isinstance(step, int) else "on the way"
     sentences = _counted(text)
-    holding = sum(words(item.get("label")) in HOLDS for item in sentences)
+    holding = sum(string(item.get("label")) in HOLDS for item in sentences)
     score = number(text.get("score"))
     told = [f"{holding} of {len(sentences)} hold"] if sentences else []
     if score is not None:
@@ -136,10 +137,10 @@ def _text_head(text: dict[str, Any], view: View) -> Iterator[Line]:
         if end
         else cut_line(left, view.width)
     )
-    if unread := words(text.get("unread")):
+    if unread := string(text.get("unread")):
         yield from hang([Segment(" ! ", "status-error")], wrap([Segment(plain(unread))], view.width - 3), 3)
         if not objects(text.get("sentences")):
-            yield from hang([], wrap([Segment(plain(words(text.get("text"))), "muted")], view.width - 3), 3)
+            yield from hang([], wrap([Segment(plain(string(text.get("text"))), "muted")], view.width - 3), 3)
 
 
 def _counted(text: dict[str, Any]) -> list[dict[str, Any]]:
@@ -151,13 +152,13 @@ def _left_out(text: dict[str, Any], view: View) -> Iterator[Line]:
     """Show the passages that older runs did not judge, because they were in none of the judge's sentences."""
     passages = text.get("left_out")
     for passage in passages if isinstance(passages, list) else ():
-        told = [Segment("in no sentence of the judge: ", "status-error"), Segment(plain(words(passage)))]
+        told = [Segment("in no sentence of the judge: ", "status-error"), Segment(plain(string(passage)))]
         yield from hang([Segment(" ! ", "status-error")], wrap(told, max(view.width - 3, 10)), 3)
 
 
 def face_of(item: dict[str, Any]) -> Face:
     """How the label of a sentence looks; one that is none of ours counts as no label."""
-    return LABELS.get(words(item.get("label")), LABELS["unlabelled"])
+    return LABELS.get(string(item.get("label")), LABELS["unlabelled"])
 
 
 def _label_column(texts: list[dict[str, Any]]) -> int:
@@ -167,12 +168,12 @@ def _label_column(texts: list[dict[str, Any]]) -> int:
 
 
 def _overridden(subject: Subject, index: int, item: dict[str, Any]) -> Line:
-    return overridden(subject, HALLUCINATIONS, index + 1, "sentence", words(item.get("text")))
+    return overridden(subject, HALLUCINATIONS, index + 1, "sentence", string(item.get("text")))
 
 
 def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iterator[Line]:
     face = face_of(item)
-    body = [Segment(" ".join(plain(words(item.get("text"))).split("\n")).strip() or "(empty)")]
+    body = [Segment(" ".join(plain(string(item.get("text"))).split("\n")).strip() or "(empty)")]
     if mark := _mark(item):
         body.append(Segment(f"  ({mark})", "muted"))
     if width < _NARROW:
@@ -197,7 +198,7 @@ def _targets(item: dict[str, Any], turn: int, asked: int) -> tuple[Target, ...]:
     """Where the sentence's evidence stands: in the log if it was said or done in this turn, else in the question."""
     source = mapping(item.get("source"))
     places: list[str] = []
-    if source.get("kind") in ("call", "result") and (call := words(source.get("call_id"))):
+    if source.get("kind") in ("call", "result") and (call := string(source.get("call_id"))):
         places.append(f"{source['kind']}/{turn}/{call}")
     if isinstance(source.get("event"), int):
         places.append(f"event/{turn}/{source['event']}")
@@ -221,9 +222,9 @@ def _aside(item: dict[str, Any], turn: int, said: bool, width: int) -> Iterator[
     said."""
     face = face_of(item)
     told = [
-        ("why", "", words(item.get("rationale"))),
-        ("supports", "evidence-for", words(item.get("supporting"))),
-        ("speaks against", "evidence-against", words(item.get("contradicting"))),
+        ("why", "", string(item.get("rationale"))),
+        ("supports", "evidence-for", string(item.get("supporting"))),
+        ("speaks against", "evidence-against", string(item.get("contradicting"))),
     ]
     yield (Segment(f"{face.glyph} {face.word}", face.variable),)
     for name, style, text in told:
@@ -241,12 +242,12 @@ def _aside(item: dict[str, Any], turn: int, said: bool, width: int) -> Iterator[
 
 def _origin(item: dict[str, Any], turn: int) -> Iterator[Segment]:
     source = mapping(item.get("source"))
-    kind = _KINDS.get(words(source.get("kind")))
+    kind = _KINDS.get(string(source.get("kind")))
     if kind is None:
         yield Segment("no place that is known  ", "muted")
         yield _TO_QUESTION
         return
-    name = one_line(words(source.get("name")), limit=100)
+    name = one_line(string(source.get("name")), limit=100)
     yield Segment(f"{name}, " if name else "", "name")
     yield Segment(f"{kind} in turn {turn + 1}  ")
     yield _TO_GO
@@ -263,7 +264,7 @@ def labelled(name: str, text: Iterable[Segment], width: int) -> Iterator[Line]:
 
 def _first_problem(texts: list[dict[str, Any]]) -> int:
     """The first sentence that does not hold."""
-    labels = [words(item.get("label")) for text in texts for item in objects(text.get("sentences"))]
+    labels = [string(item.get("label")) for text in texts for item in objects(text.get("sentences"))]
     return next((index for index, label in enumerate(labels) if label not in HOLDS), 0)
 
 

@@ -5,6 +5,7 @@ from itertools import groupby
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.json_values import mapping, string
 from workbench.metrics.registry import known
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import SPLIT, VERDICTS
@@ -17,16 +18,7 @@ from workbench.rendering.judge_words import (
     verdict_mark,
     vote_words,
 )
-from workbench.rendering.judged import (
-    Asked,
-    all_asked,
-    judge_of,
-    mapping,
-    reply_verdicts,
-    results,
-    votes_differ,
-    words,
-)
+from workbench.rendering.judged import Asked, all_asked, judge_of, reply_verdicts, results, votes_differ
 from workbench.rendering.lines import BLANK, Line, Segment, flow, hang, joined, rule
 from workbench.rendering.replies import question_lines
 from workbench.rendering.rows import View, label, part, under
@@ -87,7 +79,7 @@ def _add_turn(
         if place:
             document.add([BLANK])
         opened = view.is_open(item.key)
-        kind = words(item.question.get("kind"))
+        kind = string(item.question.get("kind"))
         mine = overridden(subject, result.name, None if turn is None else turn + 1, "verdict", kind)
         lines = [*_question_head(item, view, mine), *question_lines(item.question, opened, view)]
         document.add_item(item.key, lines, opens=True)
@@ -95,7 +87,7 @@ def _add_turn(
 
 def _question_head(item: Asked, view: View, mine: Line) -> Iterator[Line]:
     """`does the answer match the reference?  3 × ✓ valid`, and what it took."""
-    kind = words(item.question.get("kind"))
+    kind = string(item.question.get("kind"))
     about = _ABOUT.get(kind) or one_line(kind, limit=60) or "a question"
     told: list[Line] = [(Segment(about, "strong"),)]
     for verdict, many in reply_verdicts(item.question).items():
@@ -107,7 +99,7 @@ def _question_head(item: Asked, view: View, mine: Line) -> Iterator[Line]:
 def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
     """What Google's evaluation service said of each turn: it is asked no question of ours."""
     for index, _, turn in results(record, result.name):
-        explanation = words(turn.details.get("explanation"))
+        explanation = string(turn.details.get("explanation"))
         fault = mapping(turn.details.get("error"))
         if not explanation and not fault:
             continue
@@ -115,7 +107,7 @@ def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[L
         if explanation:
             yield from part("service", [Segment(plain(explanation))], view)
         if fault:
-            told = f"{words(fault.get('kind'))} {words(fault.get('code'))}: {words(fault.get('message'))}"
+            told = f"{string(fault.get('kind'))} {string(fault.get('code'))}: {string(fault.get('message'))}"
             yield from part("fault", [Segment(plain(told), "status-error")], view)
 
 
@@ -126,7 +118,7 @@ def _was_asked(record: CaseRecord, result: MetricResult) -> bool:
         return True
     if judge_of(result) or any(True for _ in all_asked(record, result.name)):
         return True
-    return any(words(turn.details.get("explanation")) for _, _, turn in results(record, result.name))
+    return any(string(turn.details.get("explanation")) for _, _, turn in results(record, result.name))
 
 
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:

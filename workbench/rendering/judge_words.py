@@ -5,6 +5,7 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.json_values import mapping, string
 from workbench.rendering.faces import FACES, HEURISTIC, SPLIT, VERDICTS, Face
 from workbench.rendering.judged import (
     all_asked,
@@ -14,12 +15,10 @@ from workbench.rendering.judged import (
     is_heuristic,
     is_split,
     judge_of,
-    mapping,
     number,
     replies,
     versions,
     votes_differ,
-    words,
 )
 from workbench.rendering.lines import Line, Segment, flow, rule
 from workbench.rendering.rows import View, label, part, remark, under
@@ -89,7 +88,7 @@ def judge_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
     if judge:
         told = who(judge, versions(asked.question for asked in all_asked(record, result.name)))
         yield from under(label("judge"), flow([*told, *_more_tags(record, result.name)], view.room))
-        if note := words(judge.get("note")):
+        if note := string(judge.get("note")):
             yield from part("", [Segment(plain(note), "muted")], view)
     if result.reason and result.status in ("error", "not_evaluated", "not_applicable"):
         yield from part("why", [Segment(plain(result.reason), FACES[result.status].variable)], view)
@@ -100,11 +99,11 @@ def who(judge: dict[str, Any], answered_by: Iterable[str]) -> list[Line]:
     if judge.get("kind") == "heuristic":
         parts: list[Line] = [(mark(HEURISTIC),)]
     else:
-        parts = [(Segment(one_line(words(judge.get("model")), limit=200) or "(no name)", "strong"),)]
+        parts = [(Segment(one_line(string(judge.get("model")), limit=200) or "(no name)", "strong"),)]
     others = [one_line(version, limit=200) for version in answered_by if version != judge.get("model")]
     if others:
         parts.append((Segment("answered by ", "muted"), Segment(", ".join(others[:4]))))
-    if base_url := words(judge.get("base_url")):
+    if base_url := string(judge.get("base_url")):
         parts.append((Segment("at ", "muted"), Segment(one_line(base_url, limit=200), "status-not-evaluated")))
     return parts
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from workbench.events import MetricResult
 from workbench.history.judge_named import judge_in, judged_by
+from workbench.json_values import mapping, objects, parts_of, string
 from workbench.judge.heuristic import NOTE
 from workbench.store import CaseRecord, Turn
 
@@ -38,24 +39,9 @@ def question_key(criterion: str, turn: int | None, number: int) -> str:
     return f"question/{criterion}/{'case' if turn is None else turn}/{number}"
 
 
-def mapping(value: Any) -> dict[str, Any]:
-    """The value if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def objects(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list; [] of anything else."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def words(value: Any) -> str:
-    """The value if it is text, else ""."""
-    return value if isinstance(value, str) else ""
-
-
 def said(content: Any) -> str:
-    """The texts of a content's parts, one under the other."""
-    return "\n".join(filter(None, (words(part.get("text")) for part in objects(mapping(content).get("parts")))))
+    """Return the texts of a message's parts, one under the other."""
+    return "\n".join(filter(None, (string(part.get("text")) for part in parts_of(content))))
 
 
 def number(value: Any) -> float | None:
@@ -139,7 +125,7 @@ def is_cached(asked: Iterable[dict[str, Any]]) -> bool:
 
 def versions(asked: Iterable[dict[str, Any]]) -> list[str]:
     """What the service says which models answered, in order of appearance."""
-    return list(dict.fromkeys(found for reply in replies(asked) if (found := words(reply.get("model_version")))))
+    return list(dict.fromkeys(found for reply in replies(asked) if (found := string(reply.get("model_version")))))
 
 
 def verdict_of(reply: dict[str, Any]) -> str:
@@ -147,7 +133,7 @@ def verdict_of(reply: dict[str, Any]) -> str:
     verdict = reply.get("verdict")
     if isinstance(verdict, str) and verdict:
         return verdict
-    if word := words(mapping(verdict).get("verdict")):
+    if word := string(mapping(verdict).get("verdict")):
         return word
     return "unread" if reply.get("unread") or reply.get("fault") else ""
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from workbench.counting import counted
+from workbench.json_values import mapping, parts_of
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.error import error_lines
 from workbench.rendering.json_text import compact
@@ -97,14 +98,13 @@ def _steps(turn: Turn) -> Iterator[_Step]:
 
 
 def _events(actual: dict[str, Any] | None) -> list[Any]:
-    data = (actual or {}).get("intermediate_data")
-    events = data.get("invocation_events") if isinstance(data, dict) else None
+    events = mapping(mapping(actual).get("intermediate_data")).get("invocation_events")
     return events if isinstance(events, list) else []
 
 
 def _event_steps(event: dict[str, Any]) -> Iterator[_Step]:
     author = one_line(str(event.get("author") or ""))
-    for part in _parts(event.get("content")):
+    for part in parts_of(event.get("content")):
         call, response = part.get("function_call"), part.get("function_response")
         if isinstance(call, dict):
             body = Segment(plain(f"{call.get('name')} {compact(call.get('args'))}"))
@@ -118,10 +118,5 @@ def _event_steps(event: dict[str, Any]) -> Iterator[_Step]:
             yield _Step("part", author, Segment(plain(compact(part))))
 
 
-def _parts(content: Any) -> list[dict[str, Any]]:
-    parts = content.get("parts") if isinstance(content, dict) else None
-    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-
-
 def _text(content: Any) -> str:
-    return "\n".join(part["text"] for part in _parts(content) if isinstance(part.get("text"), str))
+    return "\n".join(part["text"] for part in parts_of(content) if isinstance(part.get("text"), str))

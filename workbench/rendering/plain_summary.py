@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.counting import counted
+from workbench.counting import counted, few
+from workbench.json_values import string
 from workbench.prices import Prices, case_cost, money, total
 from workbench.rendering.explain import criteria_text, matched_by_location, reasons, way_out
-from workbench.rendering.judged import judge_of, words
+from workbench.rendering.judged import judge_of
 from workbench.rendering.plain_lines import label
 from workbench.rendering.repeat_lines import repeat_lines, repeats_of
 from workbench.store import CaseRecord, CaseState, Store
@@ -151,11 +152,9 @@ def _criteria(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
     if files:
         yield SummaryLine("Criteria:", style="bold")
     for (text, source), names in files.items():
-        more = f" and {len(names) - _FILES_NAMED} more" if len(names) > _FILES_NAMED else ""
-        named = ", ".join(one_line(name) for name in names[:_FILES_NAMED])
         why = one_line(source, limit=1000)
         yield SummaryLine(f"{text} ({why})" if text else why, 2)
-        yield SummaryLine(named + more, 4, "dim")
+        yield SummaryLine(few(map(one_line, names), _FILES_NAMED), 4, "dim")
 
 
 def _agents(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
@@ -175,7 +174,7 @@ def _judges(records: Iterable[CaseRecord]) -> Iterator[SummaryLine]:
         for result in record.scores.values():
             judge = judge_of(result)
             if judge:
-                told = [one_line(words(judge.get(key)), limit=300) for key in ("model", "base_url", "note")]
+                told = [one_line(string(judge.get(key)), limit=300) for key in ("model", "base_url", "note")]
                 who = f"{told[0]} at {told[1]}" if told[1] else told[0]
                 names = criteria.setdefault(f"{who}: {told[2]}" if told[2] else who, [])
                 if result.name not in names:

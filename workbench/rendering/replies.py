@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.counting import counted
+from workbench.json_values import mapping, objects, string
 from workbench.rendering.faces import LABELS
 from workbench.rendering.json_text import pretty_lines
 from workbench.rendering.judge_words import mark, reply_cost, verdict_mark
-from workbench.rendering.judged import count, mapping, objects, verdict_of, words
+from workbench.rendering.judged import count, verdict_of
 from workbench.rendering.lines import MIN_WIDTH, Line, Segment, cut_line, flow, fold, hang, wrap
 from workbench.rendering.rows import View
 from workbench.text import one_line, plain
@@ -22,7 +23,7 @@ _BODY = 5
 
 def question_lines(question: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
     """What was asked: how long it is, or all of it; then each reply."""
-    prompt = words(question.get("prompt"))
+    prompt = string(question.get("prompt"))
     sign = "▾" if opened else "▸"
     size = counted(len(prompt), "character") if prompt else "empty"
     style = "label" if opened else "fold"
@@ -40,8 +41,8 @@ def _reply(reply: dict[str, Any], opened: bool, view: View) -> Iterator[Line]:
     fault = mapping(reply.get("fault"))
     if fault:
         yield from hang([Segment("   ! ", "status-error")], wrap(_fault(fault), room), _BODY)
-    unread = words(reply.get("unread"))
-    if unread and unread != words(fault.get("message")):
+    unread = string(reply.get("unread"))
+    if unread and unread != string(fault.get("message")):
         told = [Segment("not read: ", "status-error"), Segment(plain(unread))]
         yield from hang([Segment("   ! ", "status-error")], wrap(told, room), _BODY)
     text = reply.get("text")
@@ -55,7 +56,7 @@ def _reply_head(reply: dict[str, Any]) -> Iterator[Line]:
     first, *more = list(_answer(reply)) or [()]
     yield (Segment(f"reply {count(reply.get('sample')) or '?'}  ", "label"), *first)
     yield from more
-    version = one_line(words(reply.get("model_version")), limit=200)
+    version = one_line(string(reply.get("model_version")), limit=200)
     for told in [version, *reply_cost([reply])]:
         yield (Segment(told, "muted"),)
 
@@ -66,7 +67,7 @@ def _answer(reply: dict[str, Any]) -> Iterator[Line]:
     if word := verdict_of(reply):
         yield (verdict_mark(word),)
     elif isinstance(verdict, dict):
-        found = Counter(words(mapping(item).get("verdict")) for item in verdict.values())
+        found = Counter(string(mapping(item).get("verdict")) for item in verdict.values())
         yield from ((Segment(f"{many} × ", "muted"), verdict_mark(name)) for name, many in found.items())
     elif isinstance(verdict, list):
         labels = Counter(item for item in verdict if isinstance(item, str) and item in LABELS)
@@ -79,10 +80,10 @@ def _answer(reply: dict[str, Any]) -> Iterator[Line]:
 
 
 def _fault(fault: dict[str, Any]) -> Iterator[Segment]:
-    code = one_line(words(fault.get("code")), limit=100)
-    yield Segment(f"{one_line(words(fault.get('kind')), limit=40)}{f' {code}' if code else ''}: ", "status-error")
+    code = one_line(string(fault.get("code")), limit=100)
+    yield Segment(f"{one_line(string(fault.get('kind')), limit=40)}{f' {code}' if code else ''}: ", "status-error")
     # Most messages of services begin with the code.
-    message = words(fault.get("message")).removeprefix(f"{code}: " if code else "")
+    message = string(fault.get("message")).removeprefix(f"{code}: " if code else "")
     yield Segment(plain(message) or "no more is known")
 
 

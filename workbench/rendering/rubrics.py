@@ -5,20 +5,10 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.judge_words import criterion_head, nothing_yet, verdict_mark, vote_words
-from workbench.rendering.judged import (
-    RUBRICS,
-    count,
-    mapping,
-    number,
-    objects,
-    question_key,
-    questions,
-    replies,
-    results,
-    words,
-)
+from workbench.rendering.judged import RUBRICS, count, number, question_key, questions, replies, results
 from workbench.rendering.lines import Line, Segment, flow, fold, hang, rule, wrap
 from workbench.rendering.rows import View, part
 from workbench.rendering.triaged import overridden
@@ -98,10 +88,10 @@ def _add_turn(
         document.add(part("", [Segment(plain(result.reason), "muted")], view))
     for place, rubric in enumerate(rubrics):
         key = f"rubric/{result.name}/{index}/{place}"
-        verdicts.append(words(rubric.get("verdict")))
+        verdicts.append(string(rubric.get("verdict")))
         given = _given(rubric, result)
         opened = view.is_open(key)
-        mine = overridden(subject, result.name, index + 1, "rubric", words(rubric.get("rubric_id")))
+        mine = overridden(subject, result.name, index + 1, "rubric", string(rubric.get("rubric_id")))
         lines = [*_rubric(rubric, opened, view, mine), *(_each_vote(given, view) if opened else ())]
         asked = Target("Judge", (question_key(result.name, index, 0),))
         document.add_item(key, lines, opens=bool(given), targets=(asked,))
@@ -109,19 +99,19 @@ def _add_turn(
 
 def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Iterator[Line]:
     """Verdict and text, then votes and origin, then why."""
-    verdict = words(rubric.get("verdict"))
+    verdict = string(rubric.get("verdict"))
     room = max(view.width - _GUTTER, 10)
-    text = plain(words(rubric.get("text")).strip()) or "(no text)"
-    name = one_line(words(rubric.get("rubric_id")), limit=100)
+    text = plain(string(rubric.get("text")).strip()) or "(no text)"
+    name = one_line(string(rubric.get("rubric_id")), limit=100)
     lead = (Segment(" "), verdict_mark(verdict))
     strong = "" if verdict == "yes" else "strong"
     yield from hang(lead, wrap([Segment(text, strong), *mine], room), _GUTTER)
     votes = vote_words(rubric, verdict)
-    origin = _ORIGINS.get(words(rubric.get("origin")), "")
+    origin = _ORIGINS.get(string(rubric.get("origin")), "")
     named: list[Line] = [(Segment(name, "label"),)] if name != one_line(text, limit=100) else []
     told = [*named, *votes, (Segment(origin, "muted"),)]
     yield from hang([], flow(told, room), _GUTTER)
-    reason = words(rubric.get("rationale")).strip()
+    reason = string(rubric.get("rationale")).strip()
     lines = list(wrap([Segment(plain(reason) or "no reason was given", "muted")], room))
     if len(lines) > BRIEF_REASON and not opened:
         lines = [*lines[: BRIEF_REASON - 1], fold(f"… {counted(len(lines) - BRIEF_REASON + 1, 'more line')}", room)]
@@ -130,18 +120,18 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Ite
 
 def _given(rubric: dict[str, Any], result: MetricResult) -> list[tuple[int, dict[str, Any]]]:
     """What each sample said of a rubric: its number, and `{"verdict", "rationale"}`."""
-    name = words(rubric.get("rubric_id"))
+    name = string(rubric.get("rubric_id"))
     asked = replies(questions(result.details))
     return [(count(reply.get("sample")), mapping(mapping(reply.get("verdict")).get(name))) for reply in asked]
 
 
 def _each_vote(given: list[tuple[int, dict[str, Any]]], view: View) -> Iterator[Line]:
     for sample, vote in given:
-        word = words(vote.get("verdict")) or "missing"
+        word = string(vote.get("verdict")) or "missing"
         told = [
             Segment(f"vote {sample}  ", "label"),
             verdict_mark(word),
-            Segment(f"  {plain(words(vote.get('rationale')).strip())}"),
+            Segment(f"  {plain(string(vote.get('rationale')).strip())}"),
         ]
         yield from hang([], wrap(told, max(view.width - _GUTTER, 10)), _GUTTER)
 

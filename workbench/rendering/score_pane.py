@@ -5,6 +5,7 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.json_values import mapping, string
 from workbench.metrics.registry import known
 from workbench.rendering.calls import match_type_words
 from workbench.rendering.document import Document, Subject
@@ -20,7 +21,7 @@ from workbench.rendering.judge_words import (
     vote_words,
     who,
 )
-from workbench.rendering.judged import all_asked, judge_of, mapping, versions, words
+from workbench.rendering.judged import all_asked, judge_of, versions
 from workbench.rendering.lines import BLANK, Line, Segment, flow, fold, hang, joined, safe, wrap
 from workbench.rendering.reference import criteria_part
 from workbench.rendering.rows import View, label, part, remark, under
@@ -101,7 +102,7 @@ def _judged(result: MetricResult, record: CaseRecord, width: int) -> Iterator[Li
         return
     asked = (item.question for item in all_asked(record, result.name))
     yield from flow(who(judge, versions(asked)), width)
-    if note := words(judge.get("note")):
+    if note := string(judge.get("note")):
         yield from wrap([Segment(plain(note), "muted")], width)
     yield from flow(tally_words(mapping(result.details.get("tally"))), width)
 
@@ -129,7 +130,7 @@ def _turn(result: MetricResult, view: View, *, alone: bool) -> Iterator[Line]:
 
 def _service(result: MetricResult) -> Iterator[Line]:
     """What Google's evaluation service says of its score, and what it took."""
-    if explanation := words(result.details.get("explanation")):
+    if explanation := string(result.details.get("explanation")):
         yield (Segment(one_line(explanation)),)
     if "attempts" in result.details:
         yield from ((Segment(text, "muted"),) for text in reply_cost([result.details]))

@@ -6,20 +6,11 @@ from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Aside, Document, Subject, Target
 from workbench.rendering.faces import FACES, SPLIT
 from workbench.rendering.judge_words import cost_words, criterion_head, mark, verdict_mark, vote_words, who
-from workbench.rendering.judged import (
-    USER_QUALITY,
-    count,
-    is_split,
-    mapping,
-    objects,
-    question_key,
-    said,
-    versions,
-    words,
-)
+from workbench.rendering.judged import USER_QUALITY, count, is_split, question_key, said, versions
 from workbench.rendering.lines import Line, Segment, flow, fold, hang, joined, rule, wrap
 from workbench.rendering.replies import question_lines
 from workbench.rendering.rows import View, label, part, remark, under
@@ -94,12 +85,12 @@ def _setting_part(value: Any, width: int) -> Iterator[Line]:
     if isinstance(value, str) and value.strip():
         yield from wrap([Segment(plain(value.strip()))], room)
     elif isinstance(value, dict):
-        name = one_line(words(value.get("id")), limit=100)
-        yield from wrap([Segment(f"{name}  ", "name"), Segment(plain(words(value.get("description"))))], room)
+        name = one_line(string(value.get("id")), limit=100)
+        yield from wrap([Segment(f"{name}  ", "name"), Segment(plain(string(value.get("description"))))], room)
         for behaviour in objects(value.get("behaviors")):
             told = [
-                Segment(f"· {one_line(words(behaviour.get('name')), limit=100)}: ", "label"),
-                Segment(plain(words(behaviour.get("description")))),
+                Segment(f"· {one_line(string(behaviour.get('name')), limit=100)}: ", "label"),
+                Segment(plain(string(behaviour.get("description")))),
             ]
             yield from wrap(told, room)
 
@@ -152,7 +143,7 @@ def _verdict(result: MetricResult | None, scenario: dict[str, Any]) -> Line:
 def _word(result: MetricResult, scenario: dict[str, Any]) -> str:
     """What was said of the message itself: the score of the last turn can also be that of stopping there."""
     if result.details.get("compared") is True:
-        same = words(result.details.get("message")).strip() == words(scenario.get("starting_prompt")).strip()
+        same = string(result.details.get("message")).strip() == string(scenario.get("starting_prompt")).strip()
         return "unread" if result.score is None else "valid" if same else "invalid"
     votes = mapping(result.details.get("votes"))
     valid, invalid = count(votes.get("valid")), count(votes.get("invalid"))
@@ -230,7 +221,7 @@ def _end(document: Document, record: CaseRecord, setting: Aside, view: View) -> 
     whole = record.metrics.get(USER_QUALITY)
     stop = mapping(whole.details.get("stop")) if whole is not None else {}
     if stop:
-        verdict = words(stop.get("verdict"))
+        verdict = string(stop.get("verdict"))
         told_votes = flow([(verdict_mark(verdict),), *vote_words(stop, verdict)], view.room)
         document.add(under(label("the end was"), told_votes))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.events import MetricResult
+from workbench.json_values import mapping
 from workbench.store import CaseRecord
 
 _POSITIVE = ("valid", "yes")
@@ -36,7 +37,7 @@ class Firmness:
 def firmness(record: CaseRecord, criterion: str) -> Firmness:
     """How firm the verdict of `criterion` on this execution is."""
     results = list(_results(record, criterion))
-    judges = [_object(result.details.get("judge")) for result in results]
+    judges = [mapping(result.details.get("judge")) for result in results]
     judged = any(judges) or any(result.details.get("questions") or "attempts" in result.details for result in results)
     counts = [votes for result in results for votes in _votes(result.details)]
     return Firmness(
@@ -68,9 +69,9 @@ def _results(record: CaseRecord, criterion: str) -> Iterator[MetricResult]:
 def _votes(details: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
     """Votes for and against on each question of a result; what could not be read is no vote."""
     rubrics = details.get("rubrics")
-    items = [details, _object(details.get("stop")), *(rubrics if isinstance(rubrics, list) else [])]
+    items = [details, mapping(details.get("stop")), *(rubrics if isinstance(rubrics, list) else [])]
     for item in items:
-        votes = _object(item).get("votes")
+        votes = mapping(item).get("votes")
         if isinstance(votes, dict):
             yes, no = _sum(votes, _POSITIVE), _sum(votes, _NEGATIVE)
             if yes or no:
@@ -80,7 +81,3 @@ def _votes(details: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
 def _sum(votes: Mapping[str, Any], names: tuple[str, ...]) -> int:
     found = (votes.get(name) for name in names)
     return sum(count for count in found if isinstance(count, int) and not isinstance(count, bool) and count > 0)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

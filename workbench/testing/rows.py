@@ -2,10 +2,11 @@
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from workbench.model.invocation import content_text, tool_calls
 from workbench.testing.results import CaseOutcome, Evaluation
 
 COLUMNS = (
@@ -53,24 +54,14 @@ def _rows(case: CaseOutcome) -> Iterator[dict[str, Any]]:
                 "threshold": case.metrics[name].threshold,
                 "score": verdict.score,
                 "eval_status": verdict.status.upper(),
-                "prompt": _text(turn.user),
-                "expected_response": _text(expected.get("final_response")),
-                "actual_response": _text((turn.actual or {}).get("final_response")),
+                "prompt": content_text(turn.user),
+                "expected_response": content_text(expected.get("final_response")),
+                "actual_response": content_text((turn.actual or {}).get("final_response")),
                 "expected_tool_calls": _calls(expected),
                 "actual_tool_calls": _calls(turn.actual or {}),
             }
 
 
-def _text(content: Any) -> str:
-    parts: Sequence[Any] = (content or {}).get("parts") or ()
-    return "\n".join(part["text"] for part in parts if part.get("text"))
-
-
 def _calls(invocation: dict[str, Any]) -> str:
-    """The tool calls, one a line, as JSON; of either form of an invocation's steps."""
-    steps = invocation.get("intermediate_data") or {}
-    calls = list(steps.get("tool_uses") or ())
-    for event in steps.get("invocation_events") or ():
-        parts = ((event.get("content") or {}).get("parts")) or ()
-        calls += [part["function_call"] for part in parts if part.get("function_call")]
-    return "\n".join(json.dumps({"name": call.get("name"), "args": call.get("args")}) for call in calls)
+    """Return the tool calls, one a line, as JSON."""
+    return "\n".join(json.dumps({"name": call.name, "args": call.args}) for call in tool_calls(invocation))

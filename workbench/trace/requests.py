@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.json_values import mapping
 from workbench.trace.spans import Node
 
 _LONGEST_CHAIN = 20_000
@@ -31,8 +32,7 @@ def content_digests(node: Node, models: Mapping[int, Node]) -> list[str]:
 
 def request_of(node: Node) -> dict[str, Any]:
     """The request's own fields: digests of its `system` instruction, `tools` and `config`, and its contents."""
-    request = node.facts.get("request")
-    return request if isinstance(request, dict) else {}
+    return mapping(node.facts.get("request"))
 
 
 def tool_names(tools: Any) -> list[str]:

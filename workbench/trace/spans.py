@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from workbench.events import SpansRecorded
+from workbench.json_values import parts_of, string
 
 Kind: TypeAlias = Literal["turn", "agent", "model", "tool"]
 _KINDS = frozenset(get_args(Kind))
@@ -43,11 +44,11 @@ class Node:
 
     @property
     def error(self) -> str:
-        return _text(self.facts.get("error"))
+        return string(self.facts.get("error"))
 
     @property
     def note(self) -> str:
-        return _text(self.facts.get("note"))
+        return string(self.facts.get("note"))
 
     @property
     def recalled(self) -> bool:
@@ -132,7 +133,7 @@ def _node(turn: int, item: dict[str, Any], events: int) -> Node | None:
     kind, began = item.get("kind"), _time(item.get("start"))
     if not isinstance(kind, str) or kind not in _KINDS or began is None:
         return None
-    number, name, end = _int(item.get("id")), _text(item.get("name")), _time(item.get("end"))
+    number, name, end = _int(item.get("id")), string(item.get("name")), _time(item.get("end"))
     node = Node(number, turn, cast(Kind, kind), name, began, end, item)
     given = item.get("events")
     if given and isinstance(given, list):
@@ -150,11 +151,11 @@ def _from_events(turn: int, events: list[Any]) -> Node:
     for number, event in enumerate(events):
         if not isinstance(event, dict):
             continue
-        author = _text(event.get("author"))
-        parts = _parts(event)
+        author = string(event.get("author"))
+        parts = parts_of(event.get("content"))
         for part in parts:
             response = part.get("function_response")
-            if isinstance(response, dict) and (call := calls.get(_text(response.get("id") or response.get("name")))):
+            if isinstance(response, dict) and (call := calls.get(string(response.get("id") or response.get("name")))):
                 call.facts["answer"] = response.get("response")
                 call.events = (*call.events, number)
         if parts and all("function_response" in part for part in parts):
@@ -163,7 +164,7 @@ def _from_events(turn: int, events: list[Any]) -> Node:
             count += 1
             agent = _inside(root, Node(count, turn, "agent", author))
         count += 1
-        model = _inside(agent, Node(count, turn, "model", _text(event.get("model_version")), events=(number,)))
+        model = _inside(agent, Node(count, turn, "model", string(event.get("model_version")), events=(number,)))
         usage = event.get("usage_metadata")
         if isinstance(usage, dict):
             model.facts["tokens"] = [
@@ -174,10 +175,10 @@ def _from_events(turn: int, events: list[Any]) -> Node:
             asked = part.get("function_call")
             if isinstance(asked, dict):
                 count += 1
-                name = _text(asked.get("name"))
-                facts = {"call": _text(asked.get("id")), "asked": asked.get("args")}
+                name = string(asked.get("name"))
+                facts = {"call": string(asked.get("id")), "asked": asked.get("args")}
                 call = _inside(agent, Node(count, turn, "tool", name, facts=facts, events=(number,)))
-                calls[_text(asked.get("id")) or name] = call
+                calls[string(asked.get("id")) or name] = call
     return root
 
 
@@ -187,12 +188,6 @@ def _inside(parent: Node, node: Node) -> Node:
     return node
 
 
-def _parts(event: dict[str, Any]) -> list[dict[str, Any]]:
-    content = event.get("content")
-    parts = content.get("parts") if isinstance(content, dict) else None
-    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-
-
 def _time(value: Any) -> float | None:
     is_one = (type(value) is float or type(value) is int) and -_LONGEST < value < _LONGEST
     return float(value) if is_one else None
@@ -200,7 +195,3 @@ def _time(value: Any) -> float | None:
 
 def _int(value: Any) -> int:
     return value if type(value) is int else 0
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from workbench.actions import BY_ID, key_label
-from workbench.counting import counted
+from workbench.counting import counted, few
 from workbench.text import one_line
 from workbench.ui.tree.labels import label
 from workbench.ui.widgets.overview import Line
@@ -89,12 +89,11 @@ def about_nothing(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]")
         if agent.folder.is_relative_to(workspace.target) or workspace.target.is_relative_to(agent.folder)
     ]
     if agents:
-        names = ", ".join(label(agent.name) for agent in agents[:_NAMED])
-        more = f" and {len(agents) - _NAMED} more" if len(agents) > _NAMED else ""
+        names = few((label(agent.name) for agent in agents), _NAMED)
         lines += [
             (f"No evalsets in {folder}", ""),
             ("", ""),
-            ("", f"There are agents ({names}{more}), but nothing to ask them yet."),
+            ("", f"There are agents ({names}), but nothing to ask them yet."),
             (
                 "",
                 "Evalsets are files called *.evalset.json or *.test.json, beside the agent or elsewhere below.",

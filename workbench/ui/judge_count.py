@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterable
 
 from workbench.events import CaseFinished, CaseRef, Event, JudgeWaits, MetricScored, RunStarted, UserSimulated
+from workbench.json_values import mapping
 from workbench.prices import Prices, criterion_cost, money, simulation_cost, total
-from workbench.rendering.judged import count, is_heuristic, mapping
+from workbench.rendering.judged import count, is_heuristic
 from workbench.text import one_line
 
 

@@ -1,10 +1,11 @@
 """What was judged of a case, as it is put down beside what the user says of it."""
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from workbench.authoring.triage.entry import Entry, Judged
 from workbench.events import MetricResult
 from workbench.history.summary import digest, texts, tool_steps
+from workbench.json_values import objects
 from workbench.store import CaseRecord
 
 
@@ -38,7 +39,7 @@ def judged_label(record: CaseRecord, criterion: str, label: str) -> Judged:
 
 def judge_name(result: MetricResult) -> str:
     """The model that judged; "" where none did."""
-    found = [result.details, *_objects(result.details.get("questions"))]
+    found = [result.details, *objects(result.details.get("questions"))]
     for item in found:
         judge = item.get("judge")
         if isinstance(judge, dict) and isinstance(judge.get("model"), str):
@@ -68,7 +69,3 @@ def deciding_criterion(record: CaseRecord) -> str:
         if found:
             return found[0] if len(found) == 1 else ""
     return ""
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

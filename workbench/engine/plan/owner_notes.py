@@ -9,6 +9,7 @@ from workbench.agents.owners import LastOwner, kept_path
 from workbench.agents.ownership import relative_to
 from workbench.agents.targets import find_agent
 from workbench.agents.workspace import EvalsetEntry, Workspace, app_name
+from workbench.counting import few
 from workbench.events import Noticed
 
 _NAMED = 5
@@ -49,7 +50,7 @@ def owner_notices(entries: Sequence[EvalsetEntry]) -> Iterator[Noticed]:
         if entry.agent is not None and entry.owned.rule == "location":
             matched.setdefault((entry.agent.name, entry.agent_reason), []).append(entry.relative)
     for (agent, reason), files in matched.items():
-        yield Noticed("info", f"{agent} runs {_listed(files)}, {reason}", "--agent names another one")
+        yield Noticed("info", f"{agent} runs {few(files, _NAMED)}, {reason}", "--agent names another one")
     for entry in entries:
         if entry.agent is None or entry.owned.rule == "given":
             continue
@@ -64,7 +65,7 @@ def look_alike_notices(workspace: Workspace) -> Iterator[Noticed]:
     names = [relative_to(file, workspace.root) for file in workspace.look_alikes]
     if names:
         verb = "looks like an evalset" if len(names) == 1 else "look like evalsets"
-        yield Noticed("info", f"not run: {_listed(names)} {verb} under another name", "Name a file to run it")
+        yield Noticed("info", f"not run: {few(names, _NAMED)} {verb} under another name", "Name a file to run it")
 
 
 def borrowed_notices(entries: Iterable[EvalsetEntry], root: Path) -> Iterator[Noticed]:
@@ -85,8 +86,3 @@ def borrowed_notices(entries: Iterable[EvalsetEntry], root: Path) -> Iterator[No
         if held is not None:
             message = f"{entry.relative} lies in the folder of {held.name} and runs with {entry.agent.name}"
             yield Noticed("warning", message, "Of several words the first is the agent, if it is one: name files only")
-
-
-def _listed(files: Sequence[str]) -> str:
-    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
-    return ", ".join(files[:_NAMED]) + more

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
+from workbench.counting import few
 from workbench.engine.plan.blocking import ConfigFaults
 from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import (
@@ -98,12 +99,7 @@ def _nearest(case_id: str, known: set[str]) -> str:
     near = difflib.get_close_matches(case_id, known, n=1, cutoff=0.5)
     if near:
         return f"There is the case {near[0]}"
-    return f"There are the cases {_few(sorted(known))}"
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
+    return f"There are the cases {few(sorted(known), _LISTED)}"
 
 
 def _as_stored(case: StoredCase, run: StoredRun) -> CriteriaChoice:
@@ -144,7 +140,7 @@ def _about_changes(stored: Iterable[StoredCase], case_of: CaseOf) -> Iterator[No
     """A transcript is laid beside the reference that it was made for, not beside one that came later."""
     changed = [case.ref.eval_id for case in stored if case.why_incomplete() is None and _has_changed(case, case_of)]
     if changed:
-        names = _few(list(dict.fromkeys(changed)))
+        names = few(dict.fromkeys(changed), _LISTED)
         yield Noticed(
             "warning",
             f"changed in the evalset since that run, and scored by what stood there then: {names}",

@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 from workbench.agents.discovery import DEFINITION_FILES
 from workbench.agents.ownership import relative_to
 from workbench.agents.targets import find_agent
+from workbench.counting import few
 from workbench.engine.plan.options import UsageFaultError
 
 _SUFFIX = ".evalset.json"
@@ -189,5 +190,4 @@ def _nearest(name: str, names: Iterable[str], there_is: str, there_are: str) -> 
         return f"{there_is} {near[0]}"
     if not known:
         return ""
-    more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
-    return f"{there_is if len(known) == 1 else there_are} {', '.join(known[:LISTED])}{more}"
+    return f"{there_is if len(known) == 1 else there_are} {few(known, LISTED)}"

@@ -4,13 +4,14 @@ Nothing is read here but the sources of agents that were never run: everything f
 paths that changed, and the files that each agent was seen to read.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.counting import few
 from workbench.engine.scoring.judging_functions import function_files
 from workbench.engine.watch.criteria_change import changed_criteria
 from workbench.engine.watch.evalset_change import changed_cases
@@ -180,10 +181,3 @@ def files_that_judge(entry: EvalsetEntry, workspace: Workspace) -> list[Path]:
 def relative(path: Path, workspace: Workspace) -> str:
     """A path as the user knows it."""
     return path.relative_to(workspace.root).as_posix() if path.is_relative_to(workspace.root) else str(path)
-
-
-def few(names: Iterable[str], most: int = 3) -> str:
-    """The first of them, and how many more."""
-    listed = list(names)
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more

@@ -6,9 +6,12 @@ A cost is told only where all of it is known: half a bill is no bill. What is mi
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from workbench.counting import few
 from workbench.events import CaseRef
+from workbench.json_values import mapping
 from workbench.prices import Prices, criterion_cost, simulation_cost, total
-from workbench.store import CaseRecord, Turn
+from workbench.rendering.trace.conversation import events_of
+from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.trace.spans import Node, read_turn
 from workbench.trace.totals import totals
@@ -53,8 +56,7 @@ def not_known(found: Costs) -> str:
     """Of how many executions the cost is not known, and why; "" where it is known of all."""
     if not found.unknown:
         return ""
-    names = [one_line(name, limit=60) for name in found.missing]
-    listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    listed = few((one_line(name, limit=60) for name in found.missing), _NAMED)
     return f"not known of {found.unknown:,}: no price for, or no tokens told by, {listed}"
 
 
@@ -62,7 +64,7 @@ def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | No
     """Who was paid, and how much: None where that is not known."""
     told = 0
     for number, turn in enumerate(record.turns):
-        root = read_turn(number, turn.spans, _events(turn)).root
+        root = read_turn(number, turn.spans, events_of(turn)).root
         found = totals(root, prices)
         for node in root.walk():
             if node.kind == "model":
@@ -71,17 +73,9 @@ def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | No
     if not told and record.usage.model_calls:
         yield _AGENT, None  # A report says how many tokens there were, but not of which model.
     for result in record.metrics.values():
-        judge = result.details.get("judge")
-        model = judge.get("model") if isinstance(judge, dict) else None
-        yield str(model or _JUDGE), criterion_cost(result, prices)
+        yield str(mapping(result.details.get("judge")).get("model") or _JUDGE), criterion_cost(result, prices)
     yield _USER, simulation_cost(record.simulated, prices)
 
 
 def _name(node: Node) -> str:
     return node.name or _AGENT
-
-
-def _events(turn: Turn) -> list[object]:
-    data = (turn.actual or {}).get("intermediate_data")
-    events = data.get("invocation_events") if isinstance(data, dict) else None
-    return list(turn.acted) or (events if isinstance(events, list) else [])

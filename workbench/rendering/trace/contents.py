@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Aside, Document, Item
 from workbench.rendering.json_text import beginning
-from workbench.rendering.judged import mapping, objects, words
 from workbench.rendering.lines import Line, Segment, cut_line
 from workbench.rendering.rows import View
 from workbench.rendering.trace.data import data_lines
@@ -40,7 +40,7 @@ class _Contents:
 
     def line(self, number: int) -> Line:
         content = self.read.piece(self.digests[number])
-        role = "?" if isinstance(content, Lost) else one_line(words(mapping(content).get("role")), limit=20) or "?"
+        role = "?" if isinstance(content, Lost) else one_line(string(mapping(content).get("role")), limit=20) or "?"
         opened = self.view.is_open(self.keys[number])
         told = content_words(content)
         return part_line(f"{number + 1} {role}", told, self.view.width, indent=INNER, opened=opened)
@@ -69,9 +69,9 @@ def content_words(content: Any) -> str:
 def _part_words(part: dict[str, Any]) -> str:
     call, response = mapping(part.get("function_call")), mapping(part.get("function_response"))
     if call:
-        return one_line(f"calls {words(call.get('name'))} {beginning(call.get('args'), _READ)}")
+        return one_line(f"calls {string(call.get('name'))} {beginning(call.get('args'), _READ)}")
     if response:
-        return one_line(f"{words(response.get('name'))} gave {beginning(response.get('response'), _READ)}")
+        return one_line(f"{string(response.get('name'))} gave {beginning(response.get('response'), _READ)}")
     text = part.get("text")
     return one_line(text if isinstance(text, str) else beginning(part, _READ))
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from workbench.json_values import mapping, string
 from workbench.rendering.cells import cell_len, cut, fit
 from workbench.rendering.json_text import beginning
-from workbench.rendering.judged import mapping, said, words
+from workbench.rendering.judged import said
 from workbench.rendering.lines import Line, Segment, fold
 from workbench.store import Turn
 from workbench.text import one_line
@@ -32,7 +33,7 @@ class Message:
     @cached_property
     def author(self) -> str:
         """Who said it."""
-        return one_line(words(self.by), limit=100)
+        return one_line(string(self.by), limit=100)
 
     @cached_property
     def text(self) -> str:
@@ -98,8 +99,8 @@ def conversation_lines(listed: Sequence[Message], lit: frozenset[int], width: in
 def _words(part: dict[str, Any]) -> str:
     call, response = part.get("function_call"), part.get("function_response")
     if isinstance(call, dict):
-        return f"calls {words(call.get('name'))} {beginning(call.get('args'), _READ)}"
+        return f"calls {string(call.get('name'))} {beginning(call.get('args'), _READ)}"
     if isinstance(response, dict):
-        return f"{words(response.get('name'))} gave {beginning(response.get('response'), _READ)}"
+        return f"{string(response.get('name'))} gave {beginning(response.get('response'), _READ)}"
     text = part.get("text")
     return text if isinstance(text, str) else beginning(part, _READ)

@@ -1,14 +1,13 @@
 """A case's trace as it is laid out: its turns as trees, their totals, and the way to what was asked and answered."""
 
-import contextlib
-import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from workbench.collecting import collector_paused
 from workbench.prices import Prices
 from workbench.rendering.trace.conversation import Message, events_of, messages
 from workbench.store import Turn
@@ -136,7 +135,7 @@ def read_trace(
     turns: Sequence[Turn], runs: Path | None, prices: Prices | None, kept: Sequence[TurnRead | None] = ()
 ) -> TraceRead:
     """Reads the spans of all turns, but those that are `kept`; `runs` is the folder that holds the folders of runs."""
-    with _without_collector():
+    with collector_paused():
         read = [
             old or _read_turn(number, turn, prices)
             for number, (turn, old) in enumerate(zip_longest(turns, kept[: len(turns)]))
@@ -172,16 +171,3 @@ def _in_order(root: Node) -> tuple[list[Node], list[str]]:
             here, inside = f"{rest}├ ", f"{rest}│ "
             waiting += [(child, here, inside) for child in others]
     return nodes, branches
-
-
-@contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """A trace of thousands of spans is made in one go, and all of it is kept: looking for garbage in between doubles
-    the time."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from workbench.counting import counted
+from workbench.json_values import mapping
 from workbench.rendering.cells import cut
 from workbench.rendering.document import Document
-from workbench.rendering.judged import mapping, said
+from workbench.rendering.judged import said
 from workbench.rendering.lines import Line, Segment, cut_line, hang, wrap
 from workbench.rendering.rows import View
 from workbench.rendering.trace.contents import INNER, add_contents, brief, content_words, part_line

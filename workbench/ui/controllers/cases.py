@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted
+from workbench.counting import counted, few
 from workbench.text import one_line
 from workbench.ui.controllers.edit import Edit
 from workbench.ui.controllers.files import Contents, Files
@@ -197,8 +197,7 @@ def _id_fault(name: str, evalset: "EvalsetFile") -> str:
 
 
 def _listed(names: list[str]) -> str:
-    shown = ", ".join(one_line(name, limit=40) for name in names[:3])
-    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
+    return few(one_line(name, limit=40) for name in names)
 
 
 def _agent_of(entry: "EvalsetEntry") -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.counting import counted
+from workbench.counting import counted, few
 from workbench.rendering.lines import Line
 from workbench.text import one_line, plain
 from workbench.ui.controllers.files import Files
@@ -210,5 +210,4 @@ def _clean(entry: "Entry") -> "Entry":
 
 
 def _names(questions: "Sequence[Question]") -> str:
-    names = list(dict.fromkeys(one_line(question.about.case, limit=40) for question in questions))
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return few(dict.fromkeys(one_line(question.about.case, limit=40) for question in questions))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from workbench.authoring.criteria_form import FormRow
 from workbench.authoring.criteria_presets import cost, needs
 from workbench.authoring.what_if import Flip, Outlook
-from workbench.counting import counted
+from workbench.counting import counted, few
 from workbench.judge.base import DEFAULT_SAMPLES
 from workbench.metrics.registry import known
 from workbench.scores import cut_score
@@ -82,9 +82,7 @@ def _flips(flips: Sequence[Flip]) -> list[str]:
     for after, words in (("failed", "to fail"), ("passed", "to pass")):
         found = [flip for flip in flips if flip.after == after]
         if found:
-            named = ", ".join(_named(flip) for flip in found[:_NAMED])
-            more = f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
-            lines.append(f"{len(found):,} {words}: {named}{more}")
+            lines.append(f"{len(found):,} {words}: {few(map(_named, found), _NAMED)}")
     return lines
 
 

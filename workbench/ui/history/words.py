@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path, PurePosixPath
 
-from workbench.counting import counted
+from workbench.counting import counted, few
 from workbench.history.kept_runs import KeptRun
 from workbench.rendering.charts.trend import tenths
 from workbench.rendering.faces import COUNTED, FACES, HEURISTIC, OTHER_CRITERIA, Status
@@ -92,8 +92,7 @@ def what(run: KeptRun) -> str:
         sets = run.run_id.removeprefix(f"{run.agents[0]}_").rpartition("_")[0] if run.agents else run.run_id
         return f"{agents} · {label(sets)}"
     names = [label(evalset_name(file)) for file in run.files if file]
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return " · ".join(filter(None, [agents, ", ".join(names[:3]) + more]))
+    return " · ".join(filter(None, [agents, few(names)]))
 
 
 def evalset_name(file: str) -> str:

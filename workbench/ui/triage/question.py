@@ -7,9 +7,10 @@ from typing import Any
 
 from workbench.authoring.triage.entry import CHOICES, About, Entry, Judged, says
 from workbench.authoring.triage.judged import deciding_criterion, judged_case, judged_criterion, judged_label
+from workbench.json_values import objects, string
 from workbench.rendering.faces import FACES, LABELS, VERDICTS
 from workbench.rendering.judge_words import leading_vote
-from workbench.rendering.judged import HALLUCINATIONS, all_asked, objects, results, words
+from workbench.rendering.judged import HALLUCINATIONS, all_asked, results
 from workbench.rendering.status import score_text
 from workbench.store import CaseRecord
 from workbench.text import one_line
@@ -106,7 +107,7 @@ def _of_sentence(record: CaseRecord, rest: str) -> Iterator[Question]:
     for index, _, result in results(record, HALLUCINATIONS):
         if index == turn:
             sentence = objects(objects(result.details.get("texts"))[place].get("sentences"))[number]
-            text, label = words(sentence.get("text")), words(sentence.get("label"))
+            text, label = string(sentence.get("text")), string(sentence.get("label"))
             about = About(record.ref.eval_id, HALLUCINATIONS, turn + 1, "sentence", text)
             known = [name for name in LABELS if name != "unlabelled"]
             yield _of_label(record, about, label, f"“{one_line(text, limit=160)}”", known)
@@ -117,10 +118,10 @@ def _of_rubric(record: CaseRecord, rest: str) -> Iterator[Question]:
     for index, _, result in results(record, criterion):
         if index == int(turn):
             rubric = objects(result.details.get("rubrics"))[int(place)]
-            name = words(rubric.get("rubric_id"))
+            name = string(rubric.get("rubric_id"))
             about = About(record.ref.eval_id, criterion, index + 1, "rubric", name)
-            text = one_line(words(rubric.get("text")), limit=160) or one_line(name, limit=60)
-            yield _of_label(record, about, words(rubric.get("verdict")), f"rubric “{text}”", ["yes", "no"])
+            text = one_line(string(rubric.get("text")), limit=160) or one_line(name, limit=60)
+            yield _of_label(record, about, string(rubric.get("verdict")), f"rubric “{text}”", ["yes", "no"])
 
 
 def _of_vote(record: CaseRecord, item: str) -> Iterator[Question]:
@@ -134,7 +135,7 @@ def _of_vote(record: CaseRecord, item: str) -> Iterator[Question]:
             scale = next((scale for scale in _SCALES if label in scale), None)
             if scale is not None and label:
                 turn = None if asked.turn is None else asked.turn + 1
-                about = About(record.ref.eval_id, criterion, turn, "verdict", words(asked.question.get("kind")))
+                about = About(record.ref.eval_id, criterion, turn, "verdict", string(asked.question.get("kind")))
                 where = "over the case" if turn is None else f"of turn {turn}"
                 yield _of_label(record, about, label, f"the judge's verdict {where}", list(scale))
 
