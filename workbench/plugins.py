@@ -16,6 +16,25 @@ from typing import Any, Final, Generic, Literal, TextIO, TypeAlias, TypeVar, cas
 
 Point: TypeAlias = Literal["criteria", "judges", "agents", "exporters", "places"]
 OWN: Final[Mapping[Point, Mapping[str, str]]] = {
+    "criteria": {
+        "tool_trajectory_avg_score": "workbench.metrics.trajectory:DESCRIPTION",
+        "response_match_score": "workbench.metrics.response_match:DESCRIPTION",
+        "response_evaluation_score": "workbench.metrics.judged.descriptions:COHERENCE",
+        "final_response_match_v2": "workbench.metrics.judged.descriptions:ANSWER_MATCH",
+        "rubric_based_final_response_quality_v1": "workbench.metrics.judged.descriptions:ANSWER_RUBRICS",
+        "rubric_based_tool_use_quality_v1": "workbench.metrics.judged.descriptions:TOOL_RUBRICS",
+        "rubric_based_multi_turn_trajectory_quality_v1": "workbench.metrics.judged.descriptions:CONVERSATION_RUBRICS",
+        "hallucinations_v1": "workbench.metrics.judged.descriptions:HALLUCINATIONS",
+        "safety_v1": "workbench.metrics.judged.descriptions:SAFETY",
+        "multi_turn_task_success_v1": "workbench.metrics.judged.descriptions:TASK_SUCCESS",
+        "multi_turn_trajectory_quality_v1": "workbench.metrics.judged.descriptions:WAY",
+        "multi_turn_tool_use_quality_v1": "workbench.metrics.judged.descriptions:TOOL_USE",
+        "per_turn_user_simulator_quality_v1": "workbench.metrics.judged.descriptions:SIMULATED_USER",
+        "tool_call_count_v1": "workbench.metrics.efficiency:TOOL_CALLS",
+        "inference_call_count_v1": "workbench.metrics.efficiency:MODEL_CALLS",
+        "token_usage_v1": "workbench.metrics.efficiency:TOKENS",
+        "invocation_duration_v1": "workbench.metrics.efficiency:DURATION",
+    },
     "judges": {
         "heuristic": "workbench.judge.own_kinds:HEURISTIC",
         "python": "workbench.judge.own_kinds:PYTHON",

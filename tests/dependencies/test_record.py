@@ -55,6 +55,8 @@ def test_file_that_appears_is_a_change_of_its_folder() -> None:
     assert words(change) == "desk/tools.py is new"
 
 
+CALLED = "tool_trajectory_avg_score"
+CALLS = {f"{CALLED} threshold": "1.0"}
 MATCH = {"match threshold": "0.8"}
 OWN = {"mine threshold": "0.8", "mine custom_metrics": "1"}
 
@@ -63,7 +65,7 @@ OWN = {"mine threshold": "0.8", "mine custom_metrics": "1"}
     ("then", "now", "name", "effect"),
     [
         (MATCH, {"match threshold": "0.5"}, "match threshold", "decide"),
-        (MATCH, {**MATCH, "match match_type": '"IN_ORDER"'}, "match match_type", "decide"),
+        (CALLS, {**CALLS, f"{CALLED} match_type": '"IN_ORDER"'}, f"{CALLED} match_type", "decide"),
         (MATCH, {**MATCH, "match rubrics": "1"}, "match rubrics", "score"),
         (MATCH, {**MATCH, "other threshold": "1.0", "other rubrics": "1"}, "other", "score"),
         ({**MATCH, "other threshold": "1.0", "other rubrics": "1"}, MATCH, "other", "decide"),

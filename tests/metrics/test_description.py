@@ -7,9 +7,10 @@ import pytest
 from workbench.metrics.base import NotScorableError
 from workbench.metrics.description import CriterionDescription, Part, Shown, extra_of, option_breaches, read_options
 from workbench.metrics.judged.descriptions import AnswerRubricOptions, SimulatorOptions
-from workbench.metrics.registry import CRITERIA, known, load
+from workbench.metrics.registry import known
 from workbench.metrics.trajectory import TrajectoryOptions
 from workbench.model.criteria import Criterion
+from workbench.plugins import OWN, resolve
 
 
 def trajectory(**options: Any) -> TrajectoryOptions:
@@ -62,13 +63,13 @@ def test_other_values_must_have_their_type(model: Any, name: str, value: Any, wa
     assert breach.message.endswith(f"expected {wanted}")
 
 
-@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize("name", OWN["criteria"])
 def test_every_row_names_a_complete_description(name: str) -> None:
     info = known()[name]
     assert isinstance(info, CriterionDescription)
     assert info.name == name
-    assert callable(load(info.score))
-    assert callable(load(info.rescore or info.score))
+    assert callable(resolve(info.score))
+    assert callable(resolve(info.rescore or info.score))
     assert info.looks_at <= set(get_args(Part))
     assert info.shown_in <= set(get_args(Shown))
     for option, field in info.options.model_fields.items():
@@ -77,7 +78,7 @@ def test_every_row_names_a_complete_description(name: str) -> None:
         assert extra_of(field, "effect") in ("", "decide")
 
 
-@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize("name", OWN["criteria"])
 def test_only_what_asks_nobody_can_decide_without_a_new_score(name: str) -> None:
     info = known()[name]
     assert info.effect_of("threshold") == "decide"

@@ -13,8 +13,9 @@ from workbench.engine.scoring.verdict import case_status
 from workbench.events import CaseRef, CaseStatus, MetricResult, MetricStatus
 from workbench.metrics.base import NotScorableError, ScoreRequest
 from workbench.metrics.description import CriterionDescription, Options, choices_of, extra_of, read_options
-from workbench.metrics.registry import known, load, score
+from workbench.metrics.registry import known, score
 from workbench.model.criteria import CriteriaConfig, Criterion, stored_config
+from workbench.plugins import resolve
 from workbench.store import CaseRecord
 
 Outcome: TypeAlias = CaseStatus | Literal["unknown"]
@@ -156,7 +157,7 @@ def _score_again(record: CaseRecord, info: CriterionDescription, options: Option
     result = record.metrics.get(info.name)
     if result is None or result.score is None:
         return None
-    kept: float | None = load(info.rescore)(result.details, options) if info.rescore else None
+    kept: float | None = resolve(info.rescore)(result.details, options) if info.rescore else None
     if kept is not None or info.asks is not None:
         return kept
     criterion = Criterion(info.name, result.threshold or 0.0, None, options.model_dump())

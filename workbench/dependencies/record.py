@@ -11,8 +11,6 @@ from workbench.dependencies.change import KINDS, Change, Effect, Input, not_reco
 
 Values = Mapping[str, str]
 """Name of an input → its value: a digest, or short JSON text."""
-DECIDED = frozenset({"threshold", "match_type", "ignore_args", "ignored_args"})
-"""Options of criteria that are computed from the transcript: another value asks nobody."""
 CODE = "custom_metrics"
 """The option of a criterion that is the user's own function. It is told its threshold and decides by itself."""
 
@@ -127,6 +125,9 @@ def _file(kind: Input, name: str, placed: _Placed | None, evalset: str) -> str |
 def _of_criteria(old: dict[str, _Placed], new: dict[str, _Placed]) -> Iterator[Change]:
     """One change for each option that differs, or for the whole criterion if it is new or gone."""
     place = next((placed.file for placed in (*new.values(), *old.values())), None)
+    # A usage error that loads this module does not wait for the descriptions of criteria.
+    from workbench.metrics.registry import effect_of
+
     before, now = (dict.fromkeys(_criterion(name) for name in values) for values in (old, new))
     for criterion in before.keys() ^ now.keys():
         # The score of one that is gone is not needed any more.
@@ -138,8 +139,7 @@ def _of_criteria(old: dict[str, _Placed], new: dict[str, _Placed]) -> Iterator[C
         one, other = old.get(name), new.get(name)
         if one is None or other is None or one.value != other.value:
             own_code = f"{criterion} {CODE}" in old or f"{criterion} {CODE}" in new
-            decided = name.removeprefix(f"{criterion} ") in DECIDED and not own_code
-            effect: Effect = "decide" if decided else "score"
+            effect: Effect = "score" if own_code else effect_of(criterion, name.removeprefix(f"{criterion} "))
             yield Change("criteria", name, place, effect)
 
 

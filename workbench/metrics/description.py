@@ -163,6 +163,11 @@ class CriterionDescription:
         return bool(self.score)
 
     @property
+    def suits_scenarios(self) -> bool:
+        """Whether it can judge a conversation with a simulated user."""
+        return self.scenarios != "no" and not self.informational and self.supported
+
+    @property
     def needs_judge(self) -> bool:
         """Whether a judge model is asked."""
         return self.asks is not None and self.asks.who == "judge"

@@ -1,14 +1,12 @@
 """The criteria there are, whether a config uses them rightly, and the way to a score.
 
-A criterion is a row of `CRITERIA` and the description that the row names; descriptions are loaded when they are asked
-for, and scores when a case is scored.
+A criterion is an entry point that names its description. Descriptions are loaded when they are asked for, scores when
+a case is scored.
 """
 
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from workbench.events import MetricResult, MetricStatus
 from workbench.judge.base import NotAvailableError
@@ -17,6 +15,7 @@ from workbench.metrics.description import (
     INTERMEDIATE,
     JUDGE,
     CriterionDescription,
+    Effect,
     IntermediateOptions,
     option_breaches,
 )
@@ -24,66 +23,39 @@ from workbench.model.breaches import below, nearest, snake
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.faults import Fault
 from workbench.model.places import Location, json_path
+from workbench.plugins import OWN, BrokenExtensionError, ExtensionPoint, resolve
 
-_JUDGED = "workbench.metrics.judged.descriptions"
-CRITERIA: Mapping[str, str] = MappingProxyType(
-    {
-        "tool_trajectory_avg_score": "workbench.metrics.trajectory:DESCRIPTION",
-        "response_match_score": "workbench.metrics.response_match:DESCRIPTION",
-        "response_evaluation_score": f"{_JUDGED}:COHERENCE",
-        "final_response_match_v2": f"{_JUDGED}:ANSWER_MATCH",
-        "rubric_based_final_response_quality_v1": f"{_JUDGED}:ANSWER_RUBRICS",
-        "rubric_based_tool_use_quality_v1": f"{_JUDGED}:TOOL_RUBRICS",
-        "rubric_based_multi_turn_trajectory_quality_v1": f"{_JUDGED}:CONVERSATION_RUBRICS",
-        "hallucinations_v1": f"{_JUDGED}:HALLUCINATIONS",
-        "safety_v1": f"{_JUDGED}:SAFETY",
-        "multi_turn_task_success_v1": f"{_JUDGED}:TASK_SUCCESS",
-        "multi_turn_trajectory_quality_v1": f"{_JUDGED}:WAY",
-        "multi_turn_tool_use_quality_v1": f"{_JUDGED}:TOOL_USE",
-        "per_turn_user_simulator_quality_v1": f"{_JUDGED}:SIMULATED_USER",
-        "tool_call_count_v1": "workbench.metrics.efficiency:TOOL_CALLS",
-        "inference_call_count_v1": "workbench.metrics.efficiency:MODEL_CALLS",
-        "token_usage_v1": "workbench.metrics.efficiency:TOKENS",
-        "invocation_duration_v1": "workbench.metrics.efficiency:DURATION",
-    }
-)
-"""Each criterion's name and `module:object` of its description, in the order of ADK's documentation."""
+CRITERIA: Final = ExtensionPoint("criteria", CriterionDescription)
 
 
 class _Known(Mapping[str, CriterionDescription]):
-    """The descriptions of `CRITERIA` by name, each loaded when it is asked for."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[str, CriterionDescription] = {}
+    """The descriptions of all criteria that can be used, each loaded when it is asked for."""
 
     def __getitem__(self, name: str) -> CriterionDescription:
-        if name not in self._loaded:
-            found: CriterionDescription = load(CRITERIA[name])
-            self._loaded[name] = found
-        return self._loaded[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in CRITERIA
+        try:
+            return CRITERIA.load(name)
+        except BrokenExtensionError as error:
+            raise KeyError(name) from error
 
     def __iter__(self) -> Iterator[str]:
-        return iter(CRITERIA)
+        return (info.name for info in CRITERIA.usable())
 
     def __len__(self) -> int:
-        return len(CRITERIA)
+        return sum(1 for _ in self)
 
 
 _BY_NAME: Mapping[str, CriterionDescription] = _Known()
 
 
-def load(place: str) -> Any:
-    """Import what `module:object` names."""
-    module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
-
-
 def known() -> Mapping[str, CriterionDescription]:
-    """Every criterion by name, in the order of ADK's documentation."""
+    """Every criterion by name: ADK's in the order of its documentation, then those of plugins."""
     return _BY_NAME
+
+
+def effect_of(criterion: str, option: str) -> Effect:
+    """Return what a change of `threshold` or an option asks for. A threshold is compared, also for an unknown criterion."""
+    info = known().get(criterion)
+    return info.effect_of(option) if info is not None else "decide" if option == "threshold" else "score"
 
 
 def rubric_types() -> Mapping[str, str]:
@@ -102,7 +74,7 @@ def of_config(config: CriteriaConfig) -> Iterator[tuple[Criterion, CriterionDesc
 def with_informational(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
     """The criteria of a config, then the figures that are measured in every run."""
     names = {criterion.name for criterion in criteria}
-    always = (info.name for info in known().values() if info.informational and info.name not in names)
+    always = (name for name in OWN["criteria"] if known()[name].informational and name not in names)
     return (*criteria, *(Criterion(name, 0.0, None, {}) for name in always))
 
 
@@ -127,7 +99,7 @@ def score(request: ScoreRequest) -> Scored:
     name = request.criterion.name
     if asks(name, custom=request.custom):
         raise ValueError(f"{name} asks somebody: its score comes from score_asking")
-    scored: Scored = load(_BY_NAME[name].score)(request)
+    scored: Scored = resolve(_BY_NAME[name].score)(request)
     return scored
 
 
@@ -147,7 +119,7 @@ async def score_asking(request: ScoreRequest, bench: Bench) -> Scored:
     try:
         if request.custom:
             return await _score_custom(request, bench)
-        scored: Scored = await load(_BY_NAME[criterion.name].score)(request, bench)
+        scored: Scored = await resolve(_BY_NAME[criterion.name].score)(request, bench)
     except NotAvailableError as error:
         reason = f"{error}: {error.hint}" if error.hint else str(error)
         return _without_score(criterion, "not_evaluated", reason)
@@ -155,7 +127,7 @@ async def score_asking(request: ScoreRequest, bench: Bench) -> Scored:
 
 
 async def _score_custom(request: ScoreRequest, bench: Bench) -> Scored:
-    scored: Scored = await load("workbench.metrics.custom:score")(request, bench)
+    scored: Scored = await resolve("workbench.metrics.custom:score")(request, bench)
     return scored
 
 
@@ -203,7 +175,10 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
             yield _fault(config, location, message, severity="warning")
         yield from _check_interval(config, criterion)
         return
-    if info is None:
+    if info is None and name in CRITERIA.extensions():
+        broken = next((one for one in CRITERIA.troubles() if one.extension.name == name), "its plugin is broken")
+        yield _fault(config, location, f"`{name}` cannot be used: {broken}", "Repair or remove its package")
+    elif info is None:
         meant = nearest(name, [*_BY_NAME, *config.custom_metrics])
         way_out = f"Did you mean `{meant}`?" if meant else "docs/criteria.md has all there are"
         yield _fault(config, location, f"there is no criterion `{name}`", way_out)

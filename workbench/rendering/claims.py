@@ -10,7 +10,7 @@ from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.faces import HOLDS, LABELS, Face
 from workbench.rendering.judge_words import criterion_head, nothing_yet
-from workbench.rendering.judged import HALLUCINATIONS, number, question_key, results
+from workbench.rendering.judged import number, question_key, results, shown_in
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, flow, hang, pad, rule, wrap
 from workbench.rendering.rows import View, part, under
 from workbench.rendering.trace.conversation import events_of
@@ -39,12 +39,12 @@ def build(subject: Subject, view: View) -> Document:
     """The whole pane: the criterion's verdict, then each text that was judged with its sentences in order."""
     document = Document()
     record = subject.record
-    result = None if record is None else record.metrics.get(HALLUCINATIONS)
+    result = None if record is None else record.metrics.get(shown_in(record.metrics, "claims"))
     if record is None or result is None:
         document.add(nothing_yet(record, view))
         return document
     document.add(criterion_head(record, result, view))
-    found = list(results(record, HALLUCINATIONS))
+    found = list(results(record, result.name))
     texts = [text for _, _, turn in found for text in objects(turn.details.get("texts"))]
     document.add(_account(result, texts, view))
     column = _label_column(texts)
@@ -111,8 +111,8 @@ def _add_turn(document: Document, subject: Subject, index: int, result: MetricRe
         for number_, item in enumerate(sentences):
             document.add_item(
                 f"claim/{index}/{place}/{number_}",
-                _sentence(item, column, view.width, _overridden(subject, index, item)),
-                targets=(*_targets(item, index, asked - 1), *said),
+                _sentence(item, column, view.width, _overridden(subject, result.name, index, item)),
+                targets=(*_targets(item, result.name, index, asked - 1), *said),
                 aside=partial(_aside, item, index, bool(said)),
             )
         document.add(_left_out(text, view))
@@ -167,8 +167,8 @@ def _label_column(texts: list[dict[str, Any]]) -> int:
     return max(found, default=0) + 2
 
 
-def _overridden(subject: Subject, index: int, item: dict[str, Any]) -> Line:
-    return overridden(subject, HALLUCINATIONS, index + 1, "sentence", string(item.get("text")))
+def _overridden(subject: Subject, criterion: str, index: int, item: dict[str, Any]) -> Line:
+    return overridden(subject, criterion, index + 1, "sentence", string(item.get("text")))
 
 
 def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iterator[Line]:
@@ -194,7 +194,7 @@ def _mark(item: dict[str, Any]) -> str:
     return "the judge's own sentence" if item.get("added") is True else ""
 
 
-def _targets(item: dict[str, Any], turn: int, asked: int) -> tuple[Target, ...]:
+def _targets(item: dict[str, Any], criterion: str, turn: int, asked: int) -> tuple[Target, ...]:
     """Where the sentence's evidence stands: in the log if it was said or done in this turn, else in the question."""
     source = mapping(item.get("source"))
     places: list[str] = []
@@ -204,7 +204,7 @@ def _targets(item: dict[str, Any], turn: int, asked: int) -> tuple[Target, ...]:
         places.append(f"event/{turn}/{source['event']}")
     if source.get("kind") == "user":
         places.append(f"user/{turn}")
-    question = Target("Judge", (question_key(HALLUCINATIONS, turn, asked), question_key(HALLUCINATIONS, turn, 0)))
+    question = Target("Judge", (question_key(criterion, turn, asked), question_key(criterion, turn, 0)))
     return (Target("Log", tuple(places)), question) if places else (question,)
 
 
@@ -271,4 +271,4 @@ def _first_problem(texts: list[dict[str, Any]]) -> int:
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
     """Whether a case has such a pane."""
     record = subject.record
-    return HALLUCINATIONS in criteria or (record is not None and HALLUCINATIONS in record.metrics)
+    return bool(shown_in(criteria, "claims") or (record is not None and shown_in(record.metrics, "claims")))

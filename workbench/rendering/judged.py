@@ -5,7 +5,8 @@ The shapes are those that the criteria document (`workbench/metrics/judged`) and
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.events import MetricResult
 from workbench.history.judge_named import judge_in, judged_by
@@ -13,11 +14,25 @@ from workbench.json_values import mapping, objects, parts_of, string
 from workbench.judge.heuristic import NOTE
 from workbench.store import CaseRecord, Turn
 
-HALLUCINATIONS = "hallucinations_v1"
-USER_QUALITY = "per_turn_user_simulator_quality_v1"
-RUBRICS = ("rubric_based_", "multi_turn_")
-"""How the names of criteria with rubrics begin; those of the second kind are made up by Google's service."""
+if TYPE_CHECKING:
+    from workbench.metrics.description import Shown
+
 _NO_VOTES = frozenset({"unread", "missing", "unclear"})
+
+
+@cache
+def is_shown_in(criterion: str, where: "Shown") -> bool:
+    """Whether the description of a criterion says that its details are shown there."""
+    # A usage error that loads this module does not wait for the descriptions.
+    from workbench.metrics.registry import known
+
+    info = known().get(criterion)
+    return info is not None and where in info.shown_in
+
+
+def shown_in(criteria: Iterable[str], where: "Shown") -> str:
+    """Return the first of the criteria whose details are shown there, "" if there is none."""
+    return next((name for name in criteria if is_shown_in(name, where)), "")
 
 
 class Asked(NamedTuple):

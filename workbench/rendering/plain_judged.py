@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from workbench.metrics.description import Shown
 from workbench.rendering import claims, judge_pane, rubrics, simulator
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.judged import HALLUCINATIONS, RUBRICS, USER_QUALITY
+from workbench.rendering.judged import is_shown_in
 from workbench.rendering.lines import BLANK, Line, hang
 from workbench.rendering.panes import criteria_of
 from workbench.rendering.rows import View
@@ -37,9 +38,9 @@ def _only_voted(subject: Subject) -> Subject:
     """The case with those of its judged criteria that have no part of their own."""
     record = subject.record
     assert record is not None
-    own = (HALLUCINATIONS, USER_QUALITY)
+    own: tuple[Shown, ...] = ("claims", "rubrics", "simulator")
     metrics = {
-        name: result for name, result in record.metrics.items() if name not in own and not name.startswith(RUBRICS)
+        name: result for name, result in record.metrics.items() if not any(is_shown_in(name, where) for where in own)
     }
     return Subject(replace(record, metrics=metrics, criteria={}), subject.entry, subject.case)
 

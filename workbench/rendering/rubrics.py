@@ -8,7 +8,7 @@ from workbench.events import MetricResult
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.judge_words import criterion_head, nothing_yet, verdict_mark, vote_words
-from workbench.rendering.judged import RUBRICS, count, number, question_key, questions, replies, results
+from workbench.rendering.judged import count, is_shown_in, number, question_key, questions, replies, results, shown_in
 from workbench.rendering.lines import Line, Segment, flow, fold, hang, rule, wrap
 from workbench.rendering.rows import View, part
 from workbench.rendering.triaged import overridden
@@ -48,7 +48,7 @@ def build(subject: Subject, view: View) -> Document:
 
 
 def _is_judged(record: CaseRecord, result: MetricResult) -> bool:
-    return result.name.startswith(RUBRICS) or any(
+    return is_shown_in(result.name, "rubrics") or any(
         objects(turn.details.get("rubrics")) for _, _, turn in results(record, result.name)
     )
 
@@ -139,6 +139,6 @@ def _each_vote(given: list[tuple[int, dict[str, Any]]], view: View) -> Iterator[
 def applies(subject: Subject, criteria: frozenset[str]) -> bool:
     """Whether a case has such a pane."""
     record = subject.record
-    if any(name.startswith(RUBRICS) for name in criteria):
+    if shown_in(criteria, "rubrics"):
         return True
     return record is not None and any(_is_judged(record, result) for result in record.metrics.values())

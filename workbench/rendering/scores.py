@@ -7,13 +7,12 @@ from workbench.events import MetricResult
 from workbench.rendering.cells import cut
 from workbench.rendering.faces import FACES
 from workbench.rendering.judge_words import turn_tags
+from workbench.rendering.judged import is_shown_in
 from workbench.rendering.lines import Line, Segment, cut_line, flow, hang, joined, text_of, width_of, wrap
 from workbench.rendering.rows import View
 from workbench.rendering.status import badge, glyph, score_text
 from workbench.text import one_line, plain
 
-EXPLAINED_BELOW = frozenset(["tool_trajectory_avg_score", "response_match_score"])
-"""Criteria whose reason the turn itself shows in detail: its beginning is enough there."""
 REASON_LINES = 2
 _SUFFIX = re.compile("(_avg)?(_score)?(_v[0-9]+)?$")
 
@@ -75,10 +74,15 @@ def _reason(result: MetricResult, view: View) -> Iterator[Line]:
         return
     body = [Segment(plain(result.reason), "muted")]
     lines = list(wrap(body, max(view.width - 4, 10)))
-    if len(lines) > REASON_LINES and not view.full and result.name in EXPLAINED_BELOW:
+    if len(lines) > REASON_LINES and not view.full and _is_explained_below(result.name):
         last = f"{text_of(lines[REASON_LINES - 1])} …"
         lines[REASON_LINES - 1 :] = [(Segment(cut(last, view.width - 4, end=" …"), "muted"),)]
     yield from lines
+
+
+def _is_explained_below(criterion: str) -> bool:
+    """Whether the turn itself shows the reason in detail, so that its beginning is enough here."""
+    return is_shown_in(criterion, "calls") or is_shown_in(criterion, "words")
 
 
 def verdict_head(

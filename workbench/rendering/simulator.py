@@ -10,7 +10,7 @@ from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Aside, Document, Subject, Target
 from workbench.rendering.faces import FACES, SPLIT
 from workbench.rendering.judge_words import cost_words, criterion_head, mark, verdict_mark, vote_words, who
-from workbench.rendering.judged import USER_QUALITY, count, is_split, question_key, said, versions
+from workbench.rendering.judged import count, is_split, question_key, said, shown_in, versions
 from workbench.rendering.lines import Line, Segment, flow, fold, hang, joined, rule, wrap
 from workbench.rendering.replies import question_lines
 from workbench.rendering.rows import View, label, part, remark, under
@@ -31,8 +31,8 @@ def build(subject: Subject, view: View) -> Document:
     """The whole pane: the setting beside each message where there is room, else above the conversation."""
     document = Document()
     record, scenario = subject.record, scenario_of(subject)
-    if record is not None and USER_QUALITY in record.metrics:
-        document.add(criterion_head(record, record.metrics[USER_QUALITY], view))
+    if record is not None and (criterion := shown_in(record.metrics, "simulator")):
+        document.add(criterion_head(record, record.metrics[criterion], view))
     if not view.aside:
         _add_setting(document, scenario, view)
     _conversation(document, subject, view)
@@ -108,7 +108,7 @@ def _conversation(document: Document, subject: Subject, view: View) -> None:
     for index, turn in enumerate(record.turns):
         document.gap()
         document.turns.append(len(document.lines))
-        result = turn.metrics.get(USER_QUALITY)
+        result = turn.metrics.get(shown_in(turn.metrics, "simulator"))
         document.add([rule((Segment(f"turn {index + 1}", "heading"),), _verdict(result, scenario), view.width)])
         key = f"simulated/{index}"
         document.add_item(
@@ -127,9 +127,8 @@ def _conversation(document: Document, subject: Subject, view: View) -> None:
 
 
 def _targets(record: CaseRecord, index: int) -> tuple[Target, ...]:
-    if index < len(record.turns) and USER_QUALITY in record.turns[index].metrics:
-        return (Target("Judge", (question_key(USER_QUALITY, index, 0),)),)
-    return ()
+    criterion = shown_in(record.turns[index].metrics, "simulator") if index < len(record.turns) else ""
+    return (Target("Judge", (question_key(criterion, index, 0),)),) if criterion else ()
 
 
 def _verdict(result: MetricResult | None, scenario: dict[str, Any]) -> Line:
@@ -218,7 +217,7 @@ def _end(document: Document, record: CaseRecord, setting: Aside, view: View) -> 
             document.add_item("simulated/end", lines, opens=True, aside=setting)
     elif not record.finished:
         document.add(remark("going on …", view))
-    whole = record.metrics.get(USER_QUALITY)
+    whole = record.metrics.get(shown_in(record.metrics, "simulator"))
     stop = mapping(whole.details.get("stop")) if whole is not None else {}
     if stop:
         verdict = string(stop.get("verdict"))

@@ -9,6 +9,7 @@ from workbench.model.invocation import content_text, intermediate_texts, tool_ca
 from workbench.rendering.anchors import Anchor, Anchors, Piece, anchors, pieces_of
 from workbench.rendering.calls import call_section
 from workbench.rendering.json_text import compact, pretty_lines
+from workbench.rendering.judged import shown_in
 from workbench.rendering.lines import Line, Segment, rule, safe, wrap
 from workbench.rendering.rows import View, label, part, side_lead, under
 from workbench.rendering.scores import turn_scores
@@ -17,8 +18,6 @@ from workbench.rendering.texts import compared, text_lines
 from workbench.store import Turn
 from workbench.text import one_line
 
-TRAJECTORY = "tool_trajectory_avg_score"
-RESPONSE = "response_match_score"
 _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
@@ -71,13 +70,12 @@ def _body(
         return
     metrics = turn.metrics if turn else {}
     wanted, got = (None if side is None else tool_calls(side) for side in (expected, actual or {}))
-    for lines, made in call_section(
-        wanted, got, metrics.get(TRAJECTORY), view, lambda made: _seen(places.call(made), view)
-    ):
+    compared_calls = metrics.get(shown_in(metrics, "calls"))
+    for lines, made in call_section(wanted, got, compared_calls, view, lambda made: _seen(places.call(made), view)):
         yield Piece(lines, places.call(made))
     yield from _on_the_way(expected, actual or {}, view, places)
     answers = [None if side is None else side.get("final_response") for side in (expected, actual)]
-    scored = metrics.get(RESPONSE)
+    scored = metrics.get(shown_in(metrics, "words"))
     marks = (scored.details.get("expected_marks"), scored.details.get("actual_marks")) if scored else (None, None)
     seen = _seen(places.answer, view)
     yield pieces_of(_answer(answers[0], answers[1], marks, expected is not None, seen), places.answer)

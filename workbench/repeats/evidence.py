@@ -6,6 +6,7 @@ Ids of calls and times are left out: they differ between any two executions and 
 import json
 from typing import Any, TypeAlias
 
+from workbench.metrics.registry import known
 from workbench.model.invocation import content_text, intermediate_texts, tool_calls, tool_responses
 from workbench.store import CaseRecord
 
@@ -13,17 +14,15 @@ Evidence: TypeAlias = str
 Call: TypeAlias = tuple[str, str]
 """The name of a tool and its arguments as JSON; both are foreign text."""
 
-_CALLS = frozenset({"tool_trajectory_avg_score"})
-_ANSWERS = frozenset({"response_match_score", "final_response_match_v2", "response_evaluation_score"})
-
 
 def evidence(record: CaseRecord, criterion: str) -> Evidence:
     """What `criterion` looks at: the calls of tools, the answers, or for all others the whole conversation with what
     tools returned. The user's words are in it, because a simulated user says others each time."""
-    if criterion in _CALLS:
+    info = known().get(criterion)
+    if info is not None and info.compares_calls:
         # As they were written: for this criterion no arguments are not the same as {}.
         return _json([[(call.name, call.args) for call in tool_calls(turn)] for turn in _actual(record)])
-    if criterion in _ANSWERS:
+    if info is not None and info.compares_answers:
         return _json([[_said(turn), content_text(turn.get("final_response"))] for turn in _actual(record)])
     return _json([_whole(turn) for turn in _actual(record)])
 

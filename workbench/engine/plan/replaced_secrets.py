@@ -10,14 +10,16 @@ from workbench.engine.plan.secrets import REPLACED
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored
+from workbench.metrics.description import Part
+from workbench.metrics.registry import known
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.invocation import Invocation, content_text, tool_calls
 
-_LOOKS_AT: Mapping[str, Callable[[Invocation], object]] = {
-    "tool_trajectory_avg_score": tool_calls,
-    "response_match_score": lambda turn: content_text(turn.get("final_response")),
+_PARTS: Mapping[Part, Callable[[Invocation], object]] = {
+    "message": lambda turn: turn.get("user_content"),
+    "answer": lambda turn: content_text(turn.get("final_response")),
+    "calls": tool_calls,
 }
-"""What is looked at of a turn by the criteria that compute; any other is shown the whole conversation."""
 
 
 def holds_secrets(conversation: object) -> bool:
@@ -45,5 +47,7 @@ _REASON = "a secret was replaced in the stored transcript, so the agent's own wo
 
 
 def _is_shown_secrets(name: str, turns: Sequence[Invocation]) -> bool:
-    looks_at = _LOOKS_AT.get(name)
-    return looks_at is None or holds_secrets([looks_at(turn) for turn in turns])
+    info = known().get(name)
+    if info is None or info.asks is not None or not info.looks_at:
+        return True  # It is shown the whole conversation, which is known to hold some.
+    return holds_secrets([_PARTS[part](turn) for part in info.looks_at for turn in turns])

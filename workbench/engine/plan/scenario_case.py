@@ -16,10 +16,6 @@ from workbench.simulation.instructions import instruction_faults
 from workbench.simulation.scenario import read_scenario
 from workbench.simulation.simulated_user import Said, without_asking
 
-SUITED = tuple(
-    name for name, info in known().items() if info.scenarios != "no" and not info.informational and info.supported
-)
-"""The criteria that can judge a conversation with a simulated user."""
 NO_REFERENCE = "the user is simulated, so there is no reference to compare with"
 Rubrics: TypeAlias = Sequence[Mapping[str, Any]]
 _OTHER_MODEL = "name another `model` in user_simulator_config"
@@ -53,7 +49,7 @@ def obstacle(
     of its case."""
     if defaults_apply(config) or not any(_may_judge(criterion, config, rubrics) for criterion in config.criteria):
         cause = "no criterion was given that can judge a simulated user's conversation"
-        return Obstacle("not_evaluated", "config", cause, f"Add to the criteria one of {', '.join(SUITED)}")
+        return Obstacle("not_evaluated", "config", cause, f"Add to the criteria one of {', '.join(suited())}")
     simulator = read_simulator(config.user_simulator_config)
     if simulator.audio:
         cause = "a simulated user that speaks (llm_audio) is not supported yet"
@@ -76,7 +72,13 @@ def _may_judge(criterion: Criterion, config: CriteriaConfig, rubrics: Rubrics) -
     """Return whether a criterion of a config can judge a case with a simulated user and these rubrics."""
     if criterion.name in config.custom_metrics:
         return True
-    return criterion.name in SUITED and not lacks_rubrics(criterion, rubrics)
+    info = known().get(criterion.name)
+    return info is not None and info.suits_scenarios and not lacks_rubrics(criterion, rubrics)
+
+
+def suited() -> list[str]:
+    """Return the criteria that can judge a conversation with a simulated user."""
+    return [name for name, info in known().items() if info.suits_scenarios]
 
 
 def who_plays(simulator: SimulatorConfig, environment: JudgeEnvironment) -> JudgeIdentity | None:

@@ -7,12 +7,13 @@ from typing import Any
 
 from workbench.events import MetricResult
 from workbench.metrics.base import ScoreRequest, mean
-from workbench.metrics.registry import score
+from workbench.metrics.registry import known, score
 from workbench.metrics.words import words
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import content_text
 
-TRAJECTORY, WORDS = "tool_trajectory_avg_score", "response_match_score"
+WORDS = "response_match_score"
+"""The criterion that can be told without a judge, in the few cases in which its libraries are not needed."""
 _LONGEST = 200_000
 """Characters of a transcript, above which nothing is scored while somebody chooses."""
 
@@ -49,7 +50,8 @@ def outcomes(
     found = []
     for criterion in criteria:
         scores: list[float | None] | None = None
-        if criterion.name == TRAJECTORY:
+        info = known().get(criterion.name)
+        if info is not None and info.compares_calls and info.asks is None:
             scores = [score(ScoreRequest(criterion, side, tuple(whole))).result.score for side in (old, new)]
         elif criterion.name == WORDS:
             scores = _of_words(old, new, whole, verdicts)
@@ -89,10 +91,7 @@ def _turns(case: Mapping[str, Any]) -> tuple[dict[str, Any], ...] | None:
 
 def concerns(kind: str, failed: Iterable[str]) -> list[str]:
     """Which of the failed criteria a hunk of this kind is about."""
-    if kind == "answer":
-        about = {WORDS, "final_response_match_v2", "response_evaluation_score"}
-    elif kind in ("text", "text added", "text removed", "result"):
-        about = set()
-    else:
-        about = {TRAJECTORY}
-    return [name for name in failed if name in about]
+    if kind in ("text", "text added", "text removed", "result"):
+        return []
+    infos = [known()[name] for name in failed if name in known()]
+    return [info.name for info in infos if (info.compares_answers if kind == "answer" else info.compares_calls)]

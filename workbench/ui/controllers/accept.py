@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from workbench.ui.accepting.screen import Acceptance
     from workbench.ui.accepting.transcript import Transcript
 
-_SHORT = {"tool_trajectory_avg_score": "trajectory", "response_match_score": "response match"}
-
 
 class Accept(Controller):
     """One case at a time: it is compared with the execution under the cursor."""
@@ -96,6 +94,7 @@ class Accept(Controller):
 
 def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
     """Which criteria failed in the turn of a hunk, for what the hunk is about."""
+    from workbench.metrics.registry import known
     from workbench.ui.accepting.outcome import concerns
 
     def failed(hunk: "Hunk") -> str:
@@ -103,6 +102,6 @@ def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
             return ""
         metrics = record.turns[hunk.turn].metrics
         names = [name for name, result in metrics.items() if result.status == "failed"]
-        return ", ".join(_SHORT.get(name, name) for name in concerns(hunk.kind, names))
+        return ", ".join(known()[name].short_name or name for name in concerns(hunk.kind, names))
 
     return failed

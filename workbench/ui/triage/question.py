@@ -10,7 +10,7 @@ from workbench.authoring.triage.judged import deciding_criterion, judged_case, j
 from workbench.json_values import objects, string
 from workbench.rendering.faces import FACES, LABELS, VERDICTS
 from workbench.rendering.judge_words import leading_vote
-from workbench.rendering.judged import HALLUCINATIONS, all_asked, results
+from workbench.rendering.judged import all_asked, results, shown_in
 from workbench.rendering.status import score_text
 from workbench.store import CaseRecord
 from workbench.text import one_line
@@ -104,11 +104,11 @@ def _of_label_named(record: CaseRecord, item: str) -> Iterator[Question]:
 
 def _of_sentence(record: CaseRecord, rest: str) -> Iterator[Question]:
     turn, place, number = map(int, rest.split("/"))
-    for index, _, result in results(record, HALLUCINATIONS):
+    for index, _, result in results(record, shown_in(record.metrics, "claims")):
         if index == turn:
             sentence = objects(objects(result.details.get("texts"))[place].get("sentences"))[number]
             text, label = string(sentence.get("text")), string(sentence.get("label"))
-            about = About(record.ref.eval_id, HALLUCINATIONS, turn + 1, "sentence", text)
+            about = About(record.ref.eval_id, result.name, turn + 1, "sentence", text)
             known = [name for name in LABELS if name != "unlabelled"]
             yield _of_label(record, about, label, f"“{one_line(text, limit=160)}”", known)
 
