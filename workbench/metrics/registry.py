@@ -53,7 +53,7 @@ def known() -> Mapping[str, CriterionDescription]:
 
 
 def effect_of(criterion: str, option: str) -> Effect:
-    """Return what a change of `threshold` or an option asks for. A threshold is compared, also for an unknown criterion."""
+    """Return what a change of `threshold` or an option of a criterion asks for."""
     info = known().get(criterion)
     return info.effect_of(option) if info is not None else "decide" if option == "threshold" else "score"
 

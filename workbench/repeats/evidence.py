@@ -6,7 +6,6 @@ Ids of calls and times are left out: they differ between any two executions and 
 import json
 from typing import Any, TypeAlias
 
-from workbench.metrics.registry import known
 from workbench.model.invocation import content_text, intermediate_texts, tool_calls, tool_responses
 from workbench.store import CaseRecord
 
@@ -18,6 +17,9 @@ Call: TypeAlias = tuple[str, str]
 def evidence(record: CaseRecord, criterion: str) -> Evidence:
     """What `criterion` looks at: the calls of tools, the answers, or for all others the whole conversation with what
     tools returned. The user's words are in it, because a simulated user says others each time."""
+    # A usage error that loads this module does not wait for the descriptions.
+    from workbench.metrics.registry import known
+
     info = known().get(criterion)
     if info is not None and info.compares_calls:
         # As they were written: for this criterion no arguments are not the same as {}.
