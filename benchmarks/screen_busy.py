@@ -53,7 +53,7 @@ def main() -> None:
 
     session = Session(Path(sys.argv[1]))
 
-    def build(targets: object, times: object) -> Build:
+    def build(targets: object, times: object = None) -> Build:
         assert session.workspace is not None
         entry = session.workspace.evalsets[0]
         document = entry.document

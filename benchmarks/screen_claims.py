@@ -104,7 +104,7 @@ def main() -> None:
 
     session = Session(Path(sys.argv[1]))
 
-    def build(targets: Any, times: object) -> Build:
+    def build(targets: Any, times: object = None) -> Build:
         assert session.workspace is not None
         evalset, case = targets[0]
         entry = session.workspace.evalsets[evalset]

@@ -40,7 +40,7 @@ from workbench.ui.pace import Pace
 from workbench.ui.run_thread import Publish
 from workbench.ui.session import Session
 from workbench.ui.themes import Themes
-from workbench.ui.times import Times
+from workbench.ui.times import ONCE, Times
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.workbench_app import WorkbenchApp
 
@@ -223,7 +223,7 @@ class Scripted(Engine):
         super().__init__(session, settings)
         self._make = make
 
-    def build(self, targets: Any, times: Times) -> Any:
+    def build(self, targets: Any, times: Times = ONCE) -> Any:
         return self._make(targets, times)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.ui.draft import Draft
 from workbench.ui.run_thread import Build, Publish, Runnable
-from workbench.ui.times import Times
+from workbench.ui.times import ONCE, Times
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
@@ -52,7 +52,7 @@ class Engine:
         assert self._session.workspace is not None
         return self._session.workspace
 
-    def build(self, targets: Iterable[tuple[int, int]], times: Times) -> Build:
+    def build(self, targets: Iterable[tuple[int, int]], times: Times = ONCE) -> Build:
         """A run of these cases, so often, with the criteria of the session's draft."""
         chosen = _with_draft(self._workspace, self._session.draft)
         cases = sorted(set(targets))

@@ -76,7 +76,11 @@ class RunThread:
         run's number, which its `Ended` has."""
         self.started += 1
         number = self.started
-        self._call(lambda: self._begin(build, number))
+
+        def begin() -> None:
+            self._task = self._loop.create_task(self._execute(build, number, self._task))
+
+        self._call(begin)
         return number
 
     def also(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -169,9 +173,6 @@ class RunThread:
     def _close_soon(self, timeout: float) -> None:
         if not self._closing.done():
             self._closing.set_result(timeout)
-
-    def _begin(self, build: Build, number: int) -> None:
-        self._task = self._loop.create_task(self._execute(build, number, self._task))
 
     async def _execute(self, build: Build, number: int, before: asyncio.Task[None] | None) -> None:
         if before is not None and not before.done():

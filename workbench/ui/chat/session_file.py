@@ -8,8 +8,8 @@ from typing import Any
 
 from workbench.home import expanded
 from workbench.regular_file import read_regular
-from workbench.ui.controllers.view import View
-from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.editing.name import NameScreen
+from workbench.ui.screens.pick import Ask, PickScreen, searching
 from workbench.ui.tree.labels import label
 from workbench.ui.widgets.pick_list import Item
 
@@ -19,17 +19,17 @@ _MOST = 500
 """Files that are offered."""
 
 
-async def choose_session(view: View, base: Path, folders: Iterable[Path]) -> Path | None:
+async def choose_session(ask: Ask, base: Path, folders: Iterable[Path]) -> Path | None:
     """Ask for one of the `*.session.json` of these folders (where `adk run --save_session` puts them), or for any file,
     named from `base` on. Return None if the user left."""
     found = await asyncio.to_thread(_sessions, [base, *folders])
     if found:
         search = searching([Item(_shown(file, base), file) for file in found])
         title = "a session that ADK saved"
-        chosen = await view.ask(PickScreen(title, lambda query: [*search(query), _ANOTHER]))
+        chosen = await ask(PickScreen(title, lambda query: [*search(query), _ANOTHER]))
         if chosen is None or isinstance(chosen, Path):
             return chosen
-    name = await view.name_for("a session that ADK saved as JSON: its file", lambda name: _fault(base, name))
+    name = await ask(NameScreen("a session that ADK saved as JSON: its file", lambda name: _fault(base, name)))
     return None if name is None else _path(base, name)
 
 

@@ -1,7 +1,7 @@
 """Editing what is under the cursor: in place, or in the user's editor."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.text import one_line, plain
 from workbench.ui.controllers.files import Files
@@ -11,10 +11,8 @@ from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from workbench.authoring.evalset_file import RejectedError
-    from workbench.authoring.saving import ChangedOnDiskError
     from workbench.model.places import Location
     from workbench.ui.editing.drafts import Draft
-    from workbench.ui.editing.settling import Settled
 
 
 class Edit(Controller):
@@ -52,12 +50,10 @@ class Edit(Controller):
         from workbench.ui.editing.editor import EditorScreen
 
         draft = await self.draft(row)
-        saver = await self._files.saver()
         if draft is not None:
             self._files.warn_if_fleeting()
             screen = EditorScreen(
                 draft,
-                saver,
                 self.view.keys,
                 self._files,
                 self.draft_outside,
@@ -90,7 +86,8 @@ class Edit(Controller):
     # In the user's editor
 
     async def draft_outside(self, draft: "Draft") -> "Draft | None":
-        """The draft after the user's editor; None if it is not there any more."""
+        """Open a draft in the user's editor until it can be saved or is given up. Return the draft as it goes on, or
+        None if it is not there any more."""
         from workbench.ui.editing.outside import NoEditorError
         from workbench.ui.editing.values import json_text
 
@@ -101,50 +98,31 @@ class Edit(Controller):
             except NoEditorError as error:
                 self.view.notify(plain(str(error)), severity="warning", timeout=8, markup=False)
                 return draft
-            if text.strip() == first.strip():
-                self.view.say("nothing was changed")
-                return draft
-            outcome = await self._save_outside(draft, text)
-            if not isinstance(outcome, str):
-                await self._files.reopen(draft.file)
-                self.view.say("nothing was changed" if outcome.draft is draft else f"saved: {one_line(draft.name)}")
-                return outcome.draft
-            if not await self._once_more(outcome):
+            after = draft if text.strip() == first.strip() else await self._save_outside(draft, text)
+            if not isinstance(after, str):
+                self.view.say("nothing was changed" if after is draft else f"saved: {one_line(draft.name)}")
+                return after
+            if not await self._once_more(after):
                 return draft
 
-    async def _save_outside(self, draft: "Draft", text: str) -> "Settled | str":
-        """What came of saving, or why it was not saved."""
+    async def _save_outside(self, draft: "Draft", text: str) -> "Draft | str | None":
+        """Return the draft as it goes on, or why it was not saved."""
         from workbench.authoring.evalset_file import RejectedError
-        from workbench.authoring.saving import ChangedOnDiskError
-        from workbench.model.json_edit import EditError, same
-        from workbench.ui.editing.drafts import save_draft
-        from workbench.ui.editing.settling import Settled
+        from workbench.model.json_edit import same
+        from workbench.ui.editing.drafts import NotSavedError
         from workbench.ui.editing.values import UnreadableError, read_json_text
-        from workbench.ui.editing.wording import in_words
 
-        label = f"{draft.name}: in an editor"
         try:
             value = read_json_text(text)
             if same(value, draft.value):
-                return Settled(draft)
-            return Settled(await asyncio.to_thread(save_draft, await self._files.saver(), draft, value, label))
+                return draft
+            return await self._files.save(draft, value, f"{draft.name}: in an editor")
         except UnreadableError as error:
             return f"line {error.line}, column {error.column}: {error}"
         except RejectedError as error:
             return _at_line(text, error)
-        except ChangedOnDiskError as error:
-            return await self._settle_outside(error, draft, value, label) or in_words(error)
-        except (EditError, OSError) as error:
-            return in_words(error)
-
-    async def _settle_outside(
-        self, error: "ChangedOnDiskError", draft: "Draft", value: Any, label: str
-    ) -> "Settled | None":
-        try:
-            return await self._files.settle(error, draft, value, label)
-        except OSError as trouble:
-            self._files.tell(trouble)
-            return None
+        except NotSavedError as error:
+            return str(error)
 
     async def _once_more(self, trouble: str) -> bool:
         items = [Item("edit it again", True, help=one_line(trouble)), Item("drop what was typed", False)]

@@ -14,10 +14,9 @@ from workbench.ui.widgets.pick_list import Item
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.evalset_file import EvalsetFile
-    from workbench.authoring.saving import ChangedOnDiskError, Saver
+    from workbench.authoring.saving import Saver
     from workbench.authoring.whole_cases import Chosen, Opened
     from workbench.ui.editing.drafts import Draft
-    from workbench.ui.editing.settling import Settled
 
 Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]
 """File → what it holds and what it is to hold."""
@@ -190,11 +189,34 @@ class Files(Controller):
         except (EditError, OSError):
             return None
 
-    async def settle(self, error: "ChangedOnDiskError", draft: "Draft", value: Any, label: str) -> "Settled | None":
-        """Asks which version of a file holds that somebody else changed; None if nothing was written."""
-        from workbench.ui.editing.settling import settle
+    async def save(self, draft: "Draft", value: Any, label: str) -> "Draft | None":
+        """Write a draft with a new value and show its file. Ask which version holds if somebody else changed the file.
+        Return the draft as it goes on, or None if it is not there any more.
 
-        return await settle(self.view.ask, await self.saver(), self.view.keys, error, draft, value, label)
+        Raises:
+            RejectedError: ADK would not read it.
+            NotSavedError: it could not be written, or the user went back.
+        """
+        from workbench.authoring.saving import ChangedOnDiskError
+        from workbench.model.json_edit import EditError
+        from workbench.ui.editing.drafts import NotSavedError, save_draft
+        from workbench.ui.editing.settling import settle
+        from workbench.ui.editing.wording import in_words
+
+        saver = await self.saver()
+        after: Draft | None
+        try:
+            try:
+                after = await asyncio.to_thread(save_draft, saver, draft, value, label)
+            except ChangedOnDiskError as error:
+                settled = await settle(self.view.ask, saver, self.view.keys, error, draft, value, label)
+                if settled is None:
+                    raise NotSavedError("nothing was written; it is still here") from None
+                after = settled.draft
+        except (EditError, OSError) as error:
+            raise NotSavedError(in_words(error)) from None
+        await self.reopen(draft.file)
+        return after
 
     # Where the cursor goes
 

@@ -12,7 +12,7 @@ from workbench.ui.controllers.view import Controller, View
 from workbench.ui.draft import Draft
 from workbench.ui.engine_run import Engine
 from workbench.ui.run_thread import Build, RunThread
-from workbench.ui.times import ONCE, Times
+from workbench.ui.times import Times
 
 Targets: TypeAlias = Sequence[tuple[int, int]]
 """Cases as (evalset, case)."""
@@ -52,18 +52,18 @@ class Run(Controller):
 
         def repeat(times: Times | None) -> None:
             if times is not None:
-                self.start(targets, times)
+                self.start(targets, lambda found: self._engine.build(found, times))
 
         if self._can_start(targets):
             self.view.push(RepeatScreen(f"run {cases(len(targets))} how many times?"), repeat)
 
     def score(self) -> None:
         """Score the cases again without running the agent."""
-        self.start(self.view.rows.targets(), how=self._engine.rescore)
+        self.start(self.view.rows.targets(), self._engine.rescore)
 
     def score_afresh(self) -> None:
         """Score the cases again and ask judges also what they have answered before."""
-        self.start(self.view.rows.targets(), how=lambda targets: self._engine.rescore(targets, fresh=True))
+        self.start(self.view.rows.targets(), lambda targets: self._engine.rescore(targets, fresh=True))
 
     def options(self) -> None:
         """Change the criteria of the next run."""
@@ -104,7 +104,8 @@ class Run(Controller):
             self.view.say("still reading")
         elif self._is_free():
             self.session.store.ask()
-            self._hand_over(self._engine.resume())
+            self.session.store.hand_over(self.thread.start(self._engine.resume()))
+            self.view.show_facts()
 
     async def offer_resuming(self) -> None:
         """Say that the newest run can be resumed, and how. Nothing is resumed unasked."""
@@ -119,25 +120,24 @@ class Run(Controller):
 
     def score_by_new_references(self, targets: Targets) -> None:
         """Score the transcripts of these cases by the references that their files have now."""
-        self.start(targets, how=lambda found: self._engine.rescore(found, references_of_now=True))
+        self.start(targets, lambda found: self._engine.rescore(found, references_of_now=True))
 
     # Starting
 
-    def start(self, targets: Targets, times: Times = ONCE, how: Callable[[Targets], Build] | None = None) -> None:
-        """Run these cases so often, or do with them what `how` builds. Read the folder again if a file has changed, and
-        ask for an agent where one is missing."""
+    def start(self, targets: Targets, build: Callable[[Targets], Build] | None = None) -> None:
+        """Run these cases, or do with them what `build` says. Read the folder again if a file has changed, and ask for
+        an agent where one is missing."""
         if self._can_start(targets):
             self.session.store.ask()
             self.view.show_facts()
-            build = how or (lambda found: self._engine.build(found, times))
-            self.view.work(self._start(targets, build), "start", exclusive=False)
+            self.view.work(self._start(targets, build or self._engine.build), "start", exclusive=False)
 
     def start_watched(self, build: Build, depth: str) -> None:
         """Start a job of the watch."""
         self.session.store.ask(depth)
-        self._hand_over(build)
+        self.session.store.hand_over(self.thread.start(build))
 
-    async def _start(self, targets: Targets, how: Callable[[Targets], Build]) -> None:
+    async def _start(self, targets: Targets, build: Callable[[Targets], Build]) -> None:
         rows = self.view.rows
         names = rows.names()
         ready = not self.session.outdated() or await self._folder.read_again()
@@ -146,15 +146,10 @@ class Run(Controller):
             targets = rows.found_again(names, targets)
         if ready and targets:
             self._draft_in_use = self.session.draft.copy()
-            self._hand_over(how(targets))
+            self.session.store.hand_over(self.thread.start(build(targets)))
         else:
             self.session.store.drop_request()
             self.view.show_facts()
-
-    def _hand_over(self, build: Build) -> None:
-        """Have the run that was asked for built and executed in the thread."""
-        self.session.store.hand_over(self.thread.start(build))
-        self.view.show_facts()
 
     def _can_start(self, targets: Targets) -> bool:
         if not self._is_free():

@@ -130,7 +130,7 @@ class Talk(Controller):
 
         workspace = self.session.workspace
         assert workspace is not None
-        file = await choose_session(self.view, workspace.root, [agent.folder for agent in workspace.agents])
+        file = await choose_session(self.view.ask, workspace.root, [agent.folder for agent in workspace.agents])
         if file is None:
             return
         try:

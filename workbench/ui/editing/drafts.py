@@ -83,6 +83,10 @@ class FrameDraft:
         return FrameDraft(self.file, evalset, evalset.frame())
 
 
+class NotSavedError(Exception):
+    """Nothing was written; the message is safe and says why."""
+
+
 _WHOLES = {"args": "call", "call": "call", "response": "result", "rubric": "rubric", "session": "session"}
 _NOUNS = {"said": "text"}
 _OPTIONAL = frozenset({"type", "persona", "session id", "name", "description"})

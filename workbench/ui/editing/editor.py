@@ -5,7 +5,7 @@ Each change is saved at once. What cannot be saved stays in the field, with the 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -18,12 +18,10 @@ from workbench.authoring.case_edit import NotPossibleError, duplicate, move, rem
 from workbench.authoring.case_parts import parts_for, with_part
 from workbench.authoring.case_rows import CaseRow
 from workbench.authoring.evalset_file import RejectedError
-from workbench.authoring.saving import Saver
 from workbench.model.places import Location
 from workbench.text import one_line
-from workbench.ui.editing.drafts import CaseDraft, Draft, label_of, said, unchanged
+from workbench.ui.editing.drafts import CaseDraft, Draft, NotSavedError, label_of, said, unchanged
 from workbench.ui.editing.field_screen import FieldScreen
-from workbench.ui.editing.keeping import Files, NotSavedError, keep
 from workbench.ui.editing.row_list import RowList
 from workbench.ui.editing.value_pane import ValuePane
 from workbench.ui.editing.values import LONGEST, UnreadableError, as_json, field_text
@@ -33,6 +31,25 @@ from workbench.ui.widgets.pick_list import Item
 
 _OF_PARTS = ("edit_add", "edit_duplicate", "edit_remove")
 """What there is to do with the parts of a case; what stands around the cases has none."""
+
+
+class Files(Protocol):
+    """What the editor needs around its file."""
+
+    async def save(self, draft: Draft, value: Any, label: str) -> Draft | None:
+        """Write a draft with a new value and show its file. Return the draft as it goes on, or None if it is not there
+        any more.
+
+        Raises:
+            RejectedError: ADK would not read it.
+            NotSavedError: it could not be written, or the user went back.
+        """
+
+    async def take_back(self, *, again: bool) -> str:
+        """Undo or redo the last edit. Return what was done, in safe words."""
+
+    async def reopened(self, draft: Draft) -> Draft | None:
+        """Return the draft in the file as it is now, or None if it is not there any more."""
 
 
 class EditorScreen(FieldScreen[None]):
@@ -46,7 +63,6 @@ class EditorScreen(FieldScreen[None]):
     def __init__(
         self,
         draft: Draft,
-        saver: Saver,
         keys: Mapping[str, tuple[str, ...]],
         files: Files,
         outside: Callable[[Draft], Awaitable[Draft | None]],
@@ -60,7 +76,7 @@ class EditorScreen(FieldScreen[None]):
         shown = [action for action in footer("editor") if parts or action.id not in _OF_PARTS]
         super().__init__(self.list, keys, [*shown, BY_ID["keys"]])
         self.draft = draft
-        self._saver, self._files, self._outside = saver, files, outside
+        self._files, self._outside = files, outside
         self._at, self._editing, self._over = at, editing, over
         self._busy = self._fresh = False
         self._one_at_a_time = asyncio.Lock()
@@ -241,7 +257,7 @@ class EditorScreen(FieldScreen[None]):
 
     async def _write(self, value: Any, label: str, at: Location, go_on: bool) -> None:
         try:
-            after = await keep(self._files, self._saver, self.draft, value, label)
+            after = await self._files.save(self.draft, value, label)
         except RejectedError as error:
             self.say(self._value.reject(error), warning=True)
             return

@@ -1,8 +1,8 @@
 """Theirs, mine, or both by case: what is to become of an edit of a file that is not what it was."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 from workbench.authoring.evalset_file import EvalsetFile
 from workbench.authoring.merge import Difference, differences, merged
@@ -11,11 +11,8 @@ from workbench.model.json_edit import EditError
 from workbench.text import one_line
 from workbench.ui.editing.conflict import ConflictScreen
 from workbench.ui.editing.drafts import Draft, write
-from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.screens.pick import Ask, PickScreen, searching
 from workbench.ui.widgets.pick_list import Item
-
-Ask: TypeAlias = Callable[[Any], Awaitable[Any]]
-"""Opens a dialog and returns what it ends with."""
 
 
 class Settled:

@@ -1,9 +1,10 @@
 """The main screen: bar, cases, details and footer, with the keys of the action table."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import BindingType
+from textual.timer import Timer
 
 from workbench.actions.main_screen import MAIN_SCREEN
 from workbench.ui.controllers.wiring import Controllers
@@ -11,9 +12,11 @@ from workbench.ui.engine_run import Engine
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings_of
 from workbench.ui.screens.navigation import Navigation
+from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.screens.shell import Shell
 from workbench.ui.session import Session
 from workbench.ui.widgets.case_tree import CaseTree
+from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from workbench.rendering.changed import Change
@@ -42,3 +45,72 @@ class MainScreen(Shell):
 
     def change_of(self, record: "CaseRecord | None") -> "Change | None":
         return self.controllers.watch.change_of(record)
+
+    # The part of `View` that asks and works; see there for what each method does
+
+    async def ask(self, dialog: Any) -> Any:
+        return await self.app.push_screen_wait(dialog)
+
+    async def pick(
+        self,
+        title: str,
+        items: Sequence[Item],
+        *,
+        nothing: str = "nothing matches",
+        placeholder: str = "type to find",
+        current: Any = None,
+    ) -> Any:
+        search = searching(items)
+        return await self.ask(PickScreen(title, search, nothing=nothing, placeholder=placeholder, current=current))
+
+    async def name_for(self, question: str, fault: Callable[[str], str], proposed: str = "", ways: str = "") -> Any:
+        from workbench.ui.editing.name import NameScreen
+
+        return await self.ask(NameScreen(question, fault, proposed, ways))
+
+    def push(self, page: Any, done: Callable[[Any], None] | None = None) -> None:
+        self.app.push_screen(page, done)
+
+    def do(self, action: str) -> None:
+        self.call_later(self.run_action, action)
+
+    @property
+    def covered(self) -> bool:
+        return self.app.screen is not self
+
+    def close_pages(self) -> None:
+        while self.covered:
+            self.app.pop_screen()
+
+    def lend_terminal(self, name: str, text: str) -> str:
+        from textual.app import SuspendNotSupported
+
+        from workbench.ui.editing.outside import NoEditorError, edit_outside
+
+        try:
+            with self.app.suspend():
+                return edit_outside(name, text)
+        except SuspendNotSupported:
+            raise NoEditorError("this terminal cannot be lent to an editor") from None
+
+    def leave(self) -> None:
+        self.app.exit(0)
+
+    def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:
+        self.run_worker(work, group=group, exclusive=exclusive)
+
+    def later(self, seconds: float, call: Callable[[], Any]) -> Timer:
+        return self.set_timer(seconds, call)
+
+    def every(self, seconds: float, call: Callable[[], Any]) -> Timer:
+        return self.set_interval(seconds, call)
+
+    def soon(self, call: Callable[..., Any], *values: Any) -> None:
+        self.call_later(call, *values)
+
+    def drawn(self) -> str:
+        return self.app.export_screenshot(simplify=True)
+
+    @property
+    def theme_name(self) -> str:
+        return self.app.theme

@@ -1,7 +1,7 @@
 """Type some letters, pick something: the palette, the keys, the themes and every question with a list."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -15,6 +15,8 @@ from workbench.ui.widgets.pick_list import Item, PickList
 from workbench.ui.widgets.plain_input import PlainInput
 
 Search = Callable[[str], Sequence[Item]]
+Ask: TypeAlias = Callable[[ModalScreen[Any]], Awaitable[Any]]
+"""Opens a dialog and returns what it ends with."""
 
 
 def searching(items: Sequence[Item]) -> Search:

@@ -1,6 +1,6 @@
-"""The main screen's parts and how they share the room; what they do is in the modules beside this one."""
+"""The main screen's widgets, how they share the room, and what they show."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -13,7 +13,6 @@ from workbench.text import one_line
 from workbench.ui import aging
 from workbench.ui.about import about_agent, about_everything, about_nothing
 from workbench.ui.bar_facts import bar_facts
-from workbench.ui.screens.pick import PickScreen, searching
 from workbench.ui.session import Session
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
@@ -24,9 +23,7 @@ from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.sides import Cases, Right
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from textual.timer import Timer
+    from collections.abc import Mapping
 
     from workbench.agents.workspace import Workspace
     from workbench.authoring.triage.entry import Entry
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
     from workbench.rendering.changed import Change
     from workbench.repeats.account import CaseRepeats
     from workbench.store import CaseRecord
-    from workbench.ui.widgets.pick_list import Item
 
 
 class Shell(Screen[None]):
@@ -83,181 +79,76 @@ class Shell(Screen[None]):
         return self.right.has_focus_within
 
     def say(self, text: str, *, warning: bool = False) -> None:
-        """Says something short in the last line; raw text."""
         self.key_line.say(one_line(text), "status-not-evaluated" if warning else "label-strong")
 
     def hush(self) -> None:
-        """Take back what was said in the last line."""
         self.key_line.hush()
 
-    # What controllers ask for
+    # The part of `View` that shows; see there for what each method does
 
     @property
     def rows(self) -> Tree:
-        """The rows with their cursor and marks."""
         return self.tree_view.model
 
-    async def ask(self, dialog: Any) -> Any:
-        """Open a dialog and return what it ends with."""
-        return await self.app.push_screen_wait(dialog)
-
-    async def pick(
-        self,
-        title: str,
-        items: "Sequence[Item]",
-        *,
-        nothing: str = "nothing matches",
-        placeholder: str = "type to find",
-        current: Any = None,
-    ) -> Any:
-        """Ask for one of several items. Return its value, or None if the user left."""
-        search = searching(items)
-        return await self.ask(PickScreen(title, search, nothing=nothing, placeholder=placeholder, current=current))
-
-    async def name_for(self, question: str, fault: "Callable[[str], str]", proposed: str = "", ways: str = "") -> Any:
-        """Ask for a name until `fault` has nothing to say. Return None if the user left."""
-        from workbench.ui.editing.name import NameScreen
-
-        return await self.ask(NameScreen(question, fault, proposed, ways))
-
-    def push(self, page: Any, done: "Callable[[Any], None] | None" = None) -> None:
-        """Open a page or dialog and call `done` with what it ends with."""
-        self.app.push_screen(page, done)
-
-    def do(self, action: str) -> None:
-        """Do an action of the table, soon."""
-        self.call_later(self.run_action, action)
-
-    @property
-    def covered(self) -> bool:
-        """Whether a page or dialog lies over the screen."""
-        return self.app.screen is not self
-
-    def close_pages(self) -> None:
-        """Close all pages and dialogs."""
-        while self.covered:
-            self.app.pop_screen()
-
-    def lend_terminal(self, name: str, text: str) -> str:
-        """Return a text as the user's editor leaves it. The screen is gone until then.
-
-        Raises:
-            NoEditorError: there is no editor, or the terminal cannot be lent.
-        """
-        from textual.app import SuspendNotSupported
-
-        from workbench.ui.editing.outside import NoEditorError, edit_outside
-
-        try:
-            with self.app.suspend():
-                return edit_outside(name, text)
-        except SuspendNotSupported:
-            raise NoEditorError("this terminal cannot be lent to an editor") from None
-
-    def leave(self) -> None:
-        """End the program."""
-        self.app.exit(0)
-
-    def work(self, work: "Awaitable[Any]", group: str, *, exclusive: bool = True) -> None:
-        """Do work beside the keys. With `exclusive`, end what the group does now."""
-        self.run_worker(work, group=group, exclusive=exclusive)
-
-    def later(self, seconds: float, call: "Callable[[], Any]") -> "Timer":
-        """Call a function once after some seconds."""
-        return self.set_timer(seconds, call)
-
-    def every(self, seconds: float, call: "Callable[[], Any]") -> "Timer":
-        """Call a function again and again."""
-        return self.set_interval(seconds, call)
-
-    def soon(self, call: "Callable[..., Any]", *values: Any) -> None:
-        """Call a function in the screen's thread; from any thread."""
-        self.call_later(call, *values)
-
     def go_to(self, evalset: int, case: int = -1) -> bool:
-        """Put the cursor on a case, or on an evalset. Return False if a filter hides it."""
         row = self.rows.row_of(evalset, case)
         self.tree_view.go_to(row)
         return self.rows.cursor == row
 
     def clear_filter(self) -> None:
-        """Take the filter back."""
         if self.cases.clear_filter():
             self.tree_view.set_query(Query())
 
     def next_problem(self, step: int) -> bool | None:
-        """Put the cursor on the next problem. Return whether the search began anew, None if there is no problem."""
         return self.tree_view.next_problem(step)
 
     def show_verdicts(self) -> int:
-        """Paint the cases whose verdicts changed. Return the number of lines painted."""
         verdicts = self.session.verdicts
         changed, verdicts.changed = verdicts.changed, set()
         return self.tree_view.verdicts_changed(changed)
 
     def repeats_changed(self) -> None:
-        """Show that cases may have more or fewer repeats than before."""
         self.tree_view.repeats_changed()
 
     def arrange_again(self) -> None:
-        """Filter and sort by what is true now."""
         self.tree_view.arrange_again()
 
     def show_state(self) -> None:
-        """Say what is marked and filtered, and why no case is shown."""
         self.cases.show_nothing()
         self.cases.show_state()
 
     def tick(self) -> None:
-        """Show how long everything has been running."""
         self.show_facts()
         self.tree_view.tick()
 
     def show_earlier(self, ref: "CaseRef", earlier: "tuple[EarlierRun, ...]") -> None:
-        """Show how a case came out in earlier runs, if it is shown."""
         if self.right.shows_case:
             self.right.detail.show_earlier(ref, earlier)
 
     def open_pane(self, title: str) -> None:
-        """Show the pane with this title, if the case has one."""
         if self.right.shows_case and title in self.right.detail.pane_titles:
             self.right.detail.show_pane(self.right.detail.pane_titles.index(title) + 1)
 
     @property
     def in_detail(self) -> bool:
-        """Whether the keys go to a case's details."""
         return self.in_right and self.right.shows_case
 
     def details_region(self) -> Region:
-        """Return the place of the details on the screen."""
         return self.right.region
 
     def copied_detail(self) -> tuple[str, str] | None:
-        """Return what is under the cursor in the details: what it is called, and its text."""
-        return self.right.detail.copy_text()
-
-    @property
-    def theme_name(self) -> str:
-        """The theme that is shown."""
-        return self.app.theme
-
-    def drawn(self) -> str:
-        """Return the screen as SVG."""
-        return self.app.export_screenshot(simplify=True)
+        return self.right.detail.copy_text() if self.right.shows_case else None
 
     def repaint_rows(self) -> None:
-        """Paint all rows of the tree again."""
         self.tree_view.refresh()
 
     @property
     def detail_item(self) -> str:
-        """The key of the item under the cursor in a case's details, "" if the cursor is elsewhere."""
         return self.right.detail.item_key if self.in_detail else ""
 
     # What is shown
 
     def show_workspace(self, workspace: "Workspace") -> None:
-        """Show a workspace, read for the first time or again."""
         self.session.take(workspace)
         self.tree_view.load(workspace)
         self.set_class(not workspace.evalsets, "-empty")
@@ -265,7 +156,6 @@ class Shell(Screen[None]):
         self.show_facts()
 
     def show_row(self) -> None:
-        """Shows on the right what is under the cursor."""
         workspace, row = self.session.workspace, self.tree_view.row
         if workspace is None:
             return
@@ -310,8 +200,6 @@ class Shell(Screen[None]):
         return None
 
     def refresh_row(self, touched: "set[CaseRef]") -> int:
-        """Brings the right side up to date if one of the touched executions is shown; returns how many lines that may
-        have painted."""
         row = self.tree_view.row
         if row is None or row.kind in ("all", "agent"):
             return 0
@@ -325,7 +213,6 @@ class Shell(Screen[None]):
         return self.right.size.height
 
     def show_facts(self) -> bool:
-        """Bring the bar up to date. Return whether it changed."""
         facts = bar_facts(self.session, len(self.rows.groups), aging.now())
         if facts.earlier:
             from workbench.ui.history.words import until_other_words
@@ -350,7 +237,6 @@ class Shell(Screen[None]):
     # Which side
 
     def go_left(self) -> None:
-        """To the cases."""
         self.remove_class("-no-tree")
         self.tree_view.focus()
 
