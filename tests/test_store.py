@@ -33,7 +33,7 @@ from workbench.events import (
     TurnStarted,
 )
 from workbench.history.summary import gather
-from workbench.repeats.rate import rate_of
+from workbench.repeats.change import rate_of
 from workbench.store import CaseRecord, Store
 
 ONE = CaseRef("desk", "desk/r.evalset.json", "r", "one")

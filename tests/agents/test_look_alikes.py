@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agents.conftest import AGENT, Tree, evalset
-from workbench.agents.look_alikes import HEAD_BYTES, looks_like_evalset
+from workbench.agents.discovery import HEAD_BYTES, looks_like_evalset
 from workbench.agents.workspace import open_targets, open_workspace
 
 

@@ -12,7 +12,7 @@ from workbench.rendering import diff
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.rows import View
-from workbench.rendering.trace import reading, waterfall
+from workbench.rendering.trace import pane, reading
 from workbench.rendering.trace.conversation import conversation_lines, messages, own_events
 from workbench.rendering.trace.data import BRIEF, data_lines
 from workbench.rendering.trace.pane import build
@@ -165,7 +165,7 @@ def test_of_a_long_trace_only_what_is_in_sight_is_laid_out(monkeypatch: pytest.M
         made.append(args[0].number)
         return row_line(*args, **told)
 
-    monkeypatch.setattr(waterfall, "row_line", counted)
+    monkeypatch.setattr(pane, "row_line", counted)
     case = record()
     more = [{**SPANS[2], "id": number, "request": {"more": ["asked"] * number}} for number in range(7, 2000)]
     case.turns[0].spans = SpansRecorded(

@@ -10,10 +10,9 @@ from tests.simulation.conversations import turn
 from workbench.model.template_names import TemplateFaultError
 from workbench.simulation.config import SimulatorConfig
 from workbench.simulation.history import history
-from workbench.simulation.instructions import instruction_faults, next_message_question
+from workbench.simulation.instructions import instruction_faults, next_message_question, render
 from workbench.simulation.personas import PREBUILT, Behavior, Persona
 from workbench.simulation.scenario import Scenario
-from workbench.simulation.templates import render
 
 ALL = "{{ stop_signal }}|{{ conversation_plan }}|{{ conversation_history }}"
 SAID = history([turn("A boat, please", "Which one?")])

@@ -1,5 +1,6 @@
-"""Find agents and evalsets in a folder without running anything."""
+"""Agents, evalsets and look-alikes in a folder, found by reading files."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -7,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from workbench.agents.definitions import PYTHON_FILES, YAML_FILE, find_definition
-from workbench.agents.look_alikes import looks_like_evalset
 from workbench.agents.walk import Folder, Walk
+from workbench.regular_file import open_regular
 
 EVALSET_SUFFIXES = (".evalset.json", ".test.json")
 DEFINITION_FILES = frozenset({*PYTHON_FILES, YAML_FILE})
@@ -156,3 +157,26 @@ def _look_alikes(base: Path, files: Sequence[Path]) -> list[Ignored]:
 _OTHER_NAME = (
     "looks like an evalset, but its name ends neither in .evalset.json nor in .test.json: name it explicitly to open it"
 )
+
+
+HEAD_BYTES = 16 * 1024
+_CASES = re.compile(rb'"(?:eval_cases|evalCases|expected_tool_use)"\s*:')
+_QUERY = re.compile(rb'"query"\s*:')
+_ANSWER = re.compile(rb'"(?:reference|expected_intermediate_agent_responses)"\s*:')
+_MARK = b"\xef\xbb\xbf"
+
+
+def looks_like_evalset(path: Path) -> bool:
+    """Whether the file begins like an evalset of today's schema or of one of the two old formats.
+
+    Only so many bytes are read. A file that cannot be read is none: nobody asked for it.
+    """
+    try:
+        with open_regular(path) as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return False
+    if _CASES.search(head):
+        return True
+    is_list = head.removeprefix(_MARK).lstrip().startswith(b"[")
+    return is_list and bool(_QUERY.search(head)) and bool(_ANSWER.search(head))

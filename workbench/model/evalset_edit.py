@@ -8,9 +8,8 @@ from typing import Any, TypeAlias
 
 from workbench.model.case_index import CaseIndex, id_in, index_cases
 from workbench.model.json_edit import EditError, apply_splices, hides, rearrange, revise
-from workbench.model.json_layout import Layout, layout_of, line_indent
+from workbench.model.json_layout import Layout, layout_of, line_indent, transplanted
 from workbench.model.json_nodes import Child, Node
-from workbench.model.json_transplant import transplanted
 from workbench.model.scanner import is_scannable, scan
 from workbench.model.text_file import TextFile
 

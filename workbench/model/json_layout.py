@@ -1,11 +1,13 @@
-"""How a JSON text is laid out, so that what is added to it looks like what stands there already."""
+"""The layout of JSON text: indentation and line ends of a place, and values laid out for another place."""
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from workbench.model.json_nodes import Child, Node
+from workbench.model.scanner import scan
 
 _BREAK = re.compile(r"\r\n|\n|\r")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -92,3 +94,46 @@ def _unit(text: str, node: Node) -> str | None:
     if inner is None or not inner.startswith(outer) or len(inner) == len(outer):
         return None
     return inner[len(outer) :]
+
+
+def transplanted(text: str, layout: Layout, indent: str | None) -> str:
+    """`text`, one sound JSON value, over lines of which the first is indented by `indent`, or with None on one line.
+    A text on one line is spread over lines where `layout` has some.
+
+    Raises:
+        RecursionError: it is nested deeper than Python's stack.
+    """
+    root = scan(text).root
+    assert root is not None  # it is sound
+    whole = "\n" not in text and "\r" not in text
+    return "".join(_Writer(text, layout, spread=whole).value(root, None if not layout.newline else indent))
+
+
+class _Writer:
+    def __init__(self, text: str, layout: Layout, *, spread: bool) -> None:
+        self._text, self._layout, self._spread = text, layout, spread
+
+    def value(self, node: Node, indent: str | None) -> Iterator[str]:
+        if not node.children:
+            yield self._text[node.start : node.end] if node.kind not in ("object", "array") else _EMPTY[node.kind]
+            return
+        opening, closing = _EMPTY[node.kind][0], _EMPTY[node.kind][1]
+        yield opening
+        inner = indent + self._layout.unit if indent is not None and self._over_lines(node) else None
+        for number, child in enumerate(node.children):
+            if inner is not None:
+                yield ("," if number else "") + self._layout.newline + inner
+            elif number:
+                yield self._layout.comma
+            yield self._key(child)
+            yield from self.value(child.node, inner)
+        yield (self._layout.newline + (indent or "") if inner is not None else "") + closing
+
+    def _key(self, child: Child) -> str:
+        return "" if child.key is None else self._text[child.key_start : child.key_end] + self._layout.colon
+
+    def _over_lines(self, node: Node) -> bool:
+        return self._spread or any(end in self._text[node.start : node.end] for end in "\r\n")
+
+
+_EMPTY = {"object": "{}", "array": "[]"}

@@ -14,8 +14,7 @@ from workbench.model.faults import Fault, unexpected
 from workbench.model.foreign_files import WRAPPER, not_an_evalset, not_cases, not_json
 from workbench.model.json_nodes import Node
 from workbench.model.locating import fault_of, faults_of
-from workbench.model.old_cases import OldCases
-from workbench.model.old_formats import old_format_of
+from workbench.model.old_formats import OldCases, old_format_of
 from workbench.model.places import Places
 from workbench.model.scanner import Scan, is_scannable, scan
 from workbench.model.schema_words import describe

@@ -6,9 +6,8 @@ what is not, and for the places of values in a text that is.
 
 from dataclasses import dataclass
 
-from workbench.model.brackets import closing_of
 from workbench.model.json_nodes import Node
-from workbench.model.mismatches import Mismatches
+from workbench.model.mismatches import Mismatches, closing_of
 from workbench.model.open_frames import Flaw, Frame, Reading
 from workbench.model.places import Places
 from workbench.model.tokens import Token

@@ -11,7 +11,7 @@ from workbench.model.criteria import CriteriaConfig
 from workbench.prices import FREE, Prices, criterion_cost, judge_name, money, simulation_cost, total
 from workbench.store import CaseRecord
 from workbench.text import one_line
-from workbench.trace.bill import Bill, bill
+from workbench.trace.totals import Bill, bill
 
 _LOOKED_AT = 400
 """Executions that are reckoned up: those of a large folder cost on the average what the first of them do."""

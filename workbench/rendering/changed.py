@@ -7,8 +7,7 @@ from pathlib import Path
 
 from workbench.events import CaseRef, Event, RunStarted
 from workbench.rendering.faces import FACES
-from workbench.repeats.change import differs, outcome
-from workbench.repeats.rate import rate_of
+from workbench.repeats.change import differs, outcome, rate_of
 from workbench.store import CaseRecord, Store
 
 Moment = Mapping[Path, str]

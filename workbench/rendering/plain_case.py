@@ -1,14 +1,19 @@
-"""A case in plain text, for terminals and logs without a screen: the same lines, without their styles."""
+"""A case in plain text, for terminals and logs without a screen: the lines of its panes, without their styles."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from workbench.rendering import diff, score_pane
-from workbench.rendering.document import Subject
-from workbench.rendering.lines import Line, Segment, rule, text_of
-from workbench.rendering.plain_judged import judged_lines
+from workbench.metrics.description import Shown
+from workbench.rendering import claims, diff, judge_pane, rubrics, score_pane, simulator
+from workbench.rendering.document import Document, Subject
+from workbench.rendering.judged import is_shown_in
+from workbench.rendering.lines import BLANK, Line, Segment, hang, rule, text_of
+from workbench.rendering.panes import criteria_of
 from workbench.rendering.rows import View
 from workbench.rendering.title import title, verdict
 from workbench.store import CaseRecord
+
+_ASIDE = 6
 
 
 def plain_case(record: CaseRecord, width: int) -> Iterator[str]:
@@ -26,5 +31,57 @@ def case_lines(record: CaseRecord, width: int) -> Iterator[Line]:
     name = title(subject, view.width - sum(len(segment.text) for segment in ending) - 8)
     lines: list[Line] = [rule((Segment(name, "heading"),), ending, view.width)]
     lines += diff.build(subject, view).lines
-    lines += [(), *score_pane.score_lines(subject, view, explained=False), *judged_lines(subject, view), ()]
+    lines += [(), *score_pane.score_lines(subject, view, explained=False), *_judged_lines(subject, view), ()]
     yield from lines
+
+
+def _judged_lines(subject: Subject, view: View) -> Iterator[Line]:
+    """Everything but the questions word for word, which the report has; each part begins with a blank line."""
+    if subject.record is None or not subject.record.metrics:
+        return
+    criteria, brief = criteria_of(subject), View(view.width, stacked=True)
+    documents: list[Document] = []
+    if claims.applies(subject, criteria):
+        documents.append(_with_asides(claims.build(subject, view), view))
+    if rubrics.applies(subject, criteria):
+        documents.append(rubrics.build(subject, view))
+    voted = _only_voted(subject)
+    if judge_pane.applies(voted, criteria_of(voted)):
+        documents.append(judge_pane.build(voted, brief))
+    if simulator.applies(subject, criteria):
+        documents.append(simulator.build(subject, brief))
+    for document in documents:
+        yield BLANK
+        yield from _without_hints(document.lines)
+
+
+def _only_voted(subject: Subject) -> Subject:
+    """The case with those of its judged criteria that have no part of their own."""
+    record = subject.record
+    assert record is not None
+    own: tuple[Shown, ...] = ("claims", "rubrics", "simulator")
+    metrics = {
+        name: result for name, result in record.metrics.items() if not any(is_shown_in(name, where) for where in own)
+    }
+    return Subject(replace(record, metrics=metrics, criteria={}), subject.entry, subject.case)
+
+
+def _with_asides(document: Document, view: View) -> Document:
+    """The lines with what is told beside each item below it."""
+    whole, end = Document(), 0
+    for item in document.items:
+        whole.add(document.lines[end : item.end])
+        end = item.end
+        if item.aside is not None:
+            told = list(item.aside(max(view.width - _ASIDE, 20)))
+            whole.add(hang([], told[1:], _ASIDE))  # The first says the label once more.
+    whole.add(document.lines[end:])
+    return whole
+
+
+def _without_hints(lines: Sequence[Line]) -> Iterator[Line]:
+    """Lines without the keys that only a screen has, nor those in which nothing else stands."""
+    for line in lines:
+        rest = tuple(segment for segment in line if segment.style != "hint")
+        if len(rest) == len(line) or any(segment.text.strip() for segment in rest):
+            yield rest

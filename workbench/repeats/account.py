@@ -25,8 +25,8 @@ from typing import Literal, TypeAlias
 
 from workbench.events import CaseRef
 from workbench.rates import PassRate, Sure, broke_off, pass_hat_k, sure
+from workbench.repeats.change import rate_of
 from workbench.repeats.evidence import Call, answers, evidence, trajectories
-from workbench.repeats.rate import rate_of
 from workbench.repeats.votes import firmness
 from workbench.store import CaseRecord
 

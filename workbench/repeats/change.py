@@ -1,11 +1,16 @@
-"""Whether a case came out otherwise than the time before, when both times may have been several executions."""
+"""The outcome of a case over its executions, and whether it differs from the time before beyond chance."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from workbench.rates import PassRate
-from workbench.repeats.rate import rate_of
+from workbench.rates import PassRate, counts, pass_rate
 from workbench.store import CaseRecord
+
+
+def rate_of(records: Iterable[CaseRecord]) -> PassRate:
+    """How often a case passed, of its executions."""
+    counted = [record for record in records if counts(record.state, record.brief_error)]
+    return pass_rate(sum(record.state == "passed" for record in counted), len(counted))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
-"""What a part of a trace cost: tokens and money, of a node with all that is in it."""
+"""Tokens and cost of a trace: of a node with all that is in it, and of a whole conversation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from workbench.events import SpansRecorded
 from workbench.prices import Prices, judge_cost
-from workbench.trace.spans import Node
+from workbench.trace.spans import Node, read_turn
 
 
 class Total(NamedTuple):
@@ -45,3 +47,35 @@ def _sum(parts: Sequence[Total]) -> Total:
             calls, read, written = calls + part.calls, read + part.read, written + part.written
             cost = None if cost is None or part.cost is None else cost + part.cost
     return Total(calls, read, written, cost)
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """`calls` of models; `cost` in the table's currency, None where the price or the tokens of any call are not known.
+    `unpriced` are the models that have no price."""
+
+    calls: int
+    cost: float | None
+    unpriced: frozenset[str] = frozenset()
+
+
+def bill(told: Iterable[SpansRecorded | None], prices: Prices) -> Bill:
+    """The bill of a conversation; `told` are the spans of its turns."""
+    calls, costs = 0, [0.0]
+    unpriced: set[str] = set()
+    known = True
+    for number, spans in enumerate(told):
+        if spans is None:
+            known = False
+            continue
+        root = read_turn(number, spans, []).root
+        found = totals(root, prices)[root.number]
+        calls += found.calls
+        known = known and found.cost is not None
+        costs.append(found.cost or 0.0)
+        models = {node.name for node in root.walk() if node.kind == "model"}
+        unpriced |= {name for name in models if judge_cost(name, _ONE_CALL, prices) is None}
+    return Bill(calls, sum(costs) if known else None, frozenset(unpriced))
+
+
+_ONE_CALL = {"calls": 1, "input_tokens": 1, "output_tokens": 1}

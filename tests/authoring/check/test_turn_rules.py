@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from workbench.authoring.check.case_rules import turn_problems
 from workbench.authoring.check.rubric_rules import rubric_problems
-from workbench.authoring.check.turn_rules import turn_problems
 from workbench.model.evalset import EvalCase
 from workbench.model.places import Location
 

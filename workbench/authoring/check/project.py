@@ -8,8 +8,8 @@ from workbench.agents.declared_tools import DeclaredTools, declared_tools
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import agent_environment
 from workbench.agents.workspace import EvalsetEntry, Workspace, duplicate_set_ids
-from workbench.authoring.check.agent_rules import agent_problems
-from workbench.authoring.check.case_rules import case_problems, splits_a_path
+from workbench.authoring.check.agent_rules import agent_problems, source_problems, unreadable_definitions
+from workbench.authoring.check.case_rules import Played, case_problems, splits_a_path
 from workbench.authoring.check.criteria_rules import (
     Judged,
     criteria_problems,
@@ -18,10 +18,7 @@ from workbench.authoring.check.criteria_rules import (
     judged_in,
     use_problems,
 )
-from workbench.authoring.check.placing import placed
 from workbench.authoring.check.problem import Problem, Rule
-from workbench.authoring.check.scenario_rules import Played
-from workbench.authoring.check.source_rules import source_problems, unreadable_definitions
 from workbench.counting import counted
 from workbench.judge.environment import JudgeEnvironment
 from workbench.metrics.registry import check_criteria
@@ -29,7 +26,10 @@ from workbench.model.breaches import Breach
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.evalset import BrokenCaseError
 from workbench.model.faults import Fault, unexpected
-from workbench.model.places import json_path
+from workbench.model.locating import find
+from workbench.model.places import Places, json_path
+from workbench.model.scanner import LARGEST_TREE, is_scannable, scan
+from workbench.model.text_file import TextFile
 
 _NO_TOOLS = DeclaredTools({}, complete=False)
 
@@ -107,13 +107,13 @@ class ProjectCheck:
         if splits_a_path(document.eval_set_id):
             message = f"ADK fails when it saves results of the evalset `{document.eval_set_id}`: the id would be a path"
             hint = "Use letters, digits and _"
-            yield Problem("set-id", placed(entry.file, "eval_set_id", message, hint))
+            yield Problem("set-id", _placed(entry.file, "eval_set_id", message, hint))
         if document.kind == "test" and document.format == "current" and len(document.cases) > 1:
             message = (
                 f"a test file is meant to hold one session, and this one has {counted(len(document.cases), 'case')}"
             )
             hint = "Name it *.evalset.json, or give each case a file"
-            yield Problem("test-file-sessions", placed(entry.file, "eval_cases[1]", message, hint))
+            yield Problem("test-file-sessions", _placed(entry.file, "eval_cases[1]", message, hint))
 
     def _note(self, entry: EvalsetEntry, counts: Judged) -> None:
         """Takes note of what the entry's config has to judge, and for whom."""
@@ -191,7 +191,7 @@ def _same_ids(workspace: Workspace) -> Iterator[Problem]:
         for entry in entries[1:]:
             message = f"the eval_set_id `{set_id}` stands in {entries[0].relative}, too"
             hint = "Give it another one: results are kept by this id"
-            yield Problem("same-set-id", placed(entry.file, "eval_set_id", message, hint))
+            yield Problem("same-set-id", _placed(entry.file, "eval_set_id", message, hint))
 
 
 def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> Iterator[Problem]:
@@ -200,3 +200,20 @@ def _in_config(config: CriteriaConfig, found: Iterable[tuple[Rule, Breach]]) -> 
         path = json_path(breach.location)
         line, column = config.place(path)
         yield Problem(rule, Fault(config.path, line, column, path, breach.message, breach.hint, breach.severity))
+
+
+def _placed(file: Path, json_path: str, message: str, hint: str) -> Fault:
+    """A warning about what stands at `json_path`; about the file as a whole where that cannot be read any more."""
+    line = column = 0
+    try:
+        read = TextFile.read(file, LARGEST_TREE)
+    except OSError:
+        read = None
+    if read is None or not is_scannable(read.data):
+        return Fault(file, line, column, json_path, message, hint, "warning")
+    text = read.text()
+    places = Places(text)
+    root = scan(text, places=places).root
+    if root is not None and (child := find(root, json_path)) is not None:
+        line, column = places.at(child.node.start)
+    return Fault(file, line, column, json_path, message, hint, "warning")

@@ -23,8 +23,7 @@ from workbench.ui.clipboard import copy
 from workbench.ui.editing.key_help import key_items
 from workbench.ui.history import words
 from workbench.ui.history.deleting import asked_about, delete, why_not
-from workbench.ui.history.filtering import RunFilter
-from workbench.ui.history.run_rows import RunRows
+from workbench.ui.history.run_rows import RunFilter, RunRows
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.screens.pick import PickScreen, searching

@@ -18,7 +18,7 @@ from workbench.events import (
 from workbench.rates import PassRate
 from workbench.rendering.faces import FACES, Status
 from workbench.rendering.staleness import stale_count
-from workbench.repeats.rate import rate_of
+from workbench.repeats.change import rate_of
 from workbench.store import CaseRecord, Store, case_of
 from workbench.ui.imports import ImportBook
 from workbench.ui.triage.book import Said, TriageBook

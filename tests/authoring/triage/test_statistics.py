@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.history.statistics import agreement
+from workbench.authoring.triage.agreement import agreement
 
 
 def test_kappa_of_a_known_table() -> None:
