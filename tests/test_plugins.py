@@ -62,7 +62,7 @@ def test_own_extensions_are_entry_points_of_the_package(repository: Path) -> Non
 def test_listing_imports_no_plugin(made: Plugins) -> None:
     module = made.add("good", "THING = Thing('good')")
     point = made.point()
-    assert list(point.extensions()) == ["good"]
+    assert list(point.others()) == ["good"]
     assert module not in sys.modules
     assert point.load("good").name == "good"
     assert point.load("good") is point.load("good")
@@ -85,7 +85,7 @@ def test_broken_plugin_is_named_with_its_package_and_costs_only_itself(made: Plu
     made.add("bad", source, "bad-plugin")
     made.add("good", "THING = Thing('good')")
     point = made.point()
-    assert [thing.name for thing in point.usable()] == ["good"]
+    assert list(point) == ["good"]
     (trouble,) = point.troubles()
     assert said in trouble.reason
     assert str(trouble).startswith("bad (agent_workbench.exporters of bad-plugin): ")
@@ -128,7 +128,7 @@ def test_plugin_that_is_imported_for_too_long_is_skipped(made: Plugins, monkeypa
         released.set()
         sys.stdout, sys.stderr = streams
         monkeypatch.setattr(plugins, "_IMPORT_SECONDS", 60)
-    assert [thing.name for thing in point.usable()] == ["good"]
+    assert list(point) == ["good"]
 
 
 def test_name_is_given_out_once_and_ours_comes_first() -> None:

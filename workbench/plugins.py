@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, Generic, Literal, TextIO, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, TextIO, TypeAlias, TypeVar, cast
 
 Point: TypeAlias = Literal["criteria", "judges", "agents", "exporters", "places"]
 OWN: Final[Mapping[Point, Mapping[str, str]]] = {
@@ -57,7 +57,7 @@ OWN: Final[Mapping[Point, Mapping[str, str]]] = {
 """Point → name → `module:attribute`, as in `pyproject.toml`; a test compares them."""
 _GROUP = "agent_workbench."
 _PACKAGE = "agent-workbench"
-_IMPORT_SECONDS = 10.0
+_IMPORT_SECONDS = 5.0
 """Seconds that a plugin may take to be imported."""
 _WORDS_SHOWN = 200
 
@@ -135,8 +135,22 @@ def installed() -> Listing:
     return listing(itertools.chain.from_iterable(found.values()))
 
 
-class ExtensionPoint(Generic[T]):
-    """The extensions of one point: objects of the class `kind`, which carry their own `name`."""
+def summary(found: Listing) -> Iterator[str]:
+    """Yield a line for each package with extensions: `example: exporters lines, judges keyword`."""
+    packages: dict[str, dict[str, list[str]]] = {}
+    for one in found.extensions:
+        if not one.is_own:
+            packages.setdefault(one.package, {}).setdefault(one.point, []).append(one.name)
+    for package, points in packages.items():
+        words = ", ".join(f"{point} {' '.join(names)}" for point, names in points.items())
+        yield f"{package}: {words}"
+
+
+class ExtensionPoint(Mapping[str, T]):
+    """The extensions of one point that can be used, by name: objects of the class `kind`, which carry their own `name`.
+
+    Each is imported when it is first asked for; ours come first.
+    """
 
     def __init__(
         self,
@@ -149,12 +163,41 @@ class ExtensionPoint(Generic[T]):
         self._kind = kind
         self._installed = installed
         self._own = {name: Extension(point, name, value) for name, value in own.get(point, {}).items()}
+        self._others: dict[str, Extension] | None = None
         self._loaded: dict[str, T | Trouble] = {}
         self._printed: dict[str, Trouble] = {}
 
-    def extensions(self) -> dict[str, Extension]:
-        """Return what is installed by name, without importing any of it."""
-        return {one.name: one for one in self._installed().extensions if one.point == self.point}
+    def __getitem__(self, name: str) -> T:
+        loaded = self._load_once(name)
+        if isinstance(loaded, Trouble):
+            raise KeyError(name)
+        return loaded
+
+    def __iter__(self) -> Iterator[str]:
+        # Whoever needs only one of ours does without the metadata.
+        yield from self._own
+        for name in self.others():
+            if not isinstance(self._load_once(name), Trouble):
+                yield name
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def others(self) -> Mapping[str, Extension]:
+        """Return the extensions of other packages, without importing any."""
+        if self._others is None:
+            self._others = {
+                one.name: one for one in self._installed().extensions if one.point == self.point and not one.is_own
+            }
+        return self._others
+
+    def extension(self, name: str) -> Extension:
+        """Return the extension of that name, without importing it.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return self._own.get(name) or self.others()[name]
 
     def load(self, name: str) -> T:
         """Return the extension of that name.
@@ -163,35 +206,24 @@ class ExtensionPoint(Generic[T]):
             KeyError: there is none.
             BrokenExtensionError: it cannot be used.
         """
-        if name not in self._loaded:
-            self._loaded[name] = self._load(self._own.get(name) or self.extensions()[name])
-        loaded = self._loaded[name]
+        loaded = self._load_once(name)
         if isinstance(loaded, Trouble):
             raise BrokenExtensionError(str(loaded))
         return loaded
 
-    def usable(self) -> Iterator[T]:
-        """Load one extension after the other, ours first, and yield those that can be used."""
-        for name in self._names():
-            try:
-                yield self.load(name)
-            except BrokenExtensionError:
-                continue
-
     def troubles(self) -> list[Trouble]:
-        """Load all extensions, and return what is wrong with any of them."""
-        list(self.usable())
-        broken = [one for one in self._loaded.values() if isinstance(one, Trouble)]
+        """Import the extensions of other packages, and return what is wrong with any of them."""
+        found = [self._load_once(name) for name in self.others()]
         return [
             *(one for one in self._installed().duplicates if one.extension.point == self.point),
-            *broken,
+            *(one for one in found if isinstance(one, Trouble)),
             *self._printed.values(),
         ]
 
-    def _names(self) -> Iterator[str]:
-        # Whoever needs only one of ours does without the metadata.
-        yield from self._own
-        yield from (name for name in self.extensions() if name not in self._own)
+    def _load_once(self, name: str) -> T | Trouble:
+        if name not in self._loaded:
+            self._loaded[name] = self._load(self.extension(name))
+        return self._loaded[name]
 
     def _load(self, extension: Extension) -> T | Trouble:
         if extension.is_own:

@@ -260,7 +260,7 @@ class _Nobody:
 async def test_what_is_not_supported_is_named(turn: Callable[..., Turn], monkeypatch: pytest.MonkeyPatch) -> None:
     """A criterion of a newer ADK, for which no module is there yet."""
     name = "safety_v1"
-    monkeypatch.setattr(registry, "_BY_NAME", {name: replace(known()[name], score="")})
+    monkeypatch.setattr(registry, "CRITERIA", {name: replace(known()[name], score="")})
     result = (await score_asking(_request(name, turn("a", text="yes")), _Nobody())).result
     assert (result.status, result.reason) == ("not_evaluated", "safety_v1 is not supported yet")
 

@@ -13,7 +13,7 @@ from workbench.engine.scoring.verdict import case_status
 from workbench.events import CaseRef, CaseStatus, MetricResult, MetricStatus
 from workbench.metrics.base import NotScorableError, ScoreRequest
 from workbench.metrics.description import CriterionDescription, Options, choices_of, extra_of, read_options
-from workbench.metrics.registry import known, score
+from workbench.metrics.registry import CRITERIA, known, score
 from workbench.model.criteria import CriteriaConfig, Criterion, stored_config
 from workbench.plugins import resolve
 from workbench.store import CaseRecord
@@ -155,7 +155,8 @@ class WhatIf:
 def _score_again(record: CaseRecord, info: CriterionDescription, options: Options) -> float | None:
     """From what the criterion kept, or from the transcript; None where there is nothing to compare."""
     result = record.metrics.get(info.name)
-    if result is None or result.score is None:
+    # Code of other packages judges in the scorer process only.
+    if result is None or result.score is None or not CRITERIA.extension(info.name).is_own:
         return None
     kept: float | None = resolve(info.rescore)(result.details, options) if info.rescore else None
     if kept is not None or info.asks is not None:

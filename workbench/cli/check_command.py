@@ -26,7 +26,8 @@ SCHEMA = "agent-workbench/check/1"
 _CLEAN, _WARNINGS, _ERRORS = 0, 1, 2
 
 _DESCRIPTION = """Finds what is wrong with evalsets, criteria and agents before it costs a run. Reads files only: no
-agent runs and no model is asked. With --import each agent is imported, in its own interpreter and in a child process.
+agent runs and no model is asked. Extensions of other packages are imported. With --import each agent is imported too,
+in its own interpreter and in a child process.
 
 \b
 PATH  a folder, an agent's folder or an evalset file  [default: this folder]
@@ -56,6 +57,7 @@ def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, a
     from workbench.agents.owners import OwnersFileError
     from workbench.agents.workspace import open_targets
     from workbench.authoring.check.project import ProjectCheck, in_order
+    from workbench.project.extensions import extension_problems
 
     check, problems = ProjectCheck(), []
 
@@ -71,6 +73,7 @@ def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, a
     except (FileNotFoundError, OwnersFileError) as error:
         raise Refused(str(error)) from None
     tell(workspace, check.rest(workspace))
+    tell(workspace, extension_problems())
     if imports:
         _import_agents(workspace, lambda problem: tell(workspace, [problem]))
     if as_json:

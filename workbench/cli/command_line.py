@@ -17,6 +17,7 @@ from workbench.cli.names import COMMANDS, PROGRAM
 from workbench.cli.refusal import Refused, check_state_dir, wants_json_on_stdout, write_refusal
 from workbench.cli.streams import can_draw, on_terminal, write_line
 from workbench.engine.plan.options import UsageFaultError
+from workbench.plugins import installed, summary
 from workbench.text import one_line
 
 
@@ -89,6 +90,8 @@ def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -
         except PackageNotFoundError:
             number = "(run from its sources, not installed)"
         write_line(sys.stdout, f"{PROGRAM} {number}")
+        for line in summary(installed()):
+            write_line(sys.stdout, one_line(f"with {line}"))
         context.exit(0)
 
 

@@ -45,7 +45,7 @@ class _ExportCommand(click.Command):
         from workbench.exporting.exporter import EXPORTERS
 
         with formatter.section("Formats"):
-            formatter.write_dl([(one.name, one_line(one.summary)) for one in EXPORTERS.usable()])
+            formatter.write_dl([(one.name, one_line(one.summary)) for one in EXPORTERS.values()])
 
 
 @click.command(

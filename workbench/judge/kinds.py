@@ -66,7 +66,7 @@ def kind_of(model: str) -> JudgeKind:
     for kind in _in_order():
         if kind.answers_for(model):
             return kind
-    hint = f"name one of: {', '.join(kind.spelling for kind in JUDGES.usable())}"
+    hint = f"name one of: {', '.join(kind.spelling for kind in JUDGES.values())}"
     raise NotAvailableError(f"{model or 'an empty name'} is no judge that is known here", hint)
 
 
@@ -103,7 +103,7 @@ def connect(kind: JudgeKind, to: Connection) -> Answerer:
 def _in_order() -> Iterator[JudgeKind]:
     """Yield the kinds as a name is given to them. A plugin is only imported for a name that none of ours claims."""
     late = []
-    for kind in JUDGES.usable():
+    for kind in JUDGES.values():
         if kind.takes_the_rest:
             late.append(kind)
         else:
@@ -113,7 +113,7 @@ def _in_order() -> Iterator[JudgeKind]:
 
 def _failed(kind: JudgeKind, error: BaseException) -> Exception:
     """Return the error to raise for one of a kind: a plugin's costs only what it judges, ours is a fault."""
-    extension = JUDGES.extensions()[kind.name]
+    extension = JUDGES.extension(kind.name)
     if extension.is_own and isinstance(error, Exception):
         return error
     message = f"the judge {kind.name} of {extension.package} failed: {type(error).__name__}: {error}"

@@ -23,33 +23,14 @@ from workbench.model.breaches import below, nearest, snake
 from workbench.model.criteria import CriteriaConfig, Criterion
 from workbench.model.faults import Fault
 from workbench.model.places import Location, json_path
-from workbench.plugins import OWN, BrokenExtensionError, ExtensionPoint, resolve
+from workbench.plugins import BrokenExtensionError, ExtensionPoint, resolve
 
 CRITERIA: Final = ExtensionPoint("criteria", CriterionDescription)
 
 
-class _Known(Mapping[str, CriterionDescription]):
-    """The descriptions of all criteria that can be used, each loaded when it is asked for."""
-
-    def __getitem__(self, name: str) -> CriterionDescription:
-        try:
-            return CRITERIA.load(name)
-        except BrokenExtensionError as error:
-            raise KeyError(name) from error
-
-    def __iter__(self) -> Iterator[str]:
-        return (info.name for info in CRITERIA.usable())
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-_BY_NAME: Mapping[str, CriterionDescription] = _Known()
-
-
 def known() -> Mapping[str, CriterionDescription]:
     """Every criterion by name: ADK's in the order of its documentation, then those of plugins."""
-    return _BY_NAME
+    return CRITERIA
 
 
 def effect_of(criterion: str, option: str) -> Effect:
@@ -74,14 +55,14 @@ def of_config(config: CriteriaConfig) -> Iterator[tuple[Criterion, CriterionDesc
 def with_informational(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
     """The criteria of a config, then the figures that are measured in every run."""
     names = {criterion.name for criterion in criteria}
-    always = (name for name in OWN["criteria"] if known()[name].informational and name not in names)
+    always = (info.name for info in known().values() if info.informational and info.name not in names)
     return (*criteria, *(Criterion(name, 0.0, None, {}) for name in always))
 
 
 def asks(name: str, *, custom: bool = False) -> bool:
     """Whether a criterion asks somebody, so that `score_asking` is the door to its score: a judge, a service, or with
     `custom` the user's own function."""
-    info = _BY_NAME.get(name)
+    info = CRITERIA.get(name)
     return custom or (info is not None and info.supported and (info.needs_judge or info.needs_service))
 
 
@@ -99,7 +80,7 @@ def score(request: ScoreRequest) -> Scored:
     name = request.criterion.name
     if asks(name, custom=request.custom):
         raise ValueError(f"{name} asks somebody: its score comes from score_asking")
-    scored: Scored = resolve(_BY_NAME[name].score)(request)
+    scored: Scored = resolve(CRITERIA[name].score)(request)
     return scored
 
 
@@ -119,7 +100,7 @@ async def score_asking(request: ScoreRequest, bench: Bench) -> Scored:
     try:
         if request.custom:
             return await _score_custom(request, bench)
-        scored: Scored = await resolve(_BY_NAME[criterion.name].score)(request, bench)
+        scored: Scored = await resolve(CRITERIA[criterion.name].score)(request, bench)
     except NotAvailableError as error:
         reason = f"{error}: {error.hint}" if error.hint else str(error)
         return _without_score(criterion, "not_evaluated", reason)
@@ -136,7 +117,7 @@ def _without_asking(request: ScoreRequest) -> Scored | None:
     criterion = request.criterion
     if request.custom:
         return None
-    info = _BY_NAME.get(criterion.name)
+    info = CRITERIA.get(criterion.name)
     if info is None:
         return _without_score(criterion, "not_evaluated", f"there is no criterion {criterion.name}")
     if not info.supported:
@@ -168,20 +149,15 @@ def check_criteria(config: CriteriaConfig) -> tuple[Fault, ...]:
 def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[Fault]:
     name = criterion.name
     location = ("criteria", name)
-    info = _BY_NAME.get(name)
+    info = CRITERIA.get(name)
     if name in config.custom_metrics:
         if info is not None:
             message = f"the custom metric `{name}` takes the place of ADK's own criterion of that name"
             yield _fault(config, location, message, severity="warning")
         yield from _check_interval(config, criterion)
         return
-    if info is None and name in CRITERIA.extensions():
-        broken = next((one for one in CRITERIA.troubles() if one.extension.name == name), "its plugin is broken")
-        yield _fault(config, location, f"`{name}` cannot be used: {broken}", "Repair or remove its package")
-    elif info is None:
-        meant = nearest(name, [*_BY_NAME, *config.custom_metrics])
-        way_out = f"Did you mean `{meant}`?" if meant else "docs/criteria.md has all there are"
-        yield _fault(config, location, f"there is no criterion `{name}`", way_out)
+    if info is None:
+        yield _unknown(config, name)
     elif info.informational:
         message = f"`{name}` is measured in every run and never decides a verdict; ADK refuses it as a criterion"
         yield _fault(config, location, message, "Take it out of the criteria")
@@ -189,6 +165,19 @@ def _check_criterion(config: CriteriaConfig, criterion: Criterion) -> Iterator[F
         yield from _check_range(config, criterion, info)
         for key, value in criterion.options.items():
             yield from _check_option(config, criterion, info, key, value)
+
+
+def _unknown(config: CriteriaConfig, name: str) -> Fault:
+    """Return the fault of a name that is no criterion, or one of a package that cannot be used."""
+    try:
+        CRITERIA.load(name)
+    except BrokenExtensionError as error:
+        return _fault(config, ("criteria", name), f"`{name}` cannot be used: {error}", "Update its package")
+    except KeyError:
+        pass
+    meant = nearest(name, [*CRITERIA, *config.custom_metrics])
+    way_out = f"Did you mean `{meant}`?" if meant else "docs/criteria.md has all there are"
+    return _fault(config, ("criteria", name), f"there is no criterion `{name}`", way_out)
 
 
 def _check_interval(config: CriteriaConfig, criterion: Criterion) -> Iterator[Fault]:

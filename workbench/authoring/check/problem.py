@@ -31,6 +31,7 @@ Rule: TypeAlias = Literal[
     "model",  # the agent's own model has a name that ADK does not know, or that looks misspelt
     "source",  # a module of the agent that is not valid Python
     "import",  # the agent cannot be imported (only with --import)
+    "extension",  # a package whose extension of the workbench is broken
     "environment",  # a line of `.env` that is not understood
 ]
 

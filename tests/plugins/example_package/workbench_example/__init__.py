@@ -1,0 +1,1 @@
+"""Extensions of agent-workbench, one of each kind."""

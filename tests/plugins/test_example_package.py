@@ -1,0 +1,152 @@
+"""The example package: one extension of each kind, used from outside as a user does."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.projects import Project, case
+from tests.plugins.installed import EXAMPLE, environment, install, install_example
+
+AGENT = 'root_agent = {"hello": "Hello, how may I help?", "refund": "Here is your refund."}\n'
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of installed packages: the example alone."""
+    site = tmp_path_factory.mktemp("site")
+    install_example(site)
+    return site
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """A project whose agent is of the kind that the package brings, judged by the judge that it brings."""
+    project = Project(tmp_path)
+    project.write("table/agent.py", AGENT)
+    project.evalset(case("greets", "hello", "Hello"), case("refunds", "refund", "Done"), path="table/talk.evalset.json")
+    judge = {"judge_model_options": {"judge_model": "keyword:refund", "num_samples": 1}}
+    criteria = {
+        "final_response_match_v2": {"threshold": 0.5, **judge},
+        "brevity": {"threshold": 0.5, "words": 4},
+    }
+    project.write("table/test_config.json", {"criteria": criteria})
+    return project
+
+
+def test_agent_kind_judge_criterion_and_exporter_of_a_package_are_used(project: Project, site: Path) -> None:
+    installed = environment(site, EXAMPLE)
+    done = project.program("run", "table", "--json", "-", environment=installed)
+    assert done.returncode == 1, done.stderr
+    cases = {item["eval_id"]: item for item in json.loads(done.stdout)["cases"]}
+    assert {name: item["status"] for name, item in cases.items()} == {"greets": "failed", "refunds": "passed"}
+    answered = cases["refunds"]["invocations"][0]["actual"]
+    assert answered["final_response"]["parts"] == [{"text": "Here is your refund."}]
+    assert answered["intermediate_data"]["invocation_events"][0]["content"]["parts"][0]["function_call"]["name"]
+    metric = cases["refunds"]["metrics"][0]
+    assert metric["judged_by"] == "rules", "a judge that is no model says so"
+    assert metric["details"]["judge"]["note"] == "looks for refund"
+    assert cases["refunds"]["usage"]["judge_calls"] == 0
+    own = next(metric for metric in cases["greets"]["metrics"] if metric["name"] == "brevity")
+    assert (own["score"], own["status"], own["details"]) == (0.75, "passed", {"words": [5]})
+    done = project.program("export", "last", "--format", "lines", environment=installed)
+    assert done.stdout == "failed table/greets\npassed table/refunds\n"
+    done = project.program("export", "last", "--format", "lines", "-o", ".", environment=installed)
+    assert re.search(r"written: \S+\.txt$", done.stderr.strip())
+
+
+def test_extensions_are_listed_and_checked(project: Project, site: Path) -> None:
+    installed = environment(site, EXAMPLE)
+    shown = project.program("--version", environment=installed).stdout.splitlines()[-1]
+    assert shown.startswith("with workbench-example: ")
+    assert "judges keyword" in shown
+    assert "lines  a line for each case" in project.program("export", "--help", environment=installed).stdout
+    done = project.program("check", "table", environment=installed)
+    assert (done.returncode, "extension" in done.stdout) == (0, False)
+    config = (project.root / "table/test_config.json").read_text()
+    project.write("table/test_config.json", config.replace("refund", "").replace('"words": 4', '"wrds": 0'))
+    done = project.program("check", "table", environment=installed)
+    assert "would not be evaluated: keyword: names no word" in done.stdout
+    assert "Did you mean `words`?" in done.stdout
+
+
+def test_without_the_package_its_names_are_unknown(project: Project) -> None:
+    without = environment()
+    said = project.program("check", "table", environment=without).stdout
+    assert "keyword:refund is no judge" in said
+    assert "there is no criterion `brevity`" in said
+    (project.root / "table/test_config.json").unlink()
+    report = json.loads(project.program("run", "table", "--json", "-", environment=without).stdout)
+    assert {item["status"] for item in report["cases"]} == {"error"}
+    assert "neither an ADK agent nor callable" in report["cases"][0]["error"]["message"]
+    assert project.program("export", "last", "--format", "lines", environment=without).returncode == 2
+
+
+BROKEN = {
+    "raises": "raise RuntimeError('not today')",
+    "exits": "import sys; sys.exit(3)",
+    "types": "EXPORTER = 3",
+    "loud": "from workbench_example.lines import *\nfrom dataclasses import replace\nprint('{')\n"
+    "EXPORTER = replace(EXPORTER, name='loud')",
+}
+
+
+def test_broken_package_is_named_and_costs_only_itself(project: Project, site: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    for name, source in BROKEN.items():
+        project.write(f"broken/broken_{name}.py", source)
+    names = {name: f"broken_{name}:EXPORTER" for name in BROKEN}
+    install(
+        broken,
+        "broken-example",
+        {
+            "agent_workbench.exporters": {**names, "html": "broken_raises:EXPORTER"},
+            "agent_workbench.criteria": {"lost_v1": "broken_raises:CRITERION"},
+            "agent_workbench.judges": {"gone": "no_such_module:JUDGE"},
+            "agent_workbench.agents": {"lost": "no_such_package.driver", "wrong": "broken_types"},
+        },
+    )
+    installed = environment(site, EXAMPLE, broken)
+    done = project.program("check", "table", "--json", environment=installed)
+    found = {problem["message"]: problem for problem in json.loads(done.stdout)["problems"]}
+    assert done.returncode == 1
+    assert all(problem["rule"] == "extension" for problem in found.values())
+    said = "\n".join(found)
+    for words in (
+        "raises (agent_workbench.exporters of broken-example): RuntimeError: not today",
+        "exits (agent_workbench.exporters of broken-example): SystemExit: 3",
+        "types (agent_workbench.exporters of broken-example): broken_types:EXPORTER is of type int, not Exporter",
+        "loud (agent_workbench.exporters of broken-example): prints while it is imported: '{'",
+        "html (agent_workbench.exporters of broken-example): agent-workbench has one of that name, which is used",
+        "gone (agent_workbench.judges of broken-example): ModuleNotFoundError: No module named 'no_such_module'",
+        "lost (agent_workbench.agents of broken-example): no_such_package.driver cannot be read",
+        "wrong (agent_workbench.agents of broken-example): ",
+    ):
+        assert words in said
+    assert len(found) == 9
+    done = project.program("run", "table", "--json", "-", environment=installed)
+    assert json.loads(done.stdout)["summary"]["passed"] == 1, "nothing else is lost, and stdout holds one object"
+    assert project.program("export", "last", "--format", "html", environment=installed).returncode == 0
+    done = project.program("export", "last", "--format", "raises", environment=installed)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "broken-example): RuntimeError: not today" in done.stderr
+
+
+def test_driver_that_fails_in_the_agents_interpreter_costs_only_its_agents(project: Project, tmp_path: Path) -> None:
+    project.write("broken/driver_of_a_test.py", "import sys\nsys.exit(4)\ndef recognise(x): ...\ndef answer(*x): ...\n")
+    install(tmp_path / "broken", "broken-example", {"agent_workbench.agents": {"exits": "driver_of_a_test"}})
+    project.evalset(case("good"))
+    project.write("test_config.json", {"criteria": {"response_match_score": 0.5}})
+    (project.root / "table/test_config.json").unlink()
+    done = project.program("run", ".", "--json", "-", environment=environment(tmp_path / "broken"))
+    cases = {item["eval_id"]: item for item in json.loads(done.stdout)["cases"]}
+    assert cases["good"]["status"] == "passed"
+    assert "the driver exits" in cases["greets"]["error"]["message"]
+
+
+def test_page_on_extending_has_the_whole_package(repository: Path) -> None:
+    page = (repository / "docs/extending.md").read_text(encoding="utf-8")
+    for file in sorted(EXAMPLE.rglob("*.*")):
+        if file.suffix in (".py", ".toml") and file.name != "__init__.py":
+            assert file.read_text(encoding="utf-8").strip() in page, f"{file.name} is not as the page shows it"

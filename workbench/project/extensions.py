@@ -1,0 +1,45 @@
+"""Problems of installed extensions, as `check` tells of them."""
+
+from pathlib import Path
+
+from workbench.authoring.check.problem import Problem
+from workbench.model.faults import Fault
+from workbench.plugins import Point, Trouble, installed
+
+
+def extension_problems() -> list[Problem]:
+    """Import the extensions of other packages, and return what is wrong with any of them."""
+    found = installed()
+    plugins = {one.point for one in found.extensions if not one.is_own}
+    points = plugins | {trouble.extension.point for trouble in found.duplicates}
+    return [_problem(trouble) for point in sorted(points) for trouble in _troubles(point)]
+
+
+def _troubles(point: Point) -> list[Trouble]:
+    # Each point is imported only if a package has something for it.
+    if point == "agents":
+        from workbench.agents.drivers import driver_troubles
+
+        return driver_troubles()
+    if point == "criteria":
+        from workbench.metrics.registry import CRITERIA
+
+        return CRITERIA.troubles()
+    if point == "judges":
+        from workbench.judge.kinds import JUDGES
+
+        return JUDGES.troubles()
+    if point == "exporters":
+        from workbench.exporting.exporter import EXPORTERS
+
+        return EXPORTERS.troubles()
+    extensions = [one for one in installed().extensions if one.point == point and not one.is_own]
+    return [Trouble(one, f"there is no extension point agent_workbench.{point}") for one in extensions]
+
+
+def _problem(trouble: Trouble) -> Problem:
+    package = trouble.extension.package
+    if trouble.is_usable:
+        return Problem("extension", Fault(Path(package), 0, 0, "", str(trouble), severity="note"))
+    way = f"It is left out: update {package}, or uninstall it"
+    return Problem("extension", Fault(Path(package), 0, 0, "", str(trouble), way, "warning"))
