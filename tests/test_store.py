@@ -20,6 +20,7 @@ from workbench.events import (
     CaseStarted,
     CaseStatus,
     Event,
+    JudgeWaits,
     MetricResult,
     MetricScored,
     Noticed,
@@ -277,3 +278,35 @@ def test_cancelled_under_a_new_owner_the_earlier_verdict_stands() -> None:
     apply(store, started_run([late]), CaseFinished(late, "error", error, 0.0), RunFinished(1.0))
     apply(store, replace(started_run([ON_TIME]), run_id="later"), RunFinished(1.0, interrupted=True))
     assert [(record.ref.agent, record.state) for record in store.standing()] == [("?", "error")]
+
+
+def test_activity_follows_a_run_from_the_key_to_its_end() -> None:
+    store = Store()
+    assert (store.activity.phase, store.activity.busy) == ("idle", False)
+    store.ask()
+    assert (store.activity.phase, store.activity.starting, store.activity.busy) == ("preparing", True, True)
+    store.hand_over(1)
+    assert (store.activity.phase, store.activity.starting) == ("starting", True)
+    ref = CaseRef("desk", "f.evalset.json", "f", "one")
+    store.apply(RunStarted("run-1", "/", "2026-11-21T10:30:00Z", (PlannedCase(ref, None, "defaults"),)))
+    assert (store.activity.phase, store.activity.starting, store.activity.unfinished) == ("running", False, 1)
+    store.apply(JudgeWaits("gemini-2.5-flash", 0.0, 12.0, "quota"))
+    assert [wait.model for wait in store.activity.waits] == ["gemini-2.5-flash"]
+    store.apply(RunFinished(1.0, interrupted=False))
+    assert (store.activity.phase, store.activity.unfinished, store.activity.waits) == ("idle", 0, ())
+
+
+def test_only_the_end_of_the_run_that_was_asked_for_takes_the_request_back() -> None:
+    store = Store()
+    store.ask()
+    store.drop_request(1)
+    assert store.activity.starting
+    store.hand_over(2)
+    store.drop_request(1)
+    assert store.activity.starting
+    store.drop_request(2)
+    assert not store.activity.busy
+    store.ask("score")
+    assert store.activity.watch_job == "score"
+    store.drop_request()
+    assert not store.activity.busy

@@ -2,15 +2,25 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.ui.conftest import MakeWorkspace
+from tests.ui.conftest import Feed, MakeWorkspace
+from workbench import config
 from workbench.actions import keymap
 from workbench.agents.workspace import Workspace
-from workbench.events import CaseRef
+from workbench.events import CaseRef, PlannedCase, RunStarted
+from workbench.ui.controllers.files import Files
+from workbench.ui.controllers.folder import Folder
+from workbench.ui.controllers.news import News
+from workbench.ui.controllers.run import Run
+from workbench.ui.controllers.watch import Watch
+from workbench.ui.engine_run import Engine
+from workbench.ui.run_thread import RunThread
 from workbench.ui.session import Session
+from workbench.ui.times import ONCE, Times
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.query import Query
 from workbench.ui.widgets.pick_list import Item
@@ -180,6 +190,94 @@ class FakeView:
     def _answer(self, asked: Any) -> Any:
         self.asked.append(asked)
         return self.answers.pop(0)
+
+
+class StillThread(RunThread):
+    """A thread that starts nothing: `built` has what was handed to it, and `news` is what it will tell."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: None)
+        self.built: list[Any] = []
+        self.news: list[Any] = []
+        self.cancelled: list[tuple[Any, bool]] = []
+
+    def start(self, build: Any) -> int:
+        self.built.append(build)
+        return len(self.built)
+
+    def also(self, work: Any) -> None:
+        self.built.append(work)
+
+    def cancel(self, refs: list[CaseRef] | None, *, kill: bool = False, stop: bool = False) -> None:
+        self.cancelled.append((refs, kill))
+
+    def take(self) -> list[Any]:
+        news, self.news = self.news, []
+        return news
+
+    def close(self, timeout: float = 5.0) -> None:
+        self.built.append("closed")
+
+
+class WordEngine(Engine):
+    """An engine that returns words in place of runs."""
+
+    def build(self, targets: Any, times: Times = ONCE) -> Any:
+        return "run", list(targets), times.runs
+
+    def rescore(self, targets: Any, *, fresh: bool = False, references_of_now: bool = False) -> Any:
+        return "score", list(targets), fresh, references_of_now
+
+    def resume(self) -> Any:
+        return "resume"
+
+    def watched(self, watching: Any, job: Any) -> Any:
+        return "watched", job
+
+    def warm(self) -> Any:
+        return "warm"
+
+
+class Bench:
+    """Controllers around a view, with a thread and an engine that do nothing."""
+
+    def __init__(self, view: FakeView) -> None:
+        self.view, self.thread, self.session = view, StillThread(), view.session
+        self.engine = WordEngine(view.session, config.Settings(Path("none.toml")))
+        self.session.read = lambda arrived=None: self.workspace  # type: ignore[method-assign]
+        self.folder = Folder(view)
+        self.files = Files(view, self.folder)
+        self.run = Run(view, self.folder, self.engine, self.thread)
+        self.news = News(view, self.run)
+        self.watch = Watch(view, self.folder, self.run, self.engine, lambda: view.shown.append("themes"))
+        self.news.admit = self.watch.admit
+        self.news.when_taken = [self.watch.after_news]
+
+    @property
+    def workspace(self) -> Workspace:
+        assert self.session.workspace is not None
+        return self.session.workspace
+
+    def tell(self, *news: Any) -> None:
+        """Take in news of the thread."""
+        self.thread.news += news
+        self.news.flush()
+
+    def started(self, *cases: tuple[str, str], run_id: str = "run-1", scored_from: str = "") -> list[CaseRef]:
+        """Take in the start of a run of these cases (evalset, id)."""
+        refs = [ref for case in cases for ref in Feed(self.session.store, self.workspace).refs(*case)]
+        planned = tuple(PlannedCase(ref, None, "defaults") for ref in refs)
+        root = str(self.workspace.root)
+        self.tell(RunStarted(run_id, root, "2026-11-21T10:30:00Z", planned, scored_from=scored_from))
+        return refs
+
+    def put_cursor(self, evalset: int, case: int = -1) -> None:
+        self.view.go_to(evalset, case)
+
+
+@pytest.fixture
+def bench(view: FakeView) -> Bench:
+    return Bench(view)
 
 
 @pytest.fixture

@@ -1,0 +1,68 @@
+"""The open folder, without a screen."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.ui.conftest import MakeWorkspace
+from tests.ui.controllers.conftest import Bench, FakeView
+from workbench.agents.owners import read_owners
+from workbench.agents.workspace import Workspace
+
+
+async def test_those_who_depend_on_the_folder_learn_of_each_reading(bench: Bench) -> None:
+    told: list[str] = []
+    bench.folder.when_loaded.append(lambda: told.append("read"))
+    bench.folder.reload()
+    await bench.view.settled()
+    assert (told, bench.view.said) == (["read"], ["read again"])
+
+
+async def test_a_folder_that_cannot_be_read_keeps_what_was_shown(bench: Bench) -> None:
+    def gone(arrived: Any = None) -> Workspace:
+        raise FileNotFoundError("the folder is gone")
+
+    before = bench.workspace
+    bench.session.read = gone  # type: ignore[method-assign]
+    assert not await bench.folder.read_again()
+    assert bench.view.notices == ["the folder is gone"]
+    assert bench.session.trouble == "the folder is gone"
+    assert bench.session.workspace is before
+
+
+@pytest.fixture
+def loose(make_workspace: MakeWorkspace) -> Bench:
+    """A folder with an agent, and an evalset that belongs to none."""
+    return Bench(FakeView(make_workspace({"desk": {"one": ["a"]}, "": {"two": ["b"]}})))
+
+
+async def test_a_run_asks_once_for_the_agent_of_an_evalset(loose: Bench) -> None:
+    loose.view.answers = [None]
+    for _ in range(2):
+        await loose.folder.give_agents([(1, 0)])
+    assert len(loose.view.asked) == 1
+
+
+async def test_a_chosen_agent_is_kept_and_told(loose: Bench) -> None:
+    told: list[str] = []
+    loose.folder.when_owned.append(lambda: told.append("owners"))
+    loose.view.answers = [loose.workspace.agents[0]]
+    loose.put_cursor(1)
+    loose.folder.choose_agent()
+    await loose.view.settled()
+    assert told == ["owners"]
+    assert read_owners(loose.session.state_dir)
+
+
+async def test_an_ignored_evalset_can_be_opened_beside_the_others(bench: Bench) -> None:
+    from workbench.agents.discovery import Ignored
+
+    file = bench.workspace.root / "copy.json"
+    ignored = (Ignored(file, "another name", evalset=True),)
+    bench.session.workspace = replace(bench.workspace, ignored=ignored)
+    bench.view.answers = [file]
+    bench.folder.ignored()
+    await bench.view.settled()
+    assert bench.view.asked == ["passed over: 1"]
+    assert bench.session.opened_besides == {file}

@@ -1,0 +1,70 @@
+"""News of the run's thread, without a screen."""
+
+from tests.ui.controllers.conftest import Bench, Timer
+from workbench.events import CaseFinished, Noticed, RunFinished
+from workbench.ui.pace import Pace
+from workbench.ui.run_thread import Ended
+
+
+class Slow(Pace):
+    """A slow line: verdicts are painted at once, everything else later."""
+
+    def wait(self, now: float, *, decided: bool = False) -> float:
+        return 0.0 if decided else 0.4
+
+
+def timers(bench: Bench) -> list[Timer]:
+    return [timer for timer in bench.view.timers if timer.seconds == 0.4]
+
+
+def test_a_slow_line_gets_news_together(bench: Bench) -> None:
+    bench.news.pace = Slow()
+    bench.thread.news = [Noticed("info", "one"), Noticed("info", "two")]
+    bench.news.came()
+    bench.news.came()
+    (timer,) = timers(bench)
+    assert bench.session.store.notices == []
+    timer.call()
+    assert [notice.message for notice in bench.session.store.notices] == ["one", "two"]
+
+
+def test_a_verdict_does_not_wait_for_the_line(bench: Bench) -> None:
+    bench.news.pace = Slow()
+    (ref,) = bench.started(("refunds", "on_time"))
+    bench.news.came()
+    bench.thread.news = [CaseFinished(ref, "passed", None, 0.1)]
+    bench.thread.decided = True
+    bench.news.came()
+    assert timers(bench)[0].stopped
+    assert bench.session.store.records[ref].state == "passed"
+
+
+def test_a_run_that_ends_without_a_word_was_interrupted(bench: Bench) -> None:
+    (ref,) = bench.started(("refunds", "on_time"))
+    bench.tell(Ended(1))
+    assert bench.session.store.run.interrupted
+    assert bench.session.store.records[ref].state == "cancelled"
+    assert not bench.session.store.activity.busy
+
+
+def test_seconds_are_shown_only_while_a_run_is_going_on(bench: Bench) -> None:
+    bench.started(("refunds", "on_time"))
+    ticker = bench.news.ticker
+    assert isinstance(ticker, Timer)
+    bench.tell(RunFinished(1.0, interrupted=False), Ended(1))
+    assert ticker.stopped
+    assert bench.news.ticker is None
+
+
+def test_of_many_notices_the_first_are_shown_and_the_rest_is_counted(bench: Bench) -> None:
+    bench.tell(*(Noticed("warning", f"number {number}") for number in range(5)), Noticed("info", "quiet"))
+    assert bench.view.notices == ["number 0", "number 1"]
+    assert bench.view.said == ["3 more notices: in the palette"]
+
+
+def test_those_who_wait_for_news_learn_whether_a_run_ended(bench: Bench) -> None:
+    told: list[bool] = []
+    bench.news.when_taken.append(told.append)
+    bench.started(("refunds", "on_time"))
+    bench.tell(Ended(1))
+    assert told == [False, True]

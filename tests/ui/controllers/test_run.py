@@ -1,0 +1,138 @@
+"""Running, scoring again, resuming and cancelling, without a screen."""
+
+from dataclasses import replace
+
+from tests.ui.controllers.conftest import Bench
+from workbench.events import CaseFinished, RunFinished
+from workbench.ui.run_thread import Ended, Refused
+
+
+def phase(bench: Bench) -> str:
+    return bench.session.store.activity.phase
+
+
+def finish(bench: Bench, number: int) -> None:
+    bench.tell(RunFinished(1.0, interrupted=False), Ended(number))
+
+
+async def test_r_hands_the_cases_under_the_cursor_to_the_engine(bench: Bench) -> None:
+    bench.put_cursor(0, 1)
+    bench.run.run()
+    assert phase(bench) == "preparing"
+    await bench.view.settled()
+    assert bench.thread.built == [("run", [(0, 1)], 1)]
+    assert phase(bench) == "starting"
+    bench.started(("refunds", "late_parcel"))
+    assert phase(bench) == "running"
+    finish(bench, 1)
+    assert not bench.session.store.activity.busy
+
+
+async def test_marked_cases_run_in_place_of_the_one_under_the_cursor(bench: Bench) -> None:
+    bench.put_cursor(0, 1)
+    bench.view.rows.marks.add([(1, 0), (0, 3)])
+    bench.run.run()
+    await bench.view.settled()
+    assert bench.thread.built == [("run", [(0, 3), (1, 0)], 1)]
+
+
+async def test_a_second_run_has_to_wait_for_the_first(bench: Bench) -> None:
+    bench.put_cursor(0, 1)
+    for key in (bench.run.run, bench.run.score, bench.run.resume):
+        bench.run.run()
+        key()
+        assert bench.view.said[-1] == "a run is going on: cancel it, or wait for its end"
+    await bench.view.settled()
+    assert len(bench.thread.built) == 1
+
+
+async def test_the_end_of_a_run_does_not_end_the_one_asked_for_since(bench: Bench) -> None:
+    bench.put_cursor(0, 1)
+    bench.run.run()
+    await bench.view.settled()
+    bench.started(("refunds", "late_parcel"))
+    bench.tell(RunFinished(1.0, interrupted=False))
+    bench.run.run()
+    bench.tell(Ended(1))
+    assert phase(bench) == "preparing"
+    await bench.view.settled()
+    bench.tell(Ended(1))
+    assert phase(bench) == "starting"
+    bench.started(("refunds", "late_parcel"), run_id="run-2")
+    assert phase(bench) == "running"
+
+
+async def test_a_refused_run_is_over_and_says_why(bench: Bench) -> None:
+    bench.put_cursor(0, 1)
+    bench.run.run()
+    await bench.view.settled()
+    bench.tell(Refused("no key", "set GOOGLE_API_KEY"), Ended(1))
+    assert bench.view.notices == ["no key\nset GOOGLE_API_KEY"]
+    assert not bench.session.store.activity.busy
+
+
+async def test_score_and_its_like_differ_in_what_is_asked_again(bench: Bench) -> None:
+    bench.put_cursor(0, 1)
+    for number, key in enumerate((bench.run.score, bench.run.score_afresh), 1):
+        key()
+        await bench.view.settled()
+        bench.started(("refunds", "late_parcel"), run_id=f"run-{number}", scored_from="run-0")
+        assert bench.session.store.activity.rescoring
+        finish(bench, number)
+    bench.run.score_by_new_references([(0, 1)])
+    await bench.view.settled()
+    assert bench.thread.built == [
+        ("score", [(0, 1)], False, False),
+        ("score", [(0, 1)], True, False),
+        ("score", [(0, 1)], False, True),
+    ]
+
+
+def test_f_says_why_there_is_nothing_to_run_again(bench: Bench) -> None:
+    bench.run.rerun()
+    assert bench.view.said == ["nothing has run yet"]
+    bench.session.loading = "results"
+    bench.run.rerun()
+    assert bench.view.said[-1] == "results are still loading"
+
+
+async def test_x_cancels_and_then_kills_and_a_new_run_begins_anew(bench: Bench) -> None:
+    bench.put_cursor(0, 1)
+    bench.run.cancel()
+    assert bench.view.said == ["nothing is running here"]
+    for number in (1, 2):
+        bench.run.run()
+        await bench.view.settled()
+        (ref,) = bench.started(("refunds", "late_parcel"), run_id=f"run-{number}")
+        bench.run.cancel()
+        bench.run.cancel()
+        assert bench.view.said[-2:] == ["cancelling 1 case", "killing 1 case"]
+        assert bench.thread.cancelled[-2:] == [([ref], False), ([ref], True)]
+        bench.tell(CaseFinished(ref, "cancelled", None, 0.1))
+        finish(bench, number)
+
+
+async def test_resuming_needs_a_folder_and_no_other_run(bench: Bench) -> None:
+    bench.run.resume()
+    assert bench.thread.built == ["resume"]
+    assert phase(bench) == "starting"
+    bench.tell(Ended(1))
+    bench.session.workspace = None
+    bench.run.resume()
+    assert bench.view.said == ["still reading"]
+
+
+async def test_changed_criteria_are_used_up_by_the_run_that_has_them(bench: Bench) -> None:
+    config = bench.session.entry(0).criteria.config
+    draft = bench.session.draft
+    (first, *_) = draft.settings(config)
+    draft.change(config, replace(first, threshold=0.5))
+    bench.put_cursor(0, 1)
+    bench.run.run()
+    await bench.view.settled()
+    bench.tell(Refused("no"), Ended(1))
+    assert not draft.empty, "nothing ran with them"
+    bench.run.run()
+    await bench.view.settled()
+    bench.started(("refunds", "late_parcel"))
+    assert draft.empty

@@ -1,0 +1,96 @@
+"""The watch, without a screen and without files."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from tests.ui.controllers.conftest import Bench
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.watch.board import Board
+from workbench.engine.watch.impact import Depth
+from workbench.engine.watch.snapshot import Key
+from workbench.events import CaseFinished, CaseStatus, RunFinished
+from workbench.project.watching import Watching
+from workbench.ui.run_thread import Ended
+
+KEY = Key("order_desk/refunds.evalset.json", "late_parcel")
+
+
+def arm(bench: Bench, depth: Depth = "run") -> Watching:
+    """Arm a watch with one stale case."""
+    snapshot = SimpleNamespace(cases=lambda: {KEY}, workspace=bench.workspace)
+    watcher = SimpleNamespace(
+        contents=SimpleNamespace(moment={}),
+        snapshot=snapshot,
+        changes=SimpleNamespace(polling=""),
+        close=lambda: bench.view.shown.append("closed"),
+        learn=lambda: None,
+    )
+    board = Board(depths={KEY: depth})
+    bench.session.watching = watching = Watching(bench.session.store, cast(Any, watcher), board, RunOptions())
+    return watching
+
+
+def finish(bench: Bench, number: int, status: CaseStatus, run_id: str) -> None:
+    (ref,) = bench.started(("refunds", "late_parcel"), run_id=run_id)
+    bench.tell(CaseFinished(ref, status, None, 0.1), RunFinished(1.0, interrupted=False), Ended(number))
+
+
+def test_a_watch_asked_for_before_there_is_a_folder_begins_later(bench: Bench) -> None:
+    bench.session.workspace = None
+    bench.watch.watch()
+    assert bench.watch.arm_when_read
+    assert bench.view.said == ["the watch begins when the folder is read"]
+
+
+async def test_a_save_starts_its_job_and_the_store_knows_that_the_watch_did(bench: Bench) -> None:
+    arm(bench)
+    bench.watch.go_on()
+    activity = bench.session.store.activity
+    assert (activity.phase, activity.watch_job) == ("starting", "run")
+    bench.started(("refunds", "late_parcel"))
+    activity = bench.session.store.activity
+    assert (activity.phase, activity.watch_job, activity.unfinished) == ("running", "run", 1)
+    bench.watch.go_on()
+    assert len(bench.thread.built) == 1
+    bench.tell(RunFinished(1.0, interrupted=False), Ended(1))
+    assert bench.session.store.activity.watch_job == ""
+    await bench.view.settled()
+
+
+def test_a_run_of_the_user_is_none_of_the_watch(bench: Bench) -> None:
+    arm(bench)
+    bench.session.store.ask()
+    bench.watch.go_on()
+    assert bench.thread.built == []
+    bench.started(("refunds", "late_parcel"))
+    assert bench.session.store.activity.watch_job == ""
+
+
+def test_w_once_more_ends_the_watch(bench: Bench) -> None:
+    arm(bench)
+    bench.watch.watch()
+    assert bench.session.watching is None
+    assert "closed" in bench.view.shown
+    assert bench.view.said == ["the watch is off"]
+    bench.watch.watch_off()
+    assert bench.view.said == ["the watch is off"] * 2
+
+
+async def test_changed_verdicts_are_walked_in_a_circle_with_their_pane(bench: Bench) -> None:
+    bench.watch.next_changed()
+    assert bench.view.said == ["nothing has run yet"]
+    finish(bench, 1, "passed", "run-1")
+    finish(bench, 2, "failed", "run-2")
+    bench.watch.next_changed()
+    assert bench.view.rows.cursor == bench.view.rows.row_of(0, 1)
+    assert bench.view.shown[-1] == "Change"
+    change = bench.watch.change_of(bench.session.verdicts.record(0, 1))
+    assert change is not None
+    assert change.before.state == "passed"
+
+
+def test_without_an_earlier_verdict_nothing_has_changed(bench: Bench) -> None:
+    finish(bench, 1, "passed", "run-1")
+    assert bench.watch.change_of(bench.session.verdicts.record(0, 1)) is None
+    bench.watch.previous_changed()
+    assert bench.view.said == ["no verdict has changed"]

@@ -1,0 +1,110 @@
+"""All controllers together: every row of the action table calls one, and the store says what is going on."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ui.controllers.conftest import FakeView, WordEngine
+from workbench import config
+from workbench.actions import ACTIONS
+from workbench.ui.controllers.view import Controller
+from workbench.ui.controllers.wiring import Controllers
+from workbench.ui.host import Host
+from workbench.ui.screens.navigation import Navigation
+
+ROWS = [action for action in ACTIONS if action.where == "main"]
+
+
+def nothing(*given: Any) -> None:
+    """Nothing of the app is there."""
+
+
+@pytest.fixture
+def controllers(view: FakeView) -> Controllers:
+    host = Host(("night",), nothing, nothing, nothing, nothing)
+    workspace = view.session.workspace
+    view.session.read = lambda arrived=None: workspace  # type: ignore[method-assign, assignment, return-value]
+    return Controllers(view, WordEngine(view.session, config.Settings(Path("none.toml"))), host)
+
+
+@pytest.mark.parametrize("action", ROWS, ids=lambda action: action.id)
+def test_each_row_of_the_table_names_a_method_of_its_controller(controllers: Controllers, action: Any) -> None:
+    owner = Navigation if action.by == "navigation" else getattr(controllers, action.by)
+    assert callable(getattr(owner, action.id))
+    assert owner is Navigation or isinstance(owner, Controller)
+
+
+def test_rows_of_other_places_are_methods_of_their_screens() -> None:
+    assert {action.by for action in ACTIONS if action.where != "main"} == {""}
+
+
+async def test_opening_reads_the_folder_and_what_earlier_sessions_left(
+    controllers: Controllers, view: FakeView
+) -> None:
+    view.session.workspace = None
+    await controllers.open(watch=False)
+    assert view.session.workspace is not None
+    await view.settled()
+    assert view.session.loading == ""
+    assert controllers.thread.started == 0, "opening runs nothing"
+
+
+async def test_a_folder_that_cannot_be_read_is_said_and_nothing_else_is_tried(
+    controllers: Controllers, view: FakeView
+) -> None:
+    def gone(arrived: Any = None) -> Any:
+        raise FileNotFoundError("gone")
+
+    view.session.read = gone  # type: ignore[method-assign]
+    await controllers.open(watch=True)
+    assert view.notices == ["gone"]
+    assert view.session.watching is None
+
+
+async def test_leaving_during_a_run_asks_once(controllers: Controllers, view: FakeView) -> None:
+    view.session.store.ask()
+    controllers.general.quit()
+    assert "left" not in view.shown
+    assert view.said == ["0 cases still running: once more cancels them and leaves"]
+    controllers.general.quit()
+    await view.settled()
+    assert view.shown[-1] == "left"
+
+
+async def test_leaving_without_a_run_asks_nothing(controllers: Controllers, view: FakeView) -> None:
+    controllers.general.quit()
+    await view.settled()
+    assert view.shown[-1] == "left"
+
+
+def test_a_case_of_an_earlier_run_is_found_among_those_of_now(controllers: Controllers, view: FakeView) -> None:
+    from workbench.events import CaseRef
+
+    ref = CaseRef("order_desk", "order_desk/refunds.evalset.json", "refunds", "late_parcel")
+    assert controllers.history._go_from_history(ref)
+    assert view.rows.cursor == view.rows.row_of(0, 1)
+    assert "no pages" in view.shown
+    gone = CaseRef("order_desk", "order_desk/refunds.evalset.json", "refunds", "gone")
+    assert not controllers.history._go_from_history(gone)
+
+
+async def test_triage_is_about_verdicts(controllers: Controllers, view: FakeView) -> None:
+    controllers.triage.triage()
+    assert view.said == ["put the cursor on a case, or mark some with space, first"]
+    view.go_to(0, 1)
+    controllers.triage.triage()
+    await view.settled()
+    assert view.said[-1] == "triage is about a verdict: run it first"
+    view.rows.marks.add([(0, 0), (0, 1)])
+    controllers.triage.triage()
+    await view.settled()
+    assert view.said[-1] == "triage is about verdicts: none of the marked cases has one"
+
+
+def test_ids_and_paths_are_copied_from_the_row_under_the_cursor(controllers: Controllers, view: FakeView) -> None:
+    for row, told in ((view.rows.row_of(0, 1), "late_parcel"), (view.rows.row_of(0), "refunds.evalset.json")):
+        view.rows.show(row)
+        found = controllers.general._id_under_cursor()
+        assert found is not None
+        assert found[1].endswith(told)
