@@ -1,7 +1,10 @@
 """The example package: one extension of each kind, used from outside as a user does."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,6 +59,45 @@ def test_agent_kind_judge_criterion_and_exporter_of_a_package_are_used(project: 
     assert re.search(r"written: \S+\.txt$", done.stderr.strip())
 
 
+AT_A_PLACE = """
+import asyncio, sys
+from pathlib import Path
+from workbench.engine.plan.options import RunOptions
+from workbench.project.project import Project
+from workbench.project.targets import Targets
+
+async def main():
+    targets = Targets(("table",), Path.cwd())
+    plan = targets.plan(RunOptions(), targets.open())
+    async with Project(place=sys.argv[1], keep_runs=False) as project:
+        store = await project.run(plan).result()
+    print(sorted(record.status for record in store.current_records()))
+
+asyncio.run(main())
+"""
+
+
+def at_place(project: Project, word: str, site: Path) -> "subprocess.CompletedProcess[str]":
+    """Run the project at a place, as a program that uses the Python API does."""
+    return subprocess.run(
+        [sys.executable, "-c", AT_A_PLACE, word],
+        cwd=project.root,
+        env={**os.environ, **environment(site, EXAMPLE)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_place_of_a_package_runs_the_agents(project: Project, site: Path) -> None:
+    done = at_place(project, "nearby:started.log", site)
+    assert (done.stdout, done.stderr) == ("['failed', 'passed']\n", "")
+    assert (project.root / "started.log").read_text(encoding="utf-8") == "table\n"
+    assert at_place(project, "local", site).stdout == "['failed', 'passed']\n"
+    said = at_place(project, "moon", site).stderr
+    assert "moon is no place that is known here: name one of `local`, `nearby:FILE` (keeps a log)" in said
+
+
 def test_extensions_are_listed_and_checked(project: Project, site: Path) -> None:
     installed = environment(site, EXAMPLE)
     shown = project.program("--version", environment=installed).stdout.splitlines()[-1]
@@ -104,6 +146,7 @@ def test_broken_package_is_named_and_costs_only_itself(project: Project, site: P
             "agent_workbench.exporters": {**names, "html": "broken_raises:EXPORTER"},
             "agent_workbench.criteria": {"lost_v1": "broken_raises:CRITERION"},
             "agent_workbench.judges": {"gone": "no_such_module:JUDGE"},
+            "agent_workbench.places": {"moon": "broken_exits:PLACE"},
             "agent_workbench.agents": {"lost": "no_such_package.driver", "wrong": "broken_types"},
         },
     )
@@ -124,7 +167,7 @@ def test_broken_package_is_named_and_costs_only_itself(project: Project, site: P
         "wrong (agent_workbench.agents of broken-example): ",
     ):
         assert words in said
-    assert len(found) == 9
+    assert len(found) == 10
     done = project.program("run", "table", "--json", "-", environment=installed)
     assert json.loads(done.stdout)["summary"]["passed"] == 1, "nothing else is lost, and stdout holds one object"
     assert project.program("export", "last", "--format", "html", environment=installed).returncode == 0

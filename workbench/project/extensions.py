@@ -33,7 +33,11 @@ def _troubles(point: Point) -> list[Trouble]:
         from workbench.exporting.exporter import EXPORTERS
 
         return EXPORTERS.troubles()
-    extensions = [one for one in installed().extensions if one.point == point and not one.is_own]
+    if point == "places":
+        from workbench.engine.places.kinds import PLACES
+
+        return PLACES.troubles()
+    extensions = [one for one in installed().extensions if one.point == point]
     return [Trouble(one, f"there is no extension point agent_workbench.{point}") for one in extensions]
 
 

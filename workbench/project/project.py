@@ -12,6 +12,7 @@ from workbench.agents.workspace import Workspace
 from workbench.authoring.check.project import checked_agents
 from workbench.config import Settings
 from workbench.engine.chat.chat import Chat, ChatEvent
+from workbench.engine.places.kinds import place_at
 from workbench.engine.places.place import Place
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, agent_setting
@@ -36,7 +37,8 @@ class Project:
     Use as `async with`, in one event loop. `store` holds the state of all runs of this object, unless they publish
     their events elsewhere. `explicit_state` is the folder that `--state-dir` names; None: `.workbench` in the root.
     With `keep_runs` False nothing is written but answers of judges, and these only where there is a `.workbench`.
-    With `keep_warm` False nothing is made for a second run. Agents run at `place`, by default in child processes.
+    With `keep_warm` False nothing is made for a second run. Agents run at `place`, by default in child
+    processes: a word such as `local` names one of the kinds that are installed. The project closes only such a place.
     """
 
     def __init__(
@@ -47,7 +49,7 @@ class Project:
         store: Store | None = None,
         keep_runs: bool = True,
         keep_warm: bool = True,
-        place: Place | None = None,
+        place: Place | str | None = None,
     ) -> None:
         self.store = Store() if store is None else store
         self.settings = settings or Settings(Path())
@@ -59,6 +61,8 @@ class Project:
         """The journals of interrupted runs that are to be resumed, by id."""
         self._renew = False
         self._place = place
+        self._named: Place | None = None
+        """The place that `place` names, once it is needed."""
 
     @property
     def children(self) -> Children:
@@ -81,7 +85,16 @@ class Project:
             journal.release()
         self._held.clear()
         if self._children is not None:
+            if self._named is not None:
+                await self._named.close()
             await self._children.close()
+
+    def _agents_place(self) -> Place | None:
+        if not isinstance(self._place, str):
+            return self._place
+        if self._named is None:
+            self._named = place_at(self._place, self.children.local)
+        return self._named
 
     def resumed(self, plan: Plan) -> Plan:
         """Return the plan with which an interrupted run of the same cases goes on, or `plan` itself if there is none.
@@ -110,7 +123,7 @@ class Project:
         cache = judge_cache_dir(state) if is_kept else None
 
         def make(take: Publish) -> Run:
-            return Run(plan, take, self.children, journal, cache, self._place)
+            return Run(plan, take, self.children, journal, cache, self._agents_place())
 
         async def tidy_runs() -> None:
             if journal is not None and journal.path is not None:

@@ -1,4 +1,4 @@
-"""A criterion: how short the answers are, from 1.0 (at most `words` words) down to 0.0 (twice that)."""
+"""A criterion: how short the answers are, from 1.0 (at most `words` words) to 0.0 (twice that)."""
 
 from pydantic import Field
 

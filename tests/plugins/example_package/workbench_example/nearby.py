@@ -1,0 +1,42 @@
+"""A place: this machine, with a line in a log for each process (`nearby:FILE`)."""
+
+from pathlib import Path
+
+from workbench.engine.places.kinds import PlaceKind
+from workbench.engine.places.place import AgentLink, OnFrame, Place
+from workbench.engine.plan.plan import AgentSetting
+
+PREFIX = "nearby:"
+
+
+class Nearby:
+    """Starts what this machine starts, and keeps a log."""
+
+    def __init__(self, log: Path, local: Place) -> None:
+        self._log = log
+        self._local = local
+
+    def open(self, concurrency: int) -> None:
+        """Prepare for a run."""
+        self._local.open(concurrency)
+
+    async def start(self, agent: AgentSetting, on_frame: OnFrame, *, cases: int) -> AgentLink:
+        """Start a process that imports the agent."""
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(f"{agent.agent.name}\n")
+        return await self._local.start(agent, on_frame, cases=cases)
+
+    async def close(self) -> None:
+        """Return at once: this machine ends what it has started."""
+
+
+def make(word: str, local: Place) -> Nearby:
+    return Nearby(Path(word.removeprefix(PREFIX)), local)
+
+
+NEARBY = PlaceKind(
+    name="nearby",
+    spelling="`nearby:FILE` (keeps a log)",
+    answers_for=lambda word: word.startswith(PREFIX),
+    make="workbench_example.nearby:make",
+)

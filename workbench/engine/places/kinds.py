@@ -1,0 +1,47 @@
+"""The kinds of places, found through entry points."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from workbench.engine.places.place import NotStartedError, Place
+from workbench.plugins import ExtensionPoint, resolve
+
+
+@dataclass(frozen=True)
+class PlaceKind:
+    """A kind of places. `spelling` shows how its places are written (`ssh:host1,host2`), `answers_for` says whether a
+    word is one of them. `make` is `module:attribute` of a function from such a word, and from this machine as a place,
+    to the place."""
+
+    name: str
+    spelling: str
+    answers_for: Callable[[str], bool]
+    make: str
+
+
+PLACES: Final = ExtensionPoint("places", PlaceKind)
+LOCAL: Final = PlaceKind("local", "`local`", lambda word: word == "local", "workbench.engine.places.kinds:same")
+
+
+def same(word: str, local: Place) -> Place:
+    """Return this machine."""
+    return local
+
+
+def place_at(word: str, local: Place) -> Place:
+    """Return the place that a word names; `local` is this machine.
+
+    Raises:
+        NotStartedError: no kind of places knows the word, or the place cannot be made.
+    """
+    kind = next((kind for kind in PLACES.values() if kind.answers_for(word)), None)
+    if kind is None:
+        known = ", ".join(kind.spelling for kind in PLACES.values())
+        raise NotStartedError(f"{word} is no place that is known here: name one of {known}")
+    try:
+        place: Place = resolve(kind.make)(word, local)
+    except (Exception, SystemExit) as error:
+        package = PLACES.extension(kind.name).package
+        raise NotStartedError(f"{word} of {package} cannot be used: {type(error).__name__}: {error}") from error
+    return place
