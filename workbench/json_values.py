@@ -18,6 +18,12 @@ def string(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def case_id(case: Any) -> str:
+    """Return the id of an eval case."""
+    members = mapping(case)
+    return string(members.get("evalId", members.get("eval_id")))
+
+
 def parts_of(content: Any) -> list[dict[str, Any]]:
     """Return the parts of a message."""
     return objects(mapping(content).get("parts"))

@@ -22,7 +22,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
         requests.append(request)
         return 0
 
-    monkeypatch.setattr("workbench.cli.early_refusal.refuse_run", lambda request: None)
+    monkeypatch.setattr("workbench.project.targets.Targets.refuse_unknown", lambda targets: None)
     monkeypatch.setattr("workbench.cli.following.carry_out", remember)
     return requests
 

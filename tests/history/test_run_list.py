@@ -21,7 +21,7 @@ from workbench.history.latest import latest_runs
 from workbench.history.objects import drop_objects, keep_objects, read_object
 from workbench.history.retention import delete_runs, pin, superfluous, tidy, unpin
 from workbench.history.run_list import list_runs, load_summary, summarize
-from workbench.history.run_words import baseline, run_id_of
+from workbench.history.run_words import baseline, kept_place
 from workbench.history.summary import digest
 
 
@@ -61,7 +61,7 @@ def test_a_run_of_a_clock_that_was_wrong_is_not_the_newest_until_its_day_comes(t
     assert [run["run_id"] for run in list_runs(tmp_path).runs] == [right, wrong]
     assert [run.run_id for run in newest_runs(tmp_path)] == [right, wrong]
     assert [run.run_id for run in kept_runs(tmp_path, tmp_path, ())[0]] == [right, wrong]
-    assert run_id_of("last", tmp_path) == right
+    assert kept_place("last", tmp_path).parent.name == right
     (latest,) = latest_runs(tmp_path, {PASSED.evalset_file: [PASSED.eval_id]})
     assert latest.summary.run_id == right
     assert superfluous(tmp_path, 1) == [wrong]

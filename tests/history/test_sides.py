@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from tests.history.test_adk_results import RESULT
 from workbench.cli.compare_command import _lines, _report
-from workbench.cli.early_refusal import refuse_runs
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.run.event_lines import as_line
 from workbench.events import Event, RunFinished, RunStarted
 from workbench.history.compare import compare
 from workbench.history.journal import Journal
 from workbench.history.report_events import kept_events
+from workbench.history.run_words import refuse_unknown_runs
 from workbench.history.sides import open_summary
 from workbench.history.stored_run import open_run
 from workbench.store import Store
@@ -135,7 +135,7 @@ def test_what_is_refused_before_anything_is_loaded_is_refused_in_the_same_words(
     monkeypatch.chdir(tmp_path)
     said = []
     for refuse in (
-        lambda: refuse_runs([word], tmp_path),
+        lambda: refuse_unknown_runs([word], tmp_path),
         lambda: open_summary(word, tmp_path, tmp_path),
         lambda: kept_events(word, tmp_path, tmp_path),
         lambda: open_run(word, tmp_path, tmp_path),

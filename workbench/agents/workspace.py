@@ -52,6 +52,21 @@ class EvalsetEntry:
         return Owner(self.agent, self.agent_reason, self.owned)
 
     @property
+    def case_ids(self) -> list[str]:
+        """The ids of its cases, in the order of the file."""
+        return [case.eval_id for case in self.document.cases]
+
+    @property
+    def broken(self) -> bool:
+        """Whether ADK would reject the file."""
+        return self.document.broken
+
+    @property
+    def agent_folder(self) -> Path | None:
+        """The folder of its agent."""
+        return None if self.agent is None else self.agent.folder
+
+    @property
     def agent_name(self) -> str:
         """The name of its agent, or of the one that it lost; "" if it belongs to none."""
         return self.agent.name if self.agent is not None else Path(self.owned.lost).name

@@ -59,9 +59,9 @@ def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | Non
     if not 1 <= len(words) <= 2:
         raise Refused(f"two runs are compared, not {len(words)}", try_help="agent-workbench compare")
     first, second = words if len(words) == 2 else ("baseline", words[0])
-    from workbench.cli.early_refusal import refuse_runs
+    from workbench.history.run_words import refuse_unknown_runs
 
-    refuse_runs((first, second), state_dir)
+    refuse_unknown_runs((first, second), state_dir)
     from workbench.agents.targets import find_root
     from workbench.history import state_dir as places
     from workbench.history.compare import compare

@@ -65,9 +65,9 @@ def export_command(words: tuple[str, ...], form: str, output: Path | None, state
     if len(words) != 1:
         raise Refused(f"one run is exported, not {len(words)}", try_help="agent-workbench export")
     check_state_dir(state_dir)
-    from workbench.cli.early_refusal import refuse_runs
+    from workbench.history.run_words import refuse_unknown_runs
 
-    refuse_runs(words, state_dir)
+    refuse_unknown_runs(words, state_dir)
     exporter = _exporter(form)
     run = _read(words[0], state_dir)
     try:

@@ -10,9 +10,8 @@ from typing import TextIO
 from workbench.agents.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
-from workbench.cli.outputs import Wanted, is_terminal, write_outputs, write_refusal_file
+from workbench.cli.outputs import Wanted, is_terminal, write_outputs
 from workbench.cli.plain_progress import PlainProgress, Progress
-from workbench.cli.refusal import Refused
 from workbench.cli.streams import write_line
 from workbench.config import Settings, read_settings
 from workbench.engine.plan.options import UsageFaultError
@@ -35,6 +34,8 @@ def carry_out(wanted: Wanted, explicit_state: Path | None, make_plan: Callable[[
     try:
         plan = make_plan()
     except UsageFaultError as fault:
+        if fault.kind != "nothing":
+            raise
         return _nothing_ran(wanted, fault)
     return asyncio.run(_follow(wanted, explicit_state, plan, fresh=fresh))
 
@@ -61,11 +62,10 @@ async def _follow(wanted: Wanted, explicit_state: Path | None, plan: Plan, *, fr
 
 
 def _nothing_ran(wanted: Wanted, fault: UsageFaultError) -> int:
-    """The exit code if what was named holds no cases: nothing is wrong with the command, but nothing is shown to be
-    right either. Any other fault is raised again, and told where a report was wanted."""
-    if fault.kind != "nothing":
-        write_refusal_file(wanted, Refused.from_fault(fault))
-        raise fault
+    """Write an empty report if what was named holds no cases, and return the exit code.
+
+    Nothing is wrong with the command, but nothing is shown to be right either.
+    """
     write_line(sys.stderr, plain(f"Nothing ran: {fault}"))
     if fault.hint:
         write_line(sys.stderr, plain(fault.hint))

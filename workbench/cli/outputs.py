@@ -63,11 +63,9 @@ def is_terminal(wanted: Wanted, stream: TextIO) -> bool:
     return not wanted.plain and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def write_refusal_file(wanted: Wanted, refused: Refused) -> None:
-    """Where `--json FILE` was asked for, says there that nothing ran: else an earlier report would be taken for the
-    one of this run."""
-    if wanted.json is not None and wanted.json != "-":
-        _write("--json", Path(wanted.json), lambda: (f"{refusal_json(refused)}\n".encode("ascii"),))
+def write_refusal_file(file: Path, refused: Refused) -> None:
+    """Write that nothing ran to the file that was to hold the report."""
+    _write("--json", file, lambda: (f"{refusal_json(refused)}\n".encode("ascii"),))
 
 
 def _write(option: str, file: Path, content: Callable[[], Iterable[bytes]]) -> bool:

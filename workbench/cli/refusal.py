@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Self
@@ -31,6 +32,19 @@ class Refused(click.ClickException):
     def from_fault(cls, fault: UsageFaultError) -> Self:
         """The same refusal, where the engine found what is wrong."""
         return cls(str(fault), hint=fault.hint, kind=fault.kind)
+
+
+@contextmanager
+def reported(json: str | None) -> Iterator[None]:
+    """Write a refusal to the file that `--json` names: else an earlier report would be taken for that of this run."""
+    try:
+        yield
+    except UsageFaultError as fault:
+        if json not in (None, "-"):
+            from workbench.cli.outputs import write_refusal_file
+
+            write_refusal_file(Path(json), Refused.from_fault(fault))
+        raise
 
 
 def check_state_dir(folder: Path | None) -> None:

@@ -12,7 +12,7 @@ import click
 
 from workbench.cli import common_options as common
 from workbench.cli.common_options import FILE
-from workbench.cli.refusal import Refused, check_state_dir
+from workbench.cli.refusal import Refused, check_state_dir, reported
 from workbench.cli.spelling import CONTEXT
 from workbench.engine.plan.options import MOST_UNTIL_SURE, RunOptions
 from workbench.project.targets import Targets
@@ -109,17 +109,16 @@ def run_command(**values: Any) -> int:
     named = {item.name: values.pop(item.name) for item in fields(Targets) if item.name in values}
     request = RunRequest(Targets(**named, folder=Path.cwd()), options, **values)
     _check(request)
-    from workbench.cli.early_refusal import refuse_run
+    targets = request.targets
+    with reported(request.json):
+        targets.refuse_unknown()
+        if request.watch:
+            from workbench.cli.watch_run import watch
 
-    refuse_run(request)
-    if request.watch:
-        from workbench.cli.watch_run import watch
+            return watch(request)
+        from workbench.cli.following import carry_out
 
-        return watch(request)
-    from workbench.cli.following import carry_out
-
-    state = request.targets.state_dir
-    return carry_out(request, state, lambda: request.targets.plan(options), fresh=request.fresh)
+        return carry_out(request, targets.state_dir, lambda: targets.plan(options), fresh=request.fresh)
 
 
 def _refuse_storage(storage: str | None) -> None:

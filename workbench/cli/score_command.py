@@ -8,10 +8,11 @@ import click
 
 from workbench.cli import common_options as common
 from workbench.cli.common_options import FILE
-from workbench.cli.refusal import Refused, check_state_dir
+from workbench.cli.refusal import Refused, check_state_dir, reported
 from workbench.cli.run_command import check_output_files, check_python
 from workbench.cli.spelling import CONTEXT
 from workbench.engine.plan.options import RunOptions
+from workbench.project.targets import refuse_missing
 
 if TYPE_CHECKING:
     from workbench.engine.plan.plan import Plan
@@ -78,23 +79,25 @@ def score_command(**values: Any) -> int:
     check_output_files(request.json, request.junit)
     check_state_dir(request.state_dir)
     check_python(options.python)
-    from workbench.cli.early_refusal import refuse_score
+    from workbench.history.run_words import refuse_unknown_runs
 
-    refuse_score(request)
-    from workbench.cli.following import carry_out
-    from workbench.project.scoring import plan_of_run
+    with reported(request.json):
+        refuse_unknown_runs([request.run], request.state_dir)
+        refuse_missing(request.config, "config")
+        from workbench.cli.following import carry_out
+        from workbench.project.scoring import plan_of_run
 
-    def plan() -> "Plan":
-        return plan_of_run(
-            request.run,
-            options,
-            folder=Path.cwd(),
-            config=request.config,
-            cases=request.cases,
-            explicit_state=request.state_dir,
-        )
+        def plan() -> "Plan":
+            return plan_of_run(
+                request.run,
+                options,
+                folder=Path.cwd(),
+                config=request.config,
+                cases=request.cases,
+                explicit_state=request.state_dir,
+            )
 
-    return carry_out(request, request.state_dir, plan)
+        return carry_out(request, request.state_dir, plan)
 
 
 def _only(words: tuple[str, ...]) -> str:

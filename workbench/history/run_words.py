@@ -8,10 +8,11 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
+from workbench.agents.targets import find_root
 from workbench.counting import counted, few
 from workbench.engine.plan.options import UsageFaultError
 from workbench.history.ages import ages
-from workbench.history.state_dir import JOURNAL_FILE, runs_dir, states_of
+from workbench.history.state_dir import JOURNAL_FILE, runs_dir, state_dir, states_of
 
 LAST = "last"
 BASELINE = "baseline"
@@ -35,13 +36,16 @@ def place_of(word: str, state: Path, folder: Path) -> Path:
     raise _unknown(word, state, folder)
 
 
-def run_id_of(word: str, state: Path) -> str:
-    """The id of the kept run that `word` means: an id, the beginning of one, `last` or `baseline`.
+def refuse_unknown_runs(words: Iterable[str], explicit_state: Path | None) -> None:
+    """Refuse words that mean no run, as seen from the current folder; `explicit_state` is what `--state-dir` names.
 
     Raises:
         UsageFaultError: there is no such run.
     """
-    return kept_place(word, state).parent.name
+    here = Path.cwd()
+    state = state_dir(find_root(here), explicit_state)
+    for word in words:
+        place_of(word, state, here)
 
 
 def kept_place(word: str, state: Path) -> Path:

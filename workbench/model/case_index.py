@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, core_schema, from_json
 
-from workbench.json_values import mapping, string
+from workbench.json_values import case_id
 from workbench.model.validation import read_json
 
 _SPACE = re.compile(rb"[ \t\n\r]*")
@@ -207,7 +207,7 @@ class _Indexer:
             from_json(b"[[%b]]" % self._data[position:end])
         except ValueError:
             self.found.odd.append(len(self.found.ids))
-        self._note(position, end, id_in(value))
+        self._note(position, end, case_id(value))
         return end
 
     def _note(self, start: int, end: int, eval_id: str) -> None:
@@ -226,12 +226,6 @@ class _Indexer:
             start -= 1
         self._seam = self._data[start : seam.end()]
         self._seam_end, self._seam_open = end - start, seam.start(1) - start
-
-
-def id_in(case: Any) -> str:
-    """The id of a case; "" where it is no object with one."""
-    members = mapping(case)
-    return string(members.get("evalId", members.get("eval_id")))
 
 
 def _after_space(data: bytes, position: int) -> int:

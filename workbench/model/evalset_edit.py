@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from workbench.model.case_index import CaseIndex, id_in, index_cases
+from workbench.json_values import case_id
+from workbench.model.case_index import CaseIndex, index_cases
 from workbench.model.json_edit import EditError, apply_splices, hides, rearrange, revise
 from workbench.model.json_layout import Layout, layout_of, line_indent, transplanted
 from workbench.model.json_nodes import Child, Node
@@ -87,7 +88,7 @@ class EvalsetText:
         """
         piece = self._changed_piece(number, wanted)
         content = self._joined(number, piece)
-        return content, EvalsetText(content, self._index.with_piece(number, len(piece), id_in(wanted)))
+        return content, EvalsetText(content, self._index.with_piece(number, len(piece), case_id(wanted)))
 
     def _changed_piece(self, number: int, wanted: dict[str, Any]) -> bytes:
         # With the white space before it, a case that is spread over lines is laid out as it stands.

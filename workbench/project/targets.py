@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.engine.plan.options import RunOptions, UsageFaultError
+from workbench.engine.plan.options import RunOptions, UsageFaultError, UsageKind
+from workbench.engine.plan.selection import open_selection, refuse_unknown
 from workbench.engine.plan.target_words import Selection, parse_words
 
 if TYPE_CHECKING:
@@ -42,13 +43,22 @@ class Targets:
         """
         return parse_words(self.words, folder=self.folder, agent=self.agent, case_ids=self.cases)
 
+    def refuse_unknown(self) -> None:
+        """Refuse names that nothing has, as far as that can be told before evalsets are opened.
+
+        Raises:
+            UsageFaultError: an id, the config or the session file does not exist.
+        """
+        refuse_unknown(self.selection(), self.folder)
+        refuse_missing(self.config, "config")
+        refuse_missing(self.initial_session_file, "broken_file")
+
     def open(self, previous: "Workspace | None" = None) -> "Workspace":
         """Open the workspace that holds the targets; `previous` is an earlier reading of it.
 
         Raises:
             UsageFaultError: a path is gone, or a file that goes with it cannot be read.
         """
-        from workbench.engine.plan.selection import open_selection
         from workbench.model.evalset import BrokenFileError, read_initial_session
 
         file = self.initial_session_file
@@ -75,6 +85,16 @@ class Targets:
         from workbench.engine.plan.plan import make_plan
 
         return make_plan(workspace or self.open(), self.selection(), options)
+
+
+def refuse_missing(file: Path | None, kind: UsageKind) -> None:
+    """Refuse a file that is named and not there.
+
+    Raises:
+        UsageFaultError: there is no such file.
+    """
+    if file is not None and not file.exists():
+        raise UsageFaultError(f"{file}: there is no such file", kind=kind)
 
 
 def owners_kept_in(state: Path) -> "KeptOwners":

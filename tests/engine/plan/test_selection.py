@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.engine.project import Project, evalset, turn
+from workbench.agents.workspace import EvalsetEntry
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.selection import Chosen, choose, open_selection
 from workbench.engine.plan.target_words import Selection, Target, escape, parse_target, parse_words
@@ -40,7 +41,7 @@ def chosen(shop: Project) -> Choose:
     return pick
 
 
-def ids(item: Chosen) -> list[str]:
+def ids(item: Chosen[EvalsetEntry]) -> list[str]:
     cases = item.entry.document.cases
     return [case.eval_id for case in cases if item.indexes is None or case.index in item.indexes]
 

@@ -160,7 +160,7 @@ def new_run_id() -> str:
     return f"{now:%Y-%m-%dT%H-%M-%S}-{now.microsecond * 0x10000 // 1_000_000:04x}"
 
 
-def _entries(item: Chosen, runs: int, configs: ConfigFaults) -> Iterator[PlanEntry]:
+def _entries(item: Chosen[EvalsetEntry], runs: int, configs: ConfigFaults) -> Iterator[PlanEntry]:
     entry, document = item.entry, item.entry.document
     agent = entry.agent_name
     matched_by = "" if entry.agent is None else entry.owned.rule

@@ -1,33 +1,124 @@
-"""The evalsets and cases that are meant by a selection, of those that are there."""
+"""The evalsets and cases that a selection means.
 
-from collections.abc import Sequence
+The names are looked for twice by the same rules: at a glance, so that a mistyped word is refused before what opens
+evalsets is imported, and in the opened workspace.
+"""
+
+import json
+import os
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from workbench.agents.owners import KeptOwners, OwnersFileError
-from workbench.agents.targets import absolute, at_its_place, find_agent
-from workbench.agents.workspace import EvalsetEntry, Workspace, assign_agent, open_targets
+from workbench.agents.discovery import Ignored, agent_at
+from workbench.agents.ownership import relative_to
+from workbench.agents.targets import absolute, at_its_place, discover_for, find_agent, find_root
 from workbench.counting import counted
 from workbench.engine.plan.options import UsageFaultError
-from workbench.engine.plan.target_words import (
-    LISTED,
-    Selection,
-    Target,
-    evalsets_called,
-    refuse_unknown_cases,
-    searched,
-)
+from workbench.engine.plan.target_words import LISTED, Selection, Target, nearest_name, searched
+from workbench.json_values import case_id, string
+from workbench.regular_file import read_regular
+
+if TYPE_CHECKING:
+    from workbench.agents.owners import KeptOwners
+    from workbench.agents.workspace import Workspace
+
+MOST_BYTES = 1 << 22
+"""Bytes of all files that are read at a glance. For more, the index of cases is quicker than Python's reader."""
+_SUFFIX = ".evalset.json"
+
+
+class Named(Protocol):
+    """An evalset, as far as words can name it and its cases."""
+
+    @property
+    def file(self) -> Path: ...
+
+    @property
+    def relative(self) -> str: ...
+
+    @property
+    def eval_set_id(self) -> str: ...
+
+    @property
+    def agent_folder(self) -> Path | None: ...
+
+    @property
+    def case_ids(self) -> Sequence[str]: ...
+
+    @property
+    def broken(self) -> bool: ...
+
+
+NamedT = TypeVar("NamedT", bound=Named)
+NamedT_co = TypeVar("NamedT_co", bound=Named, covariant=True)
+
+
+class Listing(Protocol[NamedT_co]):
+    """The evalsets of a project, and what was ignored there."""
+
+    @property
+    def root(self) -> Path: ...
+
+    @property
+    def evalsets(self) -> Sequence[NamedT_co]: ...
+
+    @property
+    def ignored(self) -> Sequence[Ignored]: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Generic[NamedT]):
     """An evalset to run: the positions of the cases meant (None: all), and whether the file was `named`, so that what
     is wrong with it refuses the run."""
 
-    entry: EvalsetEntry
+    entry: NamedT
     indexes: tuple[int, ...] | None
     named: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Glance:
+    """The names in an evalset of today's schema. Its agent is not known yet."""
+
+    file: Path
+    relative: str
+    eval_set_id: str
+    case_ids: tuple[str, ...]
+    agent_folder: Path | None = None
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Glances:
+    root: Path
+    evalsets: Sequence[_Glance]
+    ignored: Sequence[Ignored] = ()
+
+
+def refuse_unknown(selection: Selection, folder: Path) -> None:
+    """Refuse names that no evalset and no case has; `folder` as for `open_selection`.
+
+    What a glance cannot tell is left to `choose` on the opened workspace.
+
+    Raises:
+        UsageFaultError: no evalset, or no case, has one of the ids.
+    """
+    are_ids = bool(selection.case_ids) or any(target.path is None or target.case_ids for target in selection.targets)
+    paths = [absolute(path) for path in searched(selection, folder)]
+    # An agent's evalsets may lie anywhere in the project.
+    if not are_ids or any(path.is_dir() and agent_at(path)[0] is not None for path in paths):
+        return
+    root = find_root(Path(os.path.commonpath(paths)))
+    evalsets = _glances([at_its_place(path, root) for path in paths], root)
+    if evalsets is None:
+        return
+    try:
+        choose(_Glances(root, evalsets), selection)
+    except UsageFaultError as fault:
+        if fault.kind != "nothing":
+            raise
 
 
 def open_selection(
@@ -35,16 +126,19 @@ def open_selection(
     *,
     folder: Path,
     config: Path | None = None,
-    kept_owners: KeptOwners | None = None,
-    previous: Workspace | None = None,
+    kept_owners: "KeptOwners | None" = None,
+    previous: "Workspace | None" = None,
     initial_session: dict[str, Any] | None = None,
-) -> Workspace:
-    """The workspace that holds what is selected; ids are looked for in the agent's folder, or in `folder`. The other
-    arguments are those of `open_targets`.
+) -> "Workspace":
+    """Open the workspace that holds what is selected. Ids are looked for in the agent's folder, or in `folder`. The
+    other arguments are those of `open_targets`.
 
     Raises:
         UsageFaultError: a path is gone, or what is kept in `.workbench` cannot be read.
     """
+    from workbench.agents.owners import OwnersFileError
+    from workbench.agents.workspace import assign_agent, open_targets
+
     paths = searched(selection, folder)
     try:
         workspace = open_targets(
@@ -60,9 +154,9 @@ def open_selection(
     return assign_agent(workspace, agent)
 
 
-def choose(workspace: Workspace, selection: Selection) -> list[Chosen]:
-    """The evalsets and cases that are meant, in the workspace's order. An evalset that is named twice is run once,
-    with the cases named for it; where only one of the two names cases, with these (as ADK does).
+def choose(listing: Listing[NamedT], selection: Selection) -> list[Chosen[NamedT]]:
+    """Return the evalsets and cases that are meant, in the order of the listing. An evalset that is named twice is run
+    once, with the cases named for it. If only one of the two names cases, it is run with these (as ADK does).
 
     Raises:
         UsageFaultError: an id that does not exist, or nothing at all is meant.
@@ -70,8 +164,7 @@ def choose(workspace: Workspace, selection: Selection) -> list[Chosen]:
     cases: dict[Path, set[int] | None] = {}
     named: set[Path] = set()
     for target in selection.targets:
-        entries = _entries(workspace, target)
-        for entry in entries:
+        for entry in _entries(listing, target):
             if target.named and (target.path is None or not target.path.is_dir()):
                 named.add(entry.file)
             indexes = _indexes(entry, target.case_ids) if target.case_ids else None
@@ -79,64 +172,102 @@ def choose(workspace: Workspace, selection: Selection) -> list[Chosen]:
             cases[entry.file] = indexes if before is None else before | (indexes or set())
     chosen = [
         Chosen(entry, _sorted(cases[entry.file]), entry.file in named)
-        for entry in workspace.evalsets
+        for entry in listing.evalsets
         if entry.file in cases
     ]
     if not chosen:
         places = ", ".join(target.name for target in selection.targets)
-        raise UsageFaultError(f"there is no evalset in {places}", _why_ignored(workspace), "nothing")
+        raise UsageFaultError(f"there is no evalset in {places}", _why_ignored(listing), "nothing")
     return _only(chosen, selection.case_ids) if selection.case_ids else chosen
 
 
-def _entries(workspace: Workspace, target: Target) -> list[EvalsetEntry]:
+def _entries(listing: Listing[NamedT], target: Target) -> list[NamedT]:
     if target.path is None:
-        return [_entry_by_id(workspace, target.name)]
-    path = at_its_place(absolute(target.path), workspace.root)
+        return [_entry_by_id(listing, target.name)]
+    path = at_its_place(absolute(target.path), listing.root)
     if not path.is_dir():
-        return [entry for entry in workspace.evalsets if entry.file == path]
-    return [
-        entry
-        for entry in workspace.evalsets
-        if entry.file.is_relative_to(path) or (entry.agent is not None and entry.agent.folder == path)
-    ]
+        return [entry for entry in listing.evalsets if entry.file == path]
+    return [entry for entry in listing.evalsets if entry.file.is_relative_to(path) or entry.agent_folder == path]
 
 
-def _entry_by_id(workspace: Workspace, name: str) -> EvalsetEntry:
-    found = evalsets_called(name, workspace.evalsets)
+def _entry_by_id(listing: Listing[NamedT], name: str) -> NamedT:
+    """Return the evalset called `name`: the file `NAME.evalset.json`, which is how ADK finds it whatever it calls
+    itself, else the one with that `eval_set_id`."""
+    found = [entry for entry in listing.evalsets if entry.file.name == name + _SUFFIX]
+    found = found or [entry for entry in listing.evalsets if entry.eval_set_id == name]
+    if not found:
+        known = (entry.eval_set_id for entry in listing.evalsets)
+        hint = nearest_name(name, known, "There is the evalset", "There are the evalsets")
+        raise UsageFaultError(f"{name} is neither a file, nor a folder, nor the id of an evalset", hint)
     if len(found) > 1:
         files = ", ".join(entry.relative for entry in found[:LISTED])
         raise UsageFaultError(f"{counted(len(found), 'evalset')} are called {name}", f"Name the file: {files}")
     return found[0]
 
 
-def _indexes(entry: EvalsetEntry, case_ids: Sequence[str]) -> set[int]:
-    by_id = {case.eval_id: case.index for case in entry.document.cases}
-    if not entry.document.broken:
-        refuse_unknown_cases(case_ids, by_id, entry.relative)
-    return {by_id[case_id] for case_id in case_ids if case_id in by_id}
+def _indexes(entry: Named, case_ids: Sequence[str]) -> set[int]:
+    by_id = {name: index for index, name in enumerate(entry.case_ids)}
+    if not entry.broken:
+        _refuse_unknown_cases(case_ids, by_id, entry.relative)
+    return {by_id[name] for name in case_ids if name in by_id}
 
 
-def _only(chosen: Sequence[Chosen], case_ids: Sequence[str]) -> list[Chosen]:
+def _only(chosen: Sequence[Chosen[NamedT]], case_ids: Sequence[str]) -> list[Chosen[NamedT]]:
     """Of what is chosen, the cases of these ids. A broken file stays: it may hold one of them."""
     cases = [
-        [case for case in item.entry.document.cases if item.indexes is None or case.index in item.indexes]
+        [pair for pair in enumerate(item.entry.case_ids) if item.indexes is None or pair[0] in item.indexes]
         for item in chosen
     ]
-    refuse_unknown_cases(case_ids, {case.eval_id for own in cases for case in own})
-    kept: list[Chosen] = []
+    _refuse_unknown_cases(case_ids, {name for own in cases for _, name in own})
+    kept: list[Chosen[NamedT]] = []
     for item, own in zip(chosen, cases, strict=True):
-        indexes = tuple(case.index for case in own if case.eval_id in case_ids)
-        if indexes or item.entry.document.broken:
+        indexes = tuple(index for index, name in own if name in case_ids)
+        if indexes or item.entry.broken:
             kept.append(Chosen(item.entry, indexes, item.named))
     return kept
+
+
+def _refuse_unknown_cases(case_ids: Iterable[str], known: Collection[str], file: str = "") -> None:
+    """Refuse ids that no case has; `known` are those in `file`, or in all that is selected."""
+    missing = next((name for name in case_ids if name not in known), None)
+    if missing is not None:
+        words = f"{file} has no case {missing}" if file else f"there is no case {missing} in what is selected"
+        raise UsageFaultError(words, nearest_name(missing, known, "There is the case", "There are the cases"))
 
 
 def _sorted(indexes: set[int] | None) -> tuple[int, ...] | None:
     return None if indexes is None else tuple(sorted(indexes))
 
 
-def _why_ignored(workspace: Workspace) -> str:
-    if not workspace.ignored:
+def _why_ignored(listing: Listing[NamedT]) -> str:
+    if not listing.ignored:
         return "Evalsets are called *.evalset.json or *.test.json; a file of another name has to be named"
-    reasons = [f"{item.path} ({item.reason})" for item in workspace.ignored[:LISTED]]
+    reasons = [f"{item.path} ({item.reason})" for item in listing.ignored[:LISTED]]
     return f"Passed over: {'; '.join(reasons)}"
+
+
+def _glances(places: Sequence[Path], root: Path) -> list[_Glance] | None:
+    """Read the names of all evalsets at the places; None if one does not tell, or they are too large."""
+    files = list(dict.fromkeys(places))
+    if not all(place.is_file() for place in places):
+        found, _ = discover_for(places, root)
+        files = [file for file in found.evalsets if any(file.is_relative_to(place) for place in places)]
+    try:
+        if sum(file.stat().st_size for file in files) > MOST_BYTES:
+            return None
+    except OSError:
+        return None
+    glances = [glance for file in files if (glance := _glance(file, root)) is not None]
+    return glances if len(glances) == len(files) else None
+
+
+def _glance(file: Path, root: Path) -> _Glance | None:
+    """Read the names in a file; None if a plain reading does not tell the whole truth."""
+    try:
+        content = json.loads(read_regular(file))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or not isinstance(content.get("eval_cases"), list):
+        return None
+    set_id, ids = string(content.get("eval_set_id")), tuple(map(case_id, content["eval_cases"]))
+    return _Glance(file, relative_to(file, root), set_id, ids) if set_id and all(ids) else None

@@ -9,10 +9,9 @@ Nothing is imported here that opens evalsets: a mistyped word is refused at once
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
 
 from workbench.agents.discovery import DEFINITION_FILES
 from workbench.agents.ownership import relative_to
@@ -20,7 +19,6 @@ from workbench.agents.targets import find_agent
 from workbench.counting import few
 from workbench.engine.plan.options import UsageFaultError
 
-_SUFFIX = ".evalset.json"
 LISTED = 5
 """How many names are told where more could be."""
 
@@ -44,19 +42,6 @@ class Selection:
     targets: tuple[Target, ...]
     agent: Path | None = None
     case_ids: tuple[str, ...] = ()
-
-
-class Named(Protocol):
-    """An evalset, as far as a word can name it."""
-
-    @property
-    def file(self) -> Path: ...
-
-    @property
-    def eval_set_id(self) -> str: ...
-
-
-NamedT = TypeVar("NamedT", bound=Named)
 
 
 def parse_words(
@@ -114,34 +99,6 @@ def searched(selection: Selection, folder: Path) -> list[Path]:
     return paths
 
 
-def evalsets_called(name: str, evalsets: Sequence[NamedT]) -> list[NamedT]:
-    """Those called `name`: the files `NAME.evalset.json`, which is how ADK finds them whatever they call themselves;
-    where there is none, those with that `eval_set_id`.
-
-    Raises:
-        UsageFaultError: there is none of either.
-    """
-    found = [one for one in evalsets if one.file.name == name + _SUFFIX]
-    found = found or [one for one in evalsets if one.eval_set_id == name]
-    if not found:
-        known = (one.eval_set_id for one in evalsets)
-        hint = _nearest(name, known, "There is the evalset", "There are the evalsets")
-        raise UsageFaultError(f"{name} is neither a file, nor a folder, nor the id of an evalset", hint)
-    return found
-
-
-def refuse_unknown_cases(case_ids: Iterable[str], known: Collection[str], file: str = "") -> None:
-    """`known` are the ids of the cases in `file`, or in all that is selected.
-
-    Raises:
-        UsageFaultError: one of `case_ids` is not among them.
-    """
-    missing = next((case_id for case_id in case_ids if case_id not in known), None)
-    if missing is not None:
-        words = f"{file} has no case {missing}" if file else f"there is no case {missing} in what is selected"
-        raise UsageFaultError(words, _nearest(missing, known, "There is the case", "There are the cases"))
-
-
 def _is_agent(path: Path) -> bool:
     return find_agent(path) is not None
 
@@ -177,11 +134,11 @@ def _nearest_path(path: Path) -> str:
     if not folder.is_dir():
         return f"There is no folder {folder}"
     names = (item.name for item in folder.iterdir() if not item.name.startswith("."))
-    return _nearest(path.name, names, f"In {folder} there is", f"In {folder} there are")
+    return nearest_name(path.name, names, f"In {folder} there is", f"In {folder} there are")
 
 
-def _nearest(name: str, names: Iterable[str], there_is: str, there_are: str) -> str:
-    """The way out where `name` does not exist: what is called almost like it, or what there is."""
+def nearest_name(name: str, names: Iterable[str], there_is: str, there_are: str) -> str:
+    """Return a hint for a name that does not exist: what is called almost like it, or what there is."""
     known = sorted(set(names))
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6) or [
         other for other in known if other.casefold() == name.casefold()

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.project import Project, evalset, turn
-from workbench.engine.plan.early import refuse_unknown
 from workbench.engine.plan.options import UsageFaultError
-from workbench.engine.plan.selection import choose, open_selection
+from workbench.engine.plan.selection import choose, open_selection, refuse_unknown
 from workbench.engine.plan.target_words import parse_words
 
 REFUNDS = "desk/refunds.evalset.json"
@@ -56,6 +55,7 @@ def after_opening(project: Project, *words: str, cases: tuple[str, ...] = ()) ->
         (["."], ("a", "z")),
         (["team/data"], ("a",)),
         ([REFUNDS, "loose.test.json"], ("north",)),
+        ([f"{REFUNDS}:a"], ("b",)),
     ],
 )
 def test_names_that_nothing_has(shop: Project, words: list[str], cases: tuple[str, ...]) -> None:
@@ -75,7 +75,6 @@ def test_names_that_nothing_has(shop: Project, words: list[str], cases: tuple[st
         (["desk", "refunds"], ("a",)),
         (["desk", "."], ("north",)),
         (["team"], ("l",)),
-        ([f"{REFUNDS}:a"], ("b",)),
     ],
 )
 def test_what_may_be_meant_is_left_to_what_opens_the_files(
@@ -104,7 +103,7 @@ def test_a_file_that_does_not_tell_is_left_to_what_opens_it(shop: Project, conte
 
 def test_large_files_are_left_to_the_index(shop: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     assert at_a_glance(shop, "refund")
-    monkeypatch.setattr("workbench.engine.plan.early.MOST_BYTES", 10)
+    monkeypatch.setattr("workbench.engine.plan.selection.MOST_BYTES", 10)
     assert at_a_glance(shop, "refund") is None
 
 
