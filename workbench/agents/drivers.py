@@ -1,4 +1,4 @@
-"""Driver files of agent kinds that other packages bring, found without importing those packages.
+"""Driver files of agent kinds, found without importing the packages they come from.
 
 A driver runs in the agent's interpreter, which may have nothing of the package: only its file is used there.
 """
@@ -18,19 +18,21 @@ _FUNCTIONS = {"recognise", "answer"}
 
 
 def driver_files() -> dict[str, str]:
-    """Return the driver files of plugins by name, as an AgentSpec has them. Broken ones are left out."""
-    return {extension.name: str(file) for extension, file in _plugins() if isinstance(file, Path)}
+    """Return the driver files by name, as an AgentSpec has them. Broken ones are left out."""
+    return {extension.name: str(file) for extension, file in _found() if isinstance(file, Path)}
 
 
 def driver_troubles() -> list[Trouble]:
     """Return what is wrong with driver files."""
     duplicates = [one for one in installed().duplicates if one.extension.point == "agents"]
-    return duplicates + [found for _, found in _plugins() if isinstance(found, Trouble)]
+    return duplicates + [found for _, found in _found() if isinstance(found, Trouble)]
 
 
 @cache
-def _plugins() -> tuple[tuple[Extension, Path | Trouble], ...]:
-    return tuple((one, _usable(one)) for one in installed().extensions if one.point == "agents" and not one.is_own)
+def _found() -> tuple[tuple[Extension, Path | Trouble], ...]:
+    # ADK's driver and that of plain Python are objects, and always there.
+    files = [one for one in installed().extensions if one.point == "agents" and not (one.is_own and ":" in one.value)]
+    return tuple((one, _usable(one)) for one in files)
 
 
 def _usable(extension: Extension) -> Path | Trouble:
