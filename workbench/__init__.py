@@ -1,15 +1,24 @@
 """agent-workbench: evaluate, understand and edit LLM agents from a terminal.
 
-Importing the package costs nothing: every room is imported where it is used.
+Importing the package costs nothing: each public name is imported when it is first used.
 """
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # Without importing `typing`: see above.
+    from workbench.engine.plan.options import RunOptions, UsageFaultError
+    from workbench.project.project import Project
     from workbench.testing.evaluation import evaluate
 
     __version__: str
 
-__all__ = ["__version__", "evaluate"]
+__all__ = ["Project", "RunOptions", "UsageFaultError", "__version__", "evaluate"]
+
+_MODULES = {
+    "Project": "workbench.project.project",
+    "RunOptions": "workbench.engine.plan.options",
+    "UsageFaultError": "workbench.engine.plan.options",
+    "evaluate": "workbench.testing.evaluation",
+}
 
 
 def __getattr__(name: str) -> object:
@@ -17,8 +26,8 @@ def __getattr__(name: str) -> object:
         from importlib import metadata
 
         return metadata.version("agent-workbench")
-    if name == "evaluate":
+    if name in _MODULES:
         from importlib import import_module
 
-        return import_module("workbench.testing.evaluation").evaluate
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

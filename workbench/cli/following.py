@@ -46,7 +46,7 @@ async def _follow(wanted: Wanted, explicit_state: Path | None, plan: Plan, *, fr
     store = Store()
     results = sys.stderr if wanted.json == "-" else sys.stdout
     progress = _progress(wanted, store, results)
-    async with Project(explicit_state=explicit_state, settings=settings, store=store, keep_warm=False) as project:
+    async with Project(state_dir=explicit_state, settings=settings, store=store, keep_warm=False) as project:
         run = project.run(plan if fresh else project.resumed(plan))
         with Interruption(run, progress.message) as interruption:
             # While signals are still caught, so that a Ctrl-C in the last moment does not cost the report; and also

@@ -2,13 +2,17 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from workbench.agents.discovery import AgentFolder
-from workbench.agents.workspace import Workspace
+from workbench.agents.owners import read_owners
+from workbench.agents.targets import find_root
+from workbench.agents.workspace import EvalsetEntry, Workspace, open_workspace
 from workbench.authoring.check.project import checked_agents
 from workbench.config import Settings
 from workbench.engine.chat.chat import Chat, ChatEvent
@@ -23,39 +27,51 @@ from workbench.engine.run.run import Run
 from workbench.history.journal import Journal
 from workbench.history.resuming import resume
 from workbench.history.retention import tidy
-from workbench.history.state_dir import judge_cache_dir, state_dir
+from workbench.history.state_dir import judge_cache_dir
+from workbench.history.state_dir import state_dir as state_of
 from workbench.kept_records import keep_details
 from workbench.project.running import Running
+from workbench.project.scoring import plan_of_run
+from workbench.project.targets import NamedTargets, Targets
+from workbench.project.watch import News, Watch
 from workbench.store import Store
+
+if TYPE_CHECKING:
+    from workbench.history.compare import Comparison
+    from workbench.project.last_verdicts import LastVerdict
 
 __all__ = ["Project", "Running", "TrialImport"]
 
 
 class Project:
-    """Runs plans, keeps their journals, and ends the processes that they start.
+    """The evalsets and agents of a folder, and the only way to run and judge them.
 
-    Use as `async with`, in one event loop. `store` holds the state of all runs of this object, unless they publish
-    their events elsewhere. `explicit_state` is the folder that `--state-dir` names; None: `.workbench` in the root.
-    With `keep_runs` False nothing is written but answers of judges, and these only where there is a `.workbench`.
+    Use as `async with`, in one event loop; the end of the block ends all processes. `Project.open` also reads the
+    files. `path` is a folder, an evalset or an agent; targets are relative to the folder. `store` holds the state of
+    all runs, unless they publish their events elsewhere. `state_dir` is where runs are kept; None: `.workbench` in the
+    root. With `keep_runs` False nothing is written but answers of judges, and these only if there is a `.workbench`.
     With `keep_warm` False nothing is made for a second run. Agents run at `place`, by default in child
     processes: a word such as `local` names one of the kinds that are installed. The project closes only such a place.
     """
 
     def __init__(
         self,
+        path: str | os.PathLike[str] = ".",
         *,
-        explicit_state: Path | None = None,
+        state_dir: Path | None = None,
         settings: Settings | None = None,
         store: Store | None = None,
         keep_runs: bool = True,
         keep_warm: bool = True,
         place: Place | str | None = None,
     ) -> None:
+        self.path = Path(path)
         self.store = Store() if store is None else store
         self.settings = settings or Settings(Path())
+        self._workspace: Workspace | None = None
         self._keep_warm = keep_warm
         self._children: Children | None = None
-        self._explicit_state = explicit_state
+        self._explicit_state = state_dir
         self._keep_runs = keep_runs
         self._held: dict[str, Journal] = {}
         """The journals of interrupted runs that are to be resumed, by id."""
@@ -63,6 +79,42 @@ class Project:
         self._place = place
         self._named: Place | None = None
         """The place that `place` names, once it is needed."""
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, path: str | os.PathLike[str] = ".", *, state_dir: Path | None = None, keep_runs: bool = True
+    ) -> AsyncIterator[Self]:
+        """Open a folder, an evalset or an agent: read its files, and run nothing.
+
+        Raises:
+            FileNotFoundError: there is no such path.
+            OwnersFileError: what the state folder says about owners cannot be read.
+        """
+        async with cls(path, state_dir=state_dir, keep_runs=keep_runs) as project:
+            await project.read()
+            yield project
+
+    async def read(self) -> Workspace:
+        """Read the files as they are now, and return what was found."""
+        self._workspace = await asyncio.to_thread(self._read)
+        return self._workspace
+
+    @property
+    def workspace(self) -> Workspace:
+        """What was found when the files were last read.
+
+        Raises:
+            RuntimeError: they were not read yet.
+        """
+        if self._workspace is None:
+            raise RuntimeError("the project was not read yet: use `Project.open`, or await `read` first")
+        return self._workspace
+
+    @property
+    def evalsets(self) -> tuple[EvalsetEntry, ...]:
+        """The evalsets of the workspace."""
+        return self.workspace.evalsets
 
     @property
     def children(self) -> Children:
@@ -101,7 +153,7 @@ class Project:
 
         The notices of the plan say which it is, and why. Reads files: not for an event loop's thread.
         """
-        found = resume(self._state(plan), plan, plan.options)
+        found = resume(state_of(plan.root, self._explicit_state), plan, plan.options)
         if isinstance(found, Plan):
             return found
         self._held[found.plan.run_id] = found.journal
@@ -113,9 +165,106 @@ class Project:
         if journal is not None:
             journal.release()
 
+    def targets(self, *words: str | os.PathLike[str], **named: Unpack[NamedTargets]) -> Targets:
+        """Return cases to run: those of folders, evalset files, `FILE:case_1,case_2` or evalset ids.
+
+        Without words, all of the project. `named` are fields of `Targets`.
+        """
+        texts = tuple(os.fspath(word) for word in words) or (str(self.path.absolute()),)
+        folder = self.path if self.path.is_dir() else self.path.parent
+        return Targets(texts, folder, state_dir=self._explicit_state, **named)
+
+    async def plan(
+        self,
+        *words: str | os.PathLike[str],
+        options: RunOptions | None = None,
+        **named: Unpack[NamedTargets],
+    ) -> Plan:
+        """Return the plan that runs targets, which are named as for `targets`.
+
+        Raises:
+            UsageFaultError: a target does not exist, or a file or config that was named is wrong.
+        """
+        return await asyncio.to_thread(self.targets(*words, **named).plan, options or RunOptions())
+
+    async def score(
+        self,
+        run: str = "last",
+        *,
+        cases: Sequence[str] = (),
+        config: Path | None = None,
+        options: RunOptions | None = None,
+    ) -> Running:
+        """Prepare a run that scores the transcripts of a stored run again, with the criteria of now or of `config`.
+
+        No agent is called. `run` is an id, the beginning of one, `last` or the path of a JSON report.
+
+        Raises:
+            UsageFaultError: there is no such run or case, or the config is wrong.
+        """
+
+        def plan() -> Plan:
+            return plan_of_run(
+                run,
+                options or RunOptions(),
+                folder=self.targets().folder,
+                config=config,
+                cases=cases,
+                explicit_state=self._explicit_state,
+            )
+
+        return self.run(await asyncio.to_thread(plan))
+
+    async def watch(
+        self,
+        *words: str | os.PathLike[str],
+        options: RunOptions | None = None,
+        **named: Unpack[NamedTargets],
+    ) -> AsyncGenerator[News, None]:
+        """Run targets, then after each save the cases that it can affect. Yield what happens, until the loop is left.
+
+        Targets are named as for `targets`.
+
+        Raises:
+            UsageFaultError: as `plan`.
+        """
+        targets = self.targets(*words, **named)
+        workspace = await asyncio.to_thread(targets.open)
+        plan = await asyncio.to_thread(targets.plan, options or RunOptions(), workspace)
+        async with aclosing(Watch(self, targets, workspace, plan).follow()) as news:
+            async for item in news:
+                yield item
+
+    async def status(self) -> "list[LastVerdict]":
+        """Return the last verdict of each case, and why it is stale. Reads the files again, and runs nothing."""
+        from workbench.project.last_verdicts import last_verdicts
+
+        workspace = await self.read()
+        state = state_of(workspace.root, self._explicit_state)
+        return await asyncio.to_thread(lambda: list(last_verdicts(workspace, state)))
+
+    async def compare(self, before: str = "baseline", after: str = "last") -> "Comparison":
+        """Compare two stored runs, case by case. Each is an id, the beginning of one, `last`, `baseline`, or the path
+        of a JSON report.
+
+        Raises:
+            UsageFaultError: there is no such run.
+        """
+        from workbench.history.compare import compare
+        from workbench.history.sides import open_summary
+
+        folder = self.targets().folder
+        state = state_of(find_root(folder), self._explicit_state)
+
+        def compare_now() -> "Comparison":
+            (first, _), (second, _) = (open_summary(word, state, folder) for word in (before, after))
+            return compare(first, second, state)
+
+        return await asyncio.to_thread(compare_now)
+
     def run(self, plan: Plan, publish: Publish | None = None) -> Running:
         """Prepare a run of the plan. Its events go to `publish`; None: to the store of the project."""
-        state = self._state(plan)
+        state = state_of(plan.root, self._explicit_state)
         journal = self._journal(state, plan)
         if journal is not None:
             keep_details(self.store.kept, journal)
@@ -173,8 +322,9 @@ class Project:
             self._renew = False
             await self.children.restart()
 
-    def _state(self, plan: Plan) -> Path:
-        return state_dir(plan.root, self._explicit_state)
+    def _read(self) -> Workspace:
+        kept = None if self._explicit_state is None else read_owners(self._explicit_state)
+        return open_workspace(self.path, kept_owners=kept)
 
     def _journal(self, state: Path, plan: Plan) -> Journal | None:
         """Return the journal of a run: that of the interrupted one that is resumed, a new one, or none."""

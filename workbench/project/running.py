@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import Generic, TypeVar
 
 from workbench.engine.run.recorder import Publish
 from workbench.engine.run.run import Run
@@ -10,9 +11,52 @@ from workbench.events import CaseRef, Event
 from workbench.history.journal import Journal
 from workbench.store import Store
 
+NewsT = TypeVar("NewsT")
 
-class Running:
-    """One run. Nothing happens before it is executed, awaited or iterated over; do one of these, once."""
+
+class Followed(Generic[NewsT]):
+    """Work that tells news while it is done. Execute it, or iterate over its news; do one of these, once."""
+
+    def __init__(self, take: Callable[[NewsT], None]) -> None:
+        """`take` gets all news in order, in the event loop's thread."""
+        self._take = take
+        self._news: deque[NewsT] | None = None
+        """What the iteration has not come to; None if nobody iterates."""
+        self._came = asyncio.Event()
+
+    async def execute(self) -> None:
+        """Do the work to its end."""
+        raise NotImplementedError
+
+    def __aiter__(self) -> AsyncIterator[NewsT]:
+        return self.follow()
+
+    async def follow(self) -> AsyncGenerator[NewsT, None]:
+        """Execute, and yield the news in order. Leaving the loop early kills what is still running."""
+        self._news = deque()
+        task = asyncio.ensure_future(self.execute())
+        task.add_done_callback(lambda _: self._came.set())
+        try:
+            while self._news or not task.done():
+                while self._news:
+                    yield self._news.popleft()
+                self._came.clear()
+                if not task.done():
+                    await self._came.wait()
+            task.result()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def _tell(self, news: NewsT) -> None:
+        self._take(news)
+        if self._news is not None:
+            self._news.append(news)
+            self._came.set()
+
+
+class Running(Followed[Event]):
+    """One run. Nothing happens before it is executed, awaited for its result, or iterated over."""
 
     def __init__(
         self,
@@ -23,15 +67,12 @@ class Running:
         prepare: Callable[[], Awaitable[None]],
         tidy: Callable[[], Awaitable[None]],
     ) -> None:
-        self._take = publish
+        super().__init__(publish)
         self._store = store
-        self._run = make(self._publish)
+        self._run = make(self._tell)
         self._journal = journal
         self._prepare = prepare
         self._tidy = tidy
-        self._events: deque[Event] | None = None
-        """The events that the iteration has not come to; None if nobody iterates."""
-        self._news = asyncio.Event()
 
     def stop(self) -> None:
         """Start no new cases; those that run finish or reach their timeout."""
@@ -49,33 +90,9 @@ class Running:
         finally:
             if self._journal is not None:
                 self._journal.close()
-        if self._journal is not None:
-            await self._tidy()
+        await self._tidy()
 
     async def result(self) -> Store:
         """Execute the run; return the store of the project, which holds every case with its verdicts."""
         await self.execute()
         return self._store
-
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        """Execute the run and yield its events in order. Leaving the loop early kills what is still running."""
-        self._events = deque()
-        task = asyncio.ensure_future(self.execute())
-        task.add_done_callback(lambda _: self._news.set())
-        try:
-            while self._events or not task.done():
-                while self._events:
-                    yield self._events.popleft()
-                self._news.clear()
-                if not task.done():
-                    await self._news.wait()
-            task.result()
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    def _publish(self, event: Event) -> None:
-        self._take(event)
-        if self._events is not None:
-            self._events.append(event)
-            self._news.set()

@@ -5,7 +5,7 @@ What opens evalsets is imported when it is needed: a mistyped word is refused at
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from workbench.engine.plan.options import RunOptions, UsageFaultError, UsageKind
 from workbench.engine.plan.selection import open_selection, refuse_unknown
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from workbench.agents.owners import KeptOwners
     from workbench.agents.workspace import Workspace
     from workbench.engine.plan.plan import Plan
+
+
+class NamedTargets(TypedDict, total=False):
+    """The fields of `Targets` that a caller may name."""
+
+    agent: Path | None
+    cases: tuple[str, ...]
+    config: Path | None
+    initial_session_file: Path | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ No widget and no thread: the screen and the plain lines call the same methods an
 import asyncio
 import math
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from workbench.engine.watch.impact import Depth, relative
 from workbench.engine.watch.recurring import Recurring
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
-from workbench.events import CaseFinished, CaseRef, Event, RepeatsDropped, RunFinished, RunStarted
+from workbench.events import CaseFinished, CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
 from workbench.metrics.base import Scored
 from workbench.prices import Prices
 from workbench.project.transcripts import stored_case
@@ -96,6 +96,21 @@ class Watching:
         found = self._recurring.take(saved.changed - saved.impact.idle, running=running)
         self.watcher.ignored |= found
         self.ignored = sorted(relative(path, self.watcher.snapshot.workspace) for path in found)
+
+    def notices(self, saved: Saved, name: Callable[[Path], str]) -> list[Noticed]:
+        """Return what the user must know about a save that was taken; `name` shows a path."""
+        stay = "The last verdicts stay, as stale" if saved.impact.depths else "The last verdicts stay"
+        if saved.trouble:
+            gone = self.watcher.changes.gone  # That is told already.
+            return [] if gone else [Noticed("error", f"cannot be read: {saved.trouble}", stay)]
+        found = [
+            Noticed("warning", f"{ignored} changes whenever the agent runs: it is not watched any more")
+            for ignored in self.ignored
+        ]
+        for fault in saved.faults:
+            place = name(fault.path) + (f":{fault.line}" if fault.line else "")
+            found.append(Noticed("error", f"{place}: {fault.message}", stay))
+        return found
 
     def next(self, busy: bool) -> Start | None:
         """What to start now; None if there is nothing to be started, or something is going on (`busy`)."""

@@ -43,7 +43,7 @@ class Engine:
 
         with self._making:  # Several threads come here.
             self._made = self._made or Project(
-                explicit_state=self._session.explicit_state, settings=self._settings, store=self._session.store
+                state_dir=self._session.explicit_state, settings=self._settings, store=self._session.store
             )
             return self._made
 
