@@ -1,4 +1,4 @@
-"""Accepting what the agent did in the last run as what is expected of it."""
+"""Acceptance of what the agent did as the reference of a case."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Accept(Controller):
-    """One case at a time: it is compared with the execution under the cursor."""
+    """Acceptance of one case at a time, from the execution under the cursor."""
 
     def __init__(self, view: View, files: Files, edit: Edit, run: Run) -> None:
         super().__init__(view)
@@ -53,7 +53,7 @@ class Accept(Controller):
         self._run.score_by_new_references([(row.evalset, row.case)])
 
     async def _acceptance(self, row: Row, record: "CaseRecord | None") -> "Acceptance | None":
-        """What can be accepted; None (and why) if nothing can."""
+        """Return what can be accepted, or None (and say why) if nothing can."""
         from workbench.authoring.accept import Comparison, NotComparableError
         from workbench.ui.accepting.screen import Acceptance
         from workbench.ui.editing.drafts import CaseDraft
@@ -93,7 +93,7 @@ class Accept(Controller):
 
 
 def _failed_of(record: "CaseRecord | None") -> "Callable[[Hunk], str]":
-    """Which criteria failed in the turn of a hunk, for what the hunk is about."""
+    """Return a function that names the criteria that failed in the turn of a hunk."""
     from workbench.metrics.registry import known
     from workbench.ui.accepting.outcome import concerns
 

@@ -1,4 +1,4 @@
-"""Whole cases: new, duplicated, renamed, moved, deleted; of several at once where they are marked."""
+"""Actions on whole cases: new, duplicate, rename, move and delete."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Cases(Controller):
-    """What is done to a case is done to all marked ones, as one edit that is undone at once."""
+    """Actions on the marked or current cases. Each is one edit, and one undo takes it back."""
 
     def __init__(self, view: View, files: Files, edit: Edit) -> None:
         super().__init__(view)
@@ -168,7 +168,7 @@ class Cases(Controller):
             self._files.go_to_case(target.file, chosen.names[0])
 
     async def _pick_target(self, source: "EvalsetEntry", count: int) -> "EvalsetEntry | None":
-        """Another evalset; those of the same agent first."""
+        """Ask for another evalset. Those of the same agent come first."""
         assert self.session.workspace is not None
         others = [entry for entry in self.session.workspace.evalsets if entry.file != source.file]
         others.sort(key=lambda entry: entry.agent != source.agent)
@@ -212,7 +212,7 @@ def _user_key(case: object) -> str:
 
 
 def _session_of(entry: "EvalsetEntry", number: int) -> tuple[str, str]:
-    """The app and user of a case beside the new one, else the agent's name."""
+    """Return app and user of the case beside the new one, else the agent's name and `user`."""
     from workbench.model.evalset import case_or_none
 
     case = case_or_none(entry.document, number) if entry.document.cases else None

@@ -21,8 +21,8 @@ _WAITS = 0.4
 
 
 class Checks(Controller):
-    """Checks in a thread whenever the folder, or a file of it, was read. `try_imports` has the engine import each
-    agent in a child and tell every outcome, from another thread."""
+    """The check of the folder. It runs in a thread whenever the folder, or a file of it, was read. `try_imports`
+    has the engine import each agent in a child and tell every outcome, from another thread."""
 
     def __init__(self, view: View, try_imports: "Callable[[Workspace, Callable[[TrialImport], None]], None]") -> None:
         super().__init__(view)
@@ -30,7 +30,7 @@ class Checks(Controller):
         self._due: Stoppable | None = None
 
     def loaded(self) -> None:
-        """Check the folder soon: it was read."""
+        """Check the folder soon, because it was read."""
         if self._due is not None:
             self._due.stop()
         if self.session.checks:
@@ -95,7 +95,7 @@ class Checks(Controller):
         return str(fault.file).removeprefix(root + "/")
 
     async def _check(self, workspace: "Workspace") -> Findings | None:
-        """Checks and shows what was found; None (and nothing shown) if the folder was read again meanwhile."""
+        """Check the folder and show the findings. Return None and show nothing if it was read again meanwhile."""
         try:
             found = await _beside(lambda: check(workspace))
         except Exception as error:
@@ -114,7 +114,7 @@ class Checks(Controller):
 
 
 async def _beside(work: Callable[[], Findings]) -> Findings:
-    """Does the work in a thread that nobody waits for when the program ends: a folder may take seconds."""
+    """Check in a thread that nobody waits for when the program ends: a folder may take seconds."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Findings] = loop.create_future()
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Criteria(Controller):
-    """Opens the form, and shows the folder as it is after each save."""
+    """The form of criteria. The folder is shown as it is after each save."""
 
     def __init__(self, view: View, files: Files) -> None:
         super().__init__(view)
@@ -47,7 +47,7 @@ class Criteria(Controller):
         await self.view.ask(screen)
 
     async def _whose_criteria(self) -> "EvalsetEntry | None":
-        """The evalset under the cursor; above evalsets, one of those whose configs hold below it."""
+        """Return the evalset under the cursor. Above evalsets, ask for one of those whose configs hold below it."""
         row = self.view.rows.cursor
         if row is not None and row.evalset >= 0:
             return self.session.entry(row.evalset)
@@ -85,7 +85,7 @@ class Criteria(Controller):
             return None
 
     def _with_same_config(self, entry: "EvalsetEntry") -> "list[EvalsetEntry]":
-        """The evalsets for which the file holds, or a new one beside the evalset would."""
+        """Return the evalsets for which the file holds, or a new one beside the evalset would."""
         workspace = self.session.workspace
         path = entry.criteria.config.path
         return [
@@ -111,7 +111,7 @@ class Criteria(Controller):
 
 
 def _config_file(entry: "EvalsetEntry") -> Path:
-    """The config that holds for an evalset, or where a new one would be written."""
+    """Return the config that holds for an evalset, or the path of a new one."""
     from workbench.authoring.config_file import NEW_CONFIG
 
     return entry.criteria.config.path or entry.file.parent / NEW_CONFIG

@@ -23,7 +23,7 @@ _RESTS = 0.15
 
 
 class Earlier(Controller):
-    """Reads in threads, beside everything else."""
+    """Verdicts of earlier runs, read in threads beside everything else."""
 
     def __init__(self, view: View, watch: Watch) -> None:
         super().__init__(view)
@@ -37,7 +37,7 @@ class Earlier(Controller):
     # Earlier sessions
 
     def recall(self) -> None:
-        """Shows the newest verdicts that are kept, as soon as they are read; nothing waits for that."""
+        """Show the newest kept verdicts as soon as they are read. Nothing waits for that."""
         self.session.loading = "results"
         self.view.show_facts()
         self.view.work(self._recall(), "recall")
@@ -57,7 +57,7 @@ class Earlier(Controller):
             self.view.show_facts()
 
     async def _read_verdicts(self) -> None:
-        """Shows the verdicts of one run after the other, and then which of them are stale."""
+        """Show the verdicts of one run after the other, and then which of them are stale."""
         session, workspace = self.session, self.session.workspace
         if workspace is None:
             return
@@ -98,7 +98,7 @@ class Earlier(Controller):
     # Earlier runs of a case
 
     def after_news(self, ended: bool) -> None:
-        """News were taken in; `ended`: with them a run ended."""
+        """Follow what runs now. `ended`: a run ended with the news."""
         if len(self.session.stale) != self._stale:
             # What runs is no longer of an earlier session.
             self._stale = len(self.session.stale)
@@ -132,5 +132,5 @@ class Earlier(Controller):
 
 
 def _import_panes() -> None:
-    """Import what shows a case, in a thread: else the first case would wait for it."""
+    """Import what shows a case, in a thread. Else the first case would wait for it."""
     import workbench.ui.detail.pane  # noqa: F401

@@ -1,4 +1,4 @@
-"""Editing what is under the cursor: in place, or in the user's editor."""
+"""Edits of what is under the cursor, in place or in the user's editor."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Edit(Controller):
-    """Opens editors, and shows what they saved. A run of cases goes on meanwhile."""
+    """The editors, and what becomes of what they saved. A run of cases goes on meanwhile."""
 
     def __init__(self, view: View, files: Files) -> None:
         super().__init__(view)
@@ -46,7 +46,7 @@ class Edit(Controller):
             await self.draft_outside(draft)
 
     async def edit_row(self, row: Row, *, at: "Location | None" = None, editing: bool = False) -> None:
-        """Opens the editor on a case, or on what stands around the cases of a file, until it is left."""
+        """Open the editor on a case, or on id, name and description of an evalset, until the user leaves."""
         from workbench.ui.editing.editor import EditorScreen
 
         draft = await self.draft(row)
@@ -130,7 +130,7 @@ class Edit(Controller):
 
 
 def _at_line(text: str, error: "RejectedError") -> str:
-    """A rejection with the line at which its cause stands in the text."""
+    """Return a rejection with the line of the text that caused it."""
     from workbench.ui.editing.values import place_of
 
     breach = error.breaches[0]

@@ -1,4 +1,4 @@
-"""Files of the project: written as edits, undone, and shown as they are on the disk now."""
+"""Files of the project: written as edits, undone, and shown as they are on the disk."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ _TRIES = 5
 
 
 class Files(Controller):
-    """Reads and writes in threads. Each edit is on the disk before the screen says so."""
+    """Reads and writes, in threads. Each edit is on the disk before the screen says so."""
 
     def __init__(self, view: View, folder: Folder) -> None:
         super().__init__(view)
@@ -49,7 +49,7 @@ class Files(Controller):
             self.view.say(await self.take_back(again=again))
 
     async def take_back(self, *, again: bool) -> str:
-        """Takes the newest edit back, or makes it again; what was done, in safe words."""
+        """Undo the newest edit, or make it again. Return what was done, in safe words."""
         from workbench.authoring.saving import ChangedOnDiskError, NothingToUndoError
         from workbench.ui.editing.wording import in_words
 
@@ -65,7 +65,7 @@ class Files(Controller):
         return one_line(f"{'made again' if again else 'undone'}: {edit.label}  ({files})")
 
     async def offer_interrupted(self) -> None:
-        """Asks what is to become of an edit that was cut short when the workbench was open last."""
+        """Ask what to do with an edit that was cut short when the workbench was open last."""
         from workbench.authoring.undo import FILE_NAME
 
         if not (self.session.state_dir / FILE_NAME).is_file():
@@ -91,14 +91,14 @@ class Files(Controller):
             self.tell(error)
 
     async def saver(self) -> "Saver":
-        """What writes edits; made in a thread, for it reads the edits of earlier sessions."""
+        """Return what writes edits. It is made in a thread, because it reads the edits of earlier sessions."""
         return await asyncio.to_thread(lambda: self.session.saver)
 
     # Files that have changed
 
     async def reopen(self, *files: Path) -> None:
-        """Shows these files as they are on the disk now; the tree stays where it is. Where one of them is new, gone
-        or no evalset of ours, the folder is read again."""
+        """Show files as they are on the disk now; the cursor stays. Read the whole folder if one of them is new,
+        gone or not an evalset."""
         from workbench.model.evalset import open_evalset
 
         workspace = self.session.workspace
@@ -117,7 +117,7 @@ class Files(Controller):
         self.folder.load(replace(workspace, evalsets=entries))
 
     async def evalset_file(self, entry: "EvalsetEntry") -> "EvalsetFile | None":
-        """A file as it is on the disk, ready to be changed; None (and a notice) if it cannot be."""
+        """Return a file as it is on the disk, ready to be changed. Return None and say why if it cannot be."""
         from workbench.authoring.evalset_file import EvalsetFile
         from workbench.model.json_edit import EditError
 
@@ -133,8 +133,8 @@ class Files(Controller):
     async def change_cases(
         self, entries: "Sequence[EvalsetEntry]", change: "Callable[[Opened], tuple[str, Contents]]"
     ) -> bool:
-        """Makes a change of evalsets as they are by now: what it is called, and what they become. Where somebody else
-        writes one meanwhile it is worked out anew. False (and a notice) if nothing was written."""
+        """Change evalsets as they are now. `change` returns what the edit is called and what the files become. It
+        is called again if somebody else writes one meanwhile. Return False and say why if nothing was written."""
         from workbench.authoring.saving import ChangedOnDiskError
 
         for tries in range(_TRIES):
@@ -179,7 +179,7 @@ class Files(Controller):
         return True
 
     async def reopened(self, draft: "Draft") -> "Draft | None":
-        """The draft in the file as it is now; None if it is not there any more."""
+        """Return the draft in the file as it is now, or None if it is not there any more."""
         from workbench.authoring.evalset_file import EvalsetFile
         from workbench.model.json_edit import EditError
 
@@ -221,8 +221,8 @@ class Files(Controller):
     # Where the cursor goes
 
     def go_to_case(self, file: Path, eval_id: str) -> None:
-        """Put the cursor on a case of a file by its id. A filter that would hide it is taken back: whoever made or
-        named a case wants to see that one, and goes on with it."""
+        """Put the cursor on a case of a file by its id. Take back a filter that hides it: the user who made or
+        named a case goes on with it."""
         for number, entry in enumerate(self.view.rows.entries):
             if entry.file == file:
                 case = next((case.index for case in entry.document.cases if case.eval_id == eval_id), -1)
@@ -232,39 +232,39 @@ class Files(Controller):
                 self.view.show_row()
 
     def stand_near(self, file: Path, case: int) -> None:
-        """Put the cursor where a case was that is gone."""
+        """Put the cursor near the place of a case that is gone."""
         for number, entry in enumerate(self.view.rows.entries):
             if entry.file == file:
                 self.view.go_to(number, min(case, len(entry.document.cases) - 1))
                 self.view.show_row()
 
     def tell(self, error: Exception) -> None:
-        """Says what went wrong with a file."""
+        """Say what went wrong with a file."""
         from workbench.ui.editing.wording import in_words
 
         self.view.notify(in_words(error), severity="error", timeout=10, markup=False)
 
     def warn_if_fleeting(self) -> None:
-        """Says once that edits cannot be undone any more after leaving, where nothing can be kept."""
+        """Say once that edits can be undone only until the user leaves, if nothing can be kept."""
         if not self.session.saver.lasting and not self._warned:
             self._warned = True
             words = f"{self.session.state_dir} cannot be written: edits can be undone until you leave"
             self.view.notify(one_line(words), severity="warning", timeout=8, markup=False)
 
     def say_old_format(self) -> None:
-        """Why a file of an old format is not changed, and the way out."""
+        """Say why a file of an old format is not changed, and how to convert it."""
         words = "it is in an old format: “migrate the evalset” in the palette makes one of today's schema of it"
         self.view.notify(words, timeout=8, markup=False)
 
     def chosen(self, evalset: int, cases: Sequence[int]) -> "Chosen":
-        """Cases of an evalset as they are shown."""
+        """Return cases of an evalset as they are shown."""
         from workbench.authoring.whole_cases import Chosen
 
         entry = self.session.entry(evalset)
         return Chosen(entry.file, [case.eval_id for case in entry.document.cases], list(cases))
 
     def entries_of(self, pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
-        """Cases by their evalset."""
+        """Group cases by their evalset."""
         found: dict[int, list[int]] = {}
         for evalset, case in sorted(pairs):
             found.setdefault(evalset, []).append(case)

@@ -20,7 +20,7 @@ _SHOWN_EVERY = 0.3
 
 
 class Folder(Controller):
-    """Reads in a thread, so that a large folder delays no key."""
+    """The folder, read in a thread so that a large one delays no key."""
 
     def __init__(self, view: View) -> None:
         super().__init__(view)
@@ -69,7 +69,7 @@ class Folder(Controller):
         self.view.work(self._choose(self.session.entry(row.evalset)), "ask", exclusive=False)
 
     async def read_again(self) -> bool:
-        """Read the folder and show it. False, and a notice, if it cannot be read.
+        """Read the folder and show it. Return False and say why if it cannot be read.
 
         At the first reading, what is read so far is shown while the rest is read.
         """
@@ -105,8 +105,8 @@ class Folder(Controller):
             self.view.show_workspace(workspace)
 
     async def give_agents(self, targets: Iterable[tuple[int, int]]) -> None:
-        """Asks for each evalset of the targets that belongs to no agent, once. Where the user would not say, or there
-        is no agent at all, the run will."""
+        """Ask once for the agent of each evalset of the targets that has none. If the user does not say, or there
+        is no agent, the run reports it."""
         workspace = self.session.workspace
         if workspace is None or not workspace.agents:
             return
@@ -134,7 +134,7 @@ class Folder(Controller):
                 tell()
 
     async def _ask(self, entry: "EvalsetEntry") -> bool:
-        """Which agent the evalset belongs to; keeps the answer."""
+        """Ask which agent the evalset belongs to, and keep the answer. Return whether there is one."""
         assert self.session.workspace is not None
         items = [
             Item(

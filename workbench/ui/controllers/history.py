@@ -1,4 +1,4 @@
-"""Runs that are kept: the list of them, one of them, two of them side by side."""
+"""Kept runs: the list of them, one of them, or two of them compared."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ _OFFERED = 500
 
 
 class History(Controller):
-    """The screens lie over the main one, which goes on with what it does."""
+    """Screens with kept runs. They lie over the main one, which goes on."""
 
     def __init__(self, view: View, talk: Talk, host: Host) -> None:
         super().__init__(view)
@@ -80,12 +80,12 @@ class History(Controller):
         self.view.push(screen)
 
     def _running_id(self) -> str:
-        """The run that is going on, "" for none."""
+        """Return the id of the run that is going on, "" for none."""
         store = self.session.store
         return store.run.run_id if store.activity.running else ""
 
     def _keep_stored(self, record: "CaseRecord") -> None:
-        """Makes a case of an execution of a kept run."""
+        """Make a case of an execution of a kept run."""
         from workbench.ui.chat.kept import captured_from_record
 
         workspace = self.session.workspace
@@ -103,7 +103,7 @@ class History(Controller):
         self._talk.keep(captured, agent, f"{ref.eval_id}_as_run", entry.file if entry is not None else None)
 
     def _go_from_history(self, ref: "CaseRef") -> bool:
-        """Leaves the history for a case as it is now; False if there is none."""
+        """Leave the history for a case as it is now. Return False if there is no such case."""
         verdicts = self.session.verdicts
         files = [ref.evalset_file] if ref.evalset_file else []
         workspace = self.session.workspace
@@ -122,7 +122,7 @@ class History(Controller):
     # Two runs
 
     def _compare(self, before: "KeptRun | None", after: "KeptRun") -> None:
-        """Shows what changed; without an earlier run, from the one that the user names."""
+        """Show what changed between two runs. Without an earlier one, ask for it."""
         if before is None:
             self.view.work(self._choose_and_compare(after), "compare")
             return
@@ -132,7 +132,7 @@ class History(Controller):
         self.view.push(screen)
 
     async def _compare_last(self) -> None:
-        """The run of this session, else the newest one that is kept, with another one."""
+        """Compare the run of this session, else the newest kept one, with another one."""
         runs, _ = await asyncio.to_thread(self._runs)
         here = self.session.store.run.run_id
         known = [run for run in runs if not run.trouble]
@@ -180,7 +180,7 @@ class History(Controller):
 
 
 def _import_screens() -> None:
-    """In a thread, so that the first time delays no key."""
+    """Import the screens in a thread, so that the first one delays no key."""
     import workbench.ui.history.compare_screen
     import workbench.ui.history.run_screen
     import workbench.ui.history.screen  # noqa: F401

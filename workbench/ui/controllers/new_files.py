@@ -1,4 +1,4 @@
-"""New files: evalsets, test files, and files of an old format converted."""
+"""New files: evalsets, test files, and converted files of an old format."""
 
 import asyncio
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class NewFiles(Controller):
-    """Writes files beside what is under the cursor."""
+    """Files written beside what is under the cursor."""
 
     def __init__(self, view: View, files: Files) -> None:
         super().__init__(view)
@@ -99,7 +99,8 @@ class NewFiles(Controller):
             await self._files.put(f"migrate {entry.file.name}", {entry.file: (before, content)})
 
     async def _pick_session(self, entry: "EvalsetEntry") -> tuple[bool, Path | None]:
-        """The initial session of a list of turns: a file beside it, or none. (False, None) if the user went back."""
+        """Ask for the initial session of a list of turns: a file beside it, or none. Return (False, None) if the
+        user left."""
         files = sorted(entry.file.parent.glob("*session*.json"))
         if not files:
             return True, None

@@ -1,4 +1,4 @@
-"""News of the run's thread: taken into the store and shown, never more often than the line to the terminal bears."""
+"""News of the run's thread: taken into the store and shown at a pace that the terminal bears."""
 
 import time
 from collections.abc import Callable
@@ -18,8 +18,8 @@ _LINES_OF_BAR = 3
 
 
 class News(Controller):
-    """`admit` gives the event as the store is to have it, or None; `when_taken` is called after news were taken in,
-    with whether a run ended with them."""
+    """The way of events into the store. `admit` returns an event as the store is to have it, or None. `when_taken`
+    is called after news were taken in, with whether a run ended."""
 
     def __init__(self, view: View, run: Run) -> None:
         super().__init__(view)
@@ -90,7 +90,7 @@ class News(Controller):
                     touched.add(ref)
 
     def _show_notices(self, notices: list[Noticed]) -> None:
-        """The first of them as toasts; all of a run are in the palette's notices."""
+        """Show the first notices. The palette has all notices of a run."""
         loud = [notice for notice in notices if notice.level != "info"]
         for notice in loud[:_NOTICES_SHOWN]:
             text = plain(notice.message, limit=600)

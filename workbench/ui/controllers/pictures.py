@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Pictures(Controller):
-    """Pages open at once; runs are read in a thread."""
+    """Pages of charts, and pictures of the screen."""
 
     def pictures(self) -> None:
         """Open a page of charts and complete it once the runs are read."""

@@ -1,4 +1,4 @@
-"""Running cases, scoring them again, resuming and cancelling: one run at a time."""
+"""Runs: starting, scoring again, resuming and cancelling, one run at a time."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -19,7 +19,8 @@ Targets: TypeAlias = Sequence[tuple[int, int]]
 
 
 class Run(Controller):
-    """Starts runs in a thread of their own. `News` takes in what happens there."""
+    """The start and the cancelling of runs. They execute in a thread of their own; `News` takes in what happens
+    there."""
 
     def __init__(self, view: View, folder: Folder, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
@@ -176,7 +177,7 @@ class Run(Controller):
         self.view.say(f"{'killing' if kill else 'cancelling'} {what}")
 
     def refused(self) -> None:
-        """The run that was asked for did not start: its changed criteria stay for the next one."""
+        """Keep the changed criteria for the next run, because this one did not start."""
         self._draft_in_use = Draft()
 
     def _take(self, event: Event) -> None:
@@ -188,5 +189,5 @@ class Run(Controller):
 
 
 def cases(number: int) -> str:
-    """`1 case`, `2,000 cases`."""
+    """Return a number of cases in words: `1 case`, `2,000 cases`."""
     return counted(number, "case")

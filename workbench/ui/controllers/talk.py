@@ -31,7 +31,7 @@ _LOOKED_AT = 20
 
 
 class Talk(Controller):
-    """A conversation is kept only when the user asks for it; until then it is the screen's."""
+    """Conversations, kept as cases only if the user asks for it."""
 
     def __init__(self, view: View, files: Files, new_files: NewFiles, engine: Engine, thread: RunThread) -> None:
         super().__init__(view)
@@ -102,7 +102,7 @@ class Talk(Controller):
             screen = ChatScreen(agent.name, connect, self.view.keys, before=screen)
 
     async def _whom(self) -> "AgentFolder | None":
-        """The agent under the cursor; where there are several, the user's choice."""
+        """Return the agent under the cursor. Ask if there are several."""
         workspace, row = self.session.workspace, self.view.rows.cursor
         assert workspace is not None
         if row is not None and row.evalset >= 0 and (owner := self.session.entry(row.evalset).agent) is not None:
@@ -152,7 +152,7 @@ class Talk(Controller):
     async def _review(
         self, captured: "Captured", agent: "AgentFolder | None", wanted: str, first: Path | None = None
     ) -> bool:
-        """Shows what would be kept, until it is written or given up."""
+        """Show what would be kept until it is written or given up. Return whether it was written."""
         from workbench.ui.chat.review import Destination, ReviewScreen
 
         destinations = await asyncio.to_thread(self._destinations, agent, first)
@@ -184,7 +184,7 @@ class Talk(Controller):
         return bool(written)
 
     def _destinations(self, agent: "AgentFolder | None", first: Path | None) -> "list[Destination]":
-        """The files of an agent that can take a case, `first` before the others."""
+        """Return the files of an agent that can take a case, `first` before the others."""
         assert self.session.workspace is not None
         entries = [
             entry
@@ -236,7 +236,7 @@ def _destination(entry: "EvalsetEntry") -> "Destination":
 
 
 def _write(saver: "Saver", case: dict[str, Any], into: "Destination") -> str:
-    """Writes a case behind those of a file; why that failed, in safe words."""
+    """Write a case behind those of a file. Return why that failed, in safe words."""
     from workbench.authoring.evalset_file import EvalsetFile, new_evalset
     from workbench.authoring.saving import ChangedOnDiskError
     from workbench.model.json_edit import EditError

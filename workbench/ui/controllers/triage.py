@@ -27,7 +27,7 @@ Pair = tuple[int, int]
 
 
 class Triage(Controller):
-    """Files are read and written in threads; what is shown of them is in the session's book."""
+    """What the user says of verdicts. Files are read and written in threads."""
 
     def __init__(self, view: View, files: Files) -> None:
         super().__init__(view)
@@ -36,12 +36,12 @@ class Triage(Controller):
         """Whether the dialog asks about the next problem at once, as the user chose last."""
 
     def loaded(self) -> None:
-        """Read the triage files again: the folder was read."""
+        """Read the triage files again, because the folder was read."""
         assert self.session.workspace is not None
         self.view.work(self._read_triage(self.session.workspace), "triage")
 
     async def _read_triage(self, workspace: "Workspace") -> None:
-        """Takes in what was said; a file that cannot be read is named once."""
+        """Take in what the user said before. Name each file that cannot be read once."""
 
         def read() -> "list[tuple[EvalsetEntry, TriageFile, str]]":
             # Imported here: the first keys must not wait for it.
@@ -82,7 +82,7 @@ class Triage(Controller):
         self.view.work(self._triage_marked(marked) if marked else self._triage_row(), "edit")
 
     async def _triage_row(self) -> None:
-        """One case after the other, as long as the user wants to go on."""
+        """Ask about the case under the cursor, then about the next problem as long as the user wants to go on."""
         while True:
             row = self.view.rows.cursor
             assert row is not None
@@ -118,7 +118,7 @@ class Triage(Controller):
         return found
 
     async def _triage_marked(self, marked: Sequence[Pair]) -> None:
-        """The same word on several cases, each on what decided it."""
+        """Say the same of several cases, of each by what decided it."""
         from workbench.ui.triage.dialog import TriageScreen
         from workbench.ui.triage.question import questions
 
@@ -138,7 +138,7 @@ class Triage(Controller):
             await self._put(asked, answer)
 
     async def _put(self, asked: "Sequence[tuple[Pair, Question]]", answer: "Answer") -> bool:
-        """Writes what was said; False (and a notice) if that could not be done."""
+        """Write what the user said. Return False and say why if that is not possible."""
         from workbench.authoring.triage.triage_file import BrokenTriageError, Change, save_triage
 
         saver = await self._files.saver()
@@ -190,7 +190,7 @@ class Triage(Controller):
 
 
 def _together(many: str, questions: "Sequence[Question]") -> "Question":
-    """One question that stands for several."""
+    """Return one question that stands for several."""
     from workbench.ui.triage.question import Question
 
     counts = dict.fromkeys(question.judged_words.split("  ")[0] for question in questions)
@@ -199,7 +199,7 @@ def _together(many: str, questions: "Sequence[Question]") -> "Question":
 
 
 def _clean(entry: "Entry") -> "Entry":
-    """Without secrets: the file is there to be committed."""
+    """Return an entry without secrets, because the file may be committed."""
     from dataclasses import replace
 
     from workbench.engine.plan.secrets import Secrets

@@ -23,14 +23,14 @@ class Stoppable(Protocol):
 
 
 class View(Protocol):
-    """What controllers need of the screen: to say, to ask, to open dialogs, and to show what changed."""
+    """The screen as controllers see it: it says, asks, opens dialogs, and shows what changed."""
 
     session: Session
     keys: Mapping[str, tuple[str, ...]]
 
     @property
     def rows(self) -> Tree:
-        """The rows with their cursor and marks."""
+        """The rows of cases with their cursor and marks."""
 
     # Say and ask
 

@@ -1,4 +1,4 @@
-"""The watch: arming it, starting what a save affects, and walking what changed."""
+"""The watch: arming it, starting what a save affects, and going through what changed."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,8 +22,8 @@ _CHANGE_PANE = "Change"
 
 
 class Watch(Controller):
-    """One watch at a time, over all cases or those that were marked when it was armed. `look_again` takes in what the
-    files of themes and keys say now."""
+    """One watch at a time, over all cases or those that were marked when it was armed. `look_again` takes in what
+    the files of themes and keys say now."""
 
     def __init__(self, view: View, folder: Folder, run: Run, engine: Engine, look_again: Callable[[], None]) -> None:
         super().__init__(view)
@@ -89,7 +89,7 @@ class Watch(Controller):
     # Arming
 
     def arm(self) -> None:
-        """Watches the marked cases, or all."""
+        """Watch the marked cases, or all."""
         if self.session.workspace is None:
             self.arm_when_read = True
             self.view.say("the watch begins when the folder is read")
@@ -100,7 +100,7 @@ class Watch(Controller):
         self.view.say(f"watching {cases(len(marked)) if marked else 'all cases'}: a save runs what it can affect")
 
     def disarm(self) -> None:
-        """Watches nothing."""
+        """Watch nothing."""
         watching, self.session.watching = self.session.watching, None
         if watching is not None:
             watching.watcher.close()
@@ -177,7 +177,7 @@ class Watch(Controller):
         self.go_on()
 
     def go_on(self) -> None:
-        """Starts what is to be done next, if anything is."""
+        """Start what is to be done next, if anything is."""
         watching = self.session.watching
         if watching is None:
             return
@@ -203,7 +203,7 @@ class Watch(Controller):
         return admitted
 
     def after_news(self, ended: bool) -> None:
-        """News were taken in; `ended`: with them a run ended."""
+        """Show what the news changed for the watch. `ended`: a run ended with them; start what waits."""
         watching = self.session.watching
         if watching is not None:
             if not self.session.store.activity.starting:
@@ -218,7 +218,7 @@ class Watch(Controller):
             self.show_flags()
 
     def show_flags(self) -> None:
-        """Brings the marks of stale and changed cases up to date."""
+        """Bring the marks of stale and changed cases up to date."""
         session = self.session
         verdicts, watching = session.verdicts, session.watching
         names = session.stale | (watching.stale() if watching else {})
@@ -234,7 +234,7 @@ class Watch(Controller):
     # What changed
 
     def change_of(self, record: "CaseRecord | None") -> Change | None:
-        """What the case was before its newest verdict; None if that was no other."""
+        """Return what the case was before its newest verdict, or None if its verdict is the same."""
         session = self.session
         before = None if record is None else session.changed.before(record)
         if record is None or before is None or not record.has_verdict:
