@@ -106,6 +106,8 @@ class PlannedCase:
     """The criteria that are not those of the file, because the user changed them for this run: in words, one each."""
     matched_by: str = ""
     """How the agent was found: `folder`, `app_name`, `choice`, `location` or `given`; "" where that is not known."""
+    text: str = ""
+    """A digest of all that the evalset says of the case; "" if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,8 @@ class RunStarted:
     """Agent → the names of models that stand in its sources."""
     sources: Sources = field(default_factory=dict)
     """The agents' files when the run began."""
-    determined: dict[str, Any] = field(default_factory=dict)
-    """What else must be the same for the run to be resumed (`workbench.engine.run.determined`)."""
+    inputs: dict[str, Any] = field(default_factory=dict)
+    """What its verdicts depend on, as far as it is known yet (`workbench.dependencies.kept`)."""
     until_sure: float | None = None
     """The pass rate that repeats are to make sure of; None: each case is executed as often as planned."""
 
@@ -149,6 +151,9 @@ class CaseStarted:
     """The config's `user_simulator_config`."""
     attempt: int = 1
     """Counted from 1. What the attempts before it did is void."""
+    session: dict[str, Any] | None = None
+    """The case's `session_input`, {} if it has none; None in runs of earlier versions."""
+    final_session_state: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +250,9 @@ class CaseFinished:
     error: CaseError | None
     duration_seconds: float
     usage: Usage = field(default_factory=Usage)
+    inputs: tuple[int, ...] = ()
+    """What the verdict depends on besides what `CaseStarted` says: numbers of the run's bundles of inputs
+    (`workbench.dependencies.kept`). None of them in runs of earlier versions."""
 
     def __post_init__(self) -> None:
         kind = None if self.error is None else self.error.kind
@@ -275,9 +283,13 @@ class JudgeWaits:
 
 @dataclass(frozen=True, slots=True)
 class FilesRead:
-    """Further files that agents were seen to read, while the run goes on."""
+    """Further files that agents were seen to read or write, while the run goes on."""
 
     sources: Sources
+    bundles: tuple[Any, ...] = ()
+    """Further bundles of inputs, as JSON (`workbench.dependencies.record`)."""
+    written: dict[str, list[str]] = field(default_factory=dict)
+    """Agent → files that it wrote, so that they are none of its inputs."""
 
 
 @dataclass(frozen=True, slots=True)

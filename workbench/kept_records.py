@@ -88,6 +88,10 @@ def keep_details(kept: dict[str, Kept], journal: Writing) -> None:
         kept[journal.path.parent.name] = KeptCases(journal.path, journal.places)
 
 
+_Plan = tuple[str | None, str, tuple[str, ...], str]
+_UNKNOWN: _Plan = (None, "not known", (), "")
+
+
 def brief_records(summary: Summary, file: Path, rows: Collection[Row], shelf: Shelf) -> dict[CaseRef, CaseRecord]:
     """Make records of finished cases from the summary of their run; their details are read from its journal `file` when
     somebody asks for them."""
@@ -95,15 +99,17 @@ def brief_records(summary: Summary, file: Path, rows: Collection[Row], shelf: Sh
     kept = KeptCases(
         file, lambda ref: at.get((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id, ref.repeat), ())
     )
-    plans = [(config, source, tuple(changed), rule) for config, source, changed, rule in summary.plans]
+    plans: list[_Plan] = [(config, source, tuple(changed), rule) for config, source, changed, rule in summary.plans]
     usage, scores = lru_cache(Usage), _score_reader()
     found: dict[CaseRef, CaseRecord] = {}
     for row in rows:
         ref = CaseRef(*row["ref"])
-        told = (None, "not known", (), "") if row["plan"] is None else plans[row["plan"]]
+        told = _UNKNOWN if row["plan"] is None else plans[row["plan"]]
         error = brief_error(row["error"][0]) if row["error"] else None
-        record = CaseRecord.folded(PlannedCase(ref, *told), row["status"], Brief(scores(row), error, kept, shelf))
-        record.started_at = 0.0 if row["criteria"] else None
+        planned = PlannedCase(ref, *told, row["text"])
+        record = CaseRecord.folded(planned, row["status"], Brief(scores(row), error, kept, shelf))
+        record.started_at = 0.0 if row["given"] else None
+        record.inputs = summary.inputs(row)
         record.duration_seconds, record.usage = row["seconds"], usage(*row["usage"])
         record.run_id, record.until_sure = summary.run_id, summary.until_sure
         found[ref] = record

@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from workbench.dependencies.kept import KeptInputs
+from workbench.dependencies.record import Bundle
 from workbench.details import Brief, Kept, Shelf, brief_error, brief_score
 from workbench.events import (
     AgentActed,
@@ -59,8 +61,8 @@ class Turn:
 
 _NO_USAGE = Usage()
 _DETAILS = (
-    *("expected", "criteria", "scenario", "rubrics", "custom_metrics", "simulator"),
-    *("attempt", "turns", "simulated", "metrics", "output", "error"),
+    *("expected", "criteria", "scenario", "rubrics", "custom_metrics", "simulator", "session"),
+    *("final_session_state", "attempt", "turns", "simulated", "metrics", "output", "error"),
 )
 """What a record of a finished case may give up, because its journal has it."""
 
@@ -81,6 +83,8 @@ class CaseRecord:
     rubrics: tuple[dict[str, Any], ...] = ()
     custom_metrics: dict[str, Any] = field(default_factory=dict)
     simulator: dict[str, Any] | None = None
+    session: dict[str, Any] | None = None
+    final_session_state: dict[str, Any] | None = None
     attempt: int = 1
     """Counted from 1: the process of the attempts before it was lost."""
     turns: list[Turn] = field(default_factory=list)
@@ -93,6 +97,8 @@ class CaseRecord:
     usage: Usage = field(default_factory=Usage)
     run_id: str = ""
     """The run that this execution belongs to."""
+    inputs: tuple[Bundle, ...] = ()
+    """What the verdict depends on besides what the evalset and the config say; () if that is not known."""
     until_sure: float | None = None
     """The pass rate that the repeats of this run were to make sure of; None: of none."""
     brief: Brief | None = field(default=None, compare=False, repr=False)
@@ -131,7 +137,7 @@ class CaseRecord:
         record = cls.__new__(cls)
         record.planned, record.state, record.brief = planned, state, brief
         record.started_at, record.duration_seconds, record.usage = None, 0.0, _NO_USAGE
-        record.run_id, record.until_sure = "", None
+        record.run_id, record.until_sure, record.inputs = "", None, ()
         return record
 
     def may_fold(self, kept: Kept, shelf: Shelf) -> None:
@@ -297,6 +303,8 @@ class Store:
         """Cancelled executions of the newest run where an earlier verdict stands in `records`."""
         self.reinstated: dict[Case, list[CaseRef]] = {}
         """Cases whose earlier verdict stands again because their newest run decided nothing → its executions."""
+        self._inputs = KeptInputs()
+        """Those of the newest run."""
         self._listeners: list[Listener] = []
         self._request: _Request | None = None
         self._watch_job = ""
@@ -361,7 +369,7 @@ class Store:
             case RepeatsDropped():
                 self._drop(event)
             case FilesRead():
-                pass
+                self._inputs.extend(event.bundles)
             case _:
                 self._apply_counted(self.own(event.case), event)
         for listener in tuple(self._listeners):
@@ -401,6 +409,7 @@ class Store:
         return self._set_aside.get(ref) or self.records[ref]
 
     def _start(self, event: RunStarted) -> None:
+        self._inputs = KeptInputs(event.inputs)
         self._watch_job = "" if self._request is None else self._request.watch_job
         self._request = None
         self.run = RunSummary(
@@ -526,6 +535,8 @@ class Store:
                 record.rubrics = event.rubrics
                 record.custom_metrics = event.custom_metrics
                 record.simulator = event.simulator
+                record.session = event.session
+                record.final_session_state = event.final_session_state
                 record.attempt = event.attempt
             case TurnStarted():
                 record.turns.append(Turn(event.user))
@@ -545,6 +556,7 @@ class Store:
                 record.error = event.error
                 record.duration_seconds = event.duration_seconds
                 record.usage = event.usage
+                record.inputs = self._inputs.of(event.inputs)
 
 
 def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.projects import Project
+from tests.cli.projects import Project, python_path
 from tests.cli.stores import all_statuses
 from workbench.cli.main import main
 from workbench.store import Store
@@ -27,6 +27,8 @@ Here = Callable[..., "subprocess.CompletedProcess[str]"]
 @pytest.fixture
 def here(project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
     """The program in this process, in the root of a project: for help and refusals, which start no child."""
+
+    monkeypatch.setenv("PYTHONPATH", python_path())
 
     def call(*words: str, project: Project = project) -> "subprocess.CompletedProcess[str]":
         monkeypatch.chdir(project.root)

@@ -90,7 +90,7 @@ class Project:
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
-            env={**os.environ, "PYTHONPATH": _python_path(), **(environment or {})},
+            env={**os.environ, "PYTHONPATH": python_path(), **(environment or {})},
             start_new_session=True,
         )
 
@@ -101,7 +101,7 @@ class Project:
             TemporaryFile("w+", encoding="utf-8", newline="") as out,
             TemporaryFile("w+", encoding="utf-8", newline="") as err,
             chdir(self.root),
-            patch.dict(os.environ, {"PYTHONPATH": _python_path(), **(environment or {})}),
+            patch.dict(os.environ, {"PYTHONPATH": python_path(), **(environment or {})}),
             _given_up_after(60),
         ):
             with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
@@ -122,8 +122,10 @@ class Project:
         return done.returncode, json.loads(done.stdout)
 
 
-def _python_path() -> str:
-    return os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH"))))
+def python_path() -> str:
+    """The variable with which the program is found; the same if it is set already."""
+    set_now = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return os.pathsep.join(dict.fromkeys(filter(None, (str(REPOSITORY), *set_now))))
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from workbench.history.adk_events import adk_case_events
 from workbench.history.case_events import case_events as read_case
 from workbench.history.case_rows import EarlierRuns
 from workbench.history.kept_runs import kept_runs, newest_runs
-from workbench.history.latest import agents_changed, latest_runs
+from workbench.history.latest import latest_runs
 from workbench.history.report_events import kept_events
 from workbench.history.run_list import checked_summary, summary_for_opening
 from workbench.history.summary import Summary
@@ -236,18 +236,3 @@ def test_a_journal_is_read_on_opening_only_if_it_was_changed_since(
     _, damage = summary_for_opening(tmp_path, "2026-11-21T10-00-00-bbbb")
     assert read == ["bbbb"]
     assert damage
-
-
-def test_agents_whose_files_are_not_what_they_were(tmp_path: Path) -> None:
-    from hashlib import blake2b
-
-    (tmp_path / "a.py").write_text("secret-key = 1")
-    kept = blake2b(b"*** = 1", digest_size=16).hexdigest()
-    sources: dict[str, Any] = {"desk": {"a.py": kept}, "gone": {"b.py": kept}, "odd": 7}
-
-    def clean(text: str) -> str:
-        return text.replace("secret-key", "***")
-
-    assert agents_changed(sources, tmp_path, clean) == {"gone"}
-    (tmp_path / "a.py").write_text("secret-key = 2")
-    assert agents_changed(sources, tmp_path, clean) == {"desk", "gone"}

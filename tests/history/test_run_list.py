@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.cli.stores import ANSWER_PASSED, FAILED, PASSED, TRAJECTORY_FAILED, case_events
 from workbench.cli import history_command
 from workbench.config import Limits
+from workbench.dependencies.record import digest
 from workbench.engine.run.event_lines import as_line
 from workbench.events import Event, PlannedCase, RunFinished, RunStarted
 from workbench.history import run_list
@@ -22,7 +23,6 @@ from workbench.history.objects import drop_objects, keep_objects, read_object
 from workbench.history.retention import delete_runs, pin, superfluous, tidy, unpin
 from workbench.history.run_list import list_runs, load_summary, summarize
 from workbench.history.run_words import baseline, kept_place
-from workbench.history.summary import digest
 
 
 def keep_run(

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.evidence import Recorded
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import make_plan
-from workbench.engine.run.determined import determined
 from workbench.engine.run.event_lines import as_line
-from workbench.engine.run.provenance import read_sources, versions
-from workbench.events import CaseFinished, CaseStarted, Event, PlannedCase, RunFinished, RunStarted
+from workbench.events import CaseFinished, CaseStarted, Event, RunFinished, RunStarted
 from workbench.history.journal import Journal
 from workbench.project.project import Project
 from workbench.ui.engine_run import select
@@ -23,20 +22,16 @@ def killed(workspace: Workspace, *ends: Event) -> Path:
     """A run of both cases that was killed when it had a verdict of the first one; the state folder."""
     options = RunOptions()
     plan = make_plan(*select(workspace, [(0, 0), (0, 1)]), options)
-    kept = read_sources(plan.agents, {}, str)
     refs = [entry.ref for entry in plan.entries]
-    started = RunStarted(
-        plan.run_id,
-        str(plan.root),
-        "2026-11-21T10:30:00Z",
-        tuple(PlannedCase(ref, None, "defaults") for ref in refs),
-        versions=versions(plan.agents.values()),
-        sources=kept.sources,
-        determined=determined(plan, options, kept, "salt"),
-    )
     state = workspace.root / ".workbench"
     journal = Journal.open(state, plan.run_id)
-    events = [started, CaseStarted(refs[0], 0.0, None, {}), CaseFinished(refs[0], "passed", None, 0.5), *ends]
+    recorded = Recorded(plan, journal)
+    case = workspace.evalsets[0].document.case(0)
+    criteria = {item.name: item.value for item in plan.entries[0].config.criteria}
+    begun = CaseStarted(refs[0], 0.0, case.turns, criteria, session=case.session_input or {})
+    ended = recorded.ended(CaseFinished(refs[0], "passed", None, 0.5))
+    started = RunStarted(plan.run_id, str(plan.root), "2026-11-21T10:30:00Z", **recorded.announced)
+    events = [started, begun, ended, *ends]
     journal.write(map(as_line, events), sync=False)
     journal.close()
     return state

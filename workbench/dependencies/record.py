@@ -72,10 +72,7 @@ def compare(then: Record | None, now: Record) -> tuple[Change, ...]:
     record. An input that `then` did not record counts as changed: nobody knows that it is the same."""
     if then is None:
         return not_recorded(["agent_file"])
-    known, held = ({bundle.digest for bundle in record.bundles} for record in (then, now))
-    differ = [bundle for bundle in then.bundles if bundle.digest not in held]
-    differ += [bundle for bundle in now.bundles if bundle.digest not in known]
-    kinds = {kind for bundle in differ for kind in bundle.inputs}
+    kinds = {kind for bundle in _differing(then.bundles, now.bundles) for kind in bundle.inputs}
     if not kinds:
         return ()
     old, new = (_by_kind(record, kinds) for record in (then, now))
@@ -87,6 +84,17 @@ def compare(then: Record | None, now: Record) -> tuple[Change, ...]:
             found += _changes(kind, old[kind], new[kind], now.evalset)
     whole = {change.name for change in found if change.input == "criteria"}
     return tuple(change for change in found if change.input != "judge" or _criterion(change.name) not in whole)
+
+
+def _differing(then: tuple[Bundle, ...], now: tuple[Bundle, ...]) -> Iterator[Bundle]:
+    """Yield the bundles that only one of the two records has. Mostly both have the same objects."""
+    old, new = ({id(bundle): bundle for bundle in bundles} for bundles in (then, now))
+    both = old.keys() & new.keys()
+    known, held = (
+        {bundle.digest: bundle for key, bundle in bundles.items() if key not in both} for bundles in (old, new)
+    )
+    for one in known.keys() ^ held.keys():
+        yield known.get(one) or held[one]
 
 
 def criterion_of(change: Change) -> str:
@@ -129,18 +137,17 @@ def _of_criteria(old: dict[str, _Placed], new: dict[str, _Placed]) -> Iterator[C
     from workbench.metrics.registry import effect_of
 
     before, now = (dict.fromkeys(_criterion(name) for name in values) for values in (old, new))
-    for criterion in before.keys() ^ now.keys():
-        # The score of one that is gone is not needed any more.
-        yield Change("criteria", criterion, place, "score" if criterion in now else "decide")
-    for name in {**old, **new}:
-        criterion = _criterion(name)
+    for criterion in {**before, **now}:
         if criterion not in before or criterion not in now:
+            # The score of one that is gone is not needed any more.
+            yield Change("criteria", criterion, place, "score" if criterion in now else "decide")
             continue
-        one, other = old.get(name), new.get(name)
-        if one is None or other is None or one.value != other.value:
-            own_code = f"{criterion} {CODE}" in old or f"{criterion} {CODE}" in new
-            effect: Effect = "score" if own_code else effect_of(criterion, name.removeprefix(f"{criterion} "))
-            yield Change("criteria", name, place, effect)
+        own_code = f"{criterion} {CODE}" in {**old, **new}
+        for name in (name for name in {**old, **new} if _criterion(name) == criterion):
+            one, other = old.get(name), new.get(name)
+            if one is None or other is None or one.value != other.value:
+                effect: Effect = "score" if own_code else effect_of(criterion, name.removeprefix(f"{criterion} "))
+                yield Change("criteria", name, place, effect)
 
 
 def _criterion(name: str) -> str:

@@ -11,8 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from workbench.dependencies.kept import KeptInputs
+from workbench.dependencies.record import Bundle, digest
 from workbench.events import MetricStatus
-from workbench.history.summary import STATUSES, Summary, digest, number, split_judges, step_digests, texts
+from workbench.history.summary import STATUSES, Summary, number, step_digests, texts
 from workbench.history.summary_files import IndexEntry, index_entry
 from workbench.regular_file import read_regular
 
@@ -20,7 +22,8 @@ ENDING = ".evalset_result.json"
 HISTORY = Path(".adk", "eval_history")
 _OUR_SESSION = re.compile(r"(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\w+)-\d+")
 """What `export --format adk` writes as the id of a case's session: the run's id and the number of the case."""
-_MARK = "adk:"
+SALT_ID = "adk"
+"""Stands in summaries of ADK's results: their inputs are compared with those of such results only."""
 """Before digests that can be compared with those of other results of ADK only."""
 _STATUS: dict[int, MetricStatus] = {1: "passed", 2: "failed", 3: "not_evaluated", 4: "informational"}
 
@@ -61,10 +64,13 @@ def adk_summary(path: Path, root: Path) -> Summary:
     data = read_adk_result(path)
     started = adk_time(data.get("creation_timestamp"))
     summary = Summary(run_id=path.name.removesuffix(ENDING), root=str(root), seconds=0.0, started=started)
+    summary.salt_id, inputs = SALT_ID, KeptInputs()
     for ref, result in adk_results(path, data):
         # A case of a shape that nobody knows is left out; the others are there.
         with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError, IndexError, RecursionError):
-            summary.rows[ref] = _row(ref, result)
+            row = summary.rows[ref] = _row(ref, result)
+            row["given"] = list(inputs.numbers(_inputs(result)))
+    summary.bundles = [bundle.as_json() for bundle in inputs.bundles]
     return summary
 
 
@@ -104,7 +110,6 @@ def _row(ref: tuple[Any, ...], result: dict[str, Any]) -> dict[str, Any]:
     turns = [turn for turn in result.get("eval_metric_result_per_invocation") or () if isinstance(turn, dict)]
     actual = [turn["actual_invocation"] for turn in turns if isinstance(turn.get("actual_invocation"), dict)]
     metrics = [item for item in result.get("overall_eval_metric_results") or () if isinstance(item, dict)]
-    criteria, judges = split_judges({str(item.get("metric_name")): item.get("criterion") for item in metrics})
     return {
         "ref": list(ref),
         "status": status if status in STATUSES else "not_evaluated",
@@ -113,13 +118,24 @@ def _row(ref: tuple[Any, ...], result: dict[str, Any]) -> dict[str, Any]:
         "calls": 0,
         "tokens": 0,
         "metrics": {str(item.get("metric_name")): _metric(item) for item in metrics},
-        "criteria": _MARK + digest(criteria),
-        "judges": _MARK + digest(judges),
-        "settings": "",
-        "expected": _MARK + digest([turn.get("expected_invocation") for turn in turns]),
+        "given": [],
+        "inputs": [],
+        "text": "",
         "said": digest([texts(turn.get("final_response")) for turn in actual]),
         "steps": [step for turn in actual for step in step_digests(turn)],
     }
+
+
+def _inputs(result: dict[str, Any]) -> tuple[Bundle, Bundle]:
+    """The reference and the criteria, as far as ADK keeps them."""
+    from workbench.dependencies.case_inputs import criteria_bundle
+    from workbench.model.criteria import stored_config
+
+    turns = [turn for turn in result.get("eval_metric_result_per_invocation") or () if isinstance(turn, dict)]
+    metrics = [item for item in result.get("overall_eval_metric_results") or () if isinstance(item, dict)]
+    criteria = {str(item.get("metric_name")): item.get("criterion") for item in metrics}
+    expected = {"reference": digest([turn.get("expected_invocation") for turn in turns])}
+    return Bundle({"expected": expected}), criteria_bundle(stored_config(criteria, {}, None), None)
 
 
 def _metric(item: dict[str, Any]) -> list[Any]:

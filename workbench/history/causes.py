@@ -7,26 +7,32 @@ files is a cause.
 import ast
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeAlias
 
 from workbench.agents.python_source import parse_source
 from workbench.counting import counted, few
-from workbench.history.criteria_changes import Change, Sided, criteria_changes, judge_changes
+from workbench.dependencies.change import Change, Input, few_words
+from workbench.dependencies.record import criterion_of
+from workbench.history.changed_inputs import Sided, changed_inputs, words_between
 from workbench.history.file_kinds import is_prompt
 from workbench.history.objects import read_object
 from workbench.history.summary import Row, Summary, number
 
-CauseKind: TypeAlias = Literal[
-    "prompt", "code", "model", "data", "versions", "criteria", "expected", "tool_output", "judge", "agent"
-]
+CauseKind: TypeAlias = Literal["prompt", "code", "model", "data", "versions", "tool_output", "agent"] | Input
+"""A kind of input, where `prompt`, `code`, `model` and `data` say which kind of file of the agent it is."""
 FileKind: TypeAlias = Literal["prompt", "code", "model", "data"]
 _LONGEST = 5000
 """Lines of a file that are compared line by line."""
 _LINES = 40
 _CODE = {".py"}
+_OF_FILES: tuple[Input, ...] = ("agent_file", "agent_folder")
+_ASKED: tuple[Input, ...] = (
+    *("environment", "packages", "case", "session", "scenario", "simulator", "frozen", "owner", "options"),
+)
+"""The other kinds of input that reach the agent."""
 _MODEL_NAME = re.compile(r"(^|_)model(_name|_id)?$", re.IGNORECASE)
 
 
@@ -67,20 +73,25 @@ def causes(
     before: tuple[Summary, Row], after: tuple[Summary, Row], files: dict[str, list[ChangedFile]]
 ) -> Iterator[Cause]:
     """Of one case in two runs; `files` is what `changed_files` found."""
-    (old_run, old), (new_run, new) = before, after
-    if _differ(old, new, "expected"):
-        yield Cause("expected", "what is expected of the case")
+    (_, old), (_, new) = before, after
+    changes, _ = changed_inputs(before, after)
+    by_kind: dict[Input, list[Change]] = {}
+    for change in changes:
+        by_kind.setdefault(change.input, []).append(change)
+    named: list[Cause] = []
+    if "expected" in by_kind:
+        named.append(Cause("expected", "what is expected of the case"))
     decisive = _decisive(old, new)
-    changed = [change.words() for change in criteria_changes(before, after) if _decided(change, old, new, decisive)]
-    if decisive and _differ(old, new, "settings"):
-        changed.append("settings of custom metrics or of the simulated user")
-    if changed:
-        yield Cause("criteria", ", ".join(changed))
-    named = list(_judges(before, after, decisive))
+    decided = [change for change in by_kind.get("criteria", ()) if _decided(change, before, after, decisive)]
+    if decided:
+        named.append(Cause("criteria", ", ".join(words_between(change, before, after) for change in decided)))
+    named += _judges(before, after, by_kind.get("judge", ()), decisive)
+    if decisive and "function" in by_kind:
+        named.append(Cause("function", _names([change.name for change in by_kind["function"]])))
     yield from named
     if _differ(old, new, "said") or _did_otherwise(old, new) or _broke(old) != _broke(new):
-        yield from _of_the_agent(old_run, old, new_run, new, files)
-    elif not changed and not named and not _differ(old, new, "expected") and _judged(new):
+        yield from _of_the_agent(before, after, by_kind, files)
+    elif not named and _judged(new):
         yield Cause("judge", "the same transcript was judged differently")
 
 
@@ -98,16 +109,17 @@ def _decisive(old: Row, new: Row) -> set[str]:
     return set(names)
 
 
-def _decided(change: Change, old: Row, new: Row, decisive: set[str]) -> bool:
+def _decided(change: Change, before: Sided, after: Sided, decisive: set[str]) -> bool:
     """Whether a change of the criteria can have made the difference. Another threshold has not if the score is on the
     same side of both."""
-    judged = change.criterion in old["metrics"] or change.criterion in new["metrics"]
-    if not decisive or (judged and change.criterion not in decisive):
+    old, new, criterion = before[1], after[1], criterion_of(change)
+    judged = criterion in old["metrics"] or criterion in new["metrics"]
+    if not decisive or (judged and criterion not in decisive):
         return False
-    metric, before = new["metrics"].get(change.criterion), old["metrics"].get(change.criterion)
-    if change.key != "threshold" or metric is None or before is None or metric[2] == before[2]:
+    metric, earlier = new["metrics"].get(criterion), old["metrics"].get(criterion)
+    if not change.name.endswith(" threshold") or metric is None or earlier is None or metric[2] == earlier[2]:
         return True
-    old_threshold = number(change.before)
+    old_threshold = number(earlier[1])
     if metric[0] is None or old_threshold is None:
         return True
     return bool((metric[0] >= old_threshold) != (metric[2] == "passed"))
@@ -127,40 +139,45 @@ def describe(before: Summary, after: Summary) -> Iterator[str]:
 
 
 def _of_the_agent(
-    old_run: Summary, old: Row, new_run: Summary, new: Row, files: dict[str, list[ChangedFile]]
+    before: Sided, after: Sided, by_kind: dict[Input, list[Change]], files: dict[str, list[ChangedFile]]
 ) -> Iterator[Cause]:
-    agent, found = str(new["ref"][0]), False
-    kinds: tuple[FileKind, ...] = ("prompt", "code", "data")
-    for kind in kinds:
-        paths = [file.path for file in files.get(agent, ()) if file.kind == kind]
-        if paths:
-            found = True
-            yield Cause(kind, _names(paths))
-    named_in = [file.path for file in files.get(agent, ()) if file.kind == "model"]
-    models = agent in old_run.models and agent in new_run.models
-    if named_in and (not models or old_run.models[agent] == new_run.models[agent]):
-        found = True
-        yield Cause("model", _names(named_in))
-    elif models and old_run.models[agent] != new_run.models[agent]:
-        found = True
-        yield Cause("model", f"{_names(old_run.models[agent])} -> {_names(new_run.models[agent])}")
+    """Yield why the agent did something else."""
+    (old_run, old), (new_run, new) = before, after
+    agent = str(new["ref"][0])
+    found = [*_of_files(old_run, new_run, agent, files.get(agent, ()))]
+    listed = {file.path for file in files.get(agent, ())}
+    others = [change.name for kind in _OF_FILES for change in by_kind.get(kind, ()) if change.name not in listed]
+    if others:
+        found.append(Cause("agent_file", _names(others)))
     if old_run.versions and new_run.versions and old_run.versions != new_run.versions:
         names = {*old_run.versions, *new_run.versions}
-        found = True
-        yield Cause(
-            "versions",
-            _names(sorted(name for name in names if old_run.versions.get(name) != new_run.versions.get(name))),
-        )
+        differ = sorted(name for name in names if old_run.versions.get(name) != new_run.versions.get(name))
+        found.append(Cause("versions", _names(differ)))
+    found += [Cause(kind, few_words(by_kind[kind])) for kind in _ASKED if kind in by_kind]
     if _told_otherwise(old, new):
-        found = True
-        yield Cause("tool_output", "the same tool calls were answered differently")
-    known = agent in files
-    if not found and not _differ(old, new, "expected"):
-        why = "nothing that is kept of it differs" if known else "its files are not known of both runs"
+        found.append(Cause("tool_output", "the same tool calls were answered differently"))
+    yield from found
+    if not found and "expected" not in by_kind:
+        why = "nothing that is kept of it differs" if agent in files else "its files are not known of both runs"
         yield Cause("agent", f"the agent did something else; {why}")
 
 
-def _judges(before: Sided, after: Sided, decisive: set[str]) -> Iterator[Cause]:
+def _of_files(before: Summary, after: Summary, agent: str, files: Iterable[ChangedFile]) -> Iterator[Cause]:
+    files = list(files)
+    kinds: tuple[FileKind, ...] = ("prompt", "code", "data")
+    for kind in kinds:
+        paths = [file.path for file in files if file.kind == kind]
+        if paths:
+            yield Cause(kind, _names(paths))
+    named_in = [file.path for file in files if file.kind == "model"]
+    models = agent in before.models and agent in after.models
+    if models and before.models[agent] != after.models[agent]:
+        yield Cause("model", f"{_names(before.models[agent])} -> {_names(after.models[agent])}")
+    elif named_in:
+        yield Cause("model", _names(named_in))
+
+
+def _judges(before: Sided, after: Sided, changes: Iterable[Change], decisive: set[str]) -> Iterator[Cause]:
     old, new = before[1]["metrics"], after[1]["metrics"]
     named = set()
     for name in (name for name in new if name in decisive and name in old):
@@ -168,10 +185,10 @@ def _judges(before: Sided, after: Sided, decisive: set[str]) -> Iterator[Cause]:
         if one and other and one != other:
             named.add(name)
             yield Cause("judge", f"{name}: {one} -> {other}")
-    options = [change for change in judge_changes(before, after) if change.criterion not in named]
-    for change in options:
-        if change.criterion in decisive or change.criterion not in new:
-            yield Cause("judge", change.words())
+    for change in changes:
+        criterion = criterion_of(change)
+        if criterion not in named and (criterion in decisive or criterion not in new):
+            yield Cause("judge", words_between(change, before, after))
 
 
 def _sources(files: dict[str, Any], state: Path) -> list[str]:
@@ -273,9 +290,9 @@ def _blank(tree: ast.AST) -> ast.AST:
 
 
 def _differ(old: Row, new: Row, name: str) -> bool:
-    """Whether both are known, made alike, and not the same."""
+    """Whether both are known, and not the same."""
     one, other = str(old.get(name) or ""), str(new.get(name) or "")
-    return bool(one and other) and (":" in one) == (":" in other) and one != other
+    return bool(one and other) and one != other
 
 
 def _did_otherwise(old: Row, new: Row) -> bool:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from workbench.history.causes import Cause, ChangedFile, causes, changed_files, describe
-from workbench.history.conditions import condition_changes
-from workbench.history.criteria_changes import every_difference
+from workbench.history.changed_inputs import every_difference
 from workbench.history.summary import Row, Summary, has_verdict
 
 Change: TypeAlias = Literal["regression", "fix", "other", "unfinished", "score"]
@@ -94,14 +93,9 @@ def compare(before: Summary, after: Summary, state: Path) -> Comparison:
         tuple(file for changed in files.values() for file in changed),
         (
             *describe(before, after),
-            *condition_changes(before.conditions, after.conditions, _expected_alike(both)),
             *every_difference(before, after, both),
         ),
     )
-
-
-def _expected_alike(pairs: Iterable[tuple[Row, Row]]) -> set[tuple[str, str]]:
-    return {(str(new["ref"][1]), str(new["ref"][3])) for old, new in pairs if old["expected"] == new["expected"]}
 
 
 def _by_case(run: Summary, *, whole: bool) -> dict[tuple[Any, ...], Row]:

@@ -3,11 +3,9 @@
 import itertools
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 from workbench.events import CaseRef
 from workbench.history.ages import ages
@@ -16,7 +14,6 @@ from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 from workbench.history.summary import Row, Summary, has_verdict
 from workbench.history.summary_files import FILE_NAME as SUMMARY_NAME
 from workbench.history.summary_files import read_newest
-from workbench.regular_file import read_regular
 
 _LOOKED_AT = 100
 """Runs, the newest first, in which verdicts are looked for: of what lies further back only the history tells."""
@@ -101,21 +98,3 @@ def _newest(runs: Path, wanted: set[str]) -> list[str]:
     ids.sort(key=lambda run_id: age(run_id, ""), reverse=True)
     others = {run["run_id"] for run in read_newest(runs) if not wanted.intersection(run.get("files") or ())}
     return [run_id for run_id in ids if run_id not in others] if wanted else []
-
-
-def agents_changed(sources: Mapping[str, Any], root: Path, clean: Callable[[str], str]) -> set[str]:
-    """The agents of which a file is not as it was when a run kept these `sources` (agent → path → digest); `clean`
-    takes secrets out, as they were taken out then. Reads the files: for a thread."""
-    return {agent for agent, files in sources.items() if isinstance(files, dict) and _differs(files, root, clean)}
-
-
-def _differs(files: Mapping[str, Any], root: Path, clean: Callable[[str], str]) -> bool:
-    for path, digest in files.items():
-        try:
-            content = read_regular(root / path)
-        except (OSError, ValueError):
-            return True
-        cleaned = clean(content.decode("utf-8", "replace")).encode("utf-8", "replace")
-        if blake2b(cleaned, digest_size=16).hexdigest() != digest:
-            return True
-    return False

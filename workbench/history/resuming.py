@@ -7,15 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench.counting import counted
-from workbench.engine.plan.interrupted import InterruptedRun, interrupted_run
-from workbench.engine.plan.options import RunOptions, UsageFaultError
+from workbench.dependencies.agent_inputs import WRITTEN
+from workbench.dependencies.case_inputs import started_bundles
+from workbench.dependencies.change import CASE_INPUTS, Change, not_recorded, words
+from workbench.dependencies.current import CurrentInputs, Execution
+from workbench.dependencies.digests import project_salt
+from workbench.dependencies.kept import KeptInputs
+from workbench.dependencies.record import Bundle, Record, compare
+from workbench.engine.plan.interrupted import InterruptedCase, InterruptedRun, interrupted_run
+from workbench.engine.plan.options import RESULT_OPTIONS, RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource
-from workbench.engine.run.determined import OPTIONS, changed_files, determined, differences
-from workbench.engine.run.provenance import Kept, read_sources, versions
-from workbench.event_json import from_json
-from workbench.events import Event, Noticed, RunFinished, RunStarted, Sources
+from workbench.engine.run.evidence import plan_inputs
+from workbench.event_json import from_json, to_json
+from workbench.events import CaseRef, Event, Noticed, RunFinished, RunStarted
 from workbench.history.answers import read_answers
 from workbench.history.checked import read_checked
 from workbench.history.holding import is_written
@@ -25,6 +31,8 @@ from workbench.history.state_dir import runs_dir
 
 _LOOKED_AT = 20
 """Runs, the newest first, among which the one of the same cases is looked for."""
+_OF_VERDICTS = frozenset({"runs", "timeout", "isolation"})
+"""Options that each verdict depends on or not; the others hold for the run as a whole."""
 _LAST_LINE = 1024 * 1024
 _TOLD = 3
 _BEFORE = 20
@@ -59,7 +67,7 @@ def resume(state: Path, plan: Plan, options: RunOptions) -> Resumable | Plan:
     if not found.results and not found.transcripts and not found.answers:
         journal.release()
         return plan  # There is nothing to go on with.
-    changes = list(_changes(found, plan, options))
+    changes = _changes(found, plan, state)
     if changes:
         journal.release()
         return _afresh(plan, path, changes)
@@ -84,8 +92,8 @@ def options_of(announced: RunStarted) -> RunOptions:
     Raises:
         UsageFaultError: they make no sense.
     """
-    known = announced.determined.get("options")
-    kept = {name: value for name, value in known.items() if name in OPTIONS} if isinstance(known, dict) else {}
+    known = KeptInputs(announced.inputs).options
+    kept = {name: value for name, value in known.items() if name in RESULT_OPTIONS}
     try:
         return RunOptions(**kept)
     except TypeError as error:
@@ -147,32 +155,49 @@ def _is_complete(path: Path) -> bool:
     return isinstance(event, RunFinished) and not (event.interrupted or event.cancelled)
 
 
-def _changes(found: InterruptedRun, plan: Plan, options: RunOptions) -> Iterator[str]:
-    """What determines the run and is not as it was."""
-    announced = found.announced
-    salt = announced.determined.get("salt")
-    if not isinstance(salt, str):
-        yield "an earlier version of the workbench made it"
-        return
-    kept, files = _files_now(found.sources, plan)
-    yield from changed_files(found.sources, files)
-    yield from differences(announced.determined, determined(plan, options, kept, salt))
-    now = versions(plan.agents.values())
-    yield from (
-        f"{name} was {announced.versions.get(name)}" for name in now if announced.versions.get(name) != now[name]
-    )
+def _changes(found: InterruptedRun, plan: Plan, state: Path) -> list[str]:
+    """Say which inputs of the run are not as they were."""
+    if not found.announced.inputs:
+        return ["an earlier version of the workbench made it"]
+    clean = Secrets([setting.environment.values for setting in plan.agents.values()]).clean_data
+    now = plan_inputs(plan, project_salt(state), clean)
+    if found.inputs.salt_id != now.digests.salt_id:
+        return ["its inputs were recorded with another salt"]
+    options = {name: getattr(plan.options, name) for name in RESULT_OPTIONS if name not in _OF_VERDICTS}
+    changed = [
+        Change("options", RESULT_OPTIONS[name], None, "run")
+        for name, value in options.items()
+        if found.inputs.options.get(name) != value
+    ]
+    said = dict.fromkeys(map(words, changed))
+    for entry in plan.entries:
+        case = found.cases.get(entry.ref)
+        if case is not None and isinstance(entry.source, AgentSource):
+            said |= dict.fromkeys(_words(change, entry.ref) for change in _changes_of(case, entry.source, found, now))
+    return list(said)
 
 
-def _files_now(then: Sources, plan: Plan) -> tuple[Kept, Sources]:
-    """The agents' own files as they are now, and with them those that the run saw them read."""
-    clean = Secrets([setting.environment.values for setting in plan.agents.values()]).clean_text
-    own = read_sources(plan.agents, {}, clean)
-    beside = {
-        setting.agent.folder: [plan.root / path for path in then.get(name, {}) if path not in own.sources[name]]
-        for name, setting in plan.agents.items()
-    }
-    more = read_sources(plan.agents, beside, clean, own.sources)
-    return own, {name: {**files, **more.sources.get(name, {})} for name, files in own.sources.items()}
+def _words(change: Change, ref: CaseRef) -> str:
+    about = f"{ref.eval_id or 'the file'} in {ref.evalset_file}: " if change.input in CASE_INPUTS else ""
+    return about + words(change)
+
+
+def _changes_of(
+    case: InterruptedCase, source: AgentSource, found: InterruptedRun, now: CurrentInputs
+) -> tuple[Change, ...]:
+    planned, stored = case.stored.planned, case.stored
+    ref, evalset = planned.case, source.evalset
+    agent = ref.agent if planned.matched_by == "given" else None
+    if case.has_result and stored.started is not None and source.index is not None:
+        bundles = (*started_bundles(to_json(stored.started), planned.config_file), *stored.inputs)
+        then = Execution(Record(ref.evalset_file, bundles), planned.text, agent)
+        return compare(then.record, now.record(evalset, source.index, then))
+    bundles = found.inputs.of_planned(ref.agent, ref.evalset_file, planned.text)
+    if not bundles:
+        return not_recorded(["agent_file"])
+    written = dict.fromkeys(found.written.get(ref.agent, ()), WRITTEN)
+    then = Execution(Record(ref.evalset_file, (*bundles, Bundle({"agent_folder": written}))), planned.text, agent)
+    return compare(then.record, now.planned(evalset, source.index, then))
 
 
 def _going_on(plan: Plan, found: InterruptedRun) -> Plan:

@@ -4,33 +4,32 @@ The journal stays the truth: a summary is made of it again wherever it is missin
 are foreign here (a journal may be damaged, or of another version), so each is looked at before it is used.
 """
 
-import hashlib
-import json
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from workbench.dependencies.kept import KeptInputs
+from workbench.dependencies.record import Bundle, Record, digest
 from workbench.event_json import sentences
 from workbench.events import Usage, ended_as
-from workbench.history.conditions import kept_conditions
 from workbench.json_values import mapping, string
 
-SCHEMA = "agent-workbench/summary/8"
+SCHEMA = "agent-workbench/summary/9"
 """3: with places in the journal. 4: with cancelled cases. 5: with the criteria changed for the run. 6: with the rule
-by which an evalset has its agent. 7: with the criteria themselves. 8: with the conditions of the run. An older one is
-made again from the journal."""
+by which an evalset has its agent. 7: with the criteria themselves. 8: with the conditions of the run. 9: with the
+inputs of each execution. An older one is made again from the journal."""
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _LONGEST = 2000
 _USAGE = tuple(item.name for item in fields(Usage))
-_JUDGES = "judge_model_options"
 
 Row = dict[str, Any]
 """One execution of a case: `ref` [agent, evalset_file, eval_set_id, eval_id, repeat], `status` (None until it ended),
 `error` [kind, message] or None, `seconds`, `calls`, `tokens`, `metrics` name → [score, threshold, status, reason,
-judge], digests that tell whether two executions were given or said the same: `criteria` (without what concerns judges),
-`judges` (their options), `settings`, `expected`, `said` (by the agent), and `steps`, what it called (`c…`) and was
-answered by tools (`r…`) in this order, each as a digest; None where that is not known. `usage` are the numbers of
+judge], `given` and `inputs` the numbers of the summary's bundles of inputs that it depended on: what evalset and config
+said, the case first ([] if it never began), and the rest ([] if that is not known). `text` is the digest of its case's
+text. Digests tell whether two executions said the same: `said` (by the agent), and `steps`, what it called (`c…`) and
+was answered by tools (`r…`) in this order; None where that is not known. `usage` are the numbers of
 `workbench.events.Usage` in order, `plan` is an index into the summary's `plans`. `at` says where the case's lines are
 in the journal: offset, bytes, offset, bytes, … of its last attempt; empty where that is not known."""
 
@@ -52,11 +51,15 @@ class Summary:
     until_sure: float | None = None
     plans: list[list[Any]] = field(default_factory=list)
     """The different [config_file, criteria_source, criteria_changed, matched_by] of its cases."""
-    given: dict[str, Any] = field(default_factory=dict)
-    """The different criteria and options of judges, by the digests in its rows."""
-    conditions: dict[str, Any] = field(default_factory=dict)
-    """What `workbench.history.conditions` keeps of what determined the run."""
+    salt_id: str = ""
+    """Which salt made the digests of its inputs; "" for runs of earlier versions."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """The options of the run that matter to its results."""
+    bundles: list[Any] = field(default_factory=list)
+    """The different bundles of inputs of its executions, as JSON."""
     rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
+    _read: dict[int, Bundle] = field(default_factory=dict)
+    """Bundles that somebody asked for."""
 
     def counts(self) -> dict[str, int]:
         """Return how many executions have which status."""
@@ -76,6 +79,22 @@ class Summary:
         apart, as `not_run`."""
         return unreached_apart(self.counts(), self.unreached if self.seconds is None else 0)
 
+    def record(self, row: Row, *, known: bool = True) -> Record:
+        """Return the inputs of an execution, as far as they are kept; if they are not `known`, only what evalset and
+        config said."""
+        given = tuple(map(self._bundle, row["given"]))
+        return Record(row["ref"][1], (*given, *self.inputs(row)) if known else given)
+
+    def inputs(self, row: Row) -> tuple[Bundle, ...]:
+        """Return what is known of the inputs besides what evalset and config said."""
+        return tuple(map(self._bundle, row["inputs"]))
+
+    def _bundle(self, number: int) -> Bundle:
+        found = self._read.get(number)
+        if found is None:
+            found = self._read[number] = Bundle.from_json(self.bundles[number])
+        return found
+
     @property
     def is_complete(self) -> bool:
         """Whether the run came to its end without being interrupted."""
@@ -93,7 +112,7 @@ class Summary:
 
     def as_json(self) -> dict[str, Any]:
         """Its JSON form, with the rows as a list."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "rows"}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("rows", "_read")}
         return {"schema": SCHEMA, **values, "rows": [{**row, "at": row["at"].tolist()} for row in self.rows.values()]}
 
     @classmethod
@@ -105,7 +124,8 @@ class Summary:
             rows = {tuple(row["ref"]): row for row in data["rows"]}
             for row in rows.values():
                 row["at"] = array("Q", row["at"])
-            return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name != "rows"}, rows=rows)
+            values = {name: data[name] for name in cls.__dataclass_fields__ if name not in ("rows", "_read")}
+            return cls(**values, rows=rows)
         except (KeyError, TypeError, OverflowError) as error:
             raise ValueError(f"a damaged summary: {error!r}") from None
 
@@ -129,12 +149,15 @@ class Gathering:
     def __init__(self) -> None:
         self.summary = Summary()
         self._done: dict[tuple[Any, ...], tuple[list[Any], list[str]]] = {}
+        self._run_inputs, self._inputs = KeptInputs(), KeptInputs()
+        """The bundles as the run numbers them, and as the summary does."""
         self._takes: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "RunStarted": self._run_started,
             "CaseStarted": self._case_started,
             "TurnFinished": self._turn_finished,
             "MetricScored": self._metric_scored,
             "CaseFinished": self._case_finished,
+            "FilesRead": self._files_read,
             "RepeatsDropped": self._repeats_dropped,
             "RunResumed": self._run_resumed,
             "RunFinished": self._run_finished,
@@ -169,13 +192,15 @@ class Gathering:
         for name in ("versions", "models", "sources"):
             setattr(summary, name, mapping(data.get(name)))
         summary.until_sure = number(data.get("until_sure"))
-        summary.conditions = kept_conditions(data.get("determined"))
+        self._run_inputs = KeptInputs(mapping(data.get("inputs")))
+        summary.salt_id, summary.options = self._run_inputs.salt_id, self._run_inputs.options
         places: dict[tuple[str | None, str, tuple[str, ...], str], int] = {}
         for planned in data["cases"]:
             config = planned.get("config_file")
             changed, rule = sentences(planned.get("criteria_changed")), string(planned.get("matched_by"))
             plan = config if isinstance(config, str) else None, string(planned.get("criteria_source")), changed, rule
-            self._row(planned["case"])["plan"] = places.setdefault(plan, len(places))
+            row = self._row(planned["case"])
+            row["plan"], row["text"] = places.setdefault(plan, len(places)), string(planned.get("text"))
         summary.plans = [[config, source, list(changed), rule] for config, source, changed, rule in places]
 
     def _run_resumed(self, data: Mapping[str, Any]) -> None:
@@ -195,14 +220,13 @@ class Gathering:
 
     def _case_started(self, data: Mapping[str, Any]) -> None:
         row = self._row(data["case"])
-        row.update({**_new_row(row["ref"]), "plan": row["plan"]})
+        row.update({**_new_row(row["ref"]), "plan": row["plan"], "text": row["text"]})
         self._done[tuple(row["ref"])] = ([], [])
-        row.update(digests_of_criteria(data["criteria"], data.get("custom_metrics"), data.get("simulator")))
-        if row["criteria"] not in self.summary.given or row["judges"] not in self.summary.given:
-            self.summary.given.update(
-                zip((row["criteria"], row["judges"]), split_judges(data["criteria"]), strict=True)
-            )
-        row["expected"] = digest_of_case(data["expected"], data.get("scenario"), data.get("rubrics"))
+        config = None if row["plan"] is None else self.summary.plans[row["plan"]][0]
+        # Criteria are read with pydantic, which a list of runs need not wait for.
+        from workbench.dependencies.case_inputs import started_bundles
+
+        row["given"] = self._numbers(started_bundles(data, config))
 
     def _turn_finished(self, data: Mapping[str, Any]) -> None:
         row = self._row(data["case"])
@@ -231,9 +255,19 @@ class Gathering:
         row["calls"] = usage.get("model_calls", 0)
         row["tokens"] = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
         row["usage"] = [usage.get(name, 0) for name in _USAGE]
+        row["inputs"] = self._numbers(self._run_inputs.of(data.get("inputs")))
         done = self._done.pop(tuple(row["ref"]), None)
         if done is not None:
             row["said"], row["steps"] = digest(done[0]), done[1]
+
+    def _files_read(self, data: Mapping[str, Any]) -> None:
+        self._run_inputs.extend(data.get("bundles"))
+
+    def _numbers(self, bundles: Iterable[Bundle]) -> list[int]:
+        numbers = list(self._inputs.numbers(bundles))
+        known = self.summary.bundles
+        known += [bundle.as_json() for bundle in self._inputs.bundles[len(known) :]]
+        return numbers
 
     def _row(self, case: Mapping[str, Any]) -> Row:
         key = _key(case)
@@ -249,25 +283,6 @@ def gather(events: Iterable[Mapping[str, Any]]) -> Summary:
     for event in events:
         gathering.take(event)
     return gathering.summary
-
-
-def digests_of_criteria(criteria: Mapping[str, Any], custom_metrics: Any, simulator: Any) -> dict[str, str]:
-    """Return what a row says of the criteria that a case was judged by: `criteria`, `judges` and `settings`."""
-    without, judges = map(digest, split_judges(criteria))
-    return {"criteria": without, "judges": judges, "settings": digest([custom_metrics, simulator])}
-
-
-def digest_of_case(expected: Any, scenario: Any, rubrics: Any) -> str:
-    """Return what a row says of what was expected of a case."""
-    return digest([expected, scenario, rubrics])
-
-
-def digest(value: Any) -> str:
-    """Says whether two JSON values are the same, whatever the order of their keys."""
-    return hashlib.blake2b(_canonical(value).encode("ascii"), digest_size=8).hexdigest()
-
-
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def tool_steps(actual: Mapping[str, Any]) -> "list[tuple[Any, Any]]":
@@ -294,13 +309,6 @@ def step_digests(actual: Mapping[str, Any]) -> list[str]:
     return [f"r{digest(result)}" if call is None else f"c{digest(call)}" for call, result in tool_steps(actual)]
 
 
-def split_judges(criteria: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Criteria without the options of their judges, and those options."""
-    known = {name: value for name, value in criteria.items() if isinstance(value, dict) and _JUDGES in value}
-    without = {name: {key: item for key, item in value.items() if key != _JUDGES} for name, value in known.items()}
-    return {**criteria, **without}, {name: value[_JUDGES] for name, value in known.items()}
-
-
 def number(value: Any) -> float | None:
     """A score, threshold or time of a file; None for anything that is no number."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -321,10 +329,9 @@ def _new_row(ref: list[Any]) -> Row:
         "calls": 0,
         "tokens": 0,
         "metrics": {},
-        "criteria": "",
-        "judges": "",
-        "settings": "",
-        "expected": "",
+        "given": [],
+        "inputs": [],
+        "text": "",
         "said": "",
         "steps": None,
         "usage": [],

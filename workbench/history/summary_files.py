@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from workbench.agents.worker.checked import checked_line
 from workbench.atomic import replace_content
+from workbench.dependencies.record import digest
 from workbench.history.checked import read_checked
-from workbench.history.summary import Summary, digest
+from workbench.history.summary import Summary
 from workbench.history.votes import case_votes
 
 FILE_NAME = "summary.json"

@@ -309,6 +309,10 @@ class Project:
         """Return the files that agents were seen to read, by the agent's folder. From any thread."""
         return _frozen(self._children.footprints) if self._children is not None else {}
 
+    def listed(self) -> dict[Path, frozenset[Path]]:
+        """Return the folders whose files agents were seen to list, by the agent's folder. From any thread."""
+        return _frozen(self._children.listed) if self._children is not None else {}
+
     def results(self) -> dict[Path, frozenset[Path]]:
         """Return the files that agents were seen to write, by the agent's folder. From any thread."""
         return _frozen(self._children.results) if self._children is not None else {}

@@ -1,88 +1,89 @@
-"""Which inputs of the last verdicts have changed since."""
+"""Verdicts of kept runs, and which inputs are not what they were when they were made."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TypeAlias
 
 from workbench.agents.environment import agent_environment
 from workbench.agents.workspace import EvalsetEntry, Workspace
-from workbench.dependencies.change import KINDS, Change, Input
+from workbench.dependencies.case_inputs import started_bundles
+from workbench.dependencies.change import Change
+from workbench.dependencies.current import CurrentInputs, Execution
+from workbench.dependencies.digests import project_salt
+from workbench.dependencies.record import Record, compare
 from workbench.engine.plan.secrets import Secrets
-from workbench.engine.watch.impact import files_that_judge, relative
-from workbench.history.latest import LatestRun, agents_changed
-from workbench.history.summary import Row, Summary, digest_of_case, digests_of_criteria
-from workbench.model.evalset import case_or_none
-from workbench.project.written_since import end_of_second, last_written
-from workbench.simulation.scenario import full_scenario
+from workbench.event_json import to_json
+from workbench.events import CaseRef, PlannedCase
+from workbench.history.latest import LatestRun
+from workbench.history.summary import Row, Summary
+from workbench.project.transcripts import stored_case
+from workbench.store import CaseRecord
 
 Name: TypeAlias = tuple[str, str]
 """An evalset's path relative to the root, and the id of a case."""
 Changes: TypeAlias = tuple[Change, ...]
 
 
+def current_inputs(workspace: Workspace, state: Path) -> CurrentInputs:
+    """Return what reads the inputs of a workspace as they are now."""
+    environments = [agent_environment(agent.folder, os.environ).values for agent in workspace.agents]
+    clean = Secrets([os.environ, *environments]).clean_data
+    return CurrentInputs(workspace.root, workspace.agents, project_salt(state), clean)
+
+
 def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[Name, Changes]:
-    """Return the cases whose verdicts were made with other inputs, and which these are. Reads files: for a thread."""
-    entries = {entry.relative: entry for entry in workspace.evalsets}
-    clean = _clean(workspace)
+    """Return the cases whose verdicts were made with other inputs, and which these are. Looks at every case and reads
+    files: for a thread."""
+    entries: dict[str, _Entry] = {}
     stale: dict[Name, Changes] = {}
     for run in latest:
-        changed = agents_changed(run.summary.sources, workspace.root, clean)
-        now = {file: _Now(entries[file], workspace, changed) for file in {row["ref"][1] for row in run.rows}}
+        if not entries:
+            now = current_inputs(workspace, run.file.parents[2])
+            entries = {entry.relative: _Entry(entry, now) for entry in workspace.evalsets}
         for row in run.rows:
-            _, file, _, eval_id, _ = row["ref"]
-            if found := tuple(now[file].changes(run.summary, row)):
-                stale[file, eval_id] = found
+            ref = CaseRef(*row["ref"])
+            if ref.evalset_file in entries and (changes := entries[ref.evalset_file].changes(run.summary, row, ref)):
+                name = ref.evalset_file, ref.eval_id
+                stale[name] = tuple(dict.fromkeys((*stale.get(name, ()), *changes)))
     return stale
 
 
-def _clean(workspace: Workspace) -> Callable[[str], str]:
-    environments = [agent_environment(agent.folder, os.environ).values for agent in workspace.agents]
-    return Secrets([os.environ, *environments]).clean_text
+def stale_records(records: Iterable[CaseRecord], workspace: Workspace, state: Path) -> dict[Name, Changes]:
+    """Return the same for verdicts of this session that no journal holds."""
+    stale: dict[Name, Changes] = {}
+    now = current_inputs(workspace, state)
+    entries = {entry.relative: _Entry(entry, now) for entry in workspace.evalsets}
+    for record in records:
+        ref, started = record.ref, stored_case(record).started if record.brief is None else None
+        if started is not None and ref.evalset_file in entries:
+            bundles = (*started_bundles(to_json(started), record.planned.config_file), *record.inputs)
+            changes = entries[ref.evalset_file].since(Record(ref.evalset_file, bundles), record.planned)
+            if changes:
+                stale[ref.evalset_file, ref.eval_id] = changes
+    return stale
 
 
-class _Now:
-    """An evalset as it is now, by the digests that a summary keeps. `agents` are those whose files changed."""
+class _Entry:
+    """An evalset as it is now."""
 
-    def __init__(self, entry: EvalsetEntry, workspace: Workspace, agents: set[str]) -> None:
-        self._entry, self._agents = entry, agents
-        self._numbers = {case.eval_id: case.index for case in entry.document.cases}
-        config = entry.criteria.config
-        self._file = None if config.path is None else relative(config.path, workspace)
-        criteria = {item.name: item.value for item in config.criteria}
-        self._criteria = [
-            digests_of_criteria(criteria, config.custom_metrics, simulator)
-            for simulator in (None, config.user_simulator_config)
-        ]
-        functions = files_that_judge(entry, workspace)
-        self._functions = [relative(path, workspace) for path in functions]
-        self._written = last_written(functions) if functions else 0.0
+    def __init__(self, entry: EvalsetEntry, now: CurrentInputs) -> None:
+        self._entry, self._now = entry, now
+        self._numbers: Mapping[str, int] = {case.eval_id: case.index for case in entry.document.cases}
 
-    def changes(self, summary: Summary, row: Row) -> Iterator[Change]:
-        agent, file, _, eval_id, _ = row["ref"]
-        number = self._numbers.get(eval_id)
+    def changes(self, run: Summary, row: Row, ref: CaseRef) -> Changes:
+        """Return the inputs of an execution that are not what they were."""
+        if not row["given"] and not row["inputs"]:
+            return ()  # One that never began was given nothing.
+        rule = run.plans[row["plan"]][3] if row["plan"] is not None else ""
+        # With another salt, nothing of what is digested can be compared.
+        record = run.record(row, known=run.salt_id == self._now.digests.salt_id)
+        return self.since(record, PlannedCase(ref, None, "", matched_by=rule, text=row["text"]))
+
+    def since(self, then: Record, planned: PlannedCase) -> Changes:
+        """Return the same for an execution with these inputs."""
+        number = self._numbers.get(planned.case.eval_id)
         if number is None:
-            return
-        rule = "" if row["plan"] is None else summary.plans[row["plan"]][3]
-        if rule not in ("", "given") and agent != self._entry.agent_name:
-            yield _change("owner", self._entry.agent_name, None)
-        if agent in self._agents:
-            yield _change("agent_file", agent, None)
-        # One that never began was given nothing.
-        if row["criteria"]:
-            yield from self._of_case(row, number, file)
-        if self._functions and self._written >= end_of_second(summary.run_id):
-            yield _change("function", self._functions[0], self._functions[0])
-
-    def _of_case(self, row: Row, number: int, file: str) -> Iterator[Change]:
-        case = case_or_none(self._entry.document, number)
-        scenario = None if case is None or case.scenario is None else full_scenario(case.scenario)
-        if case is None or row["expected"] != digest_of_case(case.turns, scenario, case.rubrics):
-            yield _change("expected", "case", file)
-        kinds: dict[str, Input] = {"criteria": "criteria", "judges": "judge", "settings": "simulator"}
-        for name, found in self._criteria[scenario is not None].items():
-            if case is not None and row[name] != found:
-                yield _change(kinds[name], name, self._file)
-
-
-def _change(kind: Input, name: str, file: str | None) -> Change:
-    return Change(kind, name, file, KINDS[kind].effect)
+            return ()
+        given = planned.case.agent if planned.matched_by == "given" else None
+        return compare(then, self._now.record(self._entry, number, Execution(then, planned.text, given)))

@@ -20,7 +20,7 @@ _STREAMS: tuple[Literal["stdout", "stderr"], ...] = ("stdout", "stderr")
 
 def stored_case(record: CaseRecord) -> StoredCase:
     """The transcript of a case of this session."""
-    case = StoredCase(record.planned)
+    case = StoredCase(record.planned, inputs=record.inputs)
     for event in _events(record):
         case.take(event)
     return case
@@ -39,6 +39,8 @@ def _events(record: CaseRecord) -> Iterator[Event]:
             record.custom_metrics,
             record.simulator,
             record.attempt,
+            record.session,
+            record.final_session_state,
         )
     for stream in _STREAMS:
         if record.output.get(stream):

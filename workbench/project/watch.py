@@ -45,6 +45,8 @@ class Runner(Protocol):
 
     def footprints(self) -> dict[Path, frozenset[Path]]: ...
 
+    def listed(self) -> dict[Path, frozenset[Path]]: ...
+
     def results(self) -> dict[Path, frozenset[Path]]: ...
 
 
@@ -69,6 +71,7 @@ class Watch(Followed[News]):
             workspace,
             lambda: targets.open(self._watcher.snapshot.workspace),
             project.footprints,
+            listed=project.listed,
             results=project.results,
         )
         selection, settings = targets.selection(), project.settings

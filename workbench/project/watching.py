@@ -20,11 +20,12 @@ from workbench.engine.watch.recurring import Recurring
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
 from workbench.events import CaseFinished, CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
+from workbench.history.latest import latest_runs
 from workbench.metrics.base import Scored
 from workbench.prices import Prices
+from workbench.project.staleness import Changes, Name, stale_cases, stale_records
 from workbench.project.transcripts import stored_case
 from workbench.project.watch_cost import estimate
-from workbench.project.written_since import end_of_second, last_written
 from workbench.store import CaseRecord, Store
 
 if TYPE_CHECKING:
@@ -232,10 +233,8 @@ class Watching:
 
     def stale(self) -> dict[tuple[str, str], tuple[Change, ...]]:
         """Return the cases whose last verdict was made with other inputs, and which of these changed."""
-        return {
-            (key.file, key.eval_id): (Change("agent_file", self.board.reasons.get(key, ""), None, depth),)
-            for key, depth in self.board.depths.items()
-        }
+        unknown = not_recorded(["agent_file"])
+        return {(key.file, key.eval_id): self.board.changes.get(key, unknown) for key in self.board.depths}
 
     def depends_on(self, ref: CaseRef) -> dict[Path, str]:
         """The files that a case's verdict depends on as far as that is known, with their names."""
@@ -244,29 +243,17 @@ class Watching:
         files = self.watcher.files_of(entry) if entry is not None else []
         return {path: relative(path, workspace) for path in files}
 
-    def earlier_moments(self) -> dict[CaseRef, Moment]:
-        """The files with which verdicts from before the watch were made: those of now, for cases of which no file was
-        written since. Looks at files: for a thread."""
+    def look_back(self, state: Path) -> tuple[dict[CaseRef, Moment], dict[Name, Changes]]:
+        """Return the files with which verdicts from before the watch were made, if they are those of now, and the other
+        cases, with their inputs that changed. Reads files: for a thread."""
         self.watcher.learn()
-        found: dict[CaseRef, Moment] = {}
-        written: dict[str, float] = {}
-        for ref, record in list(self.store.records.items()):
-            if ref.evalset_file not in written:
-                written[ref.evalset_file] = last_written(self.depends_on(ref))
-            if record.has_verdict and written[ref.evalset_file] < end_of_second(record.run_id):
-                found[ref] = self.watcher.contents.moment
-        return found
-
-    def overtaken(
-        self, current: Collection[CaseRef], runs: Collection[str]
-    ) -> dict[tuple[str, str], tuple[Change, ...]]:
-        """The cases (evalset, id) whose verdict one of these runs made, and of which files were written since: those
-        that are not `current`, as `earlier_moments` found."""
-        return {
-            (ref.evalset_file, ref.eval_id): not_recorded(["agent_file"])
-            for ref, record in list(self.store.records.items())
-            if record.has_verdict and record.run_id in runs and ref not in current
-        }
+        workspace = self.watcher.snapshot.workspace
+        records = [record for record in list(self.store.records.values()) if record.has_verdict]
+        ids = {entry.relative: {case.eval_id for case in entry.document.cases} for entry in workspace.evalsets}
+        stale = stale_cases(latest_runs(state, ids), workspace) | stale_records(records, workspace, state)
+        moment = self.watcher.contents.moment
+        names = {record.ref: (record.ref.evalset_file, record.ref.eval_id) for record in records}
+        return {ref: moment for ref, name in names.items() if name not in stale}, stale
 
     def _skip_what_was_never_run(self) -> None:
         """A transcript that is not there cannot be scored again: such a case has no verdict that could be stale."""

@@ -131,7 +131,12 @@ class Engine:
             for entry in [workspace.evalsets[evalset]]
         )
         watcher = Watcher(
-            workspace, session.read, self.footprints, results=self.results, screen_files=self.screen_files()
+            workspace,
+            session.read,
+            self.footprints,
+            listed=self.listed,
+            results=self.results,
+            screen_files=self.screen_files(),
         )
         limit = Limit(self._settings.watch_calls, self._settings.watch_money)
         return Watching(session.store, watcher, Board(armed or None, limit), self._options(), session.prices)
@@ -139,6 +144,10 @@ class Engine:
     def footprints(self) -> "dict[Path, frozenset[Path]]":
         """The files that agents were seen to read; from any thread."""
         return {} if self._made is None else self._made.footprints()
+
+    def listed(self) -> "dict[Path, frozenset[Path]]":
+        """The folders whose files agents were seen to list; from any thread."""
+        return {} if self._made is None else self._made.listed()
 
     def results(self) -> "dict[Path, frozenset[Path]]":
         """The files that agents were seen to write; from any thread."""

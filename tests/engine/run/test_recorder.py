@@ -35,6 +35,7 @@ class Writer:
 
     notice = None
     answers = None
+    salt = "salt"
 
     def __init__(self) -> None:
         self.lines: list[str] = []

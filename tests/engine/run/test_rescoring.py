@@ -241,6 +241,7 @@ async def test_a_disk_that_is_full_stops_it(ran: Any, children: Children) -> Non
     class Full:
         notice = Noticed("warning", "odd")
         answers = None
+        salt = "salt"
 
         def write(self, lines: Iterable[Line], *, sync: bool) -> None:
             raise OSError(28, "No space left on device")

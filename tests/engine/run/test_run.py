@@ -321,6 +321,7 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Projec
     class FullDisk:
         notice = None
         answers = None
+        salt = "salt"
 
         def __init__(self) -> None:
             self.lines: list[str] = []

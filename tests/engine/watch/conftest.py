@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from workbench.agents.workspace import open_workspace
-from workbench.engine.watch.impact import Impact, impact
+from workbench.engine.watch.impact import Impact, Saves, impact
 from workbench.engine.watch.snapshot import Key, Snapshot, take_snapshot
 
 SHARING = "from shared import words\n\ndef root_agent(message, session):\n    return words.reply(message)\n"
@@ -33,6 +33,7 @@ class Shop:
             self.cases(name, one=turn("one"), two=turn("two"))
         self.write("shared/words.py", "def reply(message):\n    return message\n")
         self.write("README.md", "# Shop\n")
+        self.listed: dict[Path, set[Path]] = {}
         self.footprints: dict[Path, set[Path]] = {
             root / name: {root / name / "agent.py", root / "shared" / "words.py"} for name in ("desk", "router")
         } | {root / "greeter": {root / "greeter" / "agent.py"}}
@@ -47,6 +48,15 @@ class Shop:
         listed = [{"eval_id": eval_id, "conversation": [value]} for eval_id, value in cases.items()]
         return self.write(f"{agent}/talk.evalset.json", {"eval_set_id": "talk", "eval_cases": listed})
 
+    def scenario_and_fixed(self) -> None:
+        """A case with a simulated user, and one without."""
+        scenario = {"starting_prompt": "hello", "conversation_plan": "Ask for a parcel."}
+        listed = [
+            {"eval_id": "fixed", "conversation": [turn("one")]},
+            {"eval_id": "simulated", "conversation_scenario": scenario},
+        ]
+        self.write("desk/talk.evalset.json", {"eval_set_id": "talk", "eval_cases": listed})
+
     def criteria(self, agent: str, **criteria: Any) -> Path:
         return self.write(f"{agent}/test_config.json", {"criteria": criteria})
 
@@ -56,9 +66,13 @@ class Shop:
     def changes(self, work: Callable[[], Any], *names: str, footprints: bool = True) -> Impact:
         """What `work` does to the cases; `names` are the files that it changes."""
         before = self.look()
+        paths = frozenset(self.root / name for name in names)
+        were_there = {path for path in paths if path.exists()}
         work()
-        paths = {self.root / name for name in names}
-        return impact(before, self.look(), paths, self.footprints if footprints else {})
+        made = frozenset(path for path in paths - were_there if path.exists())
+        gone = {path for path in were_there if not path.exists()}
+        read = self.footprints if footprints else {}
+        return impact(before, self.look(), Saves(paths, made | gone, made, read, self.listed))
 
     def keys(self, agents: Iterable[str], *ids: str) -> set[Key]:
         return {Key(f"{agent}/talk.evalset.json", eval_id) for agent in agents for eval_id in ids or ("one", "two")}

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import pytest
 
+from workbench.dependencies.change import Change
 from workbench.engine.watch.board import Board, Estimate, Limit
 from workbench.engine.watch.impact import Depth, Impact
 from workbench.engine.watch.snapshot import Key, Snapshot
@@ -13,7 +14,7 @@ A, B, C = (Key("desk/talk.evalset.json", name) for name in "abc")
 
 
 def saved(depths: dict[Key, Depth], *, blocked: Collection[Key] = (), edited: Collection[Key] = ()) -> Saved:
-    found = Impact(dict(depths), dict.fromkeys(depths, "a file"), set(edited))
+    found = Impact({key: (Change("agent_file", "a file", None, depth),) for key, depth in depths.items()}, set(edited))
     snapshot: Snapshot = None  # type: ignore[assignment]
     return Saved(snapshot, frozenset(), found, frozenset(blocked))
 

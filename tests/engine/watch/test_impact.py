@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.watch.conftest import ALONE, Shop, turn
-from workbench.engine.watch.impact import impact
+from workbench.engine.watch.impact import Saves, impact
 from workbench.engine.watch.snapshot import Key
 
 
@@ -64,7 +64,8 @@ def test_what_an_agent_writes_is_no_reason_to_run_it_whoever_reads_it(shop: Shop
         shop.footprints[shop.root / agent].add(notes)
     before = shop.look()
     shop.write("desk/notes.json", "2")
-    found = impact(before, shop.look(), {notes}, shop.footprints, results={shop.root / "desk": {notes}})
+    saves = Saves(frozenset([notes]), read=shop.footprints, results={shop.root / "desk": {notes}})
+    found = impact(before, shop.look(), saves)
     assert set(found.depths) == shop.keys(["router"])
 
 
@@ -175,15 +176,32 @@ def test_a_custom_metric_is_asked_about_its_threshold(shop: Shop) -> None:
     [
         {"criteria": {"final_response_match_v2": judged_by("python:shared.judges:strict")}},
         {"criteria": {"brief": 0.5}, "custom_metrics": {"brief": {"code_config": {"name": "shared.judges.brief"}}}},
-        {"criteria": {}, "user_simulator_config": {"model": "python:shared.judges:user"}},
     ],
 )
-def test_a_function_that_judges_runs_what_it_judges(shop: Shop, config: dict[str, object]) -> None:
+def test_a_function_that_judges_scores_what_it_judges(shop: Shop, config: dict[str, object]) -> None:
     shop.write("desk/test_config.json", config)
     shop.write("shared/judges.py", "def strict(question): ...\n")
     found = shop.changes(lambda: shop.write("shared/judges.py", "def strict(question): pass\n"), "shared/judges.py")
-    assert found.depths == dict.fromkeys(shop.keys(["desk"]), "run")
+    assert found.depths == dict.fromkeys(shop.keys(["desk"]), "score")
     assert not found.idle
+
+
+def test_a_function_that_plays_the_user_runs_the_scenarios(shop: Shop) -> None:
+    shop.scenario_and_fixed()
+    config = {"criteria": {}, "user_simulator_config": {"model": "python:shared.judges:user"}}
+    shop.write("desk/test_config.json", config)
+    shop.write("shared/judges.py", "def user(question): ...\n")
+    found = shop.changes(lambda: shop.write("shared/judges.py", "def user(question): pass\n"), "shared/judges.py")
+    assert found.depths == {Key("desk/talk.evalset.json", "simulated"): "run"}
+    assert not found.idle
+
+
+def test_file_that_appears_in_a_folder_that_was_listed_counts(shop: Shop) -> None:
+    shop.listed = {shop.root / "desk": {shop.root / "data"}}
+    found = shop.changes(lambda: shop.write("data/new.csv", "1\n"), "data/new.csv")
+    assert set(found.depths) == shop.keys(["desk"])
+    changed = shop.changes(lambda: shop.write("data/new.csv", "2\n"), "data/new.csv")
+    assert changed.depths == {}, "its name is what counts"
 
 
 def test_a_config_above_concerns_those_without_one_of_their_own(shop: Shop) -> None:
@@ -201,12 +219,7 @@ def test_a_broken_config_decides_nothing(shop: Shop) -> None:
 
 
 def test_another_simulated_user_runs_the_scenarios(shop: Shop) -> None:
-    scenario = {"starting_prompt": "hello", "conversation_plan": "Ask for a parcel."}
-    listed = [
-        {"eval_id": "fixed", "conversation": [turn("one")]},
-        {"eval_id": "simulated", "conversation_scenario": scenario},
-    ]
-    shop.write("desk/talk.evalset.json", {"eval_set_id": "talk", "eval_cases": listed})
+    shop.scenario_and_fixed()
     shop.criteria("desk", response_match_score=0.8)
     content = {"criteria": {"response_match_score": 0.8}, "user_simulator_config": {"max_allowed_invocations": 3}}
     found = shop.changes(lambda: shop.write("desk/test_config.json", content), "desk/test_config.json")
@@ -214,12 +227,11 @@ def test_another_simulated_user_runs_the_scenarios(shop: Shop) -> None:
 
 
 def test_settings_and_themes_concern_the_screen_only(shop: Shop) -> None:
-    from workbench.engine.watch.impact import impact
-
     settings = shop.write("desk/config.toml", 'theme = "paper"\n')
     before = shop.look()
     settings.write_text('theme = "night"\n')
-    found = impact(before, shop.look(), [settings], shop.footprints, screen_files=[settings])
+    saves = Saves(frozenset([settings]), read=shop.footprints, screen_files=[settings])
+    found = impact(before, shop.look(), saves)
     assert (found.depths, found.screen_only, found.idle) == ({}, {settings}, set())
 
 

@@ -1,14 +1,19 @@
 """The history on the screen: from H to a run, to a case in it, to what changed between two, and back."""
 
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.engine.evidence import Recorded
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.agents.workspace import Workspace
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.plan import make_plan
 from workbench.engine.run.event_lines import as_line
 from workbench.events import (
     CaseFinished,
@@ -19,7 +24,6 @@ from workbench.events import (
     MetricResult,
     MetricScored,
     MetricStatus,
-    PlannedCase,
     RunFinished,
     RunStarted,
     TurnFinished,
@@ -32,6 +36,7 @@ from workbench.history.run_words import baseline
 from workbench.history.summary import Summary
 from workbench.model.evalset import case_or_none
 from workbench.ui import aging
+from workbench.ui.engine_run import select
 from workbench.ui.history.change_rows import ChangeRows
 
 IDS = ["on_time", "late_parcel"]
@@ -49,12 +54,17 @@ def keep(
     entry = workspace.evalsets[0]
     named = [name.partition("#") for name in statuses]
     refs = [CaseRef("order_desk", entry.relative, "refunds", name, int(repeat or 1)) for name, _, repeat in named]
-    planned = tuple(PlannedCase(ref, None, "defaults") for ref in refs)
     sources = {"order_desk": {"order_desk/agent.py": source}}
     began = f"{run_id[:10]}T10:00:00Z"
-    events: list[Event] = [RunStarted(run_id, "/x", began, planned, sources=sources, until_sure=until_sure)]
+    events: list[Event] = []
     numbers = {case.eval_id: case.index for case in entry.document.cases}
     criteria = {item.name: item.value for item in entry.criteria.config.criteria}
+    journal = Journal.open(workspace.root / ".workbench", run_id)
+    plan = make_plan(
+        *select(workspace, [(0, numbers[ref.eval_id]) for ref in refs]),
+        RunOptions(runs=max(ref.repeat for ref in refs)),
+    )
+    recorded = Recorded(plan, journal)
     for ref, status in zip(refs, statuses.values(), strict=True):
         case = case_or_none(entry.document, numbers[ref.eval_id])
         assert case is not None
@@ -65,15 +75,28 @@ def keep(
         actual = {**case.turns[0], "final_response": final, "intermediate_data": {"invocation_events": []}}
         result = MetricResult("response_match_score", judged, 1.0 if status == "passed" else 0.2, 0.8, "words")
         events += [
-            CaseStarted(ref, 0.0, case.turns, criteria),
+            CaseStarted(ref, 0.0, case.turns, criteria, session=case.session_input or {}),
             TurnStarted(ref, 0, case.turns[0]["user_content"]),
             TurnFinished(ref, 0, actual),
             MetricScored(ref, result, (result,)),
-            CaseFinished(ref, status, None, 0.5),
+            recorded.ended(CaseFinished(ref, status, None, 0.5)),
         ]
-    journal = Journal.open(workspace.root / ".workbench", run_id)
-    journal.write(map(as_line, [*events, RunFinished(2.0)]), sync=False)
+    announced = _made_with(source, workspace.root, recorded.announced)
+    wanted = {planned.case: replace(planned, criteria_source="defaults") for planned in announced["cases"]}
+    told = {**announced, "cases": tuple(map(wanted.__getitem__, refs)), "sources": sources}
+    started = RunStarted(run_id, "/x", began, until_sure=until_sure, **told)
+    journal.write(map(as_line, [started, *events, RunFinished(2.0)]), sync=False)
     journal.close()
+
+
+def _made_with(source: str, root: Path, announced: dict[str, Any]) -> dict[str, Any]:
+    """The announcement of a run that was made with this source of the agent: a digest, as contents are kept under."""
+    file = "order_desk/agent.py"
+    if source != blake2b((root / file).read_bytes(), digest_size=16).hexdigest():
+        for _, inputs in announced["inputs"]["bundles"]:
+            if "agent_file" in inputs:
+                inputs["agent_file"][file] = source
+    return announced
 
 
 @pytest.fixture
@@ -99,7 +122,7 @@ async def _compares(screen: Screen, pilot: Any) -> None:
 async def test_opening_shows_the_last_verdicts_as_what_they_are(open_screen: OpenScreen, kept: Workspace) -> None:
     screen = open_screen(kept)
     async with screen.open(size=(120, 30)) as pilot:
-        await _shows(screen, pilot, "■ 2/2", "✗ 1 fail", "ran ", "2 stale", "✗ late_parcel ~order_desk")
+        await _shows(screen, pilot, "■ 2/2", "✗ 1 fail", "ran ", "2 stale: agent.py", "✗ late_parcel ~agent.py")
         await pilot.press("n", "2")
         await _shows(screen, pilot, "runs        █▂  ✓✗  passed 1 of 2")
         # What runs again is of now.
@@ -108,7 +131,7 @@ async def test_opening_shows_the_last_verdicts_as_what_they_are(open_screen: Ope
         screen.runs[0].end_case(screen.runs[0].refs[0], "passed")
         screen.runs[0].end()
         await screen.until(pilot, lambda: "ran " not in screen.text.splitlines()[0])
-        assert "on_time ~order_desk" in screen.text  # on_time was made with other files, too
+        assert "on_time stale: agent.py" in screen.text  # on_time was made with other files, too
 
 
 async def test_the_list_a_run_in_it_and_back(open_screen: OpenScreen, kept: Workspace) -> None:

@@ -1,9 +1,7 @@
 """Cases of kept runs as records: whole, without an end, or not at all."""
 
 import json
-import os
 from dataclasses import replace
-from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from tests.ui.conftest import MakeWorkspace
 from workbench.agents.workspace import Workspace, open_workspace
 from workbench.details import Shelf
 from workbench.kept_records import as_it_ended, read_records
+from workbench.model.criteria import Criterion
 from workbench.project.staleness import stale_cases
 from workbench.ui.history.recall import Recalled, recall
 
@@ -73,10 +72,10 @@ def test_a_function_that_judges_overtakes_as_well(make_workspace: MakeWorkspace)
     workspace = replace(opened, evalsets=tuple(one for one in opened.evalsets if one.eval_set_id == "refunds"))
     digest = blake2b((root / "order_desk/agent.py").read_bytes(), digest_size=16).hexdigest()
     keep(workspace, "2026-01-01T10-00-00-aaaa", {"on_time": "passed", "late_parcel": "passed"}, digest)
-    run_at = datetime(2026, 1, 1, 10, tzinfo=UTC).timestamp()
-    for written, overtook in ((run_at - 5, set()), (run_at + 5, {"on_time", "late_parcel"})):
-        os.utime(judges, (written, written))
-        assert stale(workspace) == overtook
+    judges.touch()
+    assert not stale(workspace)
+    judges.write_text("def strict(question): return 'invalid'\n", encoding="utf-8")
+    assert stale(workspace) == {"on_time", "late_parcel"}
 
 
 def test_another_custom_metric_overtakes(make_workspace: MakeWorkspace) -> None:
@@ -86,7 +85,10 @@ def test_another_custom_metric_overtakes(make_workspace: MakeWorkspace) -> None:
     digest = blake2b((workspace.root / "order_desk/agent.py").read_bytes(), digest_size=16).hexdigest()
     keep(workspace, "2026-01-01T10-00-00-aaaa", {"on_time": "passed"}, digest)
     (entry, *others) = workspace.evalsets
-    custom = replace(entry.criteria.config, custom_metrics={"brief": {"code_config": {"name": "x.y.brief"}}})
+    brief = Criterion("brief", 0.5, 0.5, {})
+    code = {"brief": {"code_config": {"name": "x.y.brief"}}}
+    config = entry.criteria.config
+    custom = replace(config, criteria=(*config.criteria, brief), custom_metrics=code)
     entry = replace(entry, criteria=replace(entry.criteria, config=custom))
     assert stale(replace(workspace, evalsets=(entry, *others))) == {"on_time"}
 

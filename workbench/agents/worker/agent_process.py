@@ -157,6 +157,7 @@ def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
     return {
         "op": "imported",
         "files": footprint.news(),
+        "folders": footprint.folders(),
         "framework": loaded.framework,
         "adk": driver_of(loaded).version(),
         "can_fork": not why,

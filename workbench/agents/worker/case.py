@@ -57,9 +57,9 @@ class Case:
         except WorkbenchGoneError:
             ended = False
         try:
-            files = footprint.news()
-            if files:
-                self._hold({"event": "Touched", "files": files})
+            if footprint.is_complete():
+                files, folders = footprint.news(), footprint.folders()
+                self._hold({"event": "Touched", "files": files, "folders": folders})
             warnings = await self._tear_down()
             if ended:
                 self._send({"event": "Ended", "warnings": warnings})

@@ -15,13 +15,17 @@ from . import sources
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _OTHERS = (f"{os.sep}.git{os.sep}", f"{os.sep}.workbench{os.sep}", f"{os.sep}__pycache__{os.sep}")
-_EVENTS = frozenset(("open", "os.rename", "sqlite3.connect"))
+_EVENTS = frozenset(("open", "os.rename", "sqlite3.connect", "os.listdir", "os.scandir"))
 """A file that another is renamed to, and a database, are written to."""
+_LISTING = ("os.listdir", "os.scandir")
+_IMPORTS = ("<frozen importlib", sources.WORKER)
+"""Folders that are listed from here are searched for modules, and their other files do not matter."""
 _MOST = 5000
 """Files a process may name; whoever reads more reads everything."""
 
 _roots: Tuple[str, ...] = ()
 _read: Set[str] = set()
+_listed: Set[str] = set()
 _written: Set[str] = set()
 _told: Set[str] = set()
 _off: List[bool] = []
@@ -50,25 +54,35 @@ def news() -> List[str]:
     return found
 
 
+def is_complete() -> bool:
+    """Is this all that was read? Not after so many files that the rest was not noted."""
+    return not _off
+
+
+def folders() -> List[str]:
+    """The folders that were listed so far, in order."""
+    return sorted(_listed)
+
+
 def _note(event: str, args: Tuple[Any, ...]) -> None:
     # Called for everything that Python tells, by any thread: it must be quick, and never raise.
     if event not in _EVENTS or _off:
         return
     try:
         path = args[1] if event == "os.rename" else args[0]
-        if isinstance(path, int):
+        full = "" if path is None or isinstance(path, int) else os.path.abspath(os.fsdecode(path))
+        if not os.path.join(full, "").startswith(_roots) or any(part in full for part in _OTHERS):
             return
-        full = os.path.abspath(os.fsdecode(path))
-        if not full.startswith(_roots) or any(part in full for part in _OTHERS):
-            return
-        writes = event != "open" or _writes(args[1], args[2])
-        if not writes:
+        if event in _LISTING:
+            if not sys._getframe(1).f_code.co_filename.startswith(_IMPORTS):
+                _listed.add(full)
+        elif event == "open" and not _writes(args[1], args[2]):
             _read.add(full)
         elif full not in _written:
             _written.add(full)
             for tell in _on_written:
                 tell(full)
-        if len(_read) + len(_written) > _MOST:
+        if len(_read) + len(_written) + len(_listed) > _MOST:
             _off.append(True)
     except Exception:  # noqa: S110 (an agent's open must not fail because of ours)
         pass

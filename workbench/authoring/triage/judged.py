@@ -3,8 +3,9 @@
 from typing import Literal, TypeAlias
 
 from workbench.authoring.triage.entry import Entry, Judged
+from workbench.dependencies.record import digest
 from workbench.events import MetricResult
-from workbench.history.summary import digest, texts, tool_steps
+from workbench.history.summary import texts, tool_steps
 from workbench.json_values import objects
 from workbench.store import CaseRecord
 

@@ -18,6 +18,7 @@ from workbench.engine.plan.scenario_case import Obstacle, obstacle, unplayed
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.engine.plan.usage import with_judges
 from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError, Seat
+from workbench.engine.processes.agent_process import Reads
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -61,6 +62,10 @@ class CaseFlow:
         self._seat: Seat | None = None
         self._started = context.at()
         self._attempts = 0
+        self.reads: Reads | None = None
+        """What the case was seen to read, at its end; None if nobody knows."""
+        self.is_simulated = False
+        """Whether the user is played."""
 
     @property
     def ref(self) -> CaseRef:
@@ -126,6 +131,7 @@ class CaseFlow:
         A transcript that is not complete keeps the error that it was stored with.
         """
         self._started = self._context.at()
+        self.is_simulated = source.case.started is not None and source.case.started.scenario is not None
         for event in as_stored(source, self._entry.config, self._started):
             self._context.emit(event)
         incomplete = source.case.why_incomplete()
@@ -241,6 +247,7 @@ class CaseFlow:
 
     def _start(self, case: EvalCase) -> None:
         self._started = self._context.at()
+        self.is_simulated = case.scenario is not None
         config = self._entry.config
         criteria = {criterion.name: criterion.value for criterion in config.criteria}
         self._context.emit(
@@ -254,6 +261,8 @@ class CaseFlow:
                 config.custom_metrics,
                 config.user_simulator_config if case.scenario is not None else None,
                 max(self._attempts, 1),
+                case.session_input or {},
+                case.final_session_state,
             )
         )
 
@@ -266,6 +275,7 @@ class CaseFlow:
 
     def _finish(self, status: CaseStatus, error: CaseError | None, transcript: Transcript) -> None:
         duration = self._context.at() - self._started
+        self.reads = transcript.reads
         self._context.emit(CaseFinished(self.ref, status, error, duration, transcript.usage))
 
     def _give_up_slot(self) -> None:

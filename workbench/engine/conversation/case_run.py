@@ -12,7 +12,7 @@ from workbench.engine.places.agent_clock import AgentClock
 from workbench.engine.places.case_output import Stream
 from workbench.engine.plan.answers import Answer
 from workbench.engine.plan.usage import with_judges
-from workbench.engine.processes.agent_process import AgentProcess, CaseProcess, read_error
+from workbench.engine.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error
 from workbench.events import (
     AgentActed,
     CaseError,
@@ -211,7 +211,9 @@ class CaseRun:
             case "Stopped":
                 self._where = str(frame.get("where") or "")
             case "Touched":
-                self._process.agent.note_files(frame.get("files"))
+                own = Reads.told(frame)
+                self._process.agent.note_reads(own, own=self._process.share)
+                self._transcript.reads = self._process.agent.reads | own
             case "Wrote":
                 self._process.agent.note_written(frame.get("files"))
             case "Ended":

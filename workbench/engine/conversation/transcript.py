@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.engine.processes.agent_process import Reads
 from workbench.events import CaseError, CaseStatus, Usage
 
 
@@ -18,3 +19,5 @@ class Transcript:
     usage: Usage = field(default_factory=Usage)
     undecided: bool = False
     stalled: bool = False
+    reads: Reads | None = None
+    """What the case and the import of its agent have read; None if the case did not come to say so."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from workbench.dependencies.kept import KeptInputs
 from workbench.engine.plan.answers import Answer
 from workbench.engine.plan.replaced_secrets import holds_secrets
 from workbench.engine.plan.source import AgentSource, DecidedSource, Source, StoredSource
@@ -102,6 +103,9 @@ class InterruptedRun:
     cases: dict[CaseRef, InterruptedCase]
     sources: Sources = field(default_factory=dict)
     seconds: float = 0.0
+    inputs: KeptInputs = field(default_factory=KeptInputs)
+    written: dict[str, list[str]] = field(default_factory=dict)
+    """Agent → files that it wrote."""
     ended: bool = False
     complete: bool = False
     _before: float = 0.0
@@ -157,6 +161,8 @@ class InterruptedRun:
                 self._read(event.sources)
             case FilesRead():
                 self._read(event.sources)
+                self.inputs.extend(event.bundles)
+                self.written |= event.written
             case RepeatsDropped():
                 for dropped in event.cases:
                     self.cases.pop(dropped, None)
@@ -167,6 +173,8 @@ class InterruptedRun:
 
     def _take_of_case(self, case: InterruptedCase, event: Event) -> None:
         case.take(event)
+        if isinstance(event, CaseFinished):
+            case.stored.inputs = self.inputs.of(event.inputs)
         began = 0.0 if case.stored.started is None else case.stored.started.at
         if isinstance(event, CaseFinished):
             began += event.duration_seconds
@@ -185,7 +193,7 @@ def interrupted_run(events: Iterable[Event | None]) -> InterruptedRun | None:
     for event in events:
         if isinstance(event, RunStarted):
             cases = {planned.case: InterruptedCase(StoredCase(planned)) for planned in event.cases}
-            found = InterruptedRun(event, cases, dict(event.sources))
+            found = InterruptedRun(event, cases, dict(event.sources), inputs=KeptInputs(event.inputs))
         elif found is None:
             return None
         else:

@@ -5,6 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+RESULT_OPTIONS = {
+    "runs": "--runs",
+    "timeout": "--timeout",
+    "isolation": "--isolation",
+    "allow_not_evaluated": "--allow-not-evaluated",
+    "use_cache": "--no-cache",
+    "all_votes": "--all-votes",
+    "max_judge_calls": "--max-judge-calls",
+    "until_sure": "--until-sure",
+}
+"""The options that matter to the results of a run, by their names on the command line."""
+
 UsageKind: TypeAlias = Literal["usage", "config", "broken_file", "nothing"]
 
 MOST_UNTIL_SURE = 50

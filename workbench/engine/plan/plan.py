@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,8 @@ class Plan:
     options: RunOptions = field(default_factory=RunOptions)
     scored_from: str = ""
     resumed: InterruptedRun | None = None
+    project_agents: tuple[AgentFolder, ...] = ()
+    """All agents of the project, also those that do not run."""
 
     def config_file(self, entry: PlanEntry) -> str | None:
         """The file with the criteria, relative to the root; None for the defaults."""
@@ -141,7 +143,8 @@ def make_plan(workspace: Workspace, selection: Selection, options: RunOptions) -
         *_repeat_notices(options),
     )
     owners = owners_to_keep(running, named if selection.agent else (), workspace.root)
-    return Plan(new_run_id(), workspace.root, entries, agents, notices, owners, options)
+    plan = Plan(new_run_id(), workspace.root, entries, agents, notices, owners, options)
+    return replace(plan, project_agents=workspace.agents)
 
 
 def _warnings(running: Iterable[EvalsetEntry], configs: ConfigFaults) -> list[Fault]:

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbench.dependencies.kept import KeptInputs
+from workbench.dependencies.record import Bundle
 from workbench.events import (
     AgentActed,
     CaseError,
@@ -12,6 +14,7 @@ from workbench.events import (
     CaseStarted,
     CaseStatus,
     Event,
+    FilesRead,
     MetricScored,
     OutputCaptured,
     PlannedCase,
@@ -39,6 +42,8 @@ class StoredCase:
     simulation_kept: bool = True
     lost: bool = False
     """Whether something is lost between its beginning and its end that may have been about it."""
+    inputs: tuple[Bundle, ...] = ()
+    """What its verdict depends on besides what `started` says; () if that is not known."""
     mixed: bool = False
     """Whether it went on behind its end: the beginning of another attempt is lost."""
 
@@ -136,6 +141,7 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
     """The run whose events these are, None among them standing for what is lost. Verdicts, notices and what concerns
     the run as a whole are left aside."""
     run = StoredRun()
+    inputs = KeptInputs()
     for event in events:
         if event is None:
             for case in run.cases.values():
@@ -144,6 +150,10 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
         if isinstance(event, RunStarted):
             run.run_id, run.root, run.scored_from = event.run_id, event.root, event.scored_from
             run.cases = {planned.case: StoredCase(planned) for planned in event.cases}
+            inputs = KeptInputs(event.inputs)
+            continue
+        if isinstance(event, FilesRead):
+            inputs.extend(event.bundles)
             continue
         if isinstance(event, RepeatsDropped):
             for dropped in event.cases:
@@ -152,4 +162,6 @@ def collect(events: Iterable[Event | None]) -> StoredRun:
         ref = None if isinstance(event, MetricScored) else getattr(event, "case", None)
         if ref in run.cases:
             run.cases[ref].take(event)
+            if isinstance(event, CaseFinished):
+                run.cases[ref].inputs = inputs.of(event.inputs)
     return run

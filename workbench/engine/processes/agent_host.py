@@ -151,8 +151,9 @@ class AgentHost:
         setting, children = self._setting, self._children
         # What it reads outlives it: it is what a later change is held against.
         touched = children.footprints.setdefault(setting.agent.folder, set())
+        listed = children.listed.setdefault(setting.agent.folder, set())
         written = children.results.setdefault(setting.agent.folder, set())
-        process = AgentProcess(self._note_stall, touched, written)
+        process = AgentProcess(self._note_stall, touched, listed, written)
         try:
             await process.start(self._place, setting, cases=self._alike)
         except NotStartedError as error:

@@ -33,12 +33,30 @@ class Imported:
     warnings: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Reads:
+    """The project's files that were read, and the folders whose files were listed."""
+
+    files: frozenset[Path] = frozenset()
+    folders: frozenset[Path] = frozenset()
+
+    @classmethod
+    def told(cls, frame: Frame) -> "Reads":
+        """Read what a process says of itself."""
+        return cls(frozenset(_paths(frame.get("files"))), frozenset(_paths(frame.get("folders"))))
+
+    def __or__(self, other: "Reads") -> "Reads":
+        return Reads(self.files | other.files, self.folders | other.folders)
+
+
 class AgentProcess:
     """A process that imports one agent and runs its cases, to be started once. `on_stalled` is told why, if the process
-    is replaced because it stood still. `touched` and `written` collect the project's files that were read, as far as
-    that is known, and those that were written: results, whoever reads them."""
+    is replaced because it stood still. `touched` and `listed` collect the project's files that were read and folders
+    that were listed, as far as that is known; `written` those that were written: results, whoever reads them."""
 
-    def __init__(self, on_stalled: Callable[[str], None], touched: set[Path], written: set[Path]) -> None:
+    def __init__(
+        self, on_stalled: Callable[[str], None], touched: set[Path], listed: set[Path], written: set[Path]
+    ) -> None:
         self.imported: asyncio.Future[Imported | CaseError] = asyncio.get_running_loop().create_future()
         """What the process says, or why the agent cannot be used."""
         self.printed: list[tuple[Stream, str]] = []
@@ -46,7 +64,10 @@ class AgentProcess:
         self.stalled = False
         """Whether it is replaced because it stood still: its cases are not to blame."""
         self._on_stalled = on_stalled
+        self.reads = Reads()
+        """What this process itself has read: the import, and cases that share it."""
         self._touched = touched
+        self._listed = listed
         self._written = written
         self._room = _PRINT_KEPT
         self._numbers = itertools.count(1)
@@ -94,16 +115,17 @@ class AgentProcess:
         """Ends the process and whatever still runs in it."""
         await self._link.close()
 
-    def note_files(self, files: Any) -> None:
-        """Takes in paths that the process, or a case of it, says it has read."""
-        if isinstance(files, list):
-            self._touched.update({Path(file) for file in files if isinstance(file, str)} - self._written)
+    def note_reads(self, reads: Reads, *, own: bool) -> None:
+        """Take in what the process, or a case of it, says it has read; `own` if it was this process that did."""
+        self._touched |= reads.files - self._written
+        self._listed |= reads.folders
+        if own:
+            self.reads |= reads
 
     def note_written(self, files: Any) -> None:
         """Takes in paths that the process, or a case of it, writes: they are results, whoever reads them."""
-        if isinstance(files, list):
-            self._written.update(Path(file) for file in files if isinstance(file, str))
-            self._touched -= self._written
+        self._written |= _paths(files)
+        self._touched -= self._written
 
     def _take(self, frame: Frame, size: int) -> None:
         if "id" in frame:
@@ -119,10 +141,10 @@ class AgentProcess:
         match frame:
             case {"op": "imported", "framework": str(framework), "can_fork": bool(can_fork)}:
                 warnings = tuple(str(warning) for warning in frame.get("warnings") or ())
-                self.note_files(frame.get("files"))
+                self.note_reads(Reads.told(frame), own=True)
                 self._set(Imported(framework, frame.get("adk"), can_fork, str(frame.get("why", "")), warnings))
             case {"op": "import_failed", "error": dict(error)}:
-                self.note_files(frame.get("files"))
+                self.note_reads(Reads.told(frame), own=True)
                 self._set(read_error(error))
             case {"op": "printed", "stream": "stdout" | "stderr" as stream, "text": str(text)} if self._room > 0:
                 self.printed.append((stream, text[: self._room]))
@@ -235,6 +257,10 @@ class CaseProcess:
 def _done(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
+
+
+def _paths(names: Any) -> set[Path]:
+    return {Path(name) for name in names if isinstance(name, str)} if isinstance(names, list) else set()
 
 
 def read_error(data: dict[str, Any]) -> CaseError:

@@ -23,6 +23,8 @@ class Children:
         self.local = LocalPlace(self.lifeline, keep_warm=keep_warm)
         self.footprints: dict[Path, set[Path]] = {}
         """Folder of an agent → the project's files that it was seen to read, in all runs so far."""
+        self.listed: dict[Path, set[Path]] = {}
+        """Folder of an agent → the project's folders whose files it was seen to list."""
         self.results: dict[Path, set[Path]] = {}
         """Folder of an agent → the project's files that it was seen to write."""
 

@@ -1,85 +1,214 @@
-"""What a run keeps of what determines it: the agents' files as it begins, and those that they are seen to read."""
+"""What a run keeps of its inputs: those of each execution, and the contents of the agents' files."""
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from workbench.engine.plan.options import RunOptions
-from workbench.engine.plan.plan import Plan
+from workbench.agents.discovery import AgentFolder
+from workbench.agents.ownership import relative_to
+from workbench.dependencies.current import Clean, CurrentInputs, Options
+from workbench.dependencies.kept import KeptInputs, planned_key
+from workbench.dependencies.record import Bundle
+from workbench.engine.plan.options import RESULT_OPTIONS
+from workbench.engine.plan.plan import Plan, PlanEntry
+from workbench.engine.plan.source import AgentSource, StoredSource
+from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
-from workbench.engine.run.determined import determined, new_salt
 from workbench.engine.run.provenance import Kept, read_sources, versions
 from workbench.engine.run.recorder import EventWriter
-from workbench.events import Sources
+from workbench.events import CaseFinished, CaseRef, FilesRead, Sources
+
+_CHANGED = "changed during the run"
+"""Stands for the digest of such a file, and equals none."""
+
+
+def plan_inputs(plan: Plan, salt: str, clean: Clean) -> CurrentInputs:
+    """Return what reads the inputs of a plan's cases."""
+    agents = [*plan.project_agents, *(setting.agent for setting in plan.agents.values())]
+    options = plan.options
+    return CurrentInputs(plan.root, agents, salt, clean, Options(options.isolation, options.timeout, options.python))
 
 
 class Evidence:
-    """Of one run, kept by its `writer` (None: nothing is). `known`: what an interrupted run that is resumed has kept
-    already. No fault in any of it may end a run."""
+    """The inputs of one run, kept by its `writer` (None: nothing is kept). No fault in any of it may end a run."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        options: RunOptions,
-        children: Children,
-        writer: EventWriter | None,
-        known: Sources | None = None,
-    ) -> None:
+    def __init__(self, plan: Plan, children: Children, writer: EventWriter | None) -> None:
         self._plan = plan
-        self._options = options
         self._children = children
         self._writer = writer
-        self._resumed = known is not None
-        self._kept = Kept(known or {}, {}, {})
-        self._determined: dict[str, Any] = {}
+        self._inputs = KeptInputs() if plan.resumed is None else plan.resumed.inputs
+        self._kept = Kept({} if plan.resumed is None else plan.resumed.sources, {}, {})
+        self._asks_agents = any(isinstance(entry.source, AgentSource) for entry in plan.entries)
         self._versions: dict[str, Any] = {}
+        self._entries: dict[CaseRef, PlanEntry] = {}
+        self._texts: dict[CaseRef, str] = {}
+        self._began = 0.0
+        self._now: CurrentInputs | None = None
+        """None if inputs are not kept."""
+        self._clean: Callable[[str], str] = str
+        self._written: dict[str, list[str]] = {}
+        self._numbers: dict[tuple[Any, ...], tuple[int, ...]] = {}
         self.further: Sources = {}
         """Files that agents were seen to read since the run began."""
         self._count = 0
-        """How many files they were seen to read when that was looked at last."""
-        self._clean: Callable[[str], str] = str
+        """How many files they were seen to read or write when that was looked at last."""
+
+    def begin(self) -> None:
+        """Take the digests of the agents' files before any of them is imported. For a thread."""
+        self._began = time.time()
+        if self._writer is None:
+            return
+        with contextlib.suppress(Exception):  # Then no verdict of the run has a record, and none is taken for fresh.
+            now = plan_inputs(self._plan, self._writer.salt, lambda value: value)
+            for setting in self._plan.agents.values() if self._asks_agents else ():
+                now.files(setting.agent).read_all()
+            self._now = now
 
     def read(self, clean: Callable[[str], str]) -> None:
-        """Reads the agents' files as they are before the first case; `clean` takes secrets out. For a thread."""
+        """Read what else is known before the first case; `clean` takes secrets out. For a thread."""
         self._clean = clean
-        if self._writer is None or self._resumed:
+        if self._writer is None:
             return
-        self._versions = versions(self._plan.agents.values())
-        self._kept = self._keep(known=None)
-        self._count = self._files_read()
-        with contextlib.suppress(Exception):  # Then the run cannot be resumed.
-            self._determined = determined(self._plan, self._options, self._kept, new_salt())
+        self._entries = {entry.ref: entry for entry in self._plan.entries}
+        self._count = self._files_seen()
+        if self._plan.resumed is None:
+            if self._asks_agents:
+                self._versions = versions(self._plan.agents.values())
+                self._kept = self._keep(known=None)
+            with contextlib.suppress(Exception):
+                self._read_planned()
 
     def announced(self) -> dict[str, Any]:
-        """The fields of `RunStarted` that tell it."""
+        """Return the fields of `RunStarted` that tell it."""
         kept = self._kept
-        return {
-            "versions": self._versions,
-            "models": dict(kept.models),
-            "sources": kept.sources,
-            "determined": self._determined,
-        }
+        inputs = self._inputs.as_json() if self._inputs.bundles else {}
+        return {"versions": self._versions, "models": dict(kept.models), "sources": kept.sources, "inputs": inputs}
 
-    async def news(self) -> Sources:
-        """What the agents were seen to read since this was asked last; whoever resumes the run must know it."""
-        now = self._files_read()
-        if self._writer is None or now == self._count:
-            return {}
+    def text(self, entry: PlanEntry) -> str:
+        """Return the digest of all that the evalset says of a case."""
+        return self._texts.get(entry.ref, "")
+
+    def of_finished(
+        self, event: CaseFinished, reads: Reads | None, *, is_simulated: bool
+    ) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+        """Return the numbers of an execution's inputs, and the JSON of bundles among them that are not kept yet.
+        `reads` are the files that it was seen to read, None if nobody knows."""
+        entry, count = self._entries.get(event.case), len(self._inputs.bundles)
+        if self._now is None or entry is None:
+            return (), ()
+        timed_out = event.error is not None and event.error.kind == "timeout"
+        key: tuple[Any, ...] = (event.case.agent, event.case.evalset_file, is_simulated, timed_out, reads)
+        if isinstance(entry.source, StoredSource):
+            key = (*key, entry.source.case.inputs and tuple(bundle.digest for bundle in entry.source.case.inputs))
+        if key not in self._numbers:
+            try:
+                bundles = tuple(self._bundles(self._now, entry, reads, is_simulated=is_simulated, timed_out=timed_out))
+            except Exception:
+                return (), ()
+            self._numbers[key] = self._inputs.numbers(bundles)
+        return self._numbers[key], tuple(bundle.as_json() for bundle in self._inputs.bundles[count:])
+
+    async def news(self) -> FilesRead | None:
+        """Return what the agents were seen to read and write since this was asked last: whoever resumes the run must
+        know it."""
+        now = self._files_seen()
+        if self._writer is None or not self._asks_agents or now == self._count:
+            return None
         self._count = now
         known = {agent: {**files, **self.further.get(agent, {})} for agent, files in self._kept.sources.items()}
         kept = await asyncio.to_thread(self._keep, known)
         news = {agent: files for agent, files in kept.sources.items() if files}
         for agent, files in news.items():
             self.further.setdefault(agent, {}).update(files)
-        return news
+        written = {name: self._results_of(setting.agent) for name, setting in self._plan.agents.items()}
+        fresh = {name: files for name, files in written.items() if files and files != self._written.get(name)}
+        self._written |= fresh
+        return FilesRead(news, written=fresh) if news or fresh else None
 
-    def _files_read(self) -> int:
-        footprints = self._children.footprints
-        return sum(len(footprints.get(setting.agent.folder, ())) for setting in self._plan.agents.values())
+    def _read_planned(self) -> None:
+        """Keep what an execution depends on until it has ended."""
+        now = self._now
+        if now is None:
+            return
+        for entry in self._plan.entries:
+            if isinstance(entry.source, StoredSource):
+                self._texts[entry.ref] = entry.source.case.planned.text
+                continue
+            if not isinstance(entry.source, AgentSource):
+                continue
+            evalset, index = entry.source.evalset, entry.source.index
+            if index is not None:
+                first = self._texts.get(replace(entry.ref, repeat=1))
+                self._texts[entry.ref] = first or now.text(evalset.document, index)
+            key = planned_key(entry.ref.agent, entry.ref.evalset_file)
+            if key not in self._inputs.planned:
+                criteria = now.criteria(entry.config, is_simulated=True)
+                bundles = (*criteria, *self._bundles(now, entry, None, is_simulated=True, timed_out=True))
+                self._inputs.planned[key] = list(self._inputs.numbers(bundles))
+        self._inputs.salt_id = now.digests.salt_id
+        self._inputs.options = {name: getattr(self._plan.options, name) for name in RESULT_OPTIONS}
+
+    def _bundles(
+        self, now: CurrentInputs, entry: PlanEntry, reads: Reads | None, *, is_simulated: bool, timed_out: bool
+    ) -> Iterator[Bundle]:
+        """Yield the inputs besides what the evalset and the config say of the case."""
+        setting = self._plan.agents.get(entry.ref.agent)
+        agent = None if setting is None else setting.agent
+        functions = now.functions(entry.config, agent, is_simulated=is_simulated)
+        if isinstance(entry.source, StoredSource):
+            yield from self._of_stored(entry, entry.source, functions)
+            return
+        yield from functions
+        yield now.options(timed_out=timed_out)
+        yield now.owner(agent)
+        if agent is not None:
+            files = now.files(agent)
+            yield from now.environment(agent, files.names_in_sources)
+            yield now.packages(agent)
+            yield files.bundle(None) if reads is None else self._files(now, agent, reads)
+
+    def _of_stored(self, entry: PlanEntry, source: StoredSource, functions: Iterable[Bundle]) -> Iterator[Bundle]:
+        """Yield the inputs of a transcript that is scored again: those with which it was made, and who judges now."""
+        made_with = source.case.inputs
+        if self._plan.resumed is not None:
+            # It did not come to its end, so it depends on all that it may have read.
+            made_with = self._inputs.of(self._inputs.planned.get(planned_key(entry.ref.agent, entry.ref.evalset_file)))
+            made_with = tuple(bundle for bundle in made_with if "criteria" not in bundle.inputs)
+        yield from (bundle for bundle in made_with if "function" not in bundle.inputs)
+        yield from (bundle for bundle in functions if "function" in bundle.inputs)
+
+    def _files(self, now: CurrentInputs, agent: AgentFolder, reads: Reads) -> Bundle:
+        read = reads.files - self._results(agent)
+        late = {path for path in read if now.digests.known(path) is None and self._was_written_late(path)}
+        found = now.files(agent).bundle(read - late, reads.folders)
+        changed = {relative_to(path, now.root): _CHANGED for path in late}
+        return Bundle({**found.inputs, "agent_file": {**found.inputs["agent_file"], **changed}}) if late else found
+
+    def _was_written_late(self, path: Path) -> bool:
+        """Whether a file that was not looked at before the import may have changed since the run began."""
+        try:
+            status = path.stat()
+        except OSError:
+            return False
+        return max(status.st_mtime, status.st_ctime) >= self._began
+
+    def _results(self, agent: AgentFolder) -> frozenset[Path]:
+        return frozenset(self._children.results.get(agent.folder, ()))
+
+    def _results_of(self, agent: AgentFolder) -> list[str]:
+        return sorted(relative_to(path, self._plan.root) for path in self._results(agent))
+
+    def _files_seen(self) -> int:
+        seen = (self._children.footprints, self._children.results)
+        folders = [setting.agent.folder for setting in self._plan.agents.values()]
+        return sum(len(files.get(folder, ())) for files in seen for folder in folders)
 
     def _keep(self, known: Sources | None) -> Kept:
-        """Keeps the agents' files that are not `known` yet."""
+        """Keep the contents of the agents' files that are not `known` yet."""
         if self._writer is None:
             return Kept({}, {}, {})
         try:

@@ -52,6 +52,11 @@ class EventWriter(PieceKeeper, Protocol):
         """Where what models answer is kept as long as the run may have to be resumed; None: nowhere."""
         ...
 
+    @property
+    def salt(self) -> str:
+        """The salt of the project's digests. From any thread."""
+        ...
+
     def keep(self, contents: Mapping[str, bytes]) -> None:
         """Keeps the contents of files by their digests; what cannot be kept is left out. From any thread."""
         ...

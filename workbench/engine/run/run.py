@@ -85,8 +85,7 @@ class Run:
         self._began = 0.0
         self._recorder: Recorder
         self._secrets: Secrets
-        known = None if plan.resumed is None else plan.resumed.sources
-        self._evidence = Evidence(plan, options, children, writer if self._asks_agents else None, known)
+        self._evidence = Evidence(plan, children, writer)
         self._announced = False
         self._early: list[Noticed] = []
         """What was to be told before the run could be announced."""
@@ -129,6 +128,7 @@ class Run:
 
     async def _prepare(self) -> list[Noticed]:
         """Read what is to be known before the first case. Meanwhile its agent is imported."""
+        await asyncio.to_thread(self._evidence.begin)
         self._hosts.begin_first()
         try:
             _, ahead = await asyncio.gather(asyncio.to_thread(self._read_what_determines), self._look_ahead())
@@ -190,7 +190,7 @@ class Run:
         if plan.resumed is None:
             self._recorder.put(self._started(started))
         else:
-            self._recorder.show(plan.resumed.announced)
+            self._recorder.show(replace(plan.resumed.announced, inputs=plan.resumed.inputs.as_json()))
             self._recorder.put(RunResumed(started))
             for decided in self._decided():
                 self._recorder.show(*decided.events)
@@ -202,7 +202,7 @@ class Run:
 
     def _started(self, started: str) -> RunStarted:
         plan = self._plan
-        cases = tuple(map(plan.planned, plan.entries))
+        cases = tuple(replace(plan.planned(entry), text=self._evidence.text(entry)) for entry in plan.entries)
         return RunStarted(
             plan.run_id,
             str(plan.root),
@@ -269,7 +269,17 @@ class Run:
         if isinstance(event, CaseFinished):
             self._drop_needless(event)
             self._cancelled += event.status == "cancelled"
+            event = self._with_inputs(event)
         self._recorder.put(event)
+
+    def _with_inputs(self, event: CaseFinished) -> CaseFinished:
+        flow = self._flows.get(event.case)
+        if flow is None:
+            return event  # It never started.
+        numbers, news = self._evidence.of_finished(event, flow.reads, is_simulated=flow.is_simulated)
+        if news:
+            self._recorder.put(FilesRead({}, news))
+        return replace(event, inputs=numbers)
 
     def _drop_needless(self, event: CaseFinished) -> None:
         dropped = self._waiting.take(event)
@@ -296,8 +306,8 @@ class Run:
 
     async def _note_reads(self) -> None:
         news = await self._evidence.news()
-        if news:
-            self._recorder.put(FilesRead(news))
+        if news is not None:
+            self._recorder.put(news)
 
     def _cannot_write(self, error: OSError) -> None:
         """What is on disk stays; what cannot be written must not be spent on."""

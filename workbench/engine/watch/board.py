@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from workbench.counting import counted
+from workbench.dependencies.change import Change
 from workbench.engine.watch.impact import DEPTHS, Depth
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved
@@ -67,7 +68,8 @@ class Board:
     limit: Limit = Limit()
     depths: dict[Key, Depth] = field(default_factory=dict)
     """The stale cases and what each needs."""
-    reasons: dict[Key, str] = field(default_factory=dict)
+    changes: dict[Key, tuple[Change, ...]] = field(default_factory=dict)
+    """Why they are stale."""
     blocked: frozenset[Key] = frozenset()
     held: set[Key] = field(default_factory=set)
     """Stale cases that are not started unasked until a save concerns them again: the user cancelled them, or they could
@@ -89,7 +91,7 @@ class Board:
         obsolete = set()
         for key in saved.impact.gone:
             self.depths.pop(key, None)
-            self.reasons.pop(key, None)
+            self.changes.pop(key, None)
             if self.under_way.pop(key, None) is not None:
                 obsolete.add(key)
         for key, depth in saved.impact.depths.items():
@@ -97,7 +99,7 @@ class Board:
                 obsolete.add(key)
                 depth = _deeper(depth, self.under_way.pop(key))
             self.depths[key] = _deeper(depth, self.depths.get(key))
-            self.reasons[key] = saved.impact.reasons[key]
+            self.changes[key] = tuple(dict.fromkeys((*self.changes.get(key, ()), *saved.impact.changes[key])))
         self.blocked = saved.blocked
         self.held -= saved.impact.depths.keys()
         if saved.impact.depths:
@@ -144,7 +146,7 @@ class Board:
         needed = self.depths.get(key)
         if needed is None or DEPTHS.index(known) >= DEPTHS.index(needed):
             self.depths.pop(key, None)
-            self.reasons.pop(key, None)
+            self.changes.pop(key, None)
             self.edited.discard(key)
         self.held.discard(key)
         return True
@@ -161,7 +163,7 @@ class Board:
         """These need nothing: there is no transcript that could be scored again."""
         for key in keys:
             self.depths.pop(key, None)
-            self.reasons.pop(key, None)
+            self.changes.pop(key, None)
 
     def fresh(self, covered: Mapping[Key, Depth]) -> None:
         """A run that the user started takes these along."""

@@ -1,124 +1,245 @@
-"""Which cases a change of files can affect, and how deep: run the agent, score its transcript, or only decide anew.
+"""Which inputs of which cases a save changed.
 
 Nothing is read here but the sources of agents that were never run: everything follows from the two snapshots, the
-paths that changed, and the files that each agent was seen to read.
+paths that changed, and the files that each agent was seen to read. What a change asks for is not known here:
+`workbench.dependencies.change` has the one table of effects.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import Literal, TypeAlias
 
+from workbench.agents.ownership import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
-from workbench.counting import few
-from workbench.engine.scoring.judging_functions import function_files
-from workbench.engine.watch.criteria_change import changed_criteria
-from workbench.engine.watch.evalset_change import changed_cases
-from workbench.engine.watch.reading import may_read
+from workbench.dependencies.agent_inputs import environment_bundles
+from workbench.dependencies.case_inputs import criteria_bundle, simulator_bundle
+from workbench.dependencies.change import EFFECTS, KINDS, Change, Effect, Input, few_words, strongest
+from workbench.dependencies.current import case_at
+from workbench.dependencies.digests import Digests
+from workbench.dependencies.functions import judging_files, simulating_files
+from workbench.dependencies.reading import Reading, may_name
+from workbench.dependencies.record import Bundle, Record, compare
 from workbench.engine.watch.snapshot import Key, Snapshot
 from workbench.engine.watch.unusable import has_lost, is_refused, with_sound
+from workbench.model.criteria import CriteriaConfig
+from workbench.model.evalset import EvalsetDocument
 
-Depth: TypeAlias = Literal["decide", "score", "run"]
-"""`decide`: thresholds and match types, over stored scores and transcripts; `score`: judges and new criteria over
-stored transcripts; `run`: the agent."""
-DEPTHS: tuple[Depth, ...] = ("decide", "score", "run")
+Depth = Effect
+DEPTHS = EFFECTS
+_UNSALTED = Digests("")
+"""What is compared here is kept nowhere."""
 
 
 @dataclass
 class Impact:
-    """`depths` are the cases that are affected, `reasons` why (a path from the root, and what of it), `edited` those
-    whose own text was changed. `gone` are no more. `screen_only` are files of the screen's own, `idle` those that
-    nothing depends on."""
+    """`changes` are the inputs that changed, by case; `edited` the cases whose own text did. `gone` are no more.
+    `screen_only` are files of the screen's own, `idle` those that nothing depends on."""
 
-    depths: dict[Key, Depth] = field(default_factory=dict)
-    reasons: dict[Key, str] = field(default_factory=dict)
+    changes: dict[Key, tuple[Change, ...]] = field(default_factory=dict)
     edited: set[Key] = field(default_factory=set)
     gone: set[Key] = field(default_factory=set)
     screen_only: set[Path] = field(default_factory=set)
     idle: set[Path] = field(default_factory=set)
 
-    def add(self, key: Key, depth: Depth, reason: str) -> None:
-        """The case is affected; of several reasons the one that goes deepest holds."""
-        before = self.depths.get(key)
-        if before is None or DEPTHS.index(depth) > DEPTHS.index(before):
-            self.depths[key], self.reasons[key] = depth, reason
+    def add(self, key: Key, changes: Iterable[Change]) -> None:
+        """Take in that inputs of a case changed."""
+        found = tuple(dict.fromkeys((*self.changes.get(key, ()), *changes)))
+        if found:
+            self.changes[key] = found
 
-    def of(self, depth: Depth) -> set[Key]:
-        """The cases for which this much has to be done, and no more."""
+    @property
+    def depths(self) -> dict[Key, Effect]:
+        """What each affected case needs."""
+        return {key: depth for key, changes in self.changes.items() if (depth := strongest(changes)) is not None}
+
+    @property
+    def reasons(self) -> dict[Key, str]:
+        """Why, in words: the changes that ask for the most."""
+        depths = self.depths
+        return {
+            key: few_words(change for change in changes if change.effect == depths[key])
+            for key, changes in self.changes.items()
+        }
+
+    def of(self, depth: Effect) -> set[Key]:
+        """Return the cases for which this much has to be done, and no more."""
         return {key for key, found in self.depths.items() if found == depth}
 
 
-def impact(
-    old: Snapshot,
-    new: Snapshot,
-    changed: Collection[Path],
-    footprints: Mapping[Path, Collection[Path]],
-    *,
-    results: Mapping[Path, Collection[Path]] = MappingProxyType({}),
-    screen_files: Collection[Path] = (),
-) -> Impact:
-    """What `changed` (absolute paths, made, changed or deleted) does to the cases of `new`. `footprints` are the files
-    that each agent (by its folder) was seen to read; an agent without one never ran. `results` are those that it was
-    seen to write, which are no reason to run it. `screen_files` are the user's settings and themes."""
+@dataclass(frozen=True)
+class Saves:
+    """Files that were saved (absolute paths, made, changed or deleted), and those of them that were not there before or
+    are not there now. `read` and `listed` are the files and folders that each agent, by its folder, was seen to read
+    and list; one without files never ran. `results` are the files that it was seen to write, which are no reason to run
+    it. `screen_files` are the user's settings and themes."""
+
+    changed: frozenset[Path]
+    came_or_went: frozenset[Path] = frozenset()
+    made: frozenset[Path] = frozenset()
+    read: Mapping[Path, Collection[Path]] = field(default_factory=dict)
+    listed: Mapping[Path, Collection[Path]] = field(default_factory=dict)
+    results: Mapping[Path, Collection[Path]] = field(default_factory=dict)
+    screen_files: Collection[Path] = ()
+
+
+def impact(old: Snapshot, new: Snapshot, saves: Saves) -> Impact:
+    """Return what a save does to the cases of `new`."""
     found = Impact()
-    found.screen_only = {path for path in changed if path in screen_files}
+    changed = set(saves.changed)
+    found.screen_only = changed.intersection(saves.screen_files)
     before = {entry.relative: entry for entry in old.workspace.evalsets}
     broken = {entry.file for entry in new.workspace.evalsets if entry.document.broken}
-    used = found.screen_only | (broken & set(changed))
+    used = found.screen_only | (broken & changed)
     now = _readable(new, before)
     for entry in now.workspace.evalsets:
-        used |= _of_entry(found, before.get(entry.relative), entry, set(changed))
-    used |= _of_agents(found, old, now, set(changed) - used, footprints, results)
+        used |= _of_entry(found, before.get(entry.relative), entry, changed, now.workspace.root)
+        used |= _of_functions(found, entry, now.workspace, changed)
+    used |= _of_agents(found, old, now, saves, changed - used | _functions(now.workspace, changed))
     found.gone = old.cases() - now.cases()
-    found.idle = set(changed) - used
+    found.idle = changed - used
     return found
 
 
 def _readable(new: Snapshot, before: Mapping[str, EvalsetEntry]) -> Snapshot:
-    """Of a file that cannot be read now, nobody knows which cases it will have: until then, those that it had."""
+    """Keep the last known cases of files that cannot be read now."""
     entries = (with_sound(entry, before.get(entry.relative)) for entry in new.workspace.evalsets)
     sound = tuple(entry for entry in entries if not entry.document.broken)
     return replace(new, workspace=replace(new.workspace, evalsets=sound))
 
 
-def _of_entry(found: Impact, before: EvalsetEntry | None, now: EvalsetEntry, changed: set[Path]) -> set[Path]:
-    """What follows from the evalset itself and its criteria."""
+def _of_entry(
+    found: Impact, before: EvalsetEntry | None, now: EvalsetEntry, changed: set[Path], root: Path
+) -> set[Path]:
+    """Take in what the evalset itself and its criteria say. Return the files that were looked at."""
     used: set[Path] = set()
     if before is None or before.document is not now.document:
         used |= {now.file} & changed
-        for eval_id, depth in changed_cases(None if before is None else before.document, now.document):
-            key = Key(now.relative, eval_id)
-            found.edited.add(key)
-            found.add(key, depth, now.relative)
+        for eval_id, changes in _changed_cases(None if before is None else before.document, now):
+            found.edited.add(Key(now.relative, eval_id))
+            found.add(Key(now.relative, eval_id), changes)
     if before is not None:
         if before.agent != now.agent and not has_lost(now):
-            for case in now.document.cases:
-                found.add(Key(now.relative, case.eval_id), "run", "it belongs to another agent now")
-        used |= _of_criteria(found, before, now) & changed
+            _add_to_all(found, now, [owner_change()])
+        used |= _of_criteria(found, before, now, root) & changed
     return used
 
 
-def _of_criteria(found: Impact, before: EvalsetEntry, now: EvalsetEntry) -> set[Path]:
-    """What follows from the config; the files that said what holds, and those that say it now."""
+def owner_change() -> Change:
+    """Return the change of an evalset that belongs to another agent now, or to none."""
+    return Change("owner", "agent", None, KINDS["owner"].effect)
+
+
+def _changed_cases(old: EvalsetDocument | None, now: EvalsetEntry) -> Iterator[tuple[str, tuple[Change, ...]]]:
+    """Yield the ids of cases that are new or differ, with their inputs that do."""
+    before = {} if old is None else {case.eval_id: case.index for case in old.cases}
+    new = now.document
+    for case in new.cases:
+        earlier = before.get(case.eval_id)
+        if old is not None and earlier is not None and old.text(earlier) == new.text(case.index):
+            continue
+        then = case_at(new if old is None else old, earlier, lambda value: value)
+        changes = _compare(now.relative, [then], [case_at(new, case.index, lambda value: value)])
+        if changes:
+            yield case.eval_id, changes
+
+
+def _of_criteria(found: Impact, before: EvalsetEntry, now: EvalsetEntry, root: Path) -> set[Path]:
+    """Take in what the config says. Return the files that said what holds, and those that say it now."""
     old, config = before.criteria.config, now.criteria.config
     files = {path for path in (config.path, old.path) if path is not None}
     if config is old or is_refused(config):
         return files
-    why = "its criteria" if config.path is None else config.path.name
     if is_refused(old):
         # No case has run under it, so there is nothing that could be scored.
-        for case in now.document.cases:
-            found.add(Key(now.relative, case.eval_id), "run", f"{why}: it can be read now")
+        _add_to_all(found, now, [Change("criteria", "can be read again", _name(config, root), "run")])
         return files
-    change = changed_criteria(old, config)
-    for case in now.document.cases if change.simulator or change.depth else ():
-        key = Key(now.relative, case.eval_id)
-        if change.simulator and _is_scenario(now, case.index):
-            found.add(key, "run", f"{why}: the simulated user")
-        if change.depth is not None:
-            found.add(key, change.depth, f"{why}: {few(change.names)}")
+    judged = (criteria_bundle(one, _name(one, root)) for one in (old, config))
+    played = (simulator_bundle(one.user_simulator_config, _name(one, root)) for one in (old, config))
+    _add_to_all(found, now, _compare(now.relative, *([bundle] for bundle in judged)))
+    _add_to_scenarios(found, now, _compare(now.relative, *([bundle] for bundle in played)))
     return files
+
+
+def _name(config: CriteriaConfig, root: Path) -> str | None:
+    return None if config.path is None else relative_to(config.path, root)
+
+
+def _of_agents(found: Impact, old: Snapshot, new: Snapshot, saves: Saves, changed: set[Path]) -> set[Path]:
+    """Take in what the files and the environments of agents say. Return the files that agents depend on."""
+    used: set[Path] = set()
+    entries: dict[Path, list[EvalsetEntry]] = {}
+    for entry in new.workspace.evalsets:
+        if entry.agent is not None:
+            entries.setdefault(entry.agent.folder, []).append(entry)
+    for folder, mine in entries.items():
+        reads = _read_by(folder, changed.difference(saves.results.get(folder, ())), saves, new.workspace)
+        changes = [_file_change(path, saves, folder, new.workspace) for path in sorted(reads)]
+        environments = (snapshot.environments.get(folder) for snapshot in (old, new))
+        bundles = [
+            environment_bundles(environment, new.workspace.root, (), _UNSALTED)
+            for environment in environments
+            if environment is not None
+        ]
+        if len(bundles) == 2:
+            changes += _compare("", *bundles)
+        used |= reads | {path for path in changed if path.name == ".env" and folder.is_relative_to(path.parent)}
+        for entry in mine if changes else ():
+            _add_to_all(found, entry, changes)
+    return used
+
+
+def _read_by(folder: Path, changed: Collection[Path], saves: Saves, workspace: Workspace) -> set[Path]:
+    """Return those of some files on which the agent in `folder` may depend."""
+    others = [agent.folder for agent in workspace.agents if agent.folder != folder]
+    read = saves.read.get(folder) or None
+    reading, listed = Reading(folder, read, others), saves.listed.get(folder, ())
+    return {
+        path
+        for path in changed
+        if reading.counts(path)
+        or (path in saves.came_or_went and path.parent in listed)
+        or (read is None and may_name(path, folder, others))
+    }
+
+
+def _file_change(path: Path, saves: Saves, folder: Path, workspace: Workspace) -> Change:
+    seen = path in saves.read.get(folder, ())
+    kind: Input = "agent_folder" if path in saves.made and not seen else "agent_file"
+    name = relative(path, workspace)
+    return Change(kind, name, name, KINDS[kind].effect)
+
+
+def _of_functions(found: Impact, entry: EvalsetEntry, workspace: Workspace, changed: set[Path]) -> set[Path]:
+    """Take in what Python functions say that judge, or play the user. Return their files."""
+    if not any(path.suffix == ".py" for path in changed):
+        return set()
+    folder, config = _folder(entry, workspace), entry.criteria.config
+    judging = changed.intersection(judging_files(config, workspace.root, folder))
+    playing = changed.intersection(simulating_files(config, workspace.root, folder))
+    _add_to_all(found, entry, _named("function", judging, workspace))
+    _add_to_scenarios(found, entry, _named("simulator", playing, workspace))
+    return judging | playing
+
+
+def _named(kind: Input, files: Iterable[Path], workspace: Workspace) -> list[Change]:
+    names = sorted(relative(path, workspace) for path in files)
+    return [Change(kind, name, name, KINDS[kind].effect) for name in names]
+
+
+def _functions(workspace: Workspace, changed: set[Path]) -> set[Path]:
+    """Those of the files that hold such functions: they may be the agent's as well."""
+    return {path for entry in workspace.evalsets for path in files_that_judge(entry, workspace)} & changed
+
+
+def _add_to_all(found: Impact, entry: EvalsetEntry, changes: Collection[Change]) -> None:
+    for case in entry.document.cases if changes else ():
+        found.add(Key(entry.relative, case.eval_id), changes)
+
+
+def _add_to_scenarios(found: Impact, entry: EvalsetEntry, changes: Collection[Change]) -> None:
+    for case in entry.document.cases if changes else ():
+        if _is_scenario(entry, case.index):
+            found.add(Key(entry.relative, case.eval_id), changes)
 
 
 def _is_scenario(entry: EvalsetEntry, index: int) -> bool:
@@ -130,54 +251,20 @@ def _is_scenario(entry: EvalsetEntry, index: int) -> bool:
     return case is not None and case.scenario is not None
 
 
-def _of_agents(
-    found: Impact,
-    old: Snapshot,
-    new: Snapshot,
-    changed: set[Path],
-    footprints: Mapping[Path, Collection[Path]],
-    results: Mapping[Path, Collection[Path]],
-) -> set[Path]:
-    """What follows from the files that agents read: the cases of those agents have to run."""
-    used: set[Path] = set()
-    entries: dict[Path, list[EvalsetEntry]] = {}
-    for entry in new.workspace.evalsets:
-        if entry.agent is not None:
-            entries.setdefault(entry.agent.folder, []).append(entry)
-    used |= _of_functions(found, new.workspace, changed)
-    for folder, mine in entries.items():
-        reads = may_read(folder, changed.difference(results.get(folder, ())), footprints.get(folder), new.workspace)
-        why = [relative(path, new.workspace) for path in sorted(reads)]
-        environment = new.environments.get(folder)
-        earlier = old.environments.get(folder)
-        if environment is not None and earlier is not None and environment.fingerprint != earlier.fingerprint:
-            why.append(".env")
-        used |= reads | {path for path in changed if path.name == ".env" and folder.is_relative_to(path.parent)}
-        for entry in mine if why else ():
-            for case in entry.document.cases:
-                found.add(Key(entry.relative, case.eval_id), "run", few(why))
-    return used
-
-
-def _of_functions(found: Impact, workspace: Workspace, changed: set[Path]) -> set[Path]:
-    """What follows from Python functions that judge, wherever they stand: what follows for those beside the agent."""
-    used: set[Path] = set()
-    if not any(path.suffix == ".py" for path in changed):
-        return used
-    for entry in workspace.evalsets:
-        mine = changed.intersection(files_that_judge(entry, workspace))
-        used |= mine
-        for case in entry.document.cases if mine else ():
-            found.add(Key(entry.relative, case.eval_id), "run", few(relative(path, workspace) for path in sorted(mine)))
-    return used
+def _compare(evalset: str, then: Iterable[Bundle], now: Iterable[Bundle]) -> tuple[Change, ...]:
+    return compare(Record(evalset, tuple(then)), Record(evalset, tuple(now)))
 
 
 def files_that_judge(entry: EvalsetEntry, workspace: Workspace) -> list[Path]:
-    """The files of Python functions that judge the cases of an evalset, or play their user."""
-    folder = workspace.root if entry.agent is None else entry.agent.folder
-    return function_files(entry.criteria.config, workspace.root, folder)
+    """Return the files of Python functions that judge the cases of an evalset, or play their user."""
+    config, folder = entry.criteria.config, _folder(entry, workspace)
+    return sorted({*judging_files(config, workspace.root, folder), *simulating_files(config, workspace.root, folder)})
+
+
+def _folder(entry: EvalsetEntry, workspace: Workspace) -> Path:
+    return workspace.root if entry.agent is None else entry.agent.folder
 
 
 def relative(path: Path, workspace: Workspace) -> str:
-    """A path as the user knows it."""
+    """Return a path as the user knows it."""
     return path.relative_to(workspace.root).as_posix() if path.is_relative_to(workspace.root) else str(path)

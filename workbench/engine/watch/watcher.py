@@ -14,7 +14,7 @@ from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.watch.changes import Batch, Changes, files_in
 from workbench.engine.watch.contents import ABSENT, Contents, Moment
 from workbench.engine.watch.half_written import FileFault, syntax_fault
-from workbench.engine.watch.impact import Impact, files_that_judge, impact
+from workbench.engine.watch.impact import Impact, Saves, files_that_judge, impact, owner_change
 from workbench.engine.watch.links import Links, without_twins
 from workbench.engine.watch.rereading import reread
 from workbench.engine.watch.snapshot import Key, Snapshot, take_snapshot
@@ -44,8 +44,8 @@ class Saved:
 
 class Watcher:
     """Watches what the cases of a workspace depend on. `reopen` reads the workspace again, in a thread; `footprints`
-    are the files that agents were seen to read so far, `results` those that they were seen to write; `screen_files` the
-    user's settings and themes."""
+    are the files that agents were seen to read so far, `listed` the folders that they listed, `results` the files that
+    they were seen to write; `screen_files` the user's settings and themes."""
 
     def __init__(
         self,
@@ -53,6 +53,7 @@ class Watcher:
         reopen: Callable[[], Workspace],
         footprints: Footprints,
         *,
+        listed: Footprints = dict,
         results: Footprints = dict,
         screen_files: Iterable[Path] = (),
     ) -> None:
@@ -60,7 +61,7 @@ class Watcher:
         self._links = Links()
         self._snapshot = take_snapshot(workspace)
         self._reopen = reopen
-        self._footprints, self._results = footprints, results
+        self._footprints, self._listed, self._results = footprints, listed, results
         self._screen_files = frozenset(screen_files)
         self._walked: frozenset[Path] = _folders_of(workspace)
         self._known_folders: frozenset[Path] = frozenset()
@@ -132,6 +133,7 @@ class Watcher:
         folders = {path for path in asked if path.is_dir()}
         # With a folder come the files in it, of which nobody tells.
         asked = asked | set(files_in(folders))
+        were_there = {path for path in asked if self.contents.hash(path)}
         changed = self.contents.take(path for path in asked if path not in folders) - self.ignored
         # Also a link that leads elsewhere now, to what says the same.
         self._links.take(path for path in asked if self.contents.hash(path))
@@ -153,11 +155,11 @@ class Watcher:
         sound = tuple(self._sound.get(entry.relative, entry) for entry in old.workspace.evalsets)
         before = _without(replace(old, workspace=replace(old.workspace, evalsets=sound)), new, own)
         self._keep_sound()
-        footprints = self._footprints()
-        found = impact(before, new, changed - own, footprints, results=self._results(), screen_files=self._screen_files)
+        saves = self._saves(changed - own, were_there)
+        found = impact(before, new, saves)
         for key in _newly_lost(old.workspace, new.workspace):
-            found.add(key, "run", "its agent is gone")
-        broken = impact(new, new, set(self._broken), footprints) if self._broken else Impact()
+            found.add(key, [owner_change()])
+        broken = impact(new, new, replace(saves, changed=frozenset(self._broken))) if self._broken else Impact()
         blocked = frozenset(broken.of("run") | waiting_cases(new.workspace.evalsets, self._sound))
         faults = self._faults = (*self._broken.values(), *faults_of(new.workspace.evalsets))
         return Saved(
@@ -168,6 +170,19 @@ class Watcher:
             tuple(fault for fault in faults if fault.path in changed or not blocked.isdisjoint(found.depths)),
             moment=self.contents.moment,
             environments=_environments_differ(old, new),
+        )
+
+    def _saves(self, changed: Collection[Path], were_there: Collection[Path]) -> Saves:
+        gone = {path for path in changed if self.contents.hash(path) == ABSENT}
+        made = frozenset(changed).difference(were_there, gone)
+        return Saves(
+            frozenset(changed),
+            made | gone,
+            made,
+            self._footprints(),
+            self._listed(),
+            self._results(),
+            self._screen_files,
         )
 
     def watched(self) -> dict[str, list[tuple[Path, str]]]:

@@ -115,9 +115,9 @@ class Watch(Controller):
         watching.watcher.changes.on_polling = lambda: self._says_polling(watching)
         watching.watcher.changes.on_gone = lambda: self._says_gone(gone=watching.watcher.changes.gone)
         self.view.show_facts()
-        current = await asyncio.to_thread(watching.earlier_moments)
+        current, stale = await asyncio.to_thread(watching.look_back, self.session.state_dir)
         self.session.changed.moment_of |= current
-        self.session.stale |= watching.overtaken(current, self.session.own_runs)
+        self.session.stale |= stale
         self.show_flags()
         self.view.show_facts()
         try:

@@ -1,0 +1,249 @@
+"""What the inputs of a case are now, and that each change of one is named."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.agents.workspace import open_workspace
+from workbench.dependencies.change import Change, words
+from workbench.dependencies.current import CurrentInputs, Execution, Options
+from workbench.dependencies.digests import Digests, project_salt
+from workbench.dependencies.record import Record, compare
+
+SECRET = "the-secret-of-the-desk-4711"
+AGENT = "import os\n\ndef root_agent(message, session):\n    return os.environ['TONE'] + message\n"
+TURN = {
+    "user_content": {"role": "user", "parts": [{"text": "hello"}]},
+    "final_response": {"role": "model", "parts": [{"text": "ok"}]},
+}
+CASE: dict[str, Any] = {
+    "eval_id": "one",
+    "conversation": [TURN],
+    "session_input": {"app_name": "desk", "user_id": "u", "state": {"tier": "gold"}},
+}
+PLAYED: dict[str, Any] = {
+    "eval_id": "played",
+    "conversation_scenario": {"starting_prompt": "hi", "conversation_plan": "Ask.", "user_persona": "NOVICE"},
+}
+JUDGED = {"threshold": 0.5, "judge_model_options": {"judge_model": "python:shared.judges:strict"}}
+CONFIG: dict[str, Any] = {
+    "criteria": {"response_match_score": 0.8, "final_response_match_v2": JUDGED},
+    "user_simulator_config": {"max_allowed_invocations": 3},
+}
+
+
+class Desk:
+    """A project with one agent, and what is compared: the inputs of its first or its simulated case."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / ".git").mkdir()
+        self.write("desk/agent.py", AGENT)
+        self.write("desk/prompt.txt", "Be kind.")
+        self.write("desk/notes.txt", "nobody reads this")
+        self.write("data/a.csv", "1")
+        self.write("shared/judges.py", "def strict(question): ...\n")
+        self.write("desk/.env", f"GREETING=hello\nGOOGLE_API_KEY={SECRET}\n")
+        self.write("desk/test_config.json", CONFIG)
+        self.cases(CASE, PLAYED)
+
+    def write(self, name: str, content: Any) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+
+    def cases(self, *cases: dict[str, Any]) -> None:
+        self.write("desk/talk.evalset.json", {"eval_set_id": "talk", "eval_cases": list(cases)})
+
+    def config(self, **other: Any) -> None:
+        self.write("desk/test_config.json", {**CONFIG, **other})
+
+    def made(self, number: int = 0, *, read: bool = True, timed_out: bool = False) -> Execution:
+        """An execution that read its prompt and listed the data, or (`read` False) of which nobody knows that."""
+        now, entry = self.now(Options())
+        agent = entry.agent
+        assert agent is not None
+        files = now.files(agent)
+        seen = {self.root / "desk/agent.py", self.root / "desk/prompt.txt"} if read else None
+        simulated = number == 1
+        first = now.case(entry.document, number, Execution(Record("", ())))
+        bundles = (
+            *(first, *now.criteria(entry.criteria.config, is_simulated=simulated)),
+            *(now.options(timed_out=timed_out), now.owner(agent)),
+            *now.functions(entry.criteria.config, agent, is_simulated=simulated),
+            *(*now.environment(agent, files.names_in_sources), now.packages(agent)),
+            files.bundle(seen, [self.root / "data"]),
+        )
+        return Execution(Record(entry.relative, bundles), now.text(entry.document, number))
+
+    def now(self, options: Options) -> Any:
+        workspace = open_workspace(self.root)
+        (entry,) = workspace.evalsets
+        return CurrentInputs(self.root, workspace.agents, "salt", lambda value: value, options), entry
+
+    def changes(self, then: Execution, options: Options | None = None) -> tuple[Change, ...]:
+        now, entry = self.now(options or Options())
+        number = 1 if then.record.names("scenario") else 0
+        return compare(then.record, now.record(entry, number, then))
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    monkeypatch.setenv("TONE", "kind")
+    monkeypatch.delenv("GREETING", raising=False)
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    return Desk(tmp_path)
+
+
+def test_what_did_not_change_is_not_named_and_no_value_is_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in (0, 1):
+        then = desk.made(number)
+        desk.write("desk/notes.txt", "still nobody")
+        desk.write("desk/README.md", "# Desk\n")
+        desk.write("data/a.csv", "2")
+        monkeypatch.setenv("TERM", "other")
+        monkeypatch.setenv("SOMETHING_ELSE", "2")
+        assert desk.changes(then) == ()
+        kept = json.dumps([bundle.as_json() for bundle in then.record.bundles])
+        assert SECRET not in kept
+        assert "kind" not in kept
+
+
+def edited(case: dict[str, Any], **other: Any) -> dict[str, Any]:
+    return {**case, **other}
+
+
+EDITS: dict[str, tuple[int, Callable[[Desk], None], list[str]]] = {
+    "a file that was read": (0, lambda d: d.write("desk/prompt.txt", "Be brief."), ["desk/prompt.txt"]),
+    "a file that is gone": (0, lambda d: (d.root / "desk/prompt.txt").unlink(), ["desk/prompt.txt"]),
+    "a new module": (0, lambda d: d.write("desk/tools.py", "x = 1\n"), ["desk/tools.py is new"]),
+    "a file in a listed folder": (0, lambda d: d.write("data/b.csv", "1"), ["data/b.csv is new"]),
+    "a variable of .env": (
+        0,
+        lambda d: d.write("desk/.env", f"GREETING=hi\nGOOGLE_API_KEY={SECRET}\n"),
+        [".env GREETING"],
+    ),
+    "a new variable of .env": (
+        0,
+        lambda d: d.write("desk/.env", f"MODEL_NAME=x\nGREETING=hello\nGOOGLE_API_KEY={SECRET}\n"),
+        [".env MODEL_NAME"],
+    ),
+    "what the user says": (
+        0,
+        lambda d: d.cases(edited(CASE, conversation=[{**TURN, "user_content": {"parts": [{"text": "bye"}]}}])),
+        ["case: user messages"],
+    ),
+    "what is expected": (
+        0,
+        lambda d: d.cases(edited(CASE, conversation=[{**TURN, "final_response": {"parts": [{"text": "no"}]}}])),
+        ["expected: final_response"],
+    ),
+    "rubrics of the case": (
+        0,
+        lambda d: d.cases(edited(CASE, rubrics=[{"rubric_id": "r", "rubric_content": {"text_property": "Kind."}}])),
+        ["expected: rubrics"],
+    ),
+    "the session": (
+        0,
+        lambda d: d.cases(edited(CASE, session_input={**CASE["session_input"], "state": {"tier": "tin"}})),
+        ["session: state"],
+    ),
+    "the persona": (
+        1,
+        lambda d: d.cases(
+            CASE,
+            edited(PLAYED, conversation_scenario={**PLAYED["conversation_scenario"], "user_persona": "EXPERT"}),
+        ),
+        ["scenario: user_persona"],
+    ),
+    "the simulated user": (
+        1,
+        lambda d: d.config(user_simulator_config={"max_allowed_invocations": 5}),
+        ["simulator: max_allowed_invocations"],
+    ),
+    "the simulated user of another case": (0, lambda d: d.config(user_simulator_config={"model": "x"}), []),
+    "a threshold": (
+        0,
+        lambda d: d.config(criteria={**CONFIG["criteria"], "response_match_score": 0.1}),
+        ["criteria: response_match_score threshold"],
+    ),
+    "a new criterion": (
+        0,
+        lambda d: d.config(criteria={**CONFIG["criteria"], "safety_v1": 0.8}),
+        ["criteria: safety_v1"],
+    ),
+    "a judge": (
+        0,
+        lambda d: d.config(
+            criteria={**CONFIG["criteria"], "final_response_match_v2": {**JUDGED, "judge_model_options": {}}}
+        ),
+        ["judge: final_response_match_v2 judge_model", "function shared/judges.py"],
+    ),
+    "a function that judges": (
+        0,
+        lambda d: d.write("shared/judges.py", "def strict(question): pass\n"),
+        ["function shared/judges.py"],
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_each_change_of_an_input_is_named_and_nothing_else(desk: Desk, edit: str) -> None:
+    number, work, said = EDITS[edit]
+    then = desk.made(number)
+    work(desk)
+    assert [words(change) for change in desk.changes(then)] == said
+
+
+def test_variable_that_the_sources_name_counts_also_if_it_was_not_set(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TONE")
+    then = desk.made()
+    monkeypatch.setenv("TONE", "curt")
+    assert [words(change) for change in desk.changes(then)] == ["environment TONE"]
+
+
+def test_timeout_counts_only_where_a_case_ran_into_it(desk: Desk) -> None:
+    other = Options(timeout=3.0)
+    assert desk.changes(desk.made(), other) == ()
+    (change,) = desk.changes(desk.made(timed_out=True), other)
+    assert words(change) == "--timeout"
+    (change,) = desk.changes(desk.made(), Options(isolation="run"))
+    assert words(change) == "--isolation"
+
+
+def test_execution_of_which_nobody_knows_what_it_read_depends_on_its_whole_folder(desk: Desk) -> None:
+    then = desk.made(read=False)
+    desk.write("desk/notes.txt", "read by nobody?")
+    desk.write("desk/more/new.txt", "x")
+    assert [words(change) for change in desk.changes(then)] == ["desk/more/new.txt is new", "desk/notes.txt"]
+
+
+def test_evalset_that_lost_its_agent_has_another_owner(desk: Desk) -> None:
+    then = desk.made()
+    (desk.root / "desk/agent.py").unlink()
+    assert "owner: agent" in [words(change) for change in desk.changes(then)]
+
+
+def test_digest_of_a_large_file_depends_on_its_last_byte(tmp_path: Path) -> None:
+    file = tmp_path / "large.bin"
+    file.write_bytes(b"\0" * (5 << 20))
+    before = Digests("salt").file(file)
+    with file.open("r+b") as content:
+        content.seek(-1, os.SEEK_END)
+        content.write(b"1")
+    assert Digests("salt").file(file) != before
+    assert Digests("other").file(file) != Digests("salt").file(file)
+
+
+def test_salt_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
+    salt = project_salt(tmp_path)
+    assert project_salt(tmp_path) == salt
+    assert (tmp_path / "salt").stat().st_mode & 0o777 == 0o600
+    assert len(list(tmp_path.iterdir())) == 1
+    assert project_salt(tmp_path / "not there") != salt

@@ -1,0 +1,153 @@
+"""What an agent runs with, as inputs of a verdict: its files, its environment, its interpreter and packages."""
+
+import functools
+import importlib.metadata
+import os
+import re
+import sys
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from workbench.agents.environment import AgentEnvironment
+from workbench.agents.ownership import relative_to
+from workbench.dependencies.change import Input
+from workbench.dependencies.digests import Digests
+from workbench.dependencies.reading import Reading, files_in
+from workbench.dependencies.record import Bundle
+from workbench.regular_file import read_regular
+
+ALL, MODULES, LISTED, WRITTEN = "all", "modules", "listed", "written"
+"""Values of a folder: each file in it counts; only modules do beside what was read; the names of its files do. Of a
+file: the agent wrote it, so it is no input."""
+_FAMILIES = re.compile(
+    r"^(?:GOOGLE_|GEMINI_|VERTEX|ADK_|OPENAI_|AZURE_|ANTHROPIC_|LITELLM|AWS_|OLLAMA_|AGENT_WORKBENCH_|PYTHON(?:PATH|HOME|HASHSEED|OPTIMIZE)$)"
+    r"|_(?:API_KEY|API_BASE|BASE_URL)$|^(?:HTTPS?|ALL|NO)_PROXY$",
+    re.IGNORECASE,
+)
+"""Variables that models, clients and interpreters read, whether or not the agent's sources name them."""
+_OF_THE_TERMINAL = frozenset({"PWD", "OLDPWD", "SHLVL", "TERM", "COLUMNS", "LINES", "WINDOWID", "DISPLAY"})
+_NAMED = re.compile(rb"\b[A-Z][A-Z0-9_]{2,}\b")
+_LARGEST_SOURCE = 1 << 20
+_MOST_NAMES = 500
+_INSTALLED = (".dist-info", ".egg-info", ".egg-link")
+_MOST_FILES = 2000
+
+
+class AgentFiles:
+    """The files of the agent in `folder` as they are now. `others` are the folders of other agents."""
+
+    def __init__(self, folder: Path, root: Path, others: Collection[Path], digests: Digests) -> None:
+        self._folder, self._root, self._others, self._digests = folder, root, others, digests
+
+    @functools.cached_property
+    def own(self) -> tuple[Path, ...]:
+        """Everything in its folder."""
+        return tuple(files_in(self._folder, self._others))
+
+    def read_all(self) -> None:
+        """Take the digests of all files in its folder that may count, so that they are those of this moment."""
+        for path in self._that_count(None):
+            self._digests.file(path)
+
+    def bundle(self, read: Collection[Path] | None, listed: Iterable[Path] = ()) -> Bundle:
+        """Return the files that an execution depends on that read these files and listed these folders. None: nobody
+        knows what it read, so it depends on everything in the agent's folder."""
+        scopes = {self._name(self._folder): ALL if read is None else MODULES}
+        scopes |= {f"{self._name(folder)}/": LISTED for folder in listed}
+        return self._bundle(read or (), scopes)
+
+    def bundle_like(self, then: Mapping[str, str], scopes: Mapping[str, str]) -> Bundle:
+        """Return the same files and folders as they are now, with those that appeared since."""
+        found = self._bundle([self._root / name for name, value in then.items() if value != LISTED], scopes)
+        written = {name for name, scope in scopes.items() if scope == WRITTEN}
+        files = {name: value for name, value in found.inputs["agent_file"].items() if name not in written}
+        files |= {name: value for name, value in then.items() if name in written}
+        return Bundle({**found.inputs, "agent_file": files})
+
+    @functools.cached_property
+    def names_in_sources(self) -> frozenset[str]:
+        """The words in its Python files that may be names of environment variables."""
+        found: set[bytes] = set()
+        for path in self._that_count(None):
+            if path.suffix == ".py":
+                try:
+                    found.update(_NAMED.findall(read_regular(path, _LARGEST_SOURCE)))
+                except OSError:
+                    continue
+        return frozenset(name.decode("ascii") for name in sorted(found)[:_MOST_NAMES])
+
+    def _bundle(self, read: Collection[Path], scopes: Mapping[str, str]) -> Bundle:
+        everything = scopes.get(self._name(self._folder)) == ALL
+        seen = set(read)
+        own = [path for path in self._that_count(None if everything else seen) if path not in seen]
+        files = {self._name(path): self._digests.file(path) for path in (*sorted(seen), *own[:_MOST_FILES])}
+        for folder in (folder for folder, scope in scopes.items() if scope == LISTED):
+            for name in _names_in(self._root / folder):
+                files.setdefault(folder + name, LISTED)
+        return Bundle({"agent_file": files, "agent_folder": dict(scopes)})
+
+    def _that_count(self, read: Collection[Path] | None) -> list[Path]:
+        return list(filter(Reading(self._folder, read, self._others).counts, self.own))
+
+    def _name(self, path: Path) -> str:
+        return relative_to(path, self._root)
+
+
+def environment_bundles(
+    environment: AgentEnvironment, root: Path, names: Collection[str], digests: Digests
+) -> tuple[Bundle, Bundle]:
+    """Return the variables of the agent's `.env`, and those of the process that it names or that models and clients
+    read. A variable of `names` that is not set has the value ""."""
+    own = set(environment.names)
+    relevant = [*names, *(name for name in environment.values if _FAMILIES.search(name))]
+    others = set(relevant) - own - _OF_THE_TERMINAL
+
+    def bundle(wanted: Collection[str], file: str | None) -> Bundle:
+        values = {name: _value(environment.values.get(name), name, digests) for name in sorted(wanted)}
+        return Bundle({"environment": values}, file)
+
+    file = None if environment.file is None else relative_to(environment.file, root)
+    return bundle(own, file), bundle(others, None)
+
+
+def packages_bundle(interpreter: Path, digests: Digests) -> Bundle:
+    """Return the agent's interpreter, what is installed beside it, and the version of the workbench."""
+    installed = _installed(interpreter)
+    adk = [name for name in installed if name.startswith("google_adk-")]
+    values = {"interpreter": str(interpreter), "installed packages": digests.text("\n".join(installed).encode())}
+    values["workbench"] = _workbench()
+    inputs: dict[Input, dict[str, str]] = {"packages": values | ({"google-adk": adk[-1]} if adk else {})}
+    return Bundle(inputs)
+
+
+def _value(value: str | None, name: str, digests: Digests) -> str:
+    """A digest so short that no value can be found from it."""
+    return "" if value is None else digests.text(f"{name}={value}".encode("utf-8", "surrogateescape"), size=4)
+
+
+def _installed(interpreter: Path) -> list[str]:
+    names: list[str] = []
+    for folder in sorted(interpreter.parent.parent.glob("lib/python*/*-packages")):
+        try:
+            names += sorted(name for name in os.listdir(folder) if name.endswith(_INSTALLED))  # noqa: PTH208
+        except OSError:
+            names.append(f"? {folder}")
+    return names
+
+
+@functools.cache
+def _workbench() -> str:
+    """Its version and Python. Looked up once: it means a walk through all that is installed."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    try:
+        return f"{importlib.metadata.version('agent-workbench')}, Python {python}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"Python {python}"
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208
+    except OSError:
+        return []
+    return [name for name in names if not name.startswith((".", "__pycache__"))][:_MOST_FILES]

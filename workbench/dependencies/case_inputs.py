@@ -1,0 +1,89 @@
+"""What an evalset and its criteria config say of one case, as inputs of its verdict.
+
+A run keeps all of it in full (`workbench.events.CaseStarted`), so these inputs are made of that, or of the files as
+they are now. Both are JSON without secrets.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workbench.dependencies.change import Input
+from workbench.dependencies.record import CODE, Bundle, digest
+from workbench.model.criteria import CriteriaConfig, stored_config
+
+_JUDGE = "judge_model_options"
+_LONGEST = 60
+LONG = "#"
+"""Stands in front of the digest of a value that is too long to be shown."""
+_MESSAGE = "user_content"
+
+
+def started_bundles(started: Mapping[str, Any], config_file: str | None) -> tuple[Bundle, ...]:
+    """Return what the evalset and the config said of a case, from the JSON of its `CaseStarted`. Runs of earlier
+    versions did not keep its session."""
+    scenario = started.get("scenario")
+    config = stored_config(started["criteria"], started.get("custom_metrics") or {}, None)
+    return (
+        case_bundle(
+            started["expected"],
+            scenario,
+            started.get("session"),
+            started.get("rubrics") or (),
+            started.get("final_session_state"),
+        ),
+        criteria_bundle(config, config_file),
+        simulator_bundle(None if scenario is None else started.get("simulator"), config_file),
+    )
+
+
+def case_bundle(
+    turns: Sequence[Mapping[str, Any]] | None,
+    scenario: Mapping[str, Any] | None,
+    session: Mapping[str, Any] | None,
+    rubrics: Sequence[Any],
+    final_session_state: Any = None,
+) -> Bundle:
+    """Return the inputs of a case. `scenario` has its persona in full. `session` None: it is not known."""
+    expected = {
+        key: digest([turn.get(key) for turn in turns or ()])
+        for key in sorted({key for turn in turns or () for key in turn if key != _MESSAGE})
+    }
+    if rubrics:
+        expected["rubrics"] = digest([list(rubrics), expected.get("rubrics")])
+    if final_session_state is not None:
+        expected["final_session_state"] = digest(final_session_state)
+    messages = {} if turns is None else {"user messages": digest([turn.get(_MESSAGE) for turn in turns])}
+    inputs: dict[Input, dict[str, str]] = {"case": messages, "expected": expected, "scenario": _values(scenario or {})}
+    return Bundle(inputs if session is None else {**inputs, "session": _values(session)})
+
+
+def criteria_bundle(config: CriteriaConfig, file: str | None) -> Bundle:
+    """Return the criteria with their thresholds and options, and the options of their judges."""
+    criteria: dict[str, str] = {}
+    judge: dict[str, str] = {}
+    for item in config.criteria:
+        criteria[f"{item.name} threshold"] = readable(item.threshold)
+        for option, value in item.options.items():
+            if option == _JUDGE and isinstance(value, dict):
+                judge |= {f"{item.name} {key}": readable(each) for key, each in value.items()}
+            else:
+                criteria[f"{item.name} {option}"] = readable(value)
+        if item.name in config.custom_metrics:
+            criteria[f"{item.name} {CODE}"] = readable(config.custom_metrics[item.name])
+    return Bundle({"criteria": criteria, "judge": judge}, file)
+
+
+def simulator_bundle(config: Mapping[str, Any] | None, file: str | None) -> Bundle:
+    """Return the settings of the simulated user; none for a case without one."""
+    return Bundle({"simulator": {key: readable(value) for key, value in (config or {}).items()}}, file)
+
+
+def readable(value: Any) -> str:
+    """Return the JSON of a value if it is short enough to be shown, else its digest."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST else LONG + digest(value)
+
+
+def _values(data: Mapping[str, Any]) -> dict[str, str]:
+    return {key: digest(value) for key, value in data.items()}

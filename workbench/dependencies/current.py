@@ -1,0 +1,189 @@
+"""The inputs of a project as they are now: the one place that reads them."""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from workbench.agents.discovery import AgentFolder
+from workbench.agents.environment import agent_environment
+from workbench.agents.interpreter import choose_interpreter
+from workbench.agents.ownership import relative_to
+from workbench.agents.workspace import EvalsetEntry
+from workbench.dependencies.agent_inputs import AgentFiles, environment_bundles, packages_bundle
+from workbench.dependencies.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle
+from workbench.dependencies.digests import Digests
+from workbench.dependencies.functions import judging_files, simulating_files
+from workbench.dependencies.record import Bundle, Record, digest
+from workbench.model.criteria import CriteriaConfig, stored_config
+from workbench.model.evalset import EvalsetDocument, case_or_none
+from workbench.simulation.scenario import full_scenario
+
+Clean = Callable[[Any], Any]
+"""Takes secrets out of JSON data, as they are taken out of what a run keeps."""
+TIMEOUT = "--timeout"
+_OF_AGENT = frozenset({"agent_file", "agent_folder", "environment"})
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """An execution whose verdict is known: its inputs, the digest of its case's text, and the agent that was named for
+    it on the command line (None: the agent that its evalset belongs to)."""
+
+    record: Record
+    text: str = ""
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of a run that its verdicts depend on."""
+
+    isolation: Literal["case", "run"] = "case"
+    timeout: float = 300.0
+    python: Path | None = None
+
+
+class CurrentInputs:
+    """The inputs of the cases in `root` as they are when they are first asked for. Reads files: for a thread."""
+
+    def __init__(
+        self, root: Path, agents: Iterable[AgentFolder], salt: str, clean: Clean, options: Options | None = None
+    ) -> None:
+        self.root = root
+        self.digests = Digests(salt)
+        self._agents = {agent.name: agent for agent in agents}
+        self._clean = clean
+        self._options = options or Options()
+        self._cached: dict[tuple[Any, ...], Any] = {}
+
+    def record(self, entry: EvalsetEntry, index: int, then: Execution) -> Record:
+        """Return the inputs that the case at a position would have now, with the files and variables that it was seen
+        to depend on."""
+        is_simulated = bool(then.record.names("scenario"))
+        return Record(
+            entry.relative,
+            (self.case(entry.document, index, then), *self._besides_case(entry, then, is_simulated=is_simulated)),
+        )
+
+    def planned(self, entry: EvalsetEntry, index: int | None, then: Execution) -> Record:
+        """Return the same for an execution that did not come to its end: of its case only the text is known."""
+        text = {} if index is None else {"text": self.text(entry.document, index)}
+        return Record(entry.relative, (Bundle({"case": text}), *self._besides_case(entry, then, is_simulated=True)))
+
+    def _besides_case(self, entry: EvalsetEntry, then: Execution, *, is_simulated: bool) -> Iterator[Bundle]:
+        agent = entry.agent if then.agent is None else self._agents.get(then.agent)
+        config = entry.criteria.config
+        yield from self._once(
+            ("criteria", entry.relative, is_simulated), lambda: self.criteria(config, is_simulated=is_simulated)
+        )
+        yield self.options(timed_out=TIMEOUT in then.record.names("options"))
+        yield from self._once(
+            ("functions", entry.relative, agent, is_simulated),
+            lambda: self.functions(config, agent, is_simulated=is_simulated),
+        )
+        yield self.owner(agent)
+        if agent is not None:
+            yield from self._of_agent(agent, then.record)
+
+    def case(self, document: EvalsetDocument, index: int, then: Execution) -> Bundle:
+        """Return what the evalset says of a case: as it was, if the case's text is the same."""
+        if then.text and self.text(document, index) == then.text:
+            kept = next((bundle for bundle in then.record.bundles if "case" in bundle.inputs), None)
+            if kept is not None:
+                return kept
+        return case_at(document, index, self._clean)
+
+    def text(self, document: EvalsetDocument, index: int) -> str:
+        """Return a digest of all that stands in the evalset about a case."""
+        content = document.text(index)
+        if document.format != "current":
+            # In the old formats, the session stands in another file.
+            case = case_or_none(document, index)
+            content += repr(case and case.session_input).encode("utf-8", "replace")
+        return self.digests.text(content)
+
+    def options(self, *, timed_out: bool) -> Bundle:
+        """Return the options of the run; the timeout only matters where a case ran into it."""
+        values = {"--isolation": self._options.isolation}
+        return Bundle({"options": values | ({TIMEOUT: readable(self._options.timeout)} if timed_out else {})})
+
+    def owner(self, agent: AgentFolder | None) -> Bundle:
+        """Return which agent runs an evalset."""
+        return Bundle({"owner": {} if agent is None else {"agent": relative_to(agent.folder, self.root)}})
+
+    def functions(self, config: CriteriaConfig, agent: AgentFolder | None, *, is_simulated: bool) -> tuple[Bundle, ...]:
+        """Return the files of Python functions that judge, and with `is_simulated` of those that play the user."""
+        folder = self.root if agent is None else agent.folder
+        files = judging_files(config, self.root, folder)
+        judging = Bundle({"function": {relative_to(file, self.root): self.digests.file(file) for file in files}})
+        playing = simulating_files(config, self.root, folder) if is_simulated else []
+        return judging, *(
+            Bundle({"simulator": {name: self.digests.file(file)}}, name)
+            for file in playing
+            for name in [relative_to(file, self.root)]
+        )
+
+    def files(self, agent: AgentFolder) -> AgentFiles:
+        """Return the files of an agent."""
+        others = [other.folder for other in self._agents.values() if other.folder != agent.folder]
+        found: AgentFiles = self._once(
+            ("files", agent), lambda: AgentFiles(agent.folder, self.root, others, self.digests)
+        )
+        return found
+
+    def environment(self, agent: AgentFolder, names: Collection[str]) -> tuple[Bundle, Bundle]:
+        """Return the environment of an agent, `names` included."""
+        found = self._once(("environment", agent), lambda: agent_environment(agent.folder, os.environ))
+        return environment_bundles(found, self.root, names, self.digests)
+
+    def packages(self, agent: AgentFolder) -> Bundle:
+        """Return the interpreter of an agent and what is installed there."""
+        python = self._options.python
+        found = self._once(("python", agent), lambda: choose_interpreter(agent.folder, self.root, python).path)
+        bundle: Bundle = self._once(("packages", found), lambda: packages_bundle(found, self.digests))
+        return bundle
+
+    def criteria(self, config: CriteriaConfig, *, is_simulated: bool) -> tuple[Bundle, Bundle]:
+        """Return the criteria, and with `is_simulated` the settings of the simulated user."""
+        file = None if config.path is None else relative_to(config.path, self.root)
+        simulator = self._clean(config.user_simulator_config) if is_simulated else None
+        return criteria_bundle(_cleaned(config, self._clean), file), simulator_bundle(simulator, file)
+
+    def _of_agent(self, agent: AgentFolder, then: Record) -> tuple[Bundle, ...]:
+        # Mostly all executions of a run share these bundles.
+        key = ("agent", agent, *(bundle.digest for bundle in then.bundles if not _OF_AGENT.isdisjoint(bundle.inputs)))
+        bundles: tuple[Bundle, ...] = self._once(key, lambda: self._like(agent, then))
+        return bundles
+
+    def _like(self, agent: AgentFolder, then: Record) -> tuple[Bundle, ...]:
+        files = self.files(agent).bundle_like(_values(then, "agent_file"), _values(then, "agent_folder"))
+        return *self.environment(agent, then.names("environment")), self.packages(agent), files
+
+    def _once(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        if key not in self._cached:
+            self._cached[key] = make()
+        return self._cached[key]
+
+
+def case_at(document: EvalsetDocument, index: int | None, clean: Clean) -> Bundle:
+    """Return what the evalset says of the case at a position; nothing if there is no case."""
+    case = case_or_none(document, index)
+    if case is None:
+        broken = {} if index is None else {"broken": digest(document.text(index).decode("utf-8", "replace"))}
+        return Bundle({"case": broken, "session": {}, "scenario": {}, "expected": {}})
+    scenario = None if case.scenario is None else full_scenario(case.scenario)
+    turns = None if case.turns is None else clean(list(case.turns))
+    session, state = clean(case.session_input or {}), clean(case.final_session_state)
+    return case_bundle(turns, clean(scenario), session, clean(list(case.rubrics)), state)
+
+
+def _cleaned(config: CriteriaConfig, clean: Clean) -> CriteriaConfig:
+    """Return the config as a run keeps it."""
+    criteria = {item.name: item.value for item in config.criteria}
+    return stored_config(clean(criteria), clean(config.custom_metrics), None)
+
+
+def _values(record: Record, kind: Any) -> Mapping[str, str]:
+    return {name: value for bundle in record.bundles for name, value in bundle.inputs.get(kind, {}).items()}

@@ -1,0 +1,86 @@
+"""Digests of files and texts with the salt of the project, so that the values behind them cannot be guessed."""
+
+import contextlib
+import hashlib
+import os
+import secrets
+from pathlib import Path
+from typing import BinaryIO
+
+from workbench.regular_file import open_regular
+
+ABSENT = "absent"
+"""Stands for the digest of a file that is not there."""
+_UNREADABLE = "unreadable"
+_PIECE = 1 << 20
+_SALT_FILE = "salt"
+_OF_THIS_PROCESS = secrets.token_hex(16)
+_LARGE = 1 << 20
+_large_files: dict[tuple[object, ...], str] = {}
+"""Digests of large files by key, path and status, so that a watch does not read them again with each run."""
+
+
+def project_salt(state: Path) -> str:
+    """Return the salt of a project, which is kept in the state folder `state` for its owner only. Where it can be
+    neither read nor written, it is one that only lasts as long as this process."""
+    file = state / _SALT_FILE
+    with contextlib.suppress(OSError):
+        if not file.exists() and state.is_dir():
+            # A draft under another name: two programs may do this at once, and the first one counts.
+            draft = state / f".{_SALT_FILE}.{os.getpid()}"
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as out:
+                out.write(secrets.token_hex(16))
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, file)
+            draft.unlink()
+        return file.read_text(encoding="ascii", errors="replace").strip() or _OF_THIS_PROCESS
+    return _OF_THIS_PROCESS
+
+
+class Digests:
+    """Digests with one salt. The content of each file is read once, however large it is."""
+
+    def __init__(self, salt: str) -> None:
+        self._key = hashlib.blake2b(salt.encode("utf-8", "replace"), digest_size=16).digest()
+        self._files: dict[Path, str] = {}
+
+    @property
+    def salt_id(self) -> str:
+        """Tells whether two runs were made with the same salt, without telling which."""
+        return self.text(b"salt")
+
+    def text(self, content: bytes, size: int = 8) -> str:
+        """Return the digest of a text."""
+        return hashlib.blake2b(content, digest_size=size, key=self._key).hexdigest()
+
+    def file(self, path: Path) -> str:
+        """Return the digest of a file's content as it was when this was first asked."""
+        found = self._files.get(path)
+        if found is None:
+            found = self._files[path] = self._read(path)
+        return found
+
+    def known(self, path: Path) -> str | None:
+        """Return the digest of a file if it was asked for before."""
+        return self._files.get(path)
+
+    def _read(self, path: Path) -> str:
+        try:
+            with open_regular(path) as file:
+                status = os.fstat(file.fileno())
+                key = (self._key, path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+                if status.st_size < _LARGE:
+                    return self._content(file)
+                if key not in _large_files:
+                    _large_files[key] = self._content(file)
+                return _large_files[key]
+        except (FileNotFoundError, NotADirectoryError):
+            return ABSENT
+        except (OSError, ValueError):
+            return _UNREADABLE
+
+    def _content(self, file: BinaryIO) -> str:
+        found = hashlib.blake2b(digest_size=8, key=self._key)
+        while piece := file.read(_PIECE):
+            found.update(piece)
+        return found.hexdigest()
