@@ -193,11 +193,13 @@ class Project:
         *,
         cases: Sequence[str] = (),
         config: Path | None = None,
+        criteria: Mapping[str, Any] | None = None,
         options: RunOptions | None = None,
     ) -> Running:
-        """Prepare a run that scores the transcripts of a stored run again, with the criteria of now or of `config`.
+        """Prepare a run that scores the transcripts of a stored run again, with the criteria of now.
 
-        No agent is called. `run` is an id, the beginning of one, `last` or the path of a JSON report.
+        Or with those of the file `config`, or with `criteria`: thresholds or objects by name, as in such a file. No
+        agent is called. `run` is an id, the beginning of one, `last` or the path of a JSON report.
 
         Raises:
             UsageFaultError: there is no such run or case, or the config is wrong.
@@ -209,6 +211,7 @@ class Project:
                 options or RunOptions(),
                 folder=self.targets().folder,
                 config=config,
+                criteria=criteria,
                 cases=cases,
                 explicit_state=self._explicit_state,
             )

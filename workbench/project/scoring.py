@@ -1,9 +1,10 @@
 """Plans that score stored transcripts again: those of a stored run, or those of cases on the screen."""
 
-from collections.abc import Collection, Iterable, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import name_agents
@@ -21,6 +22,7 @@ from workbench.events import CaseError, CaseRef, Noticed
 from workbench.history.run_words import LAST, last_run
 from workbench.history.state_dir import state_dir, states_of
 from workbench.history.stored_run import open_run
+from workbench.model.criteria import parse_config
 from workbench.model.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
 from workbench.project.targets import owners_kept_in
 from workbench.project.transcripts import stored_case
@@ -37,11 +39,13 @@ def plan_of_run(
     *,
     folder: Path,
     config: Path | None = None,
+    criteria: Mapping[str, Any] | None = None,
     cases: Sequence[str] = (),
     explicit_state: Path | None = None,
 ) -> Plan:
     """Return the plan that scores the transcripts of a stored run again, with the criteria of now or of `config`.
 
+    `criteria` are given instead of a file: what its key `criteria` would hold.
     `word` is an id, `last` or a JSON report, `folder` lies in the project, and `explicit_state` is its state folder if
     that is not `.workbench`. With `cases`, only cases with these ids. Reads files: not for an event loop's thread.
 
@@ -51,7 +55,11 @@ def plan_of_run(
     here = find_root(folder)
     run = open_run(word, state_dir(here, explicit_state), folder)
     root = _root(run, here, explicit_state)
-    criteria_of = _criteria_now(CriteriaChooser(root, config), root, given=config is not None)
+    if criteria is None:
+        criteria_of = _criteria_now(CriteriaChooser(root, config), root, given=config is not None)
+    else:
+        choice = _given(criteria)
+        criteria_of = lambda file: choice  # noqa: E731
     now = _Cases(root)
     owners = _Owners(root, owners_kept_in(state_dir(root, explicit_state)), now)
     return make_rescore_plan(
@@ -157,6 +165,11 @@ def _root(run: StoredRun, root: Path, explicit_state: Path | None) -> Path:
             return kept.parent
     stored = Path(run.root)
     return root if not run.root or not stored.is_absolute() or not stored.is_dir() else stored
+
+
+def _given(criteria: Mapping[str, Any]) -> CriteriaChoice:
+    config = parse_config(Path("criteria"), json.dumps({"criteria": dict(criteria)}).encode("ascii"))
+    return CriteriaChoice(replace(config, path=None), "given for this scoring", given=True)
 
 
 def _criteria_now(chooser: CriteriaChooser, root: Path, *, given: bool) -> CriteriaOf:

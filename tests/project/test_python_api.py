@@ -1,0 +1,176 @@
+"""`workbench.Project` as a program uses it: the examples of docs/python-api.md, and what they do not show."""
+
+import asyncio
+import builtins
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench import Project, RunOptions, UsageFaultError
+from workbench.events import CaseFinished, RunFinished, RunStarted
+
+AGENT = """
+def root_agent(message, session):
+    return "It is lost" if "lost" in message else "It is on its way"
+"""
+SLOW = """
+import time
+
+def root_agent(message, session):
+    time.sleep(60)
+"""
+PAGE = Path(__file__).parents[2] / "docs/python-api.md"
+EXAMPLES = dict(re.findall(r"^## ([^\n]+)\n(?:(?!^## ).)*?```python\n(.*?)```", PAGE.read_text("utf-8"), re.M | re.S))
+
+
+class SeenEnoughError(Exception):
+    """Ends an example that would go on for ever."""
+
+
+def case(eval_id: str, message: str, answer: str) -> dict[str, Any]:
+    turn = {"user_content": {"parts": [{"text": message}]}, "final_response": {"parts": [{"text": answer}]}}
+    return {"eval_id": eval_id, "conversation": [turn]}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with an agent, and an evalset of which one case passes and one fails."""
+    folder = tmp_path / "order_desk"
+    folder.mkdir()
+    (tmp_path / ".git").mkdir()
+    (folder / "agent.py").write_text(AGENT, "utf-8")
+    cases = [case("late_parcel", "Where is it?", "It is on its way"), case("lost_parcel", "It is lost", "We lost it")]
+    (folder / "refunds.evalset.json").write_text(json.dumps({"eval_set_id": "refunds", "eval_cases": cases}), "utf-8")
+    (folder / "test_config.json").write_text(json.dumps({"criteria": {"response_match_score": 0.8}}), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+@pytest.fixture
+def run_example(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Run an example of the page, and return the lines that it prints; `on_line` is told of each."""
+
+    def run(title: str, on_line: Callable[[list[str]], None] = lambda lines: None) -> list[str]:
+        lines: list[str] = []
+
+        def note(*words: object) -> None:
+            lines.append(" ".join(map(str, words)))
+            on_line(lines)
+
+        monkeypatch.setattr(builtins, "print", note)
+        exec(compile(EXAMPLES[title], title, "exec"), {"__name__": "example"})
+        return lines
+
+    return run
+
+
+async def verdicts(project: Project) -> dict[str, str]:
+    store = await project.run(await project.plan()).result()
+    return {record.ref.eval_id: record.state for record in store.current_records()}
+
+
+def test_the_page_has_five_examples() -> None:
+    assert list(EXAMPLES) == [
+        "Open and list",
+        "Run and print verdicts",
+        "Score under another threshold",
+        "Watch",
+        "Compare two runs",
+    ]
+
+
+def test_example_lists_every_case_and_runs_nothing(desk: Path, run_example: Callable[..., list[str]]) -> None:
+    file = "order_desk/refunds.evalset.json"
+    assert run_example("Open and list") == [f"{file} late_parcel", f"{file} lost_parcel"]
+    assert not (desk.parent / ".workbench").exists()
+
+
+def test_example_prints_a_verdict_for_each_case(desk: Path, run_example: Callable[..., list[str]]) -> None:
+    first, second = run_example("Run and print verdicts")
+    assert first == "passed late_parcel 1.0"
+    assert second.startswith("failed lost_parcel 0.6")
+
+
+def test_example_scores_without_calling_the_agent(desk: Path, run_example: Callable[..., list[str]]) -> None:
+    run_example("Run and print verdicts")
+    (desk / "agent.py").write_text(AGENT + "raise RuntimeError('never imported')\n", "utf-8")
+    assert run_example("Score under another threshold") == ["passed late_parcel", "passed lost_parcel"]
+
+
+def test_example_runs_again_what_a_save_affects(desk: Path, run_example: Callable[..., list[str]]) -> None:
+    seen: list[str] = []
+
+    def save_then_end(lines: list[str]) -> None:
+        seen[:] = lines
+        if len(lines) == 2:
+            (desk / "agent.py").write_text(AGENT.replace("It is lost", "We lost it"), "utf-8")
+        elif len(lines) == 4:
+            raise SeenEnoughError
+
+    with pytest.raises(SeenEnoughError):
+        run_example("Watch", save_then_end)
+    assert seen[:2] == ["passed late_parcel", "failed lost_parcel"]
+    assert sorted(seen[2:]) == ["passed late_parcel", "passed lost_parcel"]
+
+
+def test_example_compares_two_runs(desk: Path, run_example: Callable[..., list[str]]) -> None:
+    assert run_example("Compare two runs") == ["0 regressions"]
+
+
+async def test_events_come_in_order_while_the_run_goes_on(desk: Path) -> None:
+    async with Project.open("order_desk") as project:
+        events = [event async for event in project.run(await project.plan())]
+    assert isinstance(events[0], RunStarted)
+    assert isinstance(events[-1], RunFinished)
+    assert sum(isinstance(event, CaseFinished) for event in events) == 2
+
+
+async def test_leaving_the_loop_ends_the_run(desk: Path) -> None:
+    (desk / "agent.py").write_text(SLOW, "utf-8")
+    async with Project.open("order_desk") as project:
+        async for event in project.run(await project.plan()):
+            if isinstance(event, RunStarted):
+                break
+        await asyncio.wait_for(project.close(), 20)
+
+
+async def test_compare_names_what_made_a_case_fail(desk: Path) -> None:
+    async with Project.open("order_desk") as project:
+        assert await verdicts(project) == {"late_parcel": "passed", "lost_parcel": "failed"}
+        first = project.store.run.run_id
+        (desk / "agent.py").write_text(AGENT.replace("on its way", "somewhere"), "utf-8")
+        assert (await verdicts(project))["late_parcel"] == "failed"
+        found = await project.compare(first)
+    assert found.count("regression") == 1
+    (change,) = [one for one in found.cases if one.change == "regression"]
+    assert any("agent.py" in cause.what for cause in change.causes)
+
+
+async def test_status_is_read_without_running(desk: Path) -> None:
+    async with Project.open("order_desk") as project:
+        assert [verdict.status for verdict in await project.status()] == [None, None]
+        await verdicts(project)
+        assert [verdict.status for verdict in await project.status()] == ["passed", "failed"]
+
+
+async def test_wrong_names_and_thresholds_are_refused(desk: Path) -> None:
+    async with Project.open("order_desk") as project:
+        with pytest.raises(UsageFaultError, match="refnds"):
+            await project.plan("refnds.evalset.json")
+        await verdicts(project)
+        with pytest.raises(UsageFaultError, match="response_mtch_score"):
+            await project.score(criteria={"response_mtch_score": 0.5})
+        with pytest.raises(UsageFaultError, match="response_match_score"):
+            await project.score(criteria={"response_match_score": None})
+
+
+async def test_options_are_those_of_the_plan(desk: Path) -> None:
+    async with Project.open("order_desk", keep_runs=False) as project:
+        plan = await project.plan("refunds", cases=("late_parcel",), options=RunOptions(runs=3))
+        store = await project.run(plan).result()
+    assert store.counts() == {"passed": 3}
+    assert not (desk.parent / ".workbench").exists()
