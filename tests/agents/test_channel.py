@@ -121,11 +121,22 @@ async def test_too_much_is_refused_before_anything_is_sent() -> None:
     heard.other.close()
 
 
+async def test_frames_of_one_turn_of_the_loop_leave_in_one_piece() -> None:
+    heard = Heard()
+    for number in range(3):
+        heard.channel.send({"n": number})
+    await asyncio.sleep(0)
+    assert heard.other.recv(1000) == b"".join(encode({"n": number}) for number in range(3))
+    heard.channel.close()
+    heard.other.close()
+
+
 async def test_sending_to_nobody_closes_what_was_to_be_sent() -> None:
     heard = Heard()
     heard.other.close()
     reading, writing = os.pipe()
     heard.channel.send({"op": "lost"}, descriptors=[writing])
+    await asyncio.sleep(0)  # Frames leave with the next turn of the event loop.
     assert os.read(reading, 1) == b""
     os.close(reading)
     await heard.until(lambda: bool(heard.ended))

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 from workbench.agents.worker.frames import Decoder, FrameTooLargeError, encode
 
 _READ = 256 * 1024
+_SENT_TOGETHER = 64 * 1024
+"""Bytes of frames that are joined, so that each sending costs one call of the system."""
 _DECODED_ASIDE = 256 * 1024
 """Bytes of a frame from which on it is decoded in a thread."""
 
@@ -36,7 +38,7 @@ class Channel:
         self._received: deque[bytes] = deque()
         self._aside: asyncio.Task[None] | None = None
         self._waits_to_write = False
-        self._unsent: deque[tuple[memoryview, Sequence[int]]] = deque()
+        self._unsent: deque[tuple[bytes | memoryview, Sequence[int]]] = deque()
         self._open = True
         self._end_reason: str | None = None
         self.frame_bytes = 0
@@ -54,9 +56,14 @@ class Channel:
         if not self._open:
             _close(descriptors)
             return
-        self._unsent.append((memoryview(data), descriptors))
-        if len(self._unsent) == 1:
-            self._writable()
+        if not self._unsent:
+            # Each sending wakes the other side: what is sent in one turn of the event loop goes together.
+            self._loop.call_soon(self._writable)
+        before, with_it = self._unsent[-1] if self._unsent else (b"", ())
+        if self._unsent and not descriptors and len(before) + len(data) <= _SENT_TOGETHER:
+            self._unsent[-1] = (bytes(before) + data, with_it)
+        else:
+            self._unsent.append((data, descriptors))
 
     def drain_at_once(self) -> bool:
         """Takes in what has arrived already, without waiting for more; False if `drain` has to finish that."""
@@ -148,7 +155,7 @@ class Channel:
                 break
             _close(descriptors)
             if sent < len(data):
-                self._unsent[0] = (data[sent:], ())
+                self._unsent[0] = (memoryview(data)[sent:], ())
             else:
                 self._unsent.popleft()
         self._stop_writing()

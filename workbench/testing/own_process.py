@@ -84,7 +84,7 @@ class OwnLink:
             self._exited(number, None)
 
     def _start(self, number: int, spec: dict[str, Any]) -> None:
-        wire = SharedWire(self._write, number)
+        wire = SharedWire(self._write, number, lambda: False)
         case = case_of(wire, spec, self._loaded, shared=True)
         task = self._loop.create_task(case.run())
         self._running[number] = task, case, wire

@@ -167,7 +167,7 @@ def _imported(loaded: Loaded, why: str) -> Dict[str, Any]:
 
 def _fork_case(nursery: Nursery, channel: Channel, command: Dict[str, Any], loaded: Loaded) -> None:
     if command.get("share"):
-        refuse(SharedWire(channel.write, command["id"]))
+        refuse(SharedWire(channel.write, command["id"], lambda: True))
         nursery.tell({"op": "exited", "id": command["id"], "status": 0})
         return
     fds = channel.take_fds(descriptors_of(command))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import signal
 import socket
@@ -23,6 +24,8 @@ from .whereabouts import stack_of_this_process
 from .wire import SharedWire, SocketWire
 
 _TEARDOWN_SECONDS = 5.0
+_TOGETHER = 0.002
+"""Seconds that a step may wait for the next one."""
 Wire = Union[SocketWire, SharedWire]
 
 
@@ -133,9 +136,7 @@ class Case:
         number = self._finished_turns
         assert self._opened is not None
         conversation = self._opened.conversation
-        finished = await conversation.turn(
-            content, lambda acted: self._send({"event": "AgentActed", "turn": number, "acted": acted})
-        )
+        finished = await conversation.turn(content, functools.partial(self._tell_acted, number))
         if finished is None:
             self.failed(faults.fault("turn_count", f"turn {number + 1}: the agent did nothing, not a single event"))
             return False
@@ -206,6 +207,23 @@ class Case:
         except Exception:
             return
 
+    def _tell_acted(self, number: int, acted: Dict[str, Any]) -> None:
+        """Tells a step. Where cases share the process, one that nothing waits behind goes with what comes within a
+        moment; a call of a tool, which may take its time, is told at once."""
+        message = {"event": "AgentActed", "turn": number, "acted": acted}
+        parts = (acted.get("content") or {}).get("parts") or ()
+        if not self._wire.is_crowded() or any("function_call" in part for part in parts):
+            self._send(message)
+            return
+        if not self._held:
+            asyncio.get_running_loop().call_later(_TOGETHER, self._send_held)
+        self._hold(message)
+
+    def _send_held(self) -> None:
+        if self._held:
+            with contextlib.suppress(WorkbenchGoneError):  # The next message finds that out as well.
+                self._write(b"")
+
     def _hold(self, message: Dict[str, Any]) -> None:
         """Sends the message together with the next one: each sending wakes the workbench."""
         self._held += self._wire.encode(message)
@@ -216,13 +234,16 @@ class Case:
             os._exit(0)
         self._sending = True
         try:
-            data = self._held + self._wire.encode(message)
-            self._held = b""
+            self._write(self._wire.encode(message))
+        finally:
+            self._sending = False
+
+    def _write(self, data: bytes) -> None:
+        data, self._held = self._held + data, b""
+        try:
             self._wire.write(data)
         except OSError as error:
             raise WorkbenchGoneError from error
-        finally:
-            self._sending = False
 
 
 def case_of(wire: Wire, spec: Dict[str, Any], loaded: Loaded, *, shared: bool) -> Case:

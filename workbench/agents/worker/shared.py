@@ -91,7 +91,7 @@ class SharedCases:
                 os.close(descriptor)
             self._tell_exited(number)
             return
-        wire = self._wires[number] = SharedWire(self._channel.write, number)
+        wire = self._wires[number] = SharedWire(self._channel.write, number, lambda: len(self._running) > 1)
         case = case_of(wire, command["case"], self._loaded, shared=True)
         task = asyncio.get_running_loop().create_task(self._run(number, case))
         self._running[number], self._cases[number] = task, case

@@ -20,6 +20,10 @@ class SocketWire(Channel):
         """
         return encode(message)
 
+    def is_crowded(self) -> bool:
+        """Whether other cases send their messages the same way."""
+        return False
+
     def refill(self) -> bool:
         """Reads what has come to `pending`, without waiting; False if nothing more can come."""
         return self.fill(wait=False)
@@ -39,8 +43,9 @@ class SharedWire:
     """The share of case `number` in the way of its process: each message bears the number. As a `SocketWire`; `write`
     takes its frames."""
 
-    def __init__(self, write: Callable[[bytes], None], number: int) -> None:
+    def __init__(self, write: Callable[[bytes], None], number: int, is_crowded: Callable[[], bool]) -> None:
         self.write = write
+        self.is_crowded = is_crowded
         self._number = number
         self.pending: Deque[Dict[str, Any]] = collections.deque()
         self._arrived = asyncio.Event()
