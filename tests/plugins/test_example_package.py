@@ -49,7 +49,7 @@ def test_agent_kind_judge_criterion_and_exporter_of_a_package_are_used(project: 
     assert answered["intermediate_data"]["invocation_events"][0]["content"]["parts"][0]["function_call"]["name"]
     metric = cases["refunds"]["metrics"][0]
     assert metric["judged_by"] == "rules", "a judge that is no model says so"
-    assert metric["details"]["judge"]["note"] == "looks for refund"
+    assert metric["details"]["judge"]["note"] == "a search for refund"
     assert cases["refunds"]["usage"]["judge_calls"] == 0
     own = next(metric for metric in cases["greets"]["metrics"] if metric["name"] == "brevity")
     assert (own["score"], own["status"], own["details"]) == (0.75, "passed", {"words": [5]})

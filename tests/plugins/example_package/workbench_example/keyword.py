@@ -15,7 +15,7 @@ def identify(model: str, environment: JudgeEnvironment) -> JudgeIdentity:
     word = model.removeprefix(PREFIX)
     if not word:
         raise NotAvailableError(f"{model} names no word", "write keyword:WORD")
-    return JudgeIdentity(model, "keyword", f"looks for {word}", by="rules")
+    return JudgeIdentity(model, "keyword", f"a search for {word}", by="rules")
 
 
 class Keyword:
