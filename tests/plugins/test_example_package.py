@@ -176,6 +176,72 @@ def test_broken_package_is_named_and_costs_only_itself(project: Project, site: P
     assert "broken-example): RuntimeError: not today" in done.stderr
 
 
+JUDGE = """
+from workbench.judge.base import JudgeIdentity
+from workbench.judge.kinds import JudgeKind
+
+class Odd:
+    async def ready(self): ...
+    async def answer(self, question, options, sample):
+        print("to nobody")
+        if options.model == "odd:exits":
+            raise SystemExit(3)
+        if options.model == "odd:tells":
+            import os
+            raise RuntimeError(os.environ["ODD_API_KEY"])
+        return "valid"
+    async def close(self): ...
+
+def identify(model, environment):
+    if model == "odd:unknown":
+        raise ZeroDivisionError
+    return 3 if model == "odd:wrong" else JudgeIdentity(model, "odd")
+
+def answers_for(model):
+    if model.startswith("ollama/"):
+        raise ZeroDivisionError
+    return model.startswith("odd:")
+
+JUDGE = JudgeKind("odd", "odd", answers_for, identify, "odd_judge:connect")
+connect = lambda to: Odd()
+"""
+WAYS_TO_FAIL = {
+    "exits": ("error", "odd raised SystemExit: 3"),
+    "tells": ("error", "odd raised RuntimeError: [secret ODD_API_KEY]"),
+    "text": ("error", "odd answered with a str, not with an Answer"),
+    "unknown": ("not_evaluated", "the judge odd of odd-example failed: ZeroDivisionError"),
+    "wrong": ("not_evaluated", "the judge odd of odd-example failed: TypeError"),
+}
+
+
+def test_judge_of_a_package_that_fails_costs_only_what_it_judges(project: Project, tmp_path: Path) -> None:
+    project.write("odd/odd_judge.py", JUDGE)
+    install(tmp_path / "odd", "odd-example", {"agent_workbench.judges": {"odd": "odd_judge:JUDGE"}})
+    for name in WAYS_TO_FAIL:
+        agent = f"agent_{name}"
+        project.write(f"{agent}/agent.py", "def root_agent(message, session):\n    return 'Hello'\n")
+        project.write(f"{agent}/.env", "ODD_API_KEY=very-secret-1234\n")
+        project.evalset(case(name, "hello", "Hello"), path=f"{agent}/{name}.evalset.json")
+        judge = {"judge_model_options": {"judge_model": f"odd:{name}", "num_samples": 1}}
+        criteria = {"final_response_match_v2": {"threshold": 0.5, **judge}, "response_match_score": 0.8}
+        project.write(f"{agent}/test_config.json", {"criteria": criteria})
+    agents = [f"agent_{name}/{name}.evalset.json" for name in WAYS_TO_FAIL]
+    done = project.program("run", *agents, "--json", "-", environment=environment(tmp_path / "odd"))
+    assert "very-secret" not in done.stdout
+    assert "to nobody" not in done.stdout + done.stderr
+    for item in json.loads(done.stdout)["cases"]:
+        judged, matched, *_ = item["metrics"]
+        status, said = WAYS_TO_FAIL[item["eval_id"]]
+        assert (judged["status"], matched["status"]) == (status, "passed")
+        assert said in judged["reason"]
+    project.write(
+        "agent_text/test_config.json",
+        (project.root / "agent_text/test_config.json").read_text().replace("odd:text", "ollama/llama3"),
+    )
+    done = project.program("check", "agent_text", environment=environment(tmp_path / "odd"))
+    assert "ZeroDivisionError" not in done.stdout, "a kind that fails on other names does not claim them"
+
+
 def test_driver_that_fails_in_the_agents_interpreter_costs_only_its_agents(project: Project, tmp_path: Path) -> None:
     project.write("broken/driver_of_a_test.py", "import sys\nsys.exit(4)\ndef recognise(x): ...\ndef answer(*x): ...\n")
     install(tmp_path / "broken", "broken-example", {"agent_workbench.agents": {"exits": "driver_of_a_test"}})

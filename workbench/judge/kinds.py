@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from workbench.judge.answering import Answerer, Scrub
+from workbench.judge.answering import Scrub
 from workbench.judge.base import JudgeIdentity, JudgeOptions, NotAvailableError, Question
 from workbench.judge.environment import JudgeEnvironment
-from workbench.plugins import ExtensionPoint, resolve
+from workbench.plugins import ExtensionPoint
 
 if TYPE_CHECKING:
     # Importing it loads asyncio, which `check` can do without.
@@ -40,9 +40,10 @@ class JudgeKind:
     `spelling` shows how its models are named. `answers_for` says whether a model is one of its own; it raises
     NotAvailableError for a name that is its own and malformed. `identify` says who judges and raises NotAvailableError
     if a key, a credential or a package is missing. `connect` is `module:attribute` of a function from a Connection to
-    an Answerer; it is called in the scorer process only. `determinants` are what an answer depends on besides the
-    prompt, model, config and address; None if they are not known, and then no answer is kept. A kind that
-    `takes_the_rest` is tried last.
+    an Answerer; it is called in the scorer process, or for other packages in a child of that process.
+
+    `determinants` are what an answer depends on besides the prompt, model, config and address; None if they are not
+    known, and then no answer is kept. A kind that `takes_the_rest` is tried last.
     """
 
     name: str
@@ -64,10 +65,23 @@ def kind_of(model: str) -> JudgeKind:
         NotAvailableError: it names none.
     """
     for kind in _in_order():
-        if kind.answers_for(model):
+        try:
+            is_its_own = kind.answers_for(model)
+        except NotAvailableError:
+            raise
+        except Exception:
+            if is_own(kind):
+                raise
+            continue
+        if is_its_own:
             return kind
     hint = f"name one of: {', '.join(kind.spelling for kind in JUDGES.values())}"
     raise NotAvailableError(f"{model or 'an empty name'} is no judge that is known here", hint)
+
+
+def is_own(kind: JudgeKind) -> bool:
+    """Return whether the workbench itself brings a kind."""
+    return JUDGES.extension(kind.name).is_own
 
 
 def who_judges(options: JudgeOptions, environment: JudgeEnvironment) -> JudgeIdentity:
@@ -77,27 +91,19 @@ def who_judges(options: JudgeOptions, environment: JudgeEnvironment) -> JudgeIde
         NotAvailableError: nobody, because a key, a credential or an extra is missing, or the name is unknown.
     """
     kind = kind_of(options.model)
-    try:
+    if is_own(kind):
         return kind.identify(options.model, environment)
+    try:
+        identity = kind.identify(options.model, environment)
+        if not isinstance(identity, JudgeIdentity):
+            raise TypeError(f"identify returned a {type(identity).__name__}")
     except NotAvailableError:
         raise
     except Exception as error:
-        raise _failed(kind, error) from error
-
-
-def connect(kind: JudgeKind, to: Connection) -> Answerer:
-    """Return what answers for a kind, with its client imported if it needs one here.
-
-    Raises:
-        NotAvailableError: it cannot be made.
-    """
-    try:
-        answerer: Answerer = resolve(kind.connect)(to)
-    except NotAvailableError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise _failed(kind, error) from error
-    return answerer
+        package = JUDGES.extension(kind.name).package
+        message = f"the judge {kind.name} of {package} failed: {type(error).__name__}: {error}"
+        raise NotAvailableError(message, f"update {package}, or name another judge") from error
+    return identity
 
 
 def _in_order() -> Iterator[JudgeKind]:
@@ -109,12 +115,3 @@ def _in_order() -> Iterator[JudgeKind]:
         else:
             yield kind
     yield from late
-
-
-def _failed(kind: JudgeKind, error: BaseException) -> Exception:
-    """Return the error to raise for one of a kind: a plugin's costs only what it judges, ours is a fault."""
-    extension = JUDGES.extension(kind.name)
-    if extension.is_own and isinstance(error, Exception):
-        return error
-    message = f"the judge {kind.name} of {extension.package} failed: {type(error).__name__}: {error}"
-    return NotAvailableError(message, f"`agent-workbench check` lists broken extensions; or update {extension.package}")

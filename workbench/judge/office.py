@@ -6,11 +6,13 @@ from typing import Any
 from workbench.agents.functions import Functions
 from workbench.judge.answering import Answerer, Rater
 from workbench.judge.environment import JudgeEnvironment
-from workbench.judge.kinds import Connection, connect, kind_of
+from workbench.judge.kinds import Connection, JudgeKind, is_own, kind_of
 from workbench.judge.pauses import Lane
+from workbench.judge.plugin_child import PluginJudge
 from workbench.judge.retry import Patience, patience_of
 from workbench.judge.scrub import Scrubber
 from workbench.judge.vertex import Vertex
+from workbench.plugins import resolve
 
 
 class Office:
@@ -42,8 +44,7 @@ class Office:
         """
         kind = kind_of(model)
         if kind.name not in self._answerers:
-            to = Connection(model, self.environment, self.scrub, self.functions)
-            self._answerers[kind.name] = connect(kind, to)
+            self._answerers[kind.name] = self._connect(kind, model)
         return self._answerers[kind.name]
 
     def functions(self) -> Functions:
@@ -68,3 +69,10 @@ class Office:
         for each in open_ones:
             if each is not None:
                 await each.close()
+
+    def _connect(self, kind: JudgeKind, model: str) -> Answerer:
+        if not is_own(kind):
+            return PluginJudge(kind.name, self.environment, self.scrub)
+        to = Connection(model, self.environment, self.scrub, self.functions)
+        answerer: Answerer = resolve(kind.connect)(to)
+        return answerer

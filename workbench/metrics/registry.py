@@ -80,8 +80,7 @@ def score(request: ScoreRequest) -> Scored:
     name = request.criterion.name
     if asks(name, custom=request.custom):
         raise ValueError(f"{name} asks somebody: its score comes from score_asking")
-    scored: Scored = resolve(CRITERIA[name].score)(request)
-    return scored
+    return _checked(name, resolve(CRITERIA[name].score)(request))
 
 
 async def score_asking(request: ScoreRequest, bench: Bench) -> Scored:
@@ -100,10 +99,16 @@ async def score_asking(request: ScoreRequest, bench: Bench) -> Scored:
     try:
         if request.custom:
             return await _score_custom(request, bench)
-        scored: Scored = await resolve(CRITERIA[criterion.name].score)(request, bench)
+        return _checked(criterion.name, await resolve(CRITERIA[criterion.name].score)(request, bench))
     except NotAvailableError as error:
         reason = f"{error}: {error.hint}" if error.hint else str(error)
         return _without_score(criterion, "not_evaluated", reason)
+
+
+def _checked(name: str, scored: Any) -> Scored:
+    """Return a score as it is, if it is one: functions of other packages may return anything."""
+    if not isinstance(scored, Scored):
+        raise TypeError(f"the score of {name} is a {type(scored).__name__}, not a Scored")
     return scored
 
 

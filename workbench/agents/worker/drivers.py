@@ -73,7 +73,7 @@ class FileDriver(python_runner.PythonDriver):
     def recognise(self, found: Any, name: str) -> Optional[Loaded]:
         try:
             is_its_own = self._recognise(found)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             print(f"warning: recognise of the driver {self.name}: {sentence(error)}", file=sys.stderr)
             return None
         return Loaded(name, self.name, agent=functools.partial(self._answer, found)) if is_its_own else None

@@ -10,7 +10,7 @@ from workbench.authoring.check.rubric_rules import empty_rubrics, placed_rubrics
 from workbench.engine.plan.judge_calls import lacks_rubrics
 from workbench.judge.base import NotAvailableError
 from workbench.judge.environment import JudgeEnvironment
-from workbench.judge.kinds import who_judges
+from workbench.judge.kinds import is_own, kind_of, who_judges
 from workbench.judge.model_names import meant
 from workbench.judge.options import read_judge_options
 from workbench.judge.vertex import vertex_access
@@ -67,12 +67,20 @@ def criteria_problems(config: CriteriaConfig) -> Found:
 def _misspelt_judge(place: Location, criterion: Criterion) -> Found:
     options = criterion.options.get(JUDGE)
     model = options.get("judge_model", options.get("judgeModel")) if isinstance(options, dict) else None
-    better = meant(model) if isinstance(model, str) else None
+    better = meant(model) if isinstance(model, str) and not _of_a_plugin(model) else None
     if better is not None:
         message = f"the judge model `{model}` looks misspelt"
         key = "judge_model" if "judge_model" in (options or {}) else "judgeModel"
         found = (*place, JUDGE, key)
         yield "judge", Breach(found, message, f"Did you mean `{better}`?", "warning")
+
+
+def _of_a_plugin(model: str) -> bool:
+    """Return whether a judge of another package goes by that name: nobody here knows how its models are spelt."""
+    try:
+        return not is_own(kind_of(model))
+    except NotAvailableError:
+        return False
 
 
 def use_problems(config: CriteriaConfig, judged: Judged) -> Found:

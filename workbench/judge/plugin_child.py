@@ -1,0 +1,79 @@
+"""The child that holds the judges of other packages, in the agent's environment: a process for each kind.
+
+→ `{"judge", "environment", "question", "options", "sample"}` ← an `Answer`, as JSON
+"""
+
+import os
+from dataclasses import asdict
+from typing import Any
+
+from workbench.agents.functions import Functions
+from workbench.judge.answering import Answer, Answerer, JudgeCallError, Scrub
+from workbench.judge.base import JudgeOptions, NotAvailableError, Question
+from workbench.judge.child import ClientChild, retold, run_child, told
+from workbench.judge.environment import JudgeEnvironment
+from workbench.judge.kinds import JUDGES, Connection
+from workbench.plugins import BrokenExtensionError, resolve
+
+
+class PluginJudge:
+    """The parent's end: the judges of one kind for one environment, as an `Answerer`."""
+
+    def __init__(self, judge: str, environment: JudgeEnvironment, scrub: Scrub) -> None:
+        self._judge = judge
+        self._environment = {**asdict(environment), "values": {}}  # The child has them as its own variables.
+        self._child = ClientChild("workbench.judge.plugin_child", f"the judge {judge}", environment, scrub)
+
+    async def ready(self) -> None:
+        """Wait until the child has started; failures are told by `answer`."""
+        await self._child.ready()
+
+    async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
+        """Make one attempt.
+
+        Raises:
+            JudgeCallError: there is no answer.
+        """
+        asked = {"question": asdict(question), "options": asdict(options), "sample": sample}
+        payload = {"judge": self._judge, "environment": self._environment, **asked}
+        return Answer(**await self._child.call(payload))
+
+    async def close(self) -> None:
+        """End the child."""
+        await self._child.close()
+
+
+class Judges:
+    """The child's end."""
+
+    def __init__(self) -> None:
+        self._answerers: dict[str, Answerer] = {}
+
+    async def answer(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Have the judge make one attempt. Whatever a plugin raises is told as a failure of its own."""
+        options = JudgeOptions(**payload["options"])
+        try:
+            answerer = self._answerers.get(payload["judge"]) or self._connect(payload, options.model)
+            await answerer.ready()
+            given = await answerer.answer(Question(**payload["question"]), options, payload["sample"])
+        except JudgeCallError as error:
+            raise retold(error) from None
+        except (NotAvailableError, BrokenExtensionError) as error:
+            raise told("raised", str(error), final=True) from None
+        except (Exception, SystemExit) as error:
+            raise told("raised", f"{payload['judge']} raised {type(error).__name__}: {error}") from None
+        if not isinstance(given, Answer):
+            raise told("unreadable", f"{payload['judge']} answered with a {type(given).__name__}, not with an Answer")
+        return asdict(given)
+
+    def _connect(self, payload: dict[str, Any], model: str) -> Answerer:
+        environment = JudgeEnvironment(**{**payload["environment"], "values": dict(os.environ)})
+        # The parent takes keys out of messages.
+        to = Connection(model, environment, lambda text: text, lambda: Functions(environment))
+        answerer: Answerer = resolve(JUDGES.load(payload["judge"]).connect)(to)
+        self._answerers[payload["judge"]] = answerer
+        return answerer
+
+
+if __name__ == "__main__":
+    run_child(Judges().answer)
