@@ -171,3 +171,8 @@ def test_the_worker_needs_only_the_standard_library(repository: Path) -> None:
     names = loaded(code, repository)
     outside = {name for name in names if name not in sys.stdlib_module_names and not name.startswith("_")}
     assert outside == {"workbench"}
+
+
+def test_controllers_of_the_screen_load_no_textual(repository: Path) -> None:
+    names = loaded("import workbench.ui.controllers.wiring", repository)
+    assert not names & (HEAVY | SCREEN)

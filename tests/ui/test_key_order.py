@@ -26,9 +26,9 @@ from workbench.authoring import config_file
 from workbench.ui import key_order
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.editing.editor import EditorScreen
+from workbench.ui.items import Item, searching
 from workbench.ui.screens.options import OptionsScreen
-from workbench.ui.screens.pick import PickScreen, searching
-from workbench.ui.widgets.pick_list import Item
+from workbench.ui.screens.pick import PickScreen
 
 _KEYS = {"\r": "enter", "\x1b": "escape", "\x0f": "ctrl+o", "\x03": "ctrl+c", " ": "space"}
 

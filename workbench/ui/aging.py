@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from textual.message_pump import MessagePump
-from textual.timer import Timer
+if TYPE_CHECKING:
+    from textual.message_pump import MessagePump
+    from textual.timer import Timer
 
 LONGEST = 600.0
 """Seconds after which the clock is looked at in any case: it may have been set, or the machine may have slept."""
@@ -18,7 +20,7 @@ def now() -> datetime:
 class Aging:
     """A timer of `owner` that calls `refresh`, which shows the texts again and calls `wait` for the next time."""
 
-    def __init__(self, owner: MessagePump, refresh: Callable[[], object]) -> None:
+    def __init__(self, owner: "MessagePump", refresh: Callable[[], object]) -> None:
         self._owner, self._refresh = owner, refresh
         self._timer: Timer | None = None
 

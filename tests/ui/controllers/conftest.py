@@ -18,12 +18,12 @@ from workbench.ui.controllers.news import News
 from workbench.ui.controllers.run import Run
 from workbench.ui.controllers.watch import Watch
 from workbench.ui.engine_run import Engine
+from workbench.ui.items import Item
 from workbench.ui.run_thread import RunThread
 from workbench.ui.session import Session
 from workbench.ui.times import ONCE, Times
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.query import Query
-from workbench.ui.widgets.pick_list import Item
 
 
 class Timer:

@@ -20,11 +20,11 @@ from workbench.text import one_line
 from workbench.ui.chat.review_list import ReviewList, ReviewRow
 from workbench.ui.detail.body import Body
 from workbench.ui.editing.name import NameScreen
+from workbench.ui.items import Item, searching
 from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.screens.pick import PickScreen
 from workbench.ui.screens.rows_screen import RowsScreen
 from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.pick_list import Item
 
 
 @dataclass(frozen=True, slots=True)

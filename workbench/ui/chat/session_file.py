@@ -9,9 +9,9 @@ from typing import Any
 from workbench.home import expanded
 from workbench.regular_file import read_regular
 from workbench.ui.editing.name import NameScreen
-from workbench.ui.screens.pick import Ask, PickScreen, searching
+from workbench.ui.items import Item, searching
+from workbench.ui.screens.pick import Ask, PickScreen
 from workbench.ui.tree.labels import label
-from workbench.ui.widgets.pick_list import Item
 
 _LARGEST = 256 * 2**20
 _ANOTHER = Item("another file …", "")

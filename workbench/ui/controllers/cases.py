@@ -9,9 +9,9 @@ from workbench.text import one_line
 from workbench.ui.controllers.edit import Edit
 from workbench.ui.controllers.files import Contents, Files
 from workbench.ui.controllers.view import Controller, View
+from workbench.ui.items import Item
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Row
-from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.text import one_line, plain
 from workbench.ui.checking import MOST_CASES, Findings, check
 from workbench.ui.controllers.view import Controller, Stoppable, View
-from workbench.ui.widgets.pick_list import Item
+from workbench.ui.items import Item
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace

@@ -8,7 +8,7 @@ from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.view import Controller, View
-from workbench.ui.widgets.pick_list import Item
+from workbench.ui.items import Item
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry

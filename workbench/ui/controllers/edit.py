@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from workbench.text import one_line, plain
 from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.view import Controller, View
+from workbench.ui.items import Item
 from workbench.ui.tree.outline import Row
-from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from workbench.authoring.evalset_file import RejectedError

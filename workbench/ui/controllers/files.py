@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.view import Controller, View
-from workbench.ui.widgets.pick_list import Item
+from workbench.ui.items import Item
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry

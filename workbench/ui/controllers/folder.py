@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from workbench.text import one_line, plain
 from workbench.ui.controllers.view import Controller, View
+from workbench.ui.items import Item
 from workbench.ui.tree.labels import label
-from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder

@@ -15,9 +15,8 @@ from workbench.ui.controllers.news import News
 from workbench.ui.controllers.run import Run, cases
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.host import Host
-from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.items import Item, Search, searching
 from workbench.ui.tree.labels import label
-from workbench.ui.widgets.pick_list import Item
 
 _CASES_FOUND = 50
 _PALETTE = (RUN, FIND, EDIT, MARK, COPY, GENERAL)
@@ -46,7 +45,7 @@ class General(Controller):
             found = chosen(query)
             return [*found, *self._find_cases(query)] if len(query.strip()) > 1 else found
 
-        self._pick(PickScreen("palette", search, placeholder="an action, a theme or a case", on_move=self._preview))
+        self._pick("palette", search, placeholder="an action, a theme or a case", on_move=self._preview)
 
     def keys(self) -> None:
         """List the keys that work here."""
@@ -58,12 +57,12 @@ class General(Controller):
                     group = row.group
                     items.append(Item(group, heading=True))
                 items.append(Item(row.help, ("do", row.id), kind=fit(self._keys_of(row), 11), help=row.help))
-        self._pick(PickScreen("keys", searching(items)))
+        self._pick("keys", searching(items))
 
     def theme(self) -> None:
         """Choose a theme."""
         current = ("theme", self.view.theme_name)
-        self._pick(PickScreen("theme", searching(self._theme_items()), on_move=self._preview, current=current))
+        self._pick("theme", searching(self._theme_items()), on_move=self._preview, current=current)
 
     def notices(self) -> None:
         """List the notices of the last run."""
@@ -150,8 +149,10 @@ class General(Controller):
 
     # Inside
 
-    def _pick(self, screen: PickScreen) -> None:
-        self.view.push(screen, self._picked)
+    def _pick(self, title: str, search: Search, **options: Any) -> None:
+        from workbench.ui.screens.pick import PickScreen
+
+        self.view.push(PickScreen(title, search, **options), self._picked)
 
     def _picked(self, value: Any) -> None:
         self._host.preview_theme(None)

@@ -8,7 +8,7 @@ from workbench.ui import aging
 from workbench.ui.controllers.talk import Talk
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.host import Host
-from workbench.ui.widgets.pick_list import Item
+from workbench.ui.items import Item
 
 if TYPE_CHECKING:
     from pathlib import Path

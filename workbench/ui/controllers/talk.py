@@ -12,9 +12,9 @@ from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.new_files import NewFiles
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.engine_run import Engine
+from workbench.ui.items import Item
 from workbench.ui.run_thread import RunThread
 from workbench.ui.tree.labels import label
-from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder

@@ -10,7 +10,7 @@ from workbench.ui.tree.model import Tree
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.history.case_rows import EarlierRun
-    from workbench.ui.widgets.pick_list import Item
+    from workbench.ui.items import Item
 
 Severity = Literal["information", "warning", "error"]
 

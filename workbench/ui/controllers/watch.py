@@ -11,7 +11,7 @@ from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.run import Run, cases
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.engine_run import Engine
-from workbench.ui.widgets.pick_list import Item
+from workbench.ui.items import Item
 
 if TYPE_CHECKING:
     from workbench.engine.watch.watcher import Saved

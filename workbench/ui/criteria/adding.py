@@ -8,7 +8,7 @@ from workbench.authoring.criteria_form import FormRow
 from workbench.authoring.criteria_presets import PRESETS, Preset, guide, proposed
 from workbench.metrics.registry import known
 from workbench.text import one_line
-from workbench.ui.widgets.pick_list import Item
+from workbench.ui.items import Item
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,9 @@ from workbench.ui.criteria.value_field import FORMS, IN_NUMBERS, take, typed_val
 from workbench.ui.criteria.wording import about, outlook_of_all
 from workbench.ui.editing.values import UnreadableError, json_text
 from workbench.ui.editing.wording import in_words
+from workbench.ui.items import searching
 from workbench.ui.keys import bindings
-from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.screens.pick import PickScreen
 
 
 class CriteriaScreen(ChangingScreen):

@@ -25,9 +25,9 @@ from workbench.ui.editing.field_screen import FieldScreen
 from workbench.ui.editing.row_list import RowList
 from workbench.ui.editing.value_pane import ValuePane
 from workbench.ui.editing.values import LONGEST, UnreadableError, as_json, field_text
+from workbench.ui.items import Item, searching
 from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.screens.pick import PickScreen, searching
-from workbench.ui.widgets.pick_list import Item
+from workbench.ui.screens.pick import PickScreen
 
 _OF_PARTS = ("edit_add", "edit_duplicate", "edit_remove")
 """What there is to do with the parts of a case; what stands around the cases has none."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from workbench.actions import ACTIONS, Where, key_label
 from workbench.rendering.cells import fit
-from workbench.ui.widgets.pick_list import Item
+from workbench.ui.items import Item
 
 
 def key_items(where: Where, keys: Mapping[str, tuple[str, ...]]) -> list[Item]:

@@ -11,8 +11,8 @@ from workbench.model.json_edit import EditError
 from workbench.text import one_line
 from workbench.ui.editing.conflict import ConflictScreen
 from workbench.ui.editing.drafts import Draft, write
-from workbench.ui.screens.pick import Ask, PickScreen, searching
-from workbench.ui.widgets.pick_list import Item
+from workbench.ui.items import Item, searching
+from workbench.ui.screens.pick import Ask, PickScreen
 
 
 class Settled:

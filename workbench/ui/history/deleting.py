@@ -12,8 +12,8 @@ from workbench.history.retention import delete_runs
 from workbench.history.run_words import baseline
 from workbench.text import one_line
 from workbench.ui.history import words
-from workbench.ui.screens.pick import PickScreen, searching
-from workbench.ui.widgets.pick_list import Item
+from workbench.ui.items import Item, searching
+from workbench.ui.screens.pick import PickScreen
 
 
 def why_not(runs: Sequence[KeptRun], running: str) -> str:

@@ -25,8 +25,9 @@ from workbench.ui.history import words
 from workbench.ui.history.deleting import asked_about, delete, why_not
 from workbench.ui.history.run_rows import RunFilter, RunRows
 from workbench.ui.host import Host
+from workbench.ui.items import searching
 from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.screens.pick import PickScreen
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.plain_input import PlainInput
 from workbench.ui.widgets.sides import FilterInput

@@ -17,14 +17,14 @@ from workbench.rendering.cells import cell_len, cut
 from workbench.text import one_line
 from workbench.ui.editing.key_help import key_items
 from workbench.ui.host import Host
+from workbench.ui.items import searching
 from workbench.ui.keys import bindings
-from workbench.ui.screens.moving import Moving
-from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.screens.pick import PickScreen
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import RowView
 
 
-class TwoSides(Moving, Screen[None]):
+class TwoSides(Screen[None]):
     """`list` is the left side, `told` the right one. Below 76 columns one side is seen at a time."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-normal")]  # noqa: RUF012 - Textual's declaration
@@ -117,6 +117,24 @@ class TwoSides(Moving, Screen[None]):
 
     # Keys
 
+    def action_move_down(self) -> None:
+        self._move("down")
+
+    def action_move_up(self) -> None:
+        self._move("up")
+
+    def action_page_down(self) -> None:
+        self._move("page_down")
+
+    def action_page_up(self) -> None:
+        self._move("page_up")
+
+    def action_top(self) -> None:
+        self._move("top")
+
+    def action_bottom(self) -> None:
+        self._move("bottom")
+
     def action_open(self) -> None:
         if self.in_right:
             self.move_told("right")
@@ -151,7 +169,7 @@ class TwoSides(Moving, Screen[None]):
     def on_row_view_picked(self) -> None:
         self.action_enter()
 
-    def move_side(self, direction: str) -> None:
+    def _move(self, direction: str) -> None:
         if self.in_right:
             self.move_told(direction)
         else:

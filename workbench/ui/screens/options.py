@@ -19,15 +19,15 @@ from workbench.text import one_line
 from workbench.ui.criteria.value_field import IN_NUMBERS
 from workbench.ui.draft import Draft, Setting, next_match_type, raised
 from workbench.ui.editing.name import NameScreen
+from workbench.ui.items import Item, searching
 from workbench.ui.judge_setting import asked, fault_of
 from workbench.ui.keys import bindings_of
 from workbench.ui.saving import save
 from workbench.ui.screens.options_list import Line, OptionsList
-from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.screens.pick import PickScreen
 from workbench.ui.screens.rows_screen import RowsScreen
 from workbench.ui.tree.labels import label
 from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.pick_list import Item
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """Type some letters, pick something: the palette, the keys, the themes and every question with a list."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, TypeAlias
 
 from textual.app import ComposeResult
@@ -10,26 +10,12 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from workbench.ui import fuzzy
-from workbench.ui.widgets.pick_list import Item, PickList
+from workbench.ui.items import Search
+from workbench.ui.widgets.pick_list import PickList
 from workbench.ui.widgets.plain_input import PlainInput
 
-Search = Callable[[str], Sequence[Item]]
 Ask: TypeAlias = Callable[[ModalScreen[Any]], Awaitable[Any]]
 """Opens a dialog and returns what it ends with."""
-
-
-def searching(items: Sequence[Item]) -> Search:
-    """The search over a fixed list: without letters all items under their headings, with letters the best first."""
-    pickable = [item for item in items if not item.heading]
-    texts = [f"{item.kind} {item.label} {item.hint}".strip() for item in pickable]
-
-    def search(query: str) -> Sequence[Item]:
-        if not query.strip():
-            return items
-        return [pickable[number] for number in fuzzy.best(query, texts, limit=200)]
-
-    return search
 
 
 class PickScreen(ModalScreen[Any]):

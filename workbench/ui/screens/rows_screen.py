@@ -11,8 +11,9 @@ from textual.widgets import Static
 
 from workbench.actions import Where
 from workbench.ui.editing.key_help import key_items
+from workbench.ui.items import searching
 from workbench.ui.keys import bindings
-from workbench.ui.screens.pick import PickScreen, searching
+from workbench.ui.screens.pick import PickScreen
 from workbench.ui.widgets.rows import RowView
 
 

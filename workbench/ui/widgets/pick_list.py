@@ -1,24 +1,10 @@
 """A list to pick from, with the typed letters marked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from workbench.ui import fuzzy
+from workbench.ui.items import Item
 from workbench.ui.widgets.rows import Piece, RowView
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One thing to pick. All texts are safe already. `kind` stands dimmed before the label ("theme", "case"), `hint`
-    on the right; `help` is shown while the cursor is on it. A heading cannot be picked."""
-
-    label: str
-    value: Any = None
-    hint: str = ""
-    help: str = ""
-    kind: str = ""
-    heading: bool = False
 
 
 class PickList(RowView):

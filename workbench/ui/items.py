@@ -1,0 +1,37 @@
+"""Items to pick from, and the search over them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from workbench.ui import fuzzy
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to pick. All texts are safe already. `kind` stands dimmed before the label ("theme", "case"), `hint`
+    on the right; `help` is shown while the cursor is on it. A heading cannot be picked."""
+
+    label: str
+    value: Any = None
+    hint: str = ""
+    help: str = ""
+    kind: str = ""
+    heading: bool = False
+
+
+Search: TypeAlias = Callable[[str], Sequence[Item]]
+"""The items for what was typed, the best first."""
+
+
+def searching(items: Sequence[Item]) -> Search:
+    """Return the search over fixed items: all under their headings without letters, else the best first."""
+    pickable = [item for item in items if not item.heading]
+    texts = [f"{item.kind} {item.label} {item.hint}".strip() for item in pickable]
+
+    def search(query: str) -> Sequence[Item]:
+        if not query.strip():
+            return items
+        return [pickable[number] for number in fuzzy.best(query, texts, limit=200)]
+
+    return search
