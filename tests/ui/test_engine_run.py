@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from tests.ui.conftest import MakeWorkspace, Screen, case_json
 from workbench import config, resources
 from workbench.agents.workspace import Workspace
-from workbench.ui.engine_run import select
+from workbench.engine.plan.selection import select_cases
 from workbench.ui.session import Session
 from workbench.ui.themes import Themes
 from workbench.ui.workbench_app import WorkbenchApp
@@ -169,7 +169,7 @@ async def test_s_finds_the_transcripts_of_the_last_run_that_is_kept(project: Pat
 
 
 def test_whole_evalsets_are_not_named_and_parts_are(shop: Workspace) -> None:
-    workspace, selection = select(shop, [(0, 1), (0, 3), (2, 0), (2, 1)])
+    workspace, selection = select_cases(shop, [shop.case_name(*pair) for pair in [(0, 1), (0, 3), (2, 0), (2, 1)]])
     assert [entry.document.eval_set_id for entry in workspace.evalsets] == ["refunds", "hand_over"]
     whole, part = selection.targets
     assert (whole.path, whole.case_ids) == (shop.root, ())
@@ -182,7 +182,9 @@ def test_the_plan_has_the_cases_that_were_meant(make_workspace: MakeWorkspace) -
     from workbench.engine.plan.plan import make_plan
 
     shop = make_workspace()
-    plan = make_plan(*select(shop, [(0, 1), (2, 0), (2, 1)]), RunOptions(runs=2))
+    plan = make_plan(
+        *select_cases(shop, [shop.case_name(*pair) for pair in [(0, 1), (2, 0), (2, 1)]]), RunOptions(runs=2)
+    )
     assert [(entry.ref.eval_id, entry.ref.repeat) for entry in plan.entries] == [
         ("late_parcel", 1),
         ("late_parcel", 2),
@@ -199,11 +201,11 @@ def test_a_broken_file_among_whole_ones_does_not_stop_the_others(make_workspace:
 
     bad = json.dumps({"eval_set_id": "bad", "eval_cases": [{"eval_id": "x", "conversation": [{"nonsense": 1}]}]})
     workspace = make_workspace({"agent": {"bad": bad, "good": ["y"]}})
-    plan = make_plan(*select(workspace, [(0, 0), (1, 0)]), RunOptions())
+    plan = make_plan(*select_cases(workspace, [workspace.case_name(*pair) for pair in [(0, 0), (1, 0)]]), RunOptions())
     assert [(entry.ref.eval_id, entry.blocked is None) for entry in plan.entries] == [("", False), ("y", True)]
 
 
 def test_the_workspace_itself_is_left_alone(shop: Workspace) -> None:
     before = dataclasses.replace(shop)
-    select(shop, [(0, 0)])
+    select_cases(shop, [shop.case_name(*pair) for pair in [(0, 0)]])
     assert shop == before

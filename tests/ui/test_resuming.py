@@ -9,19 +9,19 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import make_plan
+from workbench.engine.plan.selection import select_cases
 from workbench.engine.run.event_lines import as_line
 from workbench.events import CaseFinished, CaseStarted, Event, RunFinished, RunStarted
 from workbench.history.journal import Journal
 from workbench.project.project import Project
-from workbench.ui.engine_run import select
-from workbench.ui.resuming import what_is_resumable
+from workbench.project.resuming import what_is_resumable
 from workbench.ui.times import Times
 
 
 def killed(workspace: Workspace, *ends: Event) -> Path:
     """A run of both cases that was killed when it had a verdict of the first one; the state folder."""
     options = RunOptions()
-    plan = make_plan(*select(workspace, [(0, 0), (0, 1)]), options)
+    plan = make_plan(*select_cases(workspace, [workspace.case_name(*pair) for pair in [(0, 0), (0, 1)]]), options)
     refs = [entry.ref for entry in plan.entries]
     state = workspace.root / ".workbench"
     journal = Journal.open(state, plan.run_id)

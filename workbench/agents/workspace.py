@@ -86,6 +86,11 @@ class Workspace:
     evalsets: tuple[EvalsetEntry, ...]
     ignored: tuple[Ignored, ...]
 
+    def case_name(self, evalset: int, case: int) -> tuple[str, str]:
+        """Return the name of a case by its place: its evalset, relative to the root, and its id."""
+        entry = self.evalsets[evalset]
+        return entry.relative, entry.document.cases[case].eval_id
+
     @property
     def look_alikes(self) -> tuple[Path, ...]:
         """Files that look like evalsets under another name, and were not named."""

@@ -85,7 +85,7 @@ def plan_of_cases(
     Raises:
         UsageFaultError: none of them has a transcript, or a config is wrong.
     """
-    wanted = dict.fromkeys(_name(workspace, *pair) for pair in cases)
+    wanted = dict.fromkeys(workspace.case_name(*pair) for pair in cases)
     run = _of_session(records)
     missing = wanted.keys() - _names(run.cases)
     if missing:
@@ -101,7 +101,7 @@ def plan_of_cases(
         return now.get(file) if (workspace.root / file).is_file() else None
 
     documents = {entry.relative: entry.document for entry in workspace.evalsets}
-    indexes = {_name(workspace, evalset, case): case for evalset, case in cases}
+    indexes = {workspace.case_name(evalset, case): case for evalset, case in cases}
 
     def case_of(file: str, eval_id: str) -> EvalCase | None:
         return case_or_none(documents[file], indexes.get((file, eval_id)))
@@ -146,11 +146,6 @@ def _names(refs: Iterable[CaseRef]) -> set[Name]:
 
 def _of(ref: CaseRef) -> Name:
     return ref.evalset_file, ref.eval_id
-
-
-def _name(workspace: Workspace, evalset: int, case: int) -> Name:
-    entry = workspace.evalsets[evalset]
-    return entry.relative, entry.document.cases[case].eval_id
 
 
 def _root(run: StoredRun, root: Path, explicit_state: Path | None) -> Path:

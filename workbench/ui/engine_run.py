@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from workbench.config import Settings
     from workbench.engine.chat.chat import Chat, ChatEvent
     from workbench.engine.plan.options import RunOptions
-    from workbench.engine.plan.target_words import Selection
     from workbench.engine.watch.board import Job
     from workbench.project.project import Project, TrialImport
     from workbench.project.watching import Watching
@@ -55,15 +54,16 @@ class Engine:
     def build(self, targets: Iterable[tuple[int, int]], times: Times = ONCE) -> Build:
         """A run of these cases, so often, with the criteria of the session's draft."""
         chosen = _with_draft(self._workspace, self._session.draft)
-        cases = sorted(set(targets))
+        names = [chosen.case_name(*pair) for pair in sorted(set(targets))]
 
         def build(publish: Publish) -> Runnable:
             from workbench.engine.plan.plan import make_plan
+            from workbench.engine.plan.selection import select_cases
 
             options = self._options(
                 runs=times.runs, until_sure=times.until_sure, all_votes=self._settings.all_votes or times.all_votes
             )
-            return self._project.run(make_plan(*select(chosen, cases), options), publish)
+            return self._project.run(make_plan(*select_cases(chosen, names), options), publish)
 
         return build
 
@@ -72,7 +72,7 @@ class Engine:
         workspace, state_dir = self._workspace, self._session.state_dir
 
         def build(publish: Publish) -> Runnable:
-            from workbench.ui.resuming import find_resumable
+            from workbench.project.resuming import find_resumable
 
             return self._project.run(find_resumable(self._project, workspace, state_dir), publish)
 
@@ -82,7 +82,7 @@ class Engine:
         """Return what the newest run has, in words, or "" if it cannot be resumed. Reads files: for a thread."""
         if not self._session.runs_dir.is_dir():
             return ""
-        from workbench.ui.resuming import what_is_resumable
+        from workbench.project.resuming import what_is_resumable
 
         return what_is_resumable(self._project, self._workspace, self._session.state_dir)
 
@@ -187,29 +187,6 @@ class Engine:
 
         usual = {"all_votes": self._settings.all_votes, "max_judge_calls": self._settings.max_judge_calls}
         return RunOptions(**{**usual, **options})
-
-
-def select(workspace: "Workspace", cases: list[tuple[int, int]]) -> "tuple[Workspace, Selection]":
-    """The workspace with only the evalsets that are meant, and the selection. No target counts as named: a fault in one
-    file does not refuse the others."""
-    from workbench.engine.plan.target_words import Selection, Target
-
-    meant: dict[int, list[int]] = {}
-    for evalset, case in cases:
-        meant.setdefault(evalset, []).append(case)
-    entries = {evalset: workspace.evalsets[evalset] for evalset in meant}
-    partly = [
-        Target(
-            entry.relative,
-            entry.file,
-            tuple(entry.document.cases[case].eval_id for case in meant[evalset]),
-            named=False,
-        )
-        for evalset, entry in entries.items()
-        if len(meant[evalset]) < len(entry.document.cases)
-    ]
-    whole = Target(workspace.root.name, workspace.root)
-    return replace(workspace, evalsets=tuple(entries.values())), Selection((whole, *partly))
 
 
 def _with_draft(workspace: "Workspace", draft: Draft) -> "Workspace":

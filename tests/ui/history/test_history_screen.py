@@ -14,6 +14,7 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import make_plan
+from workbench.engine.plan.selection import select_cases
 from workbench.engine.run.event_lines import as_line
 from workbench.events import (
     CaseFinished,
@@ -36,7 +37,6 @@ from workbench.history.run_words import baseline
 from workbench.history.summary import Summary
 from workbench.model.evalset import case_or_none
 from workbench.ui import aging
-from workbench.ui.engine_run import select
 from workbench.ui.history.change_rows import ChangeRows
 
 IDS = ["on_time", "late_parcel"]
@@ -61,7 +61,7 @@ def keep(
     criteria = {item.name: item.value for item in entry.criteria.config.criteria}
     journal = Journal.open(workspace.root / ".workbench", run_id)
     plan = make_plan(
-        *select(workspace, [(0, numbers[ref.eval_id]) for ref in refs]),
+        *select_cases(workspace, [(ref.evalset_file, ref.eval_id) for ref in refs]),
         RunOptions(runs=max(ref.repeat for ref in refs)),
     )
     recorded = Recorded(plan, journal)

@@ -7,7 +7,7 @@ evalsets is imported, and in the opened workspace.
 import json
 import os
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -152,6 +152,24 @@ def open_selection(
     if agent is None:
         raise UsageFaultError(f"{selection.agent} is no agent")
     return assign_agent(workspace, agent)
+
+
+def select_cases(workspace: "Workspace", names: Iterable[tuple[str, str]]) -> "tuple[Workspace, Selection]":
+    """Return the workspace with only the evalsets that hold these cases (evalset, id), and the selection of the cases.
+
+    No target counts as named: a fault in one file does not refuse the others.
+    """
+    meant: dict[str, dict[str, None]] = {}
+    for file, eval_id in names:
+        meant.setdefault(file, {})[eval_id] = None
+    entries = tuple(entry for entry in workspace.evalsets if entry.relative in meant)
+    partly = [
+        Target(entry.relative, entry.file, tuple(meant[entry.relative]), named=False)
+        for entry in entries
+        if len(meant[entry.relative]) < len(entry.document.cases)
+    ]
+    whole = Target(workspace.root.name, workspace.root)
+    return replace(workspace, evalsets=entries), Selection((whole, *partly))
 
 
 def choose(listing: Listing[NamedT], selection: Selection) -> list[Chosen[NamedT]]:

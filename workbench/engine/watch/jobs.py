@@ -8,8 +8,8 @@ from workbench.engine.plan.blocking import lost_in
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, PlanEntry, make_plan
 from workbench.engine.plan.rescore_plan import make_rescore_plan
+from workbench.engine.plan.selection import select_cases
 from workbench.engine.plan.source import StoredSource
-from workbench.engine.plan.target_words import Selection, Target
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.engine.watch.snapshot import Key
 from workbench.events import CaseRef, MetricResult
@@ -25,18 +25,7 @@ def run_plan(workspace: Workspace, keys: Sequence[Key], options: RunOptions) -> 
     Raises:
         UsageFaultError: as `make_plan`.
     """
-    meant: dict[str, list[str]] = {}
-    for key in keys:
-        meant.setdefault(key.file, []).append(key.eval_id)
-    entries = tuple(entry for entry in workspace.evalsets if entry.relative in meant)
-    partly = [
-        Target(entry.relative, entry.file, tuple(meant[entry.relative]), named=False)
-        for entry in entries
-        if len(meant[entry.relative]) < len(entry.document.cases)
-    ]
-    whole = Target(workspace.root.name, workspace.root)
-    selection = Selection((whole, *partly)) if entries else Selection((whole,))
-    plan = make_plan(replace(workspace, evalsets=entries), selection, options)
+    plan = make_plan(*select_cases(workspace, keys), options)
     places = {key: place for place, key in enumerate(keys)}
     order = sorted(
         plan.entries, key=lambda entry: places.get(Key(entry.ref.evalset_file, entry.ref.eval_id), len(places))

@@ -1,14 +1,14 @@
-"""The newest run of a folder as one that can be gone on with: its cases, found again in the workspace."""
+"""The newest run of a folder, if it was interrupted and can be resumed: its cases, found again in the workspace."""
 
 from pathlib import Path
 
 from workbench.agents.workspace import Workspace
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.selection import select_cases
 from workbench.events import RunStarted
 from workbench.history.resuming import newest_interrupted, options_of
 from workbench.project.project import Project
-from workbench.ui.engine_run import select
 
 
 def find_resumable(project: Project, workspace: Workspace, state: Path) -> Plan:
@@ -20,7 +20,7 @@ def find_resumable(project: Project, workspace: Workspace, state: Path) -> Plan:
     announced = newest_interrupted(state)
     if announced is None:
         raise UsageFaultError("the newest run was not interrupted", "r runs what is marked or under the cursor")
-    plan = make_plan(*select(workspace, _cases(workspace, announced)), options_of(announced))
+    plan = make_plan(*select_cases(workspace, _names(workspace, announced)), options_of(announced))
     found = project.resumed(plan)
     if found.run_id == plan.run_id:
         why = found.notices[0].message if found.notices != plan.notices else "it cannot be resumed"
@@ -38,13 +38,10 @@ def what_is_resumable(project: Project, workspace: Workspace, state: Path) -> st
     return found.notices[0].message.removeprefix("resuming ")
 
 
-def _cases(workspace: Workspace, announced: RunStarted) -> list[tuple[int, int]]:
-    places = {
-        (entry.relative, case.eval_id): (number, case.index)
-        for number, entry in enumerate(workspace.evalsets)
-        for case in entry.document.cases
-    }
+def _names(workspace: Workspace, announced: RunStarted) -> set[tuple[str, str]]:
+    """Return the cases of a run, by evalset and id."""
+    there = {(entry.relative, case.eval_id) for entry in workspace.evalsets for case in entry.document.cases}
     names = {(planned.case.evalset_file, planned.case.eval_id) for planned in announced.cases}
-    if not names <= places.keys():
+    if not names <= there:
         raise UsageFaultError(f"{announced.run_id} has cases that are not there any more")
-    return sorted(places[name] for name in names)
+    return names
