@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.agents.conftest import AGENT, Tree, evalset
 from workbench.agents.discovery import HEAD_BYTES, looks_like_evalset
-from workbench.agents.workspace import open_targets, open_workspace
+from workbench.agents.workspace import open_workspace
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,6 @@ def test_no_content_is_too_strange(tmp_path_factory: pytest.TempPathFactory, con
 def test_one_that_is_named_is_open_and_not_mentioned(tree: Tree) -> None:
     project = tree({".git/": "", "a/agent.py": AGENT, "a/data/football.json": evalset()})
     assert open_workspace(project).look_alikes == (project / "a/data/football.json",)
-    both = open_targets([project, project / "a/data/football.json"])
+    both = open_workspace(project, project / "a/data/football.json")
     assert both.look_alikes == ()
     assert [entry.relative for entry in both.evalsets] == ["a/data/football.json"]

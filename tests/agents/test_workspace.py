@@ -6,16 +6,8 @@ import pytest
 
 from tests.agents.conftest import AGENT, Tree, evalset
 from workbench.agents.owners import KeptOwners, keep_owner
-from workbench.agents.targets import project_around
-from workbench.agents.workspace import (
-    Workspace,
-    assign_agent,
-    duplicate_set_ids,
-    find_agent,
-    find_root,
-    open_targets,
-    open_workspace,
-)
+from workbench.agents.targets import find_agent, find_root, project_around
+from workbench.agents.workspace import Workspace, assign_agent, duplicate_set_ids, open_workspace
 
 _PROJECT = {
     ".git/": "",
@@ -181,7 +173,7 @@ def test_a_link_out_of_the_project_can_be_asked_for(tree: Tree, tmp_path: Path) 
 def test_several_targets_make_one_workspace(tree: Tree) -> None:
     project = tree(_PROJECT)
     paths = [project / "desk", project / "cases.json", project / "desk" / "desk.evalset.json", project / "cases.json"]
-    workspace = open_targets(paths)
+    workspace = open_workspace(*paths)
     assert _files(workspace) == ["cases.json", "desk/desk.evalset.json"]
     assert (workspace.root, workspace.target) == (project, project)
 
@@ -189,7 +181,7 @@ def test_several_targets_make_one_workspace(tree: Tree) -> None:
 def test_targets_of_two_projects(tree: Tree) -> None:
     tree({"a/.git/": "", "a/x/agent.py": AGENT, "a/evals/x.evalset.json": evalset()})
     project = tree({"b/.git/": "", "b/x/agent.py": AGENT, "b/evals/x.evalset.json": evalset(), "c/agent.py": AGENT})
-    workspace = open_targets([project / "a" / "evals", project / "b" / "evals"])
+    workspace = open_workspace(project / "a" / "evals", project / "b" / "evals")
     assert workspace.root == project
     assert _files(workspace) == ["a/evals/x.evalset.json", "b/evals/x.evalset.json"]
     assert [entry.agent.name for entry in workspace.evalsets if entry.agent] == ["a/x", "b/x"]

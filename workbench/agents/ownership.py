@@ -17,7 +17,9 @@ folder and what names it, but does not count where the only agent under a folder
 agent and its three sub-agents has one agent.
 """
 
+import ast
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,11 +27,12 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from workbench.agents.declared_name import declared_name
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, agent_at
 from workbench.agents.former_agents import lacks_its_agent, may_have_been_agent
 from workbench.agents.owners import KeptOwners, LastOwner, kept_path
+from workbench.agents.python_source import read_source
 from workbench.counting import counted
+from workbench.regular_file import read_regular
 
 OwnerRule: TypeAlias = Literal["folder", "app_name", "choice", "location", "given", "none"]
 """How the owner was found. `given`: named for this run, by `--agent` or in a test."""
@@ -315,3 +318,30 @@ def _folders_called(name: str, parents: Iterable[Path]) -> list[Path]:
 
 def _loose(name: str) -> str:
     return name.strip().replace("-", "_").replace(" ", "_").casefold()
+
+
+_LARGEST = 1 << 20
+_IN_YAML = re.compile(r"""^name:\s*["']?([^"'#\n]+?)["']?\s*(?:#.*)?$""", re.MULTILINE)
+
+
+def declared_name(agent: AgentFolder) -> str:
+    """The declared name; "" if there is none, or it is not written as text in the defining file."""
+    try:
+        if agent.kind == "yaml":
+            found = _IN_YAML.search(read_regular(agent.definition, _LARGEST).decode("utf-8", errors="replace"))
+            return found[1] if found else ""
+        module = read_source(agent.definition)
+    except (OSError, SyntaxError, ValueError):
+        return ""
+    for statement in module.body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(statement.value, ast.Call):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            if any(isinstance(target, ast.Name) and target.id == agent.attribute for target in targets):
+                return _name_of(statement.value)
+    return ""
+
+
+def _name_of(call: ast.Call) -> str:
+    values = (keyword.value for keyword in call.keywords if keyword.arg == "name")
+    value = next(values, None)
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""

@@ -11,21 +11,8 @@ from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, name_agents
 from workbench.agents.owners import KeptOwners, LastOwner, kept_path, read_owners
 from workbench.agents.ownership import Owned, Owner, Ownership, relative_to
-from workbench.agents.targets import STATE_FOLDER, absolute, at_its_place, discover_for, find_agent, find_root
+from workbench.agents.targets import STATE_FOLDER, absolute, at_its_place, discover_for, find_root
 from workbench.model.evalset import BrokenCaseError, EvalsetDocument, open_evalset
-
-__all__ = [
-    "EvalsetEntry",
-    "Workspace",
-    "app_name",
-    "assign_agent",
-    "duplicate_set_ids",
-    "find_agent",
-    "find_root",
-    "open_targets",
-    "open_workspace",
-    "owners_of",
-]
 
 
 @dataclass(frozen=True)
@@ -103,47 +90,26 @@ Arrived: TypeAlias = Callable[[Workspace], None]
 
 
 def open_workspace(
-    path: Path,
-    *,
+    *paths: Path,
     config: Path | None = None,
     kept_owners: KeptOwners | None = None,
     previous: Workspace | None = None,
     initial_session: dict[str, Any] | None = None,
     arrived: Arrived | None = None,
 ) -> Workspace:
-    """Open a folder, an evalset (of any name) or an agent (its folder, or the file that defines it). Runs nothing.
+    """Open folders, evalsets (of any name) and agents (a folder, or the file that defines one). Run nothing.
 
     A folder gives the evalsets in and below it; an agent's folder also those elsewhere in the project that belong to
-    it. `config` holds for all of them. `kept_owners` are those that are kept (`workbench.agents.owners`), by default
-    in the root's `.workbench`. `previous` is an earlier reading of the same folder: an evalset that never ran is known
-    from it to have had another owner. `initial_session` goes with test files of the old format. `arrived` is called
-    after each evalset.
+    it. An evalset that several paths hold is there once. The root is that of the nearest common folder. `config` holds
+    for all evalsets. `kept_owners` are those that are kept (`workbench.agents.owners`), by default in the root's
+    `.workbench`. `previous` is an earlier reading of the same folder: an evalset that never ran is known from it to
+    have had another owner. `initial_session` goes with test files of the old format. `arrived` is called after each
+    evalset.
 
     Raises:
-        FileNotFoundError: there is no file or folder at `path`.
+        FileNotFoundError: there is no file or folder at one of the paths.
         OwnersFileError: the kept answers cannot be read.
     """
-    return open_targets(
-        [path],
-        config=config,
-        kept_owners=kept_owners,
-        previous=previous,
-        initial_session=initial_session,
-        arrived=arrived,
-    )
-
-
-def open_targets(
-    paths: Sequence[Path],
-    *,
-    config: Path | None = None,
-    kept_owners: KeptOwners | None = None,
-    previous: Workspace | None = None,
-    initial_session: dict[str, Any] | None = None,
-    arrived: Arrived | None = None,
-) -> Workspace:
-    """`open_workspace` for several paths, one or more, in one workspace: the root is that of their nearest common
-    folder. An evalset that several of them hold is there once."""
     for path in paths:
         if not path.is_dir() and not path.is_file():
             raise FileNotFoundError(f"{path} is {'neither a file nor a folder' if path.exists() else 'not there'}")

@@ -55,7 +55,7 @@ def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, a
     """Checks a project; the exit code."""
     _refuse_missing(paths, config)
     from workbench.agents.owners import OwnersFileError
-    from workbench.agents.workspace import open_targets
+    from workbench.agents.workspace import open_workspace
     from workbench.authoring.check.project import ProjectCheck, in_order
     from workbench.project.extensions import extension_problems
 
@@ -67,8 +67,8 @@ def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, a
             _tell(workspace, found)
 
     try:
-        workspace = open_targets(
-            paths or (Path(),), config=config, arrived=lambda read: tell(read, check.evalset(read.evalsets[-1]))
+        workspace = open_workspace(
+            *(paths or (Path(),)), config=config, arrived=lambda read: tell(read, check.evalset(read.evalsets[-1]))
         )
     except (FileNotFoundError, OwnersFileError) as error:
         raise Refused(str(error)) from None
@@ -100,7 +100,7 @@ def _import_agents(workspace: "Workspace", tell: "Callable[[Problem], None]") ->
     """Import each agent that is checked, and tell of each that fails as soon as it does."""
     import asyncio  # takes a while to import, and only this needs it
 
-    from workbench.authoring.check.import_rule import import_problem
+    from workbench.authoring.check.agent_rules import import_problem
     from workbench.project.project import Project
 
     async def import_all() -> None:

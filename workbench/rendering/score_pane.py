@@ -1,16 +1,16 @@
 """The pane "Scores": every criterion over the case and turn by turn, with its reason; which criteria apply, and why."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workbench.counting import counted
 from workbench.events import MetricResult
+from workbench.history.case_rows import EarlierRun
 from workbench.json_values import mapping, string
 from workbench.metrics.registry import known
 from workbench.rendering.calls import match_type_words
 from workbench.rendering.document import Document, Subject
-from workbench.rendering.earlier import earlier_lines
-from workbench.rendering.faces import FACES, OTHER_CRITERIA
+from workbench.rendering.faces import FACES, OTHER_CRITERIA, Status
 from workbench.rendering.json_text import pretty_lines
 from workbench.rendering.judge_words import (
     criterion_tags,
@@ -24,7 +24,7 @@ from workbench.rendering.judge_words import (
 from workbench.rendering.judged import all_asked, judge_of, versions
 from workbench.rendering.lines import BLANK, Line, Segment, flow, fold, hang, joined, safe, wrap
 from workbench.rendering.reference import criteria_part
-from workbench.rendering.rows import View, label, part, remark, under
+from workbench.rendering.rows import GUTTER, View, label, part, remark, under
 from workbench.rendering.scores import verdict_head
 from workbench.rendering.status import glyph, score_text
 from workbench.rendering.triaged import triage_lines
@@ -242,3 +242,42 @@ def _source(subject: Subject, view: View) -> Iterator[Line]:
         yield from criteria_part(subject.entry, view)
     elif subject.record is not None:
         yield from part("criteria", [safe(subject.record.planned.criteria_source)], view)
+
+
+_BARS = "▁▂▃▄▅▆▇█"
+_LEAST = 2
+"""Fewer runs tell nothing that the verdict does not."""
+
+
+def earlier_lines(name: str, earlier: Sequence[EarlierRun], view: View) -> Iterator[Line]:
+    """One line, or two where there is little room; nothing as long as only one run has judged the case so. The oldest
+    run is on the left."""
+    judged = [found for run in reversed(earlier) if (found := _of_run(name, run)) is not None]
+    if len(judged) < _LEAST:
+        return
+    scores = [score for score, _ in judged if score is not None]
+    low, high = min([0.0, *scores]), max([1.0, *scores])
+    bars = tuple(Segment(_bar(score, low, high), FACES[status].variable) for score, status in judged)
+    marks = tuple(Segment(FACES[status].glyph, FACES[status].variable) for _, status in judged)
+    passed = sum(status == "passed" for _, status in judged)
+    told = (Segment(f"passed {passed} of {len(judged)}", "muted"),)
+    lead = [Segment("   runs", "label")]
+    yield from hang(lead, flow([bars, marks, told], max(view.width - GUTTER, 10), "  "), GUTTER)
+
+
+def _of_run(name: str, run: EarlierRun) -> tuple[float | None, Status] | None:
+    """What a run said: score and verdict."""
+    metrics = [row["metrics"][name] for row in run.rows if name in row.get("metrics", {})]
+    metrics = [metric for metric in metrics if metric[2] in FACES]
+    if not metrics:
+        return None
+    scores = [metric[0] for metric in metrics if metric[0] is not None]
+    # Of repeats the mean, and the verdict that decided.
+    worst = min((metric[2] for metric in metrics), key=lambda status: FACES[status].rank)
+    return (sum(scores) / len(scores) if scores else None), worst
+
+
+def _bar(score: float | None, low: float, high: float) -> str:
+    if score is None:
+        return "·"
+    return _BARS[round((score - low) / (high - low) * (len(_BARS) - 1))]

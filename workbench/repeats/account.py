@@ -7,7 +7,7 @@ often the case passes, and is counted apart.
 A case is *flaky* if some of the repeats that count passed and some did not. For each criterion that passed in some and
 failed in others:
 
-- the **judge** varies if it judged the same evidence (`workbench.repeats.evidence`) both ways, or if a verdict hung on
+- the **judge** varies if it judged the same evidence (`_evidence`) both ways, or if a verdict hung on
   one vote (`workbench.repeats.votes`);
 - the **agent** varies if, of the verdicts that are firm, some are passes and some are failures: there the judge agreed
   with itself, so that what it was shown must have differed;
@@ -18,21 +18,26 @@ Rules and plain computations say the same of the same, so all of their verdicts 
 reasons and the limits.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from workbench.events import CaseRef
+from workbench.model.invocation import content_text, intermediate_texts, tool_calls, tool_responses
 from workbench.rates import PassRate, Sure, broke_off, pass_hat_k, sure
 from workbench.repeats.change import rate_of
-from workbench.repeats.evidence import Call, answers, evidence, trajectories
 from workbench.repeats.votes import firmness
 from workbench.store import CaseRecord
 
 Cause: TypeAlias = Literal["agent", "judge", "both", "unknown"]
 Kind: TypeAlias = Literal["stable", "agent", "judge", "both", "unknown"]
 """`stable`, or who makes a flaky case flaky."""
+
+
+Call: TypeAlias = tuple[str, str]
+"""The name of a tool and its arguments as JSON; both are foreign text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +161,7 @@ def criterion_repeats(records: Sequence[CaseRecord], name: str) -> CriterionRepe
     decided = [record for record in judged if record.metrics[name].status in ("passed", "failed")]
     passes = [record.metrics[name].status == "passed" for record in decided]
     firm = [firmness(record, name) for record in decided]
-    seen = [evidence(record, name) for record in decided]
+    seen = [_evidence(record, name) for record in decided]
     verdicts: dict[str, set[bool]] = {}
     scores: dict[str, set[float | None]] = {}
     for record, shown, passed in zip(decided, seen, passes, strict=True):
@@ -209,3 +214,55 @@ def _paths(records: Sequence[CaseRecord]) -> tuple[Path, ...]:
         times[taken] += 1
         passed[taken] += record.state == "passed"
     return tuple(Path(taken, count, passed[taken]) for taken, count in times.most_common())
+
+
+Evidence: TypeAlias = str
+
+
+def _evidence(record: CaseRecord, criterion: str) -> Evidence:
+    """What `criterion` looks at: the calls of tools, the answers, or for all others the whole conversation with what
+    tools returned. The user's words are in it, because a simulated user says others each time."""
+    # A usage error that loads this module does not wait for the descriptions.
+    from workbench.metrics.registry import known
+
+    info = known().get(criterion)
+    if info is not None and info.compares_calls:
+        # As they were written: for this criterion no arguments are not the same as {}.
+        return _json([[(call.name, call.args) for call in tool_calls(turn)] for turn in _actual(record)])
+    if info is not None and info.compares_answers:
+        return _json([[_said(turn), content_text(turn.get("final_response"))] for turn in _actual(record)])
+    return _json([_whole(turn) for turn in _actual(record)])
+
+
+def trajectories(record: CaseRecord) -> tuple[tuple[Call, ...], ...]:
+    """The calls of an execution, turn by turn."""
+    return tuple(trajectory(turn) for turn in _actual(record))
+
+
+def answers(record: CaseRecord) -> tuple[str, ...]:
+    """The final answer of each turn."""
+    return tuple(content_text(turn.get("final_response")) for turn in _actual(record))
+
+
+def trajectory(invocation: dict[str, Any]) -> tuple[Call, ...]:
+    """The calls of one turn in order."""
+    return tuple((call.name, _json(call.args or {})) for call in tool_calls(invocation))
+
+
+def _whole(invocation: dict[str, Any]) -> list[Any]:
+    returned = [(result.get("name"), result.get("response")) for result in tool_responses(invocation)]
+    said = [_said(invocation), intermediate_texts(invocation), content_text(invocation.get("final_response"))]
+    return [*said, trajectory(invocation), returned]
+
+
+def _said(invocation: dict[str, Any]) -> str:
+    return content_text(invocation.get("user_content"))
+
+
+def _actual(record: CaseRecord) -> list[dict[str, Any]]:
+    """The invocations that came to their end."""
+    return [turn.actual for turn in record.turns if isinstance(turn.actual, dict)]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str, ensure_ascii=False)

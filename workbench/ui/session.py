@@ -91,11 +91,11 @@ class Session:
             OSError, ValueError: the path is not there, or the kept answers cannot be read.
         """
         from workbench.agents.owners import read_owners
-        from workbench.agents.workspace import open_targets
+        from workbench.agents.workspace import open_workspace
 
         kept = None if self.explicit_state is None else read_owners(self.explicit_state)
         named = [path for path in sorted(self.opened_besides) if path.is_file()]
-        return open_targets([self.path, *named], kept_owners=kept, previous=self.workspace, arrived=arrived)
+        return open_workspace(self.path, *named, kept_owners=kept, previous=self.workspace, arrived=arrived)
 
     def take(self, workspace: "Workspace") -> None:
         """Works on this reading from now on."""

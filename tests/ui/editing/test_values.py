@@ -26,9 +26,9 @@ from workbench.ui.editing.values import (
     place_of,
     read_json_text,
     read_value,
-    typed,
 )
 from workbench.ui.editing.wording import in_words
+from workbench.ui.widgets.plain_input import typed
 
 
 def row(value: Any, form: Form) -> CaseRow:

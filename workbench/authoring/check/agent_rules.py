@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from workbench.agents.definitions import PYTHON_FILES
 from workbench.agents.discovery import AgentFolder
@@ -19,6 +19,9 @@ from workbench.judge.model_names import meant
 from workbench.model.breaches import nearest
 from workbench.model.faults import Fault
 from workbench.regular_file import read_regular
+
+if TYPE_CHECKING:
+    from workbench.engine.processes.trial_imports import TrialImport
 
 _KNOWN = re.compile(r"(gemini|gemma|claude|model-optimizer)-|projects/")
 """Names of models that ADK's registry has a class for; those with a `/` or `:` name their provider."""
@@ -115,3 +118,15 @@ def _problem(agent: AgentFolder, source: Source, *, same_python: bool) -> Proble
     hint = f"The agent {agent.name} imports this module: correct the line"
     severity: Literal["error", "warning"] = "error" if same_python and source.certain else "warning"
     return Problem("source", Fault(Path(source.file), line, column, "", message, hint, severity))
+
+
+_LOOK = "`agent-workbench run` shows the traceback beside its cases"
+
+
+def import_problem(outcome: "TrialImport") -> Problem | None:
+    """Return what kept an agent from being imported, at the line of the agent that failed; None if nothing did."""
+    if outcome.error is None:
+        return None
+    file, line = outcome.place
+    message = f"the agent {outcome.agent.name} cannot be imported: {outcome.error.message}"
+    return Problem("import", Fault(file, line, 1 if line else 0, "", message, outcome.error.hint or _LOOK))

@@ -131,18 +131,18 @@ def open_selection(
     initial_session: dict[str, Any] | None = None,
 ) -> "Workspace":
     """Open the workspace that holds what is selected. Ids are looked for in the agent's folder, or in `folder`. The
-    other arguments are those of `open_targets`.
+    other arguments are those of `open_workspace`.
 
     Raises:
         UsageFaultError: a path is gone, or what is kept in `.workbench` cannot be read.
     """
     from workbench.agents.owners import OwnersFileError
-    from workbench.agents.workspace import assign_agent, open_targets
+    from workbench.agents.workspace import assign_agent, open_workspace
 
     paths = searched(selection, folder)
     try:
-        workspace = open_targets(
-            paths, config=config, kept_owners=kept_owners, previous=previous, initial_session=initial_session
+        workspace = open_workspace(
+            *paths, config=config, kept_owners=kept_owners, previous=previous, initial_session=initial_session
         )
     except (FileNotFoundError, OwnersFileError) as error:
         raise UsageFaultError(str(error)) from None

@@ -4,16 +4,15 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
-from workbench.ui.editing.values import typed
+from workbench.ui.widgets.plain_input import PlainTextArea, typed
 
 LONGEST = 100_000
 """Characters of a message."""
 
 
-class MessageBox(TextArea):
+class MessageBox(PlainTextArea):
     """Grows with its lines. Line breaks of what is pasted stay; ctrl+n makes one (and shift+enter, where a terminal
     tells it from enter). ↑ in an empty box brings back the message before."""
 
@@ -33,14 +32,11 @@ class MessageBox(TextArea):
 
     def __init__(self) -> None:
         super().__init__(
-            soft_wrap=True,
             show_line_numbers=False,
             tab_behavior="focus",
-            compact=True,
             highlight_cursor_line=False,
             placeholder="your message",
         )
-        self.cursor_blink = False
         self._before = ""
 
     def edit(self, edit: Edit) -> EditResult:

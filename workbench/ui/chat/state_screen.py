@@ -8,24 +8,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static, TextArea
-from textual.widgets.text_area import Edit, EditResult
+from textual.widgets import Static
 
 from workbench.text import one_line
-from workbench.ui.editing.values import UnreadableError, typed
+from workbench.ui.editing.values import UnreadableError
+from workbench.ui.widgets.plain_input import PlainTextArea
 
 _WAYS = "an object, as JSON. ctrl+o takes it, esc leaves it as it was"
-
-
-class _JsonField(TextArea):
-    def __init__(self) -> None:
-        super().__init__(soft_wrap=True, show_line_numbers=True, tab_behavior="indent", compact=True)
-        self.cursor_blink = False
-        self.indent_width = 2
-
-    def edit(self, edit: Edit) -> EditResult:
-        edit.text = typed(edit.text)
-        return super().edit(edit)
 
 
 class StateScreen(ModalScreen[dict[str, Any] | None]):
@@ -43,17 +32,17 @@ class StateScreen(ModalScreen[dict[str, Any] | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -state") as dialog:
             dialog.border_title = Content(self._title)
-            yield _JsonField()
+            yield PlainTextArea(show_line_numbers=True, tab_behavior="indent")
             yield Static(_WAYS, classes="help", markup=False)
 
     def on_mount(self) -> None:
-        field = self.query_one(_JsonField)
+        field = self.query_one(PlainTextArea)
         field.load_text(json.dumps(self._value, indent=2, ensure_ascii=False) if self._value else "{\n  \n}")
         field.move_cursor(field.document.end if self._value else (1, 2))
         field.focus()
 
     def action_take(self) -> None:
-        field = self.query_one(_JsonField)
+        field = self.query_one(PlainTextArea)
         try:
             self.dismiss(read_object(field.text))
         except UnreadableError as error:

@@ -4,14 +4,13 @@ from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import TextArea
-from textual.widgets.text_area import Edit, EditResult
 
 from workbench.authoring.case_rows import CaseRow
-from workbench.ui.editing.values import as_json, field_text, read_value, typed
+from workbench.ui.editing.values import as_json, field_text, read_value
+from workbench.ui.widgets.plain_input import PlainTextArea
 
 
-class ValueField(TextArea):
+class ValueField(PlainTextArea):
     """Several lines, or one: then enter saves. What is typed stays until it is saved or dropped."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -27,9 +26,7 @@ class ValueField(TextArea):
         """The user wants out of the field."""
 
     def __init__(self) -> None:
-        super().__init__(soft_wrap=True, show_line_numbers=False, tab_behavior="indent", compact=True)
-        self.cursor_blink = False
-        self.indent_width = 2
+        super().__init__(show_line_numbers=False, tab_behavior="indent")
         self.row: CaseRow | None = None
         self._first = ""
 
@@ -59,10 +56,6 @@ class ValueField(TextArea):
         """Puts the cursor on a place, both counted from 1."""
         self.show_line_numbers = True
         self.move_cursor((line - 1, column - 1))
-
-    def edit(self, edit: Edit) -> EditResult:
-        edit.text = typed(edit.text)
-        return super().edit(edit)
 
     def action_save(self) -> None:
         self.post_message(self.Saved())

@@ -89,11 +89,6 @@ def showable(text: str) -> bool:
     return all(plain(piece, limit=len(piece) + 1) == piece for piece in text.split("\t"))
 
 
-def typed(text: str) -> str:
-    """What was typed or pasted, without what could steer the terminal."""
-    return "\t".join(plain(piece, limit=len(piece) + 1) for piece in text.split("\t"))
-
-
 def place_of(text: str, location: Location) -> tuple[int, int] | None:
     """Line and column of what stands at a location of some JSON text, or of its nearest parent; None if it is none."""
     root = scan(text).root

@@ -1,12 +1,15 @@
-"""A text field that cannot be fed escape codes by pasting."""
+"""Text fields that cannot be fed escape codes by pasting, and do not blink: nothing is sent while nobody types."""
 
-from textual.widgets import Input
+from typing import Any
 
-from workbench.text import one_line
+from textual.widgets import Input, TextArea
+from textual.widgets.text_area import Edit, EditResult
+
+from workbench.text import one_line, plain
 
 
 class PlainInput(Input):
-    """An `Input` without blinking (nothing is sent while nobody types) that shows only safe text."""
+    """An `Input` that shows only safe text."""
 
     def __init__(self, value: str = "", *, placeholder: str = "") -> None:
         super().__init__(value, placeholder=placeholder, compact=True, select_on_focus=False)
@@ -15,3 +18,21 @@ class PlainInput(Input):
     def validate_value(self, value: str) -> str:
         safe = one_line(value)
         return safe + " " if value.endswith(" ") and safe else safe
+
+
+class PlainTextArea(TextArea):
+    """A `TextArea` that takes only safe text."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(soft_wrap=True, compact=True, **options)
+        self.cursor_blink = False
+        self.indent_width = 2
+
+    def edit(self, edit: Edit) -> EditResult:
+        edit.text = typed(edit.text)
+        return super().edit(edit)
+
+
+def typed(text: str) -> str:
+    """Return typed or pasted text without what could steer the terminal. Tabs and line breaks stay."""
+    return "\t".join(plain(piece, limit=len(piece) + 1) for piece in text.split("\t"))
