@@ -129,6 +129,10 @@ BROKEN = {
     "raises": "raise RuntimeError('not today')",
     "exits": "import sys; sys.exit(3)",
     "types": "EXPORTER = 3",
+    "fails": "from workbench_example.lines import *\nfrom dataclasses import replace\n"
+    "EXPORTER = replace(EXPORTER, name='fails', write=lambda run: iter([1 // 0]))",
+    "needs": "from workbench_example.lines import *\nfrom dataclasses import replace\n"
+    "EXPORTER = replace(EXPORTER, name='needs', needs=('no_such_package',))",
     "loud": "from workbench_example.lines import *\nfrom dataclasses import replace\nprint('{')\n"
     "EXPORTER = replace(EXPORTER, name='loud')",
 }
@@ -171,9 +175,15 @@ def test_broken_package_is_named_and_costs_only_itself(project: Project, site: P
     done = project.program("run", "table", "--json", "-", environment=installed)
     assert json.loads(done.stdout)["summary"]["passed"] == 1, "nothing else is lost, and stdout holds one object"
     assert project.program("export", "last", "--format", "html", environment=installed).returncode == 0
-    done = project.program("export", "last", "--format", "raises", environment=installed)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "broken-example): RuntimeError: not today" in done.stderr
+    for name, said in {
+        "raises": "broken-example): RuntimeError: not today",
+        "fails": "--format fails failed: ZeroDivisionError",
+        "needs": "--format needs needs no_such_package",
+    }.items():
+        done = project.program("export", "last", "--format", name, "-o", "out.txt", environment=installed)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+        assert not (project.root / "out.txt").exists()
 
 
 JUDGE = """
