@@ -59,7 +59,7 @@ def test_what_the_user_cancelled_is_not_started_again_at_once() -> None:
     watching.admit(CaseFinished(CASE.case, "error", CaseError("cancelled", "cancelled"), 1.0))
     watching.admit(RunFinished(1.0))
     assert watching.next(busy=False) is None
-    assert set(watching.stale()) == {KEY}
+    assert set(watching.board.depths) == {KEY}
 
 
 def test_a_run_that_was_ended_is_not_started_again_at_once() -> None:
@@ -67,11 +67,11 @@ def test_a_run_that_was_ended_is_not_started_again_at_once() -> None:
     watching.admit(RunStarted("r", "/", "", (CASE,)))
     watching.admit(RunFinished(1.0, interrupted=True))
     assert watching.next(busy=False) is None
-    assert set(watching.stale()) == {KEY}
+    assert set(watching.board.depths) == {KEY}
 
 
 def test_a_run_that_was_refused_is_not_started_again_at_once() -> None:
     watching = watched()
     assert watching.next(busy=False) is None
     assert watching.announced.is_set()
-    assert set(watching.stale()) == {KEY}
+    assert set(watching.board.depths) == {KEY}

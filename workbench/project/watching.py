@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.dependencies.change import Change, not_recorded
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.watch.board import Board, Estimate, Job
 from workbench.engine.watch.contents import Moment
@@ -20,10 +19,9 @@ from workbench.engine.watch.recurring import Recurring
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
 from workbench.events import CaseFinished, CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
-from workbench.history.latest import latest_runs
 from workbench.metrics.base import Scored
 from workbench.prices import Prices
-from workbench.project.staleness import Changes, Name, stale_cases, stale_records
+from workbench.project.staleness import Name
 from workbench.project.transcripts import stored_case
 from workbench.project.watch_cost import estimate
 from workbench.store import CaseRecord, Store
@@ -231,11 +229,6 @@ class Watching:
 
     # Which cases
 
-    def stale(self) -> dict[tuple[str, str], tuple[Change, ...]]:
-        """Return the cases whose last verdict was made with other inputs, and which of these changed."""
-        unknown = not_recorded(["agent_file"])
-        return {(key.file, key.eval_id): self.board.changes.get(key, unknown) for key in self.board.depths}
-
     def depends_on(self, ref: CaseRef) -> dict[Path, str]:
         """The files that a case's verdict depends on as far as that is known, with their names."""
         workspace = self.watcher.snapshot.workspace
@@ -243,17 +236,16 @@ class Watching:
         files = self.watcher.files_of(entry) if entry is not None else []
         return {path: relative(path, workspace) for path in files}
 
-    def look_back(self, state: Path) -> tuple[dict[CaseRef, Moment], dict[Name, Changes]]:
-        """Return the files with which verdicts from before the watch were made, if they are those of now, and the other
-        cases, with their inputs that changed. Reads files: for a thread."""
+    def earlier_moments(self, stale: Collection[Name]) -> dict[CaseRef, Moment]:
+        """Return the files with which verdicts from before the watch were made: those of now, unless they are stale.
+        Reads files: for a thread."""
         self.watcher.learn()
-        workspace = self.watcher.snapshot.workspace
-        records = [record for record in list(self.store.records.values()) if record.has_verdict]
-        ids = {entry.relative: {case.eval_id for case in entry.document.cases} for entry in workspace.evalsets}
-        stale = stale_cases(latest_runs(state, ids), workspace) | stale_records(records, workspace, state)
         moment = self.watcher.contents.moment
-        names = {record.ref: (record.ref.evalset_file, record.ref.eval_id) for record in records}
-        return {ref: moment for ref, name in names.items() if name not in stale}, stale
+        return {
+            ref: moment
+            for ref, record in list(self.store.records.items())
+            if record.has_verdict and (ref.evalset_file, ref.eval_id) not in stale
+        }
 
     def _skip_what_was_never_run(self) -> None:
         """A transcript that is not there cannot be scored again: such a case has no verdict that could be stale."""

@@ -1,12 +1,13 @@
 """What the screen works on: the folder as it was read, what is true now, and the criteria of the run to come."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.events import RunStarted
 from workbench.prices import Prices
+from workbench.project.input_files import Signature, signature_of, workspace_files
 from workbench.rendering.changed import ChangedVerdicts
 from workbench.store import CaseRecord, Store
 from workbench.text import one_line
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from workbench.project.staleness import Changes, Name
     from workbench.project.watching import Watching
     from workbench.ui.history.recall import Recalled
-
-Signature = tuple[tuple[str, int, int], ...]
 
 
 class Session:
@@ -68,11 +67,10 @@ class Session:
         """Cases whose verdict was made with other inputs, and which of these changed."""
         self.loading: Literal["", "results", "changes"] = ""
         """What is being read of earlier sessions: the verdicts, or which of them are stale."""
-        self.own_runs: set[str] = set()
-        """The ids of the runs of this session."""
         self.explicit_state = state_dir
         self._clock = clock
         self._began = 0.0
+        self._files: tuple[Path, ...] = ()
         self._signature: Signature = ()
         self.checks = checks
         self.findings = Findings()
@@ -102,11 +100,12 @@ class Session:
         self.workspace = workspace
         self.findings = Findings()
         self.trouble = ""
-        self._signature = _signature(workspace)
+        self._files = workspace_files(workspace)
+        self._signature = signature_of(self._files)
 
     def outdated(self) -> bool:
-        """Whether a file that was read has changed since."""
-        return self.workspace is not None and _signature(self.workspace) != self._signature
+        """Whether a file that says what there is to run has changed since it was read."""
+        return self.workspace is not None and signature_of(self._files) != self._signature
 
     @property
     def state_dir(self) -> Path:
@@ -172,14 +171,6 @@ class Session:
         self.store.recall(recalled.run, list(recalled.records), recalled.records)
         self.verdicts.recall(recalled.records)
 
-    def take_stale(self, found: "Mapping[Name, Changes]") -> None:
-        """Take in which recalled verdicts are stale; what this session ran is none of them."""
-        now = {(ref.evalset_file, ref.eval_id) for ref, record in self.store.records.items() if self._is_own(record)}
-        self.stale |= {name: changes for name, changes in found.items() if name not in now}
-
-    def _is_own(self, record: CaseRecord) -> bool:
-        return record.run_id in self.own_runs
-
     @property
     def awaits_verdicts(self) -> bool:
         """Whether cases may have verdicts that are not known yet."""
@@ -212,20 +203,3 @@ class Session:
     def _keep_time(self, event: object) -> None:
         if isinstance(event, RunStarted):
             self._began = self._clock()
-            self.own_runs.add(event.run_id)
-            for planned in event.cases:
-                self.stale.pop((planned.case.evalset_file, planned.case.eval_id), None)
-
-
-def _signature(workspace: "Workspace") -> Signature:
-    files = {entry.file for entry in workspace.evalsets}
-    files |= {entry.criteria.config.path for entry in workspace.evalsets if entry.criteria.config.path}
-    found = []
-    for file in sorted(files):
-        try:
-            status = file.stat()
-        except OSError:
-            found.append((str(file), 0, -1))
-        else:
-            found.append((str(file), status.st_mtime_ns, status.st_size))
-    return tuple(found)

@@ -16,6 +16,7 @@ from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.news import News
 from workbench.ui.controllers.run import Run
+from workbench.ui.controllers.staleness import Staleness
 from workbench.ui.controllers.watch import Watch
 from workbench.ui.engine_run import Engine
 from workbench.ui.items import Item
@@ -249,7 +250,10 @@ class Bench:
         self.files = Files(view, self.folder)
         self.run = Run(view, self.folder, self.engine, self.thread)
         self.news = News(view, self.run)
-        self.watch = Watch(view, self.folder, self.run, self.engine, lambda: view.shown.append("themes"))
+        self.staleness = Staleness(view)
+        self.watch = Watch(
+            view, self.folder, self.run, self.staleness, self.engine, lambda: view.shown.append("themes")
+        )
         self.news.admit = self.watch.admit
         self.news.when_taken = [self.watch.after_news]
 

@@ -85,7 +85,7 @@ class Evidence:
     def announced(self) -> dict[str, Any]:
         """Return the fields of `RunStarted` that tell it."""
         kept = self._kept
-        inputs = self._inputs.as_json() if self._inputs.bundles else {}
+        inputs = self._inputs.as_json() if self._inputs.salt_id else {}
         return {"versions": self._versions, "models": dict(kept.models), "sources": kept.sources, "inputs": inputs}
 
     def text(self, entry: PlanEntry) -> str:

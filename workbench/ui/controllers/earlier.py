@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING
 
 from workbench.collecting import collector_paused
 from workbench.text import one_line
+from workbench.ui.controllers.staleness import Staleness
 from workbench.ui.controllers.view import Controller, Stoppable, View
-from workbench.ui.controllers.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workbench.events import CaseRef
     from workbench.history.case_rows import EarlierRun, EarlierRuns
-    from workbench.project.staleness import Changes, Name
     from workbench.ui.history.recall import Recalled
 
 _EARLIER = 20
@@ -25,13 +24,12 @@ _RESTS = 0.15
 class Earlier(Controller):
     """Verdicts of earlier runs, read in threads beside everything else."""
 
-    def __init__(self, view: View, watch: Watch) -> None:
+    def __init__(self, view: View, staleness: Staleness) -> None:
         super().__init__(view)
-        self._watch = watch
+        self._staleness = staleness
         self.verdicts_shown = asyncio.Event()
         """Set as soon as the verdicts of earlier sessions are on the screen: what is less urgent waits for them."""
         self._due: Stoppable | None = None
-        self._stale = 0
         self._runs: EarlierRuns | None = None
 
     # Earlier sessions
@@ -68,11 +66,6 @@ class Earlier(Controller):
 
             return recall(session.state_dir, workspace, session.store.shelf)
 
-        def compare() -> "dict[Name, Changes]":
-            from workbench.project.staleness import stale_cases
-
-            return stale_cases([part.latest for part in parts], workspace)
-
         with collector_paused():
             reading = await asyncio.to_thread(read)
             while (part := await asyncio.to_thread(next, reading, None)) is not None:
@@ -83,9 +76,7 @@ class Earlier(Controller):
         self._show_verdicts()
         self.verdicts_shown.set()
         await asyncio.to_thread(_import_panes)
-        session.take_stale(await asyncio.to_thread(compare))
-        self._stale = len(session.stale)
-        self._watch.show_flags()
+        await self._staleness.begin(part.latest for part in parts)
         self._show_verdicts()
 
     def _show_verdicts(self) -> None:
@@ -99,10 +90,6 @@ class Earlier(Controller):
 
     def after_news(self, ended: bool) -> None:
         """Follow what runs now. `ended`: a run ended with the news."""
-        if len(self.session.stale) != self._stale:
-            # What runs is no longer of an earlier session.
-            self._stale = len(self.session.stale)
-            self._watch.show_flags()
         if ended:
             self.want()
 

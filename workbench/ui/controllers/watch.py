@@ -9,6 +9,7 @@ from workbench.rendering.changed import Change, file_changes
 from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
 from workbench.ui.controllers.run import Run, cases
+from workbench.ui.controllers.staleness import Staleness
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.engine_run import Engine
 from workbench.ui.items import Item
@@ -25,9 +26,18 @@ class Watch(Controller):
     """One watch at a time, over all cases or those that were marked when it was armed. `look_again` takes in what
     the files of themes and keys say now."""
 
-    def __init__(self, view: View, folder: Folder, run: Run, engine: Engine, look_again: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        view: View,
+        folder: Folder,
+        run: Run,
+        staleness: Staleness,
+        engine: Engine,
+        look_again: Callable[[], None],
+    ) -> None:
         super().__init__(view)
-        self._folder, self._run, self._engine, self._look_again = folder, run, engine, look_again
+        self._folder, self._run, self._staleness = folder, run, staleness
+        self._engine, self._look_again = engine, look_again
         self.arm_when_read = False
         """Whether the watch was asked for before there was a folder to watch."""
         self._same_save = False
@@ -115,9 +125,9 @@ class Watch(Controller):
         watching.watcher.changes.on_polling = lambda: self._says_polling(watching)
         watching.watcher.changes.on_gone = lambda: self._says_gone(gone=watching.watcher.changes.gone)
         self.view.show_facts()
-        current, stale = await asyncio.to_thread(watching.look_back, self.session.state_dir)
+        await self._staleness.compared()
+        current = await asyncio.to_thread(watching.earlier_moments, set(self.session.stale))
         self.session.changed.moment_of |= current
-        self.session.stale |= stale
         self.show_flags()
         self.view.show_facts()
         try:
@@ -174,6 +184,7 @@ class Watch(Controller):
             self._same_save = False
         if saved.environments:
             self._engine.renew()
+        self._staleness.compare()
         self.go_on()
 
     def go_on(self) -> None:
@@ -218,17 +229,15 @@ class Watch(Controller):
             self.show_flags()
 
     def show_flags(self) -> None:
-        """Bring the marks of stale and changed cases up to date."""
+        """Bring the marks of cases that came out otherwise up to date."""
         session = self.session
-        verdicts, watching = session.verdicts, session.watching
-        names = session.stale | (watching.stale() if watching else {})
-        stale = {pair: changes for name, changes in names.items() if (pair := verdicts.place(*name)) is not None}
+        verdicts = session.verdicts
         turned = {
             pair: session.changed.is_regression(ref)
             for ref in session.changed.refs()
             if (pair := verdicts.place(ref.evalset_file, ref.eval_id)) is not None
         }
-        verdicts.flag(stale, turned)
+        verdicts.mark_turned(turned)
         self.view.show_verdicts()
 
     # What changed

@@ -14,6 +14,7 @@ from workbench.ui.controllers.new_files import NewFiles
 from workbench.ui.controllers.news import News
 from workbench.ui.controllers.pictures import Pictures
 from workbench.ui.controllers.run import Run
+from workbench.ui.controllers.staleness import Staleness
 from workbench.ui.controllers.talk import Talk
 from workbench.ui.controllers.triage import Triage
 from workbench.ui.controllers.view import View
@@ -32,8 +33,9 @@ class Controllers:
         self.files = Files(view, self.folder)
         self.run = Run(view, self.folder, engine, thread)
         self.news = News(view, self.run)
-        self.watch = Watch(view, self.folder, self.run, engine, host.look_again)
-        self.earlier = Earlier(view, self.watch)
+        self.staleness = Staleness(view)
+        self.watch = Watch(view, self.folder, self.run, self.staleness, engine, host.look_again)
+        self.earlier = Earlier(view, self.staleness)
         self.edit = Edit(view, self.files)
         self.cases = Cases(view, self.files, self.edit)
         self.new_files = NewFiles(view, self.files)
@@ -45,10 +47,10 @@ class Controllers:
         self.checks = Checks(view, lambda workspace, told: thread.also(engine.import_agents(workspace, told)))
         self.pictures = Pictures(view)
         self.general = General(view, self.run, self.news, host)
-        self.folder.when_loaded = [self.watch.show_flags, self.checks.loaded, self.triage.loaded]
+        self.folder.when_loaded = [self.watch.show_flags, self.staleness.loaded, self.checks.loaded, self.triage.loaded]
         self.folder.when_owned = [self.watch.adopt_owners]
         self.news.admit = self.watch.admit
-        self.news.when_taken = [self.watch.after_news, self.earlier.after_news]
+        self.news.when_taken = [self.watch.after_news, self.staleness.after_news, self.earlier.after_news]
 
     async def open(self, *, watch: bool) -> None:
         """Read the folder for the first time, then what earlier sessions left. With `watch`, arm the watch."""

@@ -78,7 +78,8 @@ class Verdicts:
         self._numbers.clear()
         # By position, which may be another case's now: they are worked out again.
         self.found = {}
-        self.flag({}, {})
+        self.mark_stale({})
+        self.mark_turned({})
         self.views.clear()
         self.counts = [Counter() for _ in entries]
         for file, eval_id in self._newest:
@@ -106,11 +107,15 @@ class Verdicts:
         number = None if evalset is None else self.number(evalset, eval_id)
         return None if evalset is None or number is None else (evalset, number)
 
-    def flag(self, stale: "dict[tuple[int, int], tuple[Change, ...]]", turned: dict[tuple[int, int], bool]) -> None:
-        """Take in which cases are stale and why, and which have another verdict than before."""
-        self.changed |= _differing(self.stale, stale) | _differing(self.turned, turned)
-        self.stale, self.turned = stale, turned
-        self.stale_words = stale_count(stale.values())
+    def mark_stale(self, stale: "dict[tuple[int, int], tuple[Change, ...]]") -> None:
+        """Take in which cases are stale, and why."""
+        self.changed |= _differing(self.stale, stale)
+        self.stale, self.stale_words = stale, stale_count(stale.values())
+
+    def mark_turned(self, turned: dict[tuple[int, int], bool]) -> None:
+        """Take in which cases have another verdict than before, and whether it is worse."""
+        self.changed |= _differing(self.turned, turned)
+        self.turned = turned
 
     def take_found(self, found: dict[tuple[int, int], Literal["error", "warning"]]) -> None:
         """Takes in what `check` found."""

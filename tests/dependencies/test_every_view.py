@@ -1,0 +1,187 @@
+"""Each kind of input is changed on disk in a project that was run, and every view names the same inputs.
+
+The kinds come from the type: a new kind of input fails here until somebody adds an edit for it to `EDITS`.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+from typing import Any, get_args
+
+import pytest
+
+from tests.cli.projects import REPOSITORY, Project, PutBack
+from tests.dependencies.edits import CHOSEN_SET, EDITS, EVALSET, Edit, fill
+from tests.ui.controllers.conftest import FakeView
+from workbench.agents.workspace import open_workspace
+from workbench.dependencies.change import Change, Input, few_words, words
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.plan import Plan, make_plan
+from workbench.engine.plan.target_words import Selection, Target
+from workbench.engine.watch.changes import Batch
+from workbench.engine.watch.snapshot import Key
+from workbench.engine.watch.watcher import Watcher
+from workbench.history.changed_inputs import changed_inputs
+from workbench.history.resuming import resume
+from workbench.history.run_list import load_summary
+from workbench.history.summary import Summary
+from workbench.ui.controllers.earlier import Earlier
+from workbench.ui.controllers.staleness import Staleness
+from workbench.ui.tree.labels import Labels
+from workbench.ui.tree.outline import Row
+
+KINDS: tuple[Input, ...] = get_args(Input)
+Named = set[tuple[str, str]]
+"""Kind and name of each changed input."""
+
+
+def _prepare(project: Project) -> None:
+    fill(project)
+    done = project.run("run", ".", "--plain")
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> PutBack:
+    return PutBack(tmp_path_factory.mktemp("inputs"), _prepare)
+
+
+@pytest.fixture
+def project(kept: PutBack) -> Project:
+    """A project that was run and closed."""
+    return kept.project()
+
+
+WATCHED = [kind for kind in EDITS if kind not in ("packages", "options")]
+"""The kinds that a save can change."""
+
+
+def test_every_kind_of_input_has_an_edit(project: Project) -> None:
+    assert set(EDITS) == set(KINDS) - {"frozen"}
+    # Nothing can be replayed yet. As soon as it can, `frozen` needs an edit, too.
+    assert project.run("run", ".", "--frozen").returncode == 2
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_status_names_what_was_changed(project: Project, kind: Input) -> None:
+    edit = EDITS[kind]
+    assert changes_of(project, edit) == []
+    edit.make(project)
+    change = {"input": kind, "name": edit.name, "file": edit.file, "effect": edit.effect}
+    # Another agent has other files, too.
+    assert [item for item in changes_of(project, edit) if kind != "owner" or item["input"] == kind] == [change]
+    assert project.run("status", "--fail-stale").returncode == 1
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_screen_and_resume_name_the_same_as_status(
+    project: Project, kind: Input, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit = EDITS[kind]
+    edit.make(project)
+    wanted = stale_of(project, edit)
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    view = asyncio.run(opened(project))
+    verdicts = view.session.verdicts
+    place = verdicts.place(evalset_of(edit), edit.case)
+    assert place is not None
+    assert alike(kind, verdicts.stale[place], named(wanted))
+    labels = Labels(view.rows.entries, view.rows.groups, verdicts, lambda: 0.0)
+    left, _ = labels.pieces(view.rows.outline, Row("case", 0, *place), 300)
+    assert left[-1][0] == f" stale: {few_words(verdicts.stale[place])}"
+    assert PurePosixPath(words(verdicts.stale[place][0])).name in verdicts.stale_words[0]
+
+    told = not_resumed(project)
+    # A case of another agent is another case.
+    assert ("is not resumed" in told) == (kind != "owner")
+    assert all(words(change) in told for change in wanted if kind != "owner"), told
+
+
+@pytest.mark.parametrize("kind", WATCHED)
+def test_watch_names_the_same_as_status(project: Project, kind: Input) -> None:
+    edit = EDITS[kind]
+    watcher = Watcher(open_workspace(project.root), lambda: open_workspace(project.root), dict)
+    watcher.learn()
+    edit.make(project)
+    saved = watcher.look(Batch(frozenset(), all_files=True))
+    assert saved is not None
+    key = Key(evalset_of(edit), edit.case)
+    assert alike(kind, saved.impact.changes[key], named_by_status(project, edit))
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_compare_names_the_same_as_status(project: Project, kind: Input) -> None:
+    edit = EDITS[kind]
+    edit.make(project)
+    wanted = named_by_status(project, edit)
+    before = last_run(project)
+    project.run("run", ".", "--fresh")
+    after = last_run(project)
+    assert before.run_id != after.run_id
+    (then,), (now,) = ([row for row in run.rows.values() if row["ref"][3] == edit.case] for run in (before, after))
+    changes, unknown = changed_inputs((before, then), (after, now))
+    assert not unknown
+    assert alike(kind, changes, wanted)
+    told = project.run("compare", before.run_id, after.run_id).stdout
+    assert (edit.name if kind != "owner" else "only in B: loose/asked/chosen") in told
+    assert changes_of(project, edit) == [], "the new verdict is fresh"
+
+
+async def opened(project: Project) -> FakeView:
+    """The screen's model after it was opened, without a terminal."""
+    view = FakeView(open_workspace(project.root))
+    Earlier(view, Staleness(view)).recall()
+    await view.settled()
+    return view
+
+
+def not_resumed(project: Project) -> str:
+    """What is said of the newest run if it was interrupted before it said that it ended."""
+    folder = max((project.root / ".workbench/runs").glob("2*"))
+    journal = folder / "events.jsonl"
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    (folder / "summary.json").unlink()
+    plan = make_plan(open_workspace(project.root), Selection((Target(".", project.root),)), RunOptions())
+    found = resume(project.root / ".workbench", plan, RunOptions())
+    assert isinstance(found, Plan)
+    return "".join(notice.message for notice in found.notices)
+
+
+def evalset_of(edit: Edit) -> str:
+    return CHOSEN_SET if edit.case == "chosen" else EVALSET
+
+
+def changes_of(project: Project, edit: Edit) -> list[dict[str, Any]]:
+    """The changes that `status --json` names for the edit's case."""
+    cases = json.loads(project.run("status", "--json").stdout)["cases"]
+    found = next(case for case in cases if case["eval_id"] == edit.case)
+    assert found["stale"] == bool(found["changed"])
+    changed: list[dict[str, Any]] = found["changed"]
+    return changed
+
+
+def stale_of(project: Project, edit: Edit) -> list[Change]:
+    return [Change(**item) for item in changes_of(project, edit)]
+
+
+def named_by_status(project: Project, edit: Edit) -> Named:
+    return named(stale_of(project, edit))
+
+
+def alike(kind: Input, changes: Iterable[Change], wanted: Named) -> bool:
+    """Whether these are the changes that are wanted. Another agent has other files and variables, of which a view may
+    name those that it had, or those that it has."""
+    found = named(changes)
+    return found == wanted if kind != "owner" else ("owner", "agent") in found & wanted
+
+
+def named(changes: Iterable[Change]) -> Named:
+    return {(change.input, change.name) for change in changes}
+
+
+def last_run(project: Project) -> Summary:
+    state = project.root / ".workbench"
+    summary, trouble = load_summary(state, max(path.name for path in (state / "runs").glob("2*")))
+    assert not trouble
+    return summary

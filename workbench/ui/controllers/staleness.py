@@ -1,0 +1,179 @@
+"""Marks of stale verdicts: true after opening, after each save and during runs, also while nobody watches."""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.project.input_files import Signature, input_files, signature_of
+from workbench.text import one_line
+from workbench.ui.controllers.view import Controller, View
+
+if TYPE_CHECKING:
+    from workbench.agents.workspace import Workspace
+    from workbench.history.latest import LatestRun
+    from workbench.project.staleness import Changes, Name
+
+_EVERY = 2.0
+"""Seconds between two looks at the files that verdicts depend on."""
+_REST = 10.0
+"""How many times as long as a comparison takes nothing is looked at after it."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The outcome of a comparison. `files` are those whose change may make another verdict stale, in the state that
+    `signature` tells. `runs` says which run made the verdict of each stale case."""
+
+    latest: "tuple[LatestRun, ...]"
+    cases: dict[str, set[str]]
+    stale: "dict[Name, Changes]"
+    runs: "dict[Name, str]"
+    files: tuple[Path, ...]
+    signature: Signature
+
+    def is_outdated(self) -> bool:
+        """Whether a file has changed since. For a thread."""
+        return signature_of(self.files) != self.signature
+
+
+class Staleness(Controller):
+    """Compares all verdicts in a thread, one comparison at a time."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__(view)
+        self._again = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._ran = False
+        """Whether a run has kept verdicts since the last comparison."""
+        self._saved_in_run = False
+        """Whether a file has changed since the run began: further cases that end may be stale."""
+        self._run_id = ""
+        self._last: Compared | None = None
+        self._due = 0.0
+        """When to look at the files again: not before ten times as long as a comparison takes."""
+
+    async def begin(self, latest: "Iterable[LatestRun]") -> None:
+        """Compare the verdicts of earlier sessions for the first time, and keep the marks true from then on."""
+        await self._idle.wait()
+        self._idle.clear()
+        await self._compare(tuple(latest))
+        self.view.every(_EVERY, self.poll)
+
+    def loaded(self) -> None:
+        """The folder was read, or a file of it."""
+        self._mark()
+        if self._last is not None:
+            self.compare()
+
+    def after_news(self, ended: bool) -> None:
+        """News were taken in; `ended`: with them a run ended."""
+        self._ran = True
+        if ended:
+            self._saved_in_run = False
+            self.compare()
+        elif self.session.store.run.run_id != self._run_id:
+            self._run_id = self.session.store.run.run_id
+            self._mark()
+
+    def compare(self) -> None:
+        """Compare every verdict with the inputs of now, and show which are stale."""
+        self._again = True
+        if self._idle.is_set():
+            self._idle.clear()
+            self.view.work(self._compare(None), "staleness", exclusive=False)
+
+    async def compared(self) -> None:
+        """Compare every verdict with the inputs of now, and wait for the outcome."""
+        self.compare()
+        await self._idle.wait()
+
+    def poll(self) -> None:
+        """Compare again if a file has changed, or if cases were decided after one did."""
+        if self._last is not None and self._idle.is_set() and time.monotonic() >= self._due:
+            self._idle.clear()
+            self.view.work(self._look(self._last), "staleness", exclusive=False)
+
+    async def _look(self, last: Compared) -> None:
+        changed = await asyncio.to_thread(last.is_outdated)
+        running = self.session.store.activity.running
+        self._saved_in_run = running and (changed or self._saved_in_run)
+        if changed or self._again or (self._saved_in_run and self._ran):
+            await self._compare(None)
+        else:
+            self._idle.set()
+
+    async def _compare(self, latest: "tuple[LatestRun, ...] | None") -> None:
+        self._again = True
+        try:
+            while self._again:
+                began, self._again = time.monotonic(), False
+                known, self._ran = None if self._ran else self._last, False
+                found = await asyncio.to_thread(self._read, known, latest)
+                latest = None
+                if found is not None:
+                    self._last, self.session.stale = found, found.stale
+                    self._mark()
+                now = time.monotonic()
+                self._due = now + _REST * (now - began)
+        except Exception as error:
+            # The screen goes on without it.
+            said = one_line(f"stale verdicts cannot be found: {error!r}", limit=400)
+            self.view.notify(said, severity="warning", markup=False)
+        finally:
+            self._idle.set()
+
+    def _mark(self) -> None:
+        """Show which verdicts are stale. A case that runs or waits has none, and a newer verdict was not compared."""
+        verdicts = self.session.verdicts
+        before, runs = verdicts.stale, {} if self._last is None else self._last.runs
+        marked = {}
+        for name, changes in self.session.stale.items():
+            place = verdicts.place(*name)
+            record = None if place is None else verdicts.record(*place)
+            if place is not None and record is not None and record.has_verdict and record.run_id == runs.get(name):
+                marked[place] = changes
+        verdicts.mark_stale(marked)
+        if verdicts.stale != before:
+            self.view.show_verdicts()
+            self.view.show_row()
+            self.view.show_facts()
+
+    def _read(self, known: Compared | None, latest: "tuple[LatestRun, ...] | None") -> Compared | None:
+        from workbench.history.latest import latest_runs
+        from workbench.project.staleness import stale_cases, stale_records
+
+        session, workspace = self.session, self._workspace()
+        if workspace is None:
+            return None
+        cases = {entry.relative: {case.eval_id for case in entry.document.cases} for entry in workspace.evalsets}
+        if latest is None:
+            same = known is not None and known.cases == cases
+            latest = known.latest if known is not None and same else tuple(latest_runs(session.state_dir, cases))
+        files = input_files(latest, workspace)
+        # First, so that what is saved meanwhile is seen by the next look.
+        signature = signature_of(files)
+        kept_runs = {run.summary.run_id for run in latest}
+        records = [
+            record
+            for record in list(session.store.records.values())
+            if record.run_id not in kept_runs and record.has_verdict
+        ]
+        stale = stale_cases(latest, workspace) | stale_records(records, workspace, session.state_dir)
+        unreadable = {entry.relative for entry in workspace.evalsets if entry.document.broken}
+        kept = {name: why for name, why in session.stale.items() if name[0] in unreadable}
+        runs = {(row["ref"][1], row["ref"][3]): run.summary.run_id for run in latest for row in run.rows}
+        runs |= {(record.ref.evalset_file, record.ref.eval_id): record.run_id for record in records}
+        return Compared(latest, cases, {**kept, **stale}, runs, files, signature)
+
+    def _workspace(self) -> "Workspace | None":
+        """Return the folder as it is now. The screen may show an earlier reading: it reads again before it runs."""
+        if not self.session.outdated():
+            return self.session.workspace
+        try:
+            return self.session.read()
+        except (OSError, ValueError):
+            return None
