@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.model.invocations import normalise_invocation
 from workbench.metrics.base import ScoreRequest
 from workbench.metrics.registry import asks, known, score
 from workbench.model.criteria import Criterion
-from workbench.model.invocation import normalise_invocation
 
 
 def _adk_version() -> tuple[int, ...]:

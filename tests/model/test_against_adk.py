@@ -13,6 +13,7 @@ from typing_extensions import is_typeddict
 
 from tests.model import samples
 from tests.model.adk_process import Adk
+from tests.model.invocations import normalise_invocation
 from workbench.model.config_rules import config_breaches
 from workbench.model.criteria_schema import SIMULATORS
 from workbench.model.criteria_schema import EvalConfig as ConfigSchema
@@ -21,7 +22,6 @@ from workbench.model.evalset_schema import EvalCase as CaseSchema
 from workbench.model.evalset_schema import EvalSet as EvalSetSchema
 from workbench.model.evalset_schema import UserPersona
 from workbench.model.genai_types import GenerateContentConfig
-from workbench.model.invocation import normalise_invocation
 from workbench.model.schema_words import type_at
 from workbench.model.validation import validate, validate_case
 

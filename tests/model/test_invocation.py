@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tests.model import samples
+from tests.model.invocations import normalise_invocation
 from workbench.model.invocation import (
     ToolCall,
     content_text,
     intermediate_texts,
-    normalise_invocation,
     tool_calls,
     tool_responses,
 )

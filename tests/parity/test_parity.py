@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.model.invocations import normalise_invocation
 from tests.parity.oracles import BY_METRIC
 from tests.parity.scripted import ScriptedBench
 from workbench.events import MetricResult
 from workbench.metrics.base import NotScorableError, Scored, ScoreRequest
 from workbench.metrics.registry import asks, check_criteria, score_asking
 from workbench.model.criteria import read_config
-from workbench.model.invocation import normalise_invocation
 from workbench.model.validation import validate_case
 
 Vector = dict[str, Any]

@@ -60,19 +60,6 @@ def content_text(content: dict[str, Any] | None) -> str:
     return "\n".join(part["text"] for part in parts if part.get("text"))
 
 
-def normalise_invocation(data: Any) -> Invocation:
-    """One invocation's JSON, in either spelling of its keys, as the dict that moves at run time: snake_case, without
-    nulls and without keys that ADK drops. What belongs to the user (arguments, responses, state) is untouched.
-
-    Raises:
-        ValueError: ADK would not accept it; the message lists everything that is wrong, one fault a line.
-    """
-    # pydantic takes 50 ms to import, and reading a turn does not need it.
-    from workbench.model.validation import validate_invocation
-
-    return validate_invocation(data)
-
-
 def _tool_call(call: dict[str, Any], author: str | None) -> ToolCall:
     return ToolCall(name=call.get("name") or "", args=call.get("args"), id=call.get("id"), author=author)
 

@@ -1,6 +1,5 @@
 """Validate JSON text as ADK would: the value with snake_case keys, and in plain words what is wrong with it."""
 
-import json
 import re
 from typing import Any
 
@@ -8,9 +7,8 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from workbench.model.breaches import Breach
-from workbench.model.case_rules import case_breaches, invocation_breaches, normal_invocation
-from workbench.model.evalset_schema import EvalCase, Invocation, adapter
-from workbench.model.places import json_path
+from workbench.model.case_rules import case_breaches
+from workbench.model.evalset_schema import EvalCase, adapter
 from workbench.model.schema_words import explain
 
 _ESCAPES = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u([dD][89a-fA-F]..)|.)", re.DOTALL)
@@ -27,16 +25,6 @@ def validate_case(text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
         breaches = list(case_breaches(value))
     rejected = any(breach.severity == "error" for breach in breaches)
     return (None if rejected else value), breaches
-
-
-def validate_invocation(data: Any) -> dict[str, Any]:
-    """See `workbench.model.invocation.normalise_invocation`."""
-    value, breaches = validate(Invocation, json.dumps(data).encode("ascii"))
-    if value is not None:
-        breaches = [breach for breach in invocation_breaches(value) if breach.severity == "error"]
-    if value is None or breaches:
-        raise ValueError("\n".join(_sentence(breach) for breach in breaches))
-    return normal_invocation(value)
 
 
 def validate(schema: type, text: bytes) -> tuple[dict[str, Any] | None, list[Breach]]:
@@ -95,8 +83,3 @@ def unshielded(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [unshielded(item) for item in value]
     return value
-
-
-def _sentence(breach: Breach) -> str:
-    text = f"{json_path(breach.location)}: {breach.message}".removeprefix(": ")
-    return f"{text}. {breach.hint}" if breach.hint else text

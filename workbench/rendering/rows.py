@@ -3,14 +3,13 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from workbench.rendering.lines import MIN_WIDTH, Line, Segment, beside, column_width, hang, wrap
 
 GUTTER = 15
 SIDE_BY_SIDE = 100
 """From this width on, expected and actual stand side by side."""
-Mark: TypeAlias = Literal["same", "differs", "missing", "extra", "moved"]
 GLYPHS: Final[dict[str, str]] = {"same": "=", "differs": "≠", "missing": "−", "extra": "+", "moved": "↕"}
 
 # Hebrew, Arabic and their neighbours: some terminals reorder a line that holds them, across any columns.

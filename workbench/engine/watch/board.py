@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from workbench.counting import counted
 from workbench.dependencies.change import Change
@@ -57,9 +56,6 @@ class Estimate:
         return limit.calls is None if self.amount is None else self.amount > limit.money
 
 
-Cost: TypeAlias = Callable[[Collection[Key], Depth], Estimate]
-
-
 @dataclass
 class Board:
     """`armed`: the cases that a save may run, None for all. `limit`: the cost above which it waits for a key."""
@@ -78,8 +74,6 @@ class Board:
     under_way: dict[Key, Depth] = field(default_factory=dict)
     waiting: Estimate | None = None
     """What would have to be allowed first."""
-    last_depth: Depth | None = None
-    """How deep the last job went."""
     _allowed: bool = False
 
     def watches(self, key: Key) -> bool:
@@ -136,7 +130,6 @@ class Board:
     def started(self, keys: Iterable[Key], depth: Depth) -> None:
         """These are under way. Stale they stay until they have their verdicts."""
         self.under_way = dict.fromkeys(keys, depth)
-        self.last_depth = depth
 
     def decided(self, key: Key, depth: Depth | None = None) -> bool:
         """A case has a new verdict; whether it still counts. One that was made obsolete in the meantime does not."""
