@@ -157,6 +157,16 @@ async def test_status_is_read_without_running(desk: Path) -> None:
         assert [verdict.status for verdict in await project.status()] == ["passed", "failed"]
 
 
+async def test_verdicts_that_were_scored_again_stay_fresh(desk: Path) -> None:
+    async with Project.open("order_desk") as project:
+        await verdicts(project)
+        await (await project.score("last")).result()
+        assert [verdict.changed for verdict in await project.status()] == [(), ()]
+        (desk / "agent.py").write_text(f"{AGENT}# changed\n", "utf-8")
+        changed = {(change.input, change.file) for verdict in await project.status() for change in verdict.changed}
+    assert changed == {("agent_file", "order_desk/agent.py")}
+
+
 async def test_wrong_names_and_thresholds_are_refused(desk: Path) -> None:
     async with Project.open("order_desk") as project:
         with pytest.raises(UsageFaultError, match="refnds"):
