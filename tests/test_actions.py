@@ -70,7 +70,7 @@ def test_no_key_that_a_terminal_or_its_multiplexer_keeps_for_itself() -> None:
 def test_the_footer_has_at_most_seven() -> None:
     assert [action.id for action in footer()][:2] == ["run", "rerun"]
     assert len(footer()) <= 7
-    assert len(footer("options")) <= 7
+    assert len(footer("criteria")) <= 7
 
 
 def test_keys_have_a_name_for_the_terminal_library_and_one_for_people() -> None:

@@ -1,43 +1,42 @@
-"""The criteria of the run to come: what is changed, and that nothing else is."""
+"""The criteria of the next run: what is changed, and that nothing else is."""
 
+import copy
 import json
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from workbench.agents.criteria_choice import CriteriaChoice
-from workbench.model.criteria import read_config
-from workbench.ui.draft import Draft, Setting, configs, next_match_type, raised
+from workbench.authoring.criteria_change import with_value, without
+from workbench.model.criteria import default_config, read_config
+from workbench.ui.draft import Draft
 
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "criteria": {
         "tool_trajectory_avg_score": {"threshold": 1.0, "matchType": "IN_ORDER", "mine": 3},
         "response_match_score": 0.8,
         "safety_v1": 0.5,
     }
 }
+JUDGED = "final_response_match_v2"
+
+
+def choice_of(folder: Path, content: Any) -> CriteriaChoice:
+    file = folder / "test_config.json"
+    file.write_text(json.dumps(content), encoding="utf-8")
+    return CriteriaChoice(read_config(file), "test_config.json beside the evalset")
 
 
 @pytest.fixture
 def choice(tmp_path: Path) -> CriteriaChoice:
-    file = tmp_path / "test_config.json"
-    file.write_text(json.dumps(CONFIG), encoding="utf-8")
-    return CriteriaChoice(read_config(file), "test_config.json beside the evalset")
+    return choice_of(tmp_path, CONFIG)
 
 
-def named(draft: Draft, choice: CriteriaChoice, name: str) -> Setting:
-    return next(setting for setting in draft.settings(choice.config) if setting.name == name)
-
-
-def test_the_settings_are_those_of_the_file_in_its_order(choice: CriteriaChoice) -> None:
-    settings = Draft().settings(choice.config)
-    assert [(setting.name, setting.on, setting.threshold, setting.match_type) for setting in settings[:3]] == [
-        ("tool_trajectory_avg_score", True, 1.0, "IN_ORDER"),
-        ("response_match_score", True, 0.8, None),
-        ("safety_v1", True, 0.5, None),
-    ]
-    assert not any(setting.on for setting in settings[3:])
+def draft_with(choice: CriteriaChoice, before: Any, after: Any) -> Draft:
+    draft = Draft()
+    draft.change(choice.config.path, before, after)
+    return draft
 
 
 def test_an_untouched_draft_gives_the_same_choice(choice: CriteriaChoice) -> None:
@@ -45,35 +44,32 @@ def test_an_untouched_draft_gives_the_same_choice(choice: CriteriaChoice) -> Non
 
 
 def test_changes_reach_the_criteria_and_the_reason(choice: CriteriaChoice) -> None:
-    draft = Draft()
-    draft.change(choice.config, replace(named(draft, choice, "safety_v1"), on=False))
-    draft.change(choice.config, replace(named(draft, choice, "response_match_score"), threshold=0.3))
-    draft.change(choice.config, next_match_type(named(draft, choice, "tool_trajectory_avg_score")))
-    applied = draft.apply(choice)
+    content = without(CONFIG, ("criteria", "safety_v1"))
+    content = with_value(content, ("criteria", "response_match_score"), 0.3)
+    content = with_value(content, ("criteria", "tool_trajectory_avg_score", "matchType"), "ANY_ORDER")
+    applied = draft_with(choice, CONFIG, content).apply(choice)
     assert [(item.name, item.threshold, item.value, item.options) for item in applied.config.criteria] == [
         (
             "tool_trajectory_avg_score",
             1.0,
-            {"threshold": 1.0, "match_type": "ANY_ORDER", "mine": 3},
+            {"threshold": 1.0, "matchType": "ANY_ORDER", "mine": 3},
             {"match_type": "ANY_ORDER", "mine": 3},
         ),
         ("response_match_score", 0.3, 0.3, {}),
     ]
-    assert applied.changed == (
-        "tool_trajectory_avg_score ≥ 1, ANY_ORDER instead of IN_ORDER",
+    assert set(applied.changed) == {
+        "tool_trajectory_avg_score ≥ 1, match_type ANY_ORDER instead of IN_ORDER",
         "response_match_score ≥ 0.3 instead of 0.8",
         "safety_v1 off",
-    )
+    }
     assert applied.reason == f"test_config.json beside the evalset; changed for this run: {', '.join(applied.changed)}"
     assert choice.changed == ()
 
 
 def test_what_is_as_in_the_file_is_no_change(choice: CriteriaChoice) -> None:
-    draft = Draft()
-    setting = named(draft, choice, "response_match_score")
-    draft.change(choice.config, raised(setting, 1))
+    draft = draft_with(choice, CONFIG, with_value(CONFIG, ("criteria", "response_match_score"), 0.85))
     assert not draft.empty
-    draft.change(choice.config, raised(named(draft, choice, "response_match_score"), -1))
+    draft.change(choice.config.path, CONFIG, copy.deepcopy(CONFIG))
     assert draft.empty
 
 
@@ -81,37 +77,58 @@ def test_changes_belong_to_one_config(choice: CriteriaChoice, tmp_path: Path) ->
     other_file = tmp_path / "eval_config.json"
     other_file.write_text(json.dumps({"criteria": {"response_match_score": 0.8}}), encoding="utf-8")
     other = CriteriaChoice(read_config(other_file), "another")
-    draft = Draft()
-    draft.change(choice.config, replace(named(draft, choice, "response_match_score"), on=False))
+    draft = draft_with(choice, CONFIG, without(CONFIG, ("criteria", "response_match_score")))
     assert draft.apply(other) is other
-    assert configs([choice, other, choice]) == [choice, other]
 
 
-def test_a_criterion_can_be_added(choice: CriteriaChoice, tmp_path: Path) -> None:
-    file = tmp_path / "none.json"
-    file.write_text('{"criteria": {}}', encoding="utf-8")
-    empty = CriteriaChoice(read_config(file), "none")
-    draft = Draft()
-    draft.change(empty.config, replace(named(draft, empty, "response_match_score"), on=True))
-    (criterion,) = draft.apply(empty).config.criteria
-    assert (criterion.name, criterion.threshold) == ("response_match_score", 0.8)
-    assert draft.apply(empty).changed == ("added response_match_score ≥ 0.8",)
+def test_changes_stay_when_the_file_changes_elsewhere(choice: CriteriaChoice, tmp_path: Path) -> None:
+    draft = draft_with(choice, CONFIG, with_value(CONFIG, ("criteria", "response_match_score"), 0.3))
+    now = choice_of(tmp_path, with_value(CONFIG, ("criteria", "safety_v1"), 0.9))
+    applied = {item.name: item.threshold for item in draft.apply(now).config.criteria}
+    assert applied == {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.3, "safety_v1": 0.9}
+
+
+@pytest.mark.parametrize("content", [{"criteria": {}}, {"criteria": {"safety_v1": 0.5}, "custom_metrics": {}}])
+def test_a_criterion_can_be_added(tmp_path: Path, content: Any) -> None:
+    choice = choice_of(tmp_path, content)
+    after = {**content, "criteria": {**content["criteria"], "response_match_score": 0.8}}
+    applied = draft_with(choice, content, after).apply(choice)
+    assert applied.config.criteria[-1].threshold == 0.8
+    assert applied.changed == ("added response_match_score ≥ 0.8",)
+
+
+def test_the_defaults_can_be_changed() -> None:
+    defaults = CriteriaChoice(default_config(), "defaults")
+    content = {"criteria": {"tool_trajectory_avg_score": 1.0, "response_match_score": 0.8}}
+    draft = draft_with(defaults, content, without(content, ("criteria", "tool_trajectory_avg_score")))
+    applied = draft.apply(defaults)
+    assert [item.name for item in applied.config.criteria] == ["response_match_score"]
+    assert applied.config.path is None
+
+
+@pytest.mark.parametrize(
+    ("value", "after"),
+    [
+        (0.5, {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic"}}),
+        (
+            {"threshold": 0.5, "judgeModelOptions": {"numSamples": 5}},
+            {"threshold": 0.5, "judgeModelOptions": {"judgeModel": "heuristic", "numSamples": 5}},
+        ),
+    ],
+)
+def test_another_judge_reaches_the_run_and_the_reason(tmp_path: Path, value: Any, after: Any) -> None:
+    choice = choice_of(tmp_path, {"criteria": {JUDGED: value}})
+    applied = draft_with(choice, {"criteria": {JUDGED: value}}, {"criteria": {JUDGED: after}}).apply(choice)
+    (criterion,) = applied.config.criteria
+    assert criterion.options["judge_model_options"]["judge_model"] == "heuristic"
+    assert applied.changed == (f"{JUDGED} ≥ 0.5, judge_model heuristic instead of gemini-2.5-flash",)
 
 
 def test_a_run_uses_up_the_changes_that_it_was_made_with(choice: CriteriaChoice) -> None:
-    draft = Draft()
-    draft.change(choice.config, replace(named(draft, choice, "response_match_score"), threshold=0.3))
-    draft.change(choice.config, replace(named(draft, choice, "safety_v1"), on=False))
+    draft = draft_with(choice, CONFIG, without(CONFIG, ("criteria", "safety_v1")))
     in_use = draft.copy()
-    draft.change(choice.config, replace(named(draft, choice, "response_match_score"), threshold=0.4))
     draft.used(in_use)
-    assert [setting.name for setting in draft.changed(choice.config)] == ["response_match_score"]
-    assert named(draft, choice, "response_match_score").threshold == 0.4
-
-
-def test_steps_stay_on_the_grid_and_above_nothing() -> None:
-    setting = Setting("x", True, 0.82, None, True)
-    assert raised(setting, 1).threshold == 0.85
-    assert raised(setting, -1).threshold == 0.75
-    assert raised(replace(setting, threshold=0.05), -5).threshold == 0.0
-    assert raised(replace(setting, threshold=1.0), 1).threshold == 1.05
+    assert draft.empty
+    draft.change(choice.config.path, CONFIG, with_value(CONFIG, ("criteria", "response_match_score"), 0.4))
+    draft.used(in_use)
+    assert not draft.empty, "what was changed since is for the next run"

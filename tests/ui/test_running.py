@@ -7,6 +7,7 @@ import pytest
 
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.events import Noticed, RunFinished
+from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.screens.pick import PickScreen
 from workbench.ui.times import Times
 from workbench.ui.tree.outline import Row
@@ -297,26 +298,30 @@ async def test_the_options_change_one_run(open_screen: OpenScreen) -> None:
         await pilot.press("j", "j", "o")
         assert "criteria for the next run: 4 cases" in screen.text
         assert "defaults: no test_config.json or eval_config.json" in screen.text
-        assert "EXACT" in screen.text
         await pilot.press("m")
         assert "IN_ORDER" in screen.text
         await pilot.press("j", "-", "-")
         assert "≥ 0.70" in screen.text
         await pilot.press(*"0.3", "enter")
         assert "≥ 0.30" in screen.text
-        await pilot.press("k", "space", "j", "e")
-        assert "no judge is asked for this one" in screen.text
-        await pilot.press("j", "j", "e")
-        await screen.until(pilot, lambda: "who judges final_response_match_v2?" in screen.text)
-        await pilot.press(*"heur", "enter", "[")
-        await screen.until(pilot, lambda: "judge: heuristic ×4" in screen.text)
-        await pilot.press("space", "a")
+        await pilot.press("k", "space", "j", "m")
+        assert "this one has no choices" in screen.text
+        await pilot.press("n", *"final_response_match", "enter")
+        await screen.until(pilot, lambda: "final_response_match_v2" in screen.text)
+        await pilot.press("j", "space")
+        await screen.until(pilot, lambda: "which judge?" in screen.text)
+        await pilot.press(*"heur", "enter", "j", "j", "[")
+        editor = screen.app.screen
+        assert isinstance(editor, CriteriaScreen)
+        judge = editor.content["criteria"]["final_response_match_v2"]["judge_model_options"]
+        assert judge == {"judge_model": "heuristic", "num_samples": 4}
+        await pilot.press("k", "k", "k", "space", "a")
         assert "criteria changed" in screen.text
         choice = screen.session.draft.apply(screen.workspace.evalsets[0].criteria)
         assert [(criterion.name, criterion.threshold) for criterion in choice.config.criteria] == [
             ("response_match_score", 0.3)
         ]
-        await pilot.press("o", "enter")
+        await pilot.press("o", "r")
         await started(screen, pilot)
         assert "criteria changed" not in screen.text, "once"
 
@@ -340,8 +345,8 @@ async def test_a_threshold_being_typed_counts_for_its_line_whatever_comes_next(o
         choice = screen.session.draft.apply(screen.workspace.evalsets[0].criteria)
         assert [criterion.threshold for criterion in choice.config.criteria] == [0.3, 0.4]
         await pilot.press("o", *"0.5.", "a")
-        assert "0.5. is not a number: tool_trajectory_avg_score is unchanged" in screen.text
-        await pilot.press("a", "o", "enter")
+        assert "“0.5.” is no number: tool_trajectory_avg_score is unchanged" in screen.text
+        await pilot.press("a", "o", "r")
         await started(screen, pilot)
 
 

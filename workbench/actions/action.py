@@ -5,7 +5,6 @@ from typing import Literal, TypeAlias
 
 Where: TypeAlias = Literal[
     "main",
-    "options",
     "editor",
     "conflict",
     "chat",
@@ -42,8 +41,7 @@ CHAT = "In a conversation, outside the message"
 REVIEW = "Before a conversation is kept"
 CONFLICT = "Where somebody else changed the file"
 ACCEPT = "Where what the agent did is accepted"
-OPTIONS = "In the options of the run"
-CRITERIA = "In the form of the criteria"
+CRITERIA = "In the editor of criteria"
 TRIAGE = "Where a verdict is triaged"
 HISTORY = "In the history"
 STORED = "In a run of the history"

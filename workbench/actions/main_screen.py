@@ -131,7 +131,9 @@ MAIN_SCREEN: tuple[Action, ...] = (
     ),
     Action("watch_off", (), "watch off", "Stops watching, also while something waits for its cost.", RUN, by="watch"),
     Action("watched", (), "what is watched", "The files that are watched, and why.", RUN, by="watch"),
-    Action("options", ("o",), "options", "Criteria, thresholds and judges of the next run.", RUN, footer=5, by="run"),
+    Action(
+        "options", ("o",), "options", "Criteria, thresholds and judges of the next run.", RUN, footer=5, by="criteria"
+    ),
     Action("cancel", ("x",), "cancel", "Cancels the marked or current cases; once more: kills them.", RUN, by="run"),
     Action(
         "cancel_all",

@@ -97,6 +97,20 @@ def faults_of_draft(draft: ConfigDraft, content: Content) -> tuple[Fault, ...]:
     return faults_in(draft.file, draft.bytes_of(content))
 
 
+def new_faults(draft: ConfigDraft, content: Content) -> tuple[Fault, ...]:
+    """Return what would stop a run under this content, and does not under the file.
+
+    Raises:
+        EditError: as `bytes_of`.
+    """
+    known = {(fault.json_path, fault.message) for fault in faults_in(draft.file, draft.before or b"{}")}
+    return tuple(
+        fault
+        for fault in faults_of_draft(draft, content)
+        if fault.severity == "error" and (fault.json_path, fault.message) not in known
+    )
+
+
 def save_config(saver: Saver, draft: ConfigDraft, content: Content, *, over: bytes | None = None) -> ConfigDraft:
     """Checks what the file would say, and writes it as one edit; the draft to go on with. `over` is what the file holds
     now, where that is to be given up.
@@ -107,13 +121,7 @@ def save_config(saver: Saver, draft: ConfigDraft, content: Content, *, over: byt
         ChangedOnDiskError, OSError: as `Saver.save`. In all cases the file is as it was.
     """
     after = draft.bytes_of(content)
-    known = {(fault.json_path, fault.message) for fault in faults_in(draft.file, draft.before or b"{}")}
-    new = tuple(
-        fault
-        for fault in faults_in(draft.file, after)
-        if fault.severity == "error" and (fault.json_path, fault.message) not in known
-    )
-    if new:
+    if new := new_faults(draft, content):
         raise ConfigRejectedError(new)
     names = changed_names(draft.content, content)
     saver.save(f"criteria: {few(names) or 'written'}", {draft.file: (draft.before if over is None else over, after)})

@@ -28,9 +28,11 @@ from workbench.model.criteria_schema import SIMULATORS, EvalConfig
 from workbench.model.places import Location
 from workbench.simulation.config import DEFAULT_TURN_LIMIT
 
-Kind: TypeAlias = Literal["threshold", "number", "flag", "choice", "word", "text", "json", "rubrics", "heading", "kept"]
+Kind: TypeAlias = Literal[
+    "threshold", "number", "flag", "choice", "word", "text", "json", "rubrics", "heading", "kept", "file"
+]
 """How a value is edited: by steps or as a number, between yes and no, among `choices`, on one line, over several, as
-JSON. `rubrics` and `heading` stand above others; what is `kept` is shown only."""
+JSON. `rubrics`, `heading` and `file` stand above others; what is `kept` is shown only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class FormRow:
     unit: Location
     depth: int = 0
     criterion: str = ""
+    file: int = 0
+    """The number of its config, where an editor shows several."""
 
     @property
     def kind(self) -> Kind:
@@ -141,9 +145,15 @@ THRESHOLD = Field("threshold", "threshold", "")
 SIMULATOR = "user_simulator_config"
 
 
-def rows_of(content: Any) -> list[FormRow]:
+def rows_of(content: Any, file: int = 0) -> list[FormRow]:
     """The rows of a config's content, in the order of the file; the simulated user after the criteria."""
-    return list(_rows(content)) if isinstance(content, dict) else [_kept((), "the file", content)]
+    rows = _rows(content) if isinstance(content, dict) else iter([_kept((), "the file", content)])
+    return [replace(row, file=file) for row in rows] if file else list(rows)
+
+
+def file_row(file: int, name: str) -> FormRow:
+    """Return the heading above the rows of a config, where an editor shows several."""
+    return FormRow((), Field(name, "file", ""), None, True, (), 0, "", file)
 
 
 def _rows(content: dict[str, Any]) -> Iterator[FormRow]:

@@ -197,6 +197,11 @@ class CriterionDescription:
         """Whether the expected answers decide its score."""
         return self.needs_reference and "answer" in self.looks_at
 
+    def defaults(self) -> dict[str, Any]:
+        """Return what holds where an option is not given, the options of the judge among them."""
+        fields = {**self.options.model_fields, **(JudgeModelOptions.model_fields if self.needs_judge else {})}
+        return {name: option.default for name, option in fields.items() if option.default_factory is None}
+
     def useless(self, options: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         """Yield each option with a value under which the criterion is useless: its name, value, the one that works."""
         for name, option in self.options.model_fields.items():

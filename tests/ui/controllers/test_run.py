@@ -1,7 +1,5 @@
 """Running, scoring again, resuming and cancelling, without a screen."""
 
-from dataclasses import replace
-
 from tests.ui.controllers.conftest import Bench
 from workbench.events import CaseFinished, RunFinished
 from workbench.ui.run_thread import Ended, Refused
@@ -125,8 +123,7 @@ async def test_resuming_needs_a_folder_and_no_other_run(bench: Bench) -> None:
 async def test_changed_criteria_are_used_up_by_the_run_that_has_them(bench: Bench) -> None:
     config = bench.session.entry(0).criteria.config
     draft = bench.session.draft
-    (first, *_) = draft.settings(config)
-    draft.change(config, replace(first, threshold=0.5))
+    draft.change(config.path, {"criteria": {"safety_v1": 0.8}}, {"criteria": {"safety_v1": 0.5}})
     bench.put_cursor(0, 1)
     bench.run.run()
     await bench.view.settled()

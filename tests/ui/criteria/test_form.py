@@ -247,13 +247,13 @@ async def test_where_no_config_holds_a_new_one_is_offered(
         shown = await form(screen, pilot)
         assert shown.draft.before is None
         assert "No config holds for" in screen.text
-        await pilot.press("a", *"functional", "enter")
-        await screen.until(pilot, lambda: "new: final_response_match_v2" in screen.text)
+        await pilot.press("n", *"functional", "enter")
+        await screen.until(pilot, lambda: "new: tool_trajectory_avg_score, final_response_match_v2" in screen.text)
         await pilot.press("s")
         await screen.until(pilot, lambda: "saved" in screen.text)
     written = json.loads(shown.draft.file.read_text(encoding="utf-8"))
     assert shown.draft.file.name == "test_config.json"
-    assert list(written["criteria"]) == ["final_response_match_v2", "tool_trajectory_avg_score"]
+    assert list(written["criteria"]) == ["tool_trajectory_avg_score", "final_response_match_v2"]
 
 
 async def test_above_evalsets_with_several_configs_one_is_picked(

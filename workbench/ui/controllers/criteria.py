@@ -1,50 +1,119 @@
-"""The criteria that hold for what is under the cursor, in a form."""
+"""The criteria that hold for what is under the cursor, in an editor: for the next run, or in their file."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.counting import counted
 from workbench.text import one_line
 from workbench.ui.controllers.files import Files
+from workbench.ui.controllers.run import Run, Targets, cases
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.items import Item
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.config_file import ConfigDraft
+    from workbench.ui.criteria.changes import FormChanges
+    from workbench.ui.criteria.entry import ConfigEdit, Entry
+
+_ONCE = "Changes hold for the next run only; s saves them into the file."
 
 
 class Criteria(Controller):
-    """The form of criteria. The folder is shown as it is after each save."""
+    """Opens the editor, and shows the folder as it is after each save."""
 
-    def __init__(self, view: View, files: Files) -> None:
+    def __init__(self, view: View, files: Files, run: Run) -> None:
         super().__init__(view)
-        self._files = files
+        self._files, self._run = files, run
 
     def criteria(self) -> None:
         """Edit the criteria of what is under the cursor."""
         self.view.work(self._edit_criteria(), "edit")
+
+    def options(self) -> None:
+        """Change the criteria of the next run."""
+        targets = self.view.rows.targets()
+        if self.session.workspace is None or not targets:
+            self.view.say("no cases here")
+        else:
+            self.view.work(self._edit_next_run(targets), "edit")
 
     async def _edit_criteria(self) -> None:
         entry = await self._whose_criteria()
         draft = None if entry is None else await self._config_of(entry)
         if entry is None or draft is None:
             return
+        from workbench.ui.criteria.changes import FormChanges
+        from workbench.ui.criteria.entry import Entry
+
+        edit = self._edit(FormChanges(draft), self._with_same_config(entry))
+        title = f"criteria › {one_line(draft.file.name, limit=60)}"
+        reread = self._files.folder.read_again
+        await self._ask([edit], Entry(title, lambda now: self._why(entry, now), reread))
+
+    async def _edit_next_run(self, targets: Targets) -> None:
+        from workbench.ui.criteria.entry import Entry
+
+        edits = await self._edits(targets)
+        if edits is None:
+            return
+
+        def apply(_: "Sequence[ConfigEdit]") -> None:
+            for path, edit in edits.items():
+                self.session.draft.change(path, edit.changes.draft.content, edit.changes.result)
+
+        async def saved() -> None:
+            for path, edit in edits.items():
+                if not edit.changes.any:
+                    self.session.draft.forget(path)
+            await self._files.folder.read_again()
+
+        title = f"criteria for the next run: {cases(len(targets))}"
+        ending = await self._ask(list(edits.values()), Entry(title, lambda _: _ONCE, saved, apply))
+        self.view.show_facts()
+        if ending == "run":
+            self._run.start(targets)
+
+    async def _edits(self, targets: Targets) -> "dict[Path | None, ConfigEdit] | None":
+        """Each config of these cases with what the next run changes in it; None (and why) if one cannot be read."""
+        from workbench.ui.criteria.changes import FormChanges
+
+        by_config: dict[Path | None, list[EvalsetEntry]] = {}
+        for number in sorted({evalset for evalset, _ in targets}):
+            entry = self.session.entry(number)
+            by_config.setdefault(entry.criteria.config.path, []).append(entry)
+        edits = {}
+        for path, entries in by_config.items():
+            draft = await self._config_of(entries[0])
+            if draft is None:
+                return None
+            edit = self._edit(FormChanges(draft, self.session.draft.content(path, draft.content)), entries)
+            edit.name = one_line(self._below_root(path) if path is not None else entries[0].criteria.reason)
+            folders = {entry.file.parent for entry in entries} if path is None else ()
+            if len(folders) > 1:
+                edit.obstacle = f"the evalsets are in {counted(len(folders), 'folder')}: save for one of them at a time"
+            edits[path] = edit
+        return edits
+
+    def _edit(self, changes: "FormChanges", entries: "Sequence[EvalsetEntry]") -> "ConfigEdit":
+        """A config in the editor, with what the last run says of these evalsets."""
         from workbench.authoring.what_if import WhatIf
+        from workbench.ui.criteria.entry import ConfigEdit
+
+        files = {entry.relative for entry in entries}
+        records = [record for ref, record in self.session.store.records.items() if ref.evalset_file in files]
+        return ConfigEdit(changes, WhatIf(records))
+
+    async def _ask(self, edits: "Sequence[ConfigEdit]", entry: "Entry") -> str | None:
         from workbench.ui.criteria.form import CriteriaScreen
 
-        files = {one.relative for one in self._with_same_config(entry)}
-        records = [record for ref, record in self.session.store.records.items() if ref.evalset_file in files]
-        screen = CriteriaScreen(
-            draft,
-            self.session.saver,
-            WhatIf(records),
-            self.view.keys,
-            why=lambda draft: self._why(entry, draft),
-            saved=self._files.folder.read_again,
-        )
-        await self.view.ask(screen)
+        ending: str | None = await self.view.ask(CriteriaScreen(edits, entry, self.session.saver, self.view.keys))
+        return ending
+
+    def _below_root(self, path: Path) -> str:
+        return self._files.folder.below_root(str(path))
 
     async def _whose_criteria(self) -> "EvalsetEntry | None":
         """Return the evalset under the cursor. Above evalsets, ask for one of those whose configs hold below it."""
@@ -61,7 +130,7 @@ class Criteria(Controller):
             return entries[0]
         items = [
             Item(
-                self._files.folder.below_root(str(file)) + ("" if entry.criteria.config.path else "  (new)"),
+                self._below_root(file) + ("" if entry.criteria.config.path else "  (new)"),
                 entry,
                 help=one_line(f"{entry.relative}: {entry.criteria.reason}"),
             )
@@ -102,12 +171,12 @@ class Criteria(Controller):
         count = len(self._with_same_config(entry))
         holds = counted(count, "evalset")
         if draft.before is None:
-            file = self._files.folder.below_root(str(draft.file))
+            file = self._below_root(draft.file)
             return one_line(
                 f"No config holds for {entry.relative}: the defaults do. s writes {file}, which holds for {holds}"
             )
         reason = entry.criteria.reason.removeprefix(draft.file.name).strip()
-        return one_line(f"{self._files.folder.below_root(str(draft.file))}, {reason}; holds for {holds}")
+        return one_line(f"{self._below_root(draft.file)}, {reason}; holds for {holds}")
 
 
 def _config_file(entry: "EvalsetEntry") -> Path:

@@ -66,28 +66,6 @@ class Run(Controller):
         """Score the cases again and ask judges also what they have answered before."""
         self.start(self.view.rows.targets(), lambda targets: self._engine.rescore(targets, fresh=True))
 
-    def options(self) -> None:
-        """Change the criteria of the next run."""
-        from workbench.ui.screens.options import OptionsScreen
-
-        targets, workspace = self.view.rows.targets(), self.session.workspace
-        if workspace is None or not targets:
-            self.view.say("no cases here")
-            return
-
-        def chosen(ending: str | None) -> None:
-            self.view.show_facts()
-            if ending == "run":
-                self.start(targets)
-            elif ending == "saved":
-                self._folder.reload()
-
-        entries = [self.session.entry(evalset) for evalset in sorted({evalset for evalset, _ in targets})]
-        screen = OptionsScreen(
-            entries, self.session.draft, len(targets), workspace.root, self.view.keys, lambda: self.session.saver
-        )
-        self.view.push(screen, chosen)
-
     def cancel(self) -> None:
         """Cancel the marked or current cases; once more: kill them."""
         records = (record for pair in self.view.rows.targets() for record in self.session.verdicts.records(*pair))

@@ -39,7 +39,7 @@ class Controllers:
         self.edit = Edit(view, self.files)
         self.cases = Cases(view, self.files, self.edit)
         self.new_files = NewFiles(view, self.files)
-        self.criteria = Criteria(view, self.files)
+        self.criteria = Criteria(view, self.files, self.run)
         self.accept = Accept(view, self.files, self.edit, self.run)
         self.triage = Triage(view, self.files)
         self.talk = Talk(view, self.files, self.new_files, engine, thread)

@@ -1,9 +1,11 @@
-"""The form of a criteria config: every field of its criteria, what the last run would be under them, and saving.
+"""The editor of criteria: every field of one or more configs, what the last run would be under them, and leaving.
 
-Changes stay in the form until they are saved, so that a threshold can be tried out. What cannot be saved stays too.
+Changes stay in the editor until they are applied or saved, so that a threshold can be tried out. What cannot be saved
+stays too.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -13,56 +15,60 @@ from textual.content import Content as Text
 from textual.events import Key, Paste
 from textual.widgets import Static
 
-from workbench.authoring.config_file import ConfigDraft, ConfigRejectedError
-from workbench.authoring.criteria_change import ValueRefusedError, read_typed, with_value
-from workbench.authoring.criteria_form import FormRow, rows_of
-from workbench.authoring.saving import ChangedOnDiskError, Saver
-from workbench.authoring.what_if import WhatIf
-from workbench.model.json_edit import EditError
+from workbench.actions import footer
+from workbench.authoring.config_file import ConfigDraft
+from workbench.authoring.criteria_change import Content, ValueRefusedError, read_typed, with_value
+from workbench.authoring.criteria_form import FormRow, file_row, rows_of
+from workbench.authoring.saving import Saver
+from workbench.model.faults import Fault
 from workbench.model.places import Location
 from workbench.text import one_line
 from workbench.ui.criteria.adding import Chosen, items_for
 from workbench.ui.criteria.changes import FormChanges
-from workbench.ui.criteria.changing import ChangingScreen
+from workbench.ui.criteria.entry import ConfigEdit, Ending, Entry
+from workbench.ui.criteria.form_list import FormList
+from workbench.ui.criteria.leaving import Leaving
 from workbench.ui.criteria.look_ahead import LookAhead, Seen, stands_at
-from workbench.ui.criteria.settling import save
-from workbench.ui.criteria.value_field import FORMS, IN_NUMBERS, take, typed_value
+from workbench.ui.criteria.typing import IN_NUMBERS, NumberTyping
+from workbench.ui.criteria.value_field import FORMS, judge_items, take, typed_value
 from workbench.ui.criteria.wording import about, outlook_of_all
+from workbench.ui.editing.field_screen import FieldScreen
 from workbench.ui.editing.values import UnreadableError, json_text
-from workbench.ui.editing.wording import in_words
 from workbench.ui.items import searching
-from workbench.ui.keys import bindings
+from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.screens.pick import PickScreen
 
+STEP, FINE_STEP = 0.05, 0.01
 
-class CriteriaScreen(ChangingScreen):
-    """Edits a draft. `why` says in safe words which file a draft is for and why; `saved` is called after each save."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("open", "close", "keys")]
+class CriteriaScreen(FieldScreen[Ending | None]):
+    """Edits configs, for the next run or their files, as its entry says."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("criteria"), *bindings("open", "close", "keys")]
+
+    verb = ("takes", "taken")
 
     def __init__(
-        self,
-        draft: ConfigDraft,
-        saver: Saver,
-        what_if: WhatIf,
-        keys: Mapping[str, tuple[str, ...]],
-        *,
-        why: Callable[[ConfigDraft], str],
-        saved: Callable[[], Awaitable[object]],
+        self, edits: Sequence[ConfigEdit], entry: Entry, saver: Saver, keys: Mapping[str, tuple[str, ...]]
     ) -> None:
-        super().__init__(FormChanges(draft), keys)
-        self._saver, self._why, self._saved = saver, why, saved
-        self._look_ahead = LookAhead(what_if, lambda look: self.run_worker(look, group="look"), self._show_seen)
-        self._seen = Seen()
-        self._busy = self._leaving = False
+        self.list = FormList()
+        super().__init__(self.list, keys, footer("criteria"))
+        self.edits, self.entry = edits, entry
+        self._looks = [
+            LookAhead(edit.what_if, lambda look: self.run_worker(look, group="look"), partial(self._show_seen, edit))
+            for edit in edits
+        ]
+        self._typing = NumberTyping(self.list, self._take_number)
+        self._leaving = Leaving(self, edits, entry, saver, self._reject, self._saved)
         self._about = Static("", markup=False)
         self._about_room = VerticalScroll(self._about, classes="about", can_focus=False)
-        self._reason = Static(why(draft), classes="why", markup=False)
+        self._reason = Static(entry.why(edits[0].changes.draft), classes="why", markup=False)
         self._cases = Static("", classes="cases", markup=False)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog criteria") as dialog:
-            dialog.border_title = Text(f"criteria › {one_line(self.draft.file.name, limit=60)}")
+            dialog.border_title = Text(self.entry.title)
+            dialog.border_subtitle = Text(f"a {'applies' if self.entry.is_for_next_run else 'saves'} · esc discards")
             yield self._reason
             yield self.list
             yield self._about_room
@@ -74,37 +80,86 @@ class CriteriaScreen(ChangingScreen):
 
     def on_mount(self) -> None:
         self.list.when_moved = self._moved
+        if self.entry.is_for_next_run:
+            self.list.shut_all(self._rows())
         self.show_changes()
         self.list.focus()
 
-    # Moving
+    @property
+    def edit(self) -> ConfigEdit:
+        """The config with the cursor."""
+        row = self.list.row
+        return self.edits[row.file if row is not None else 0]
+
+    @property
+    def changes(self) -> FormChanges:
+        """What is changed in the config with the cursor."""
+        return self.edit.changes
+
+    @property
+    def draft(self) -> ConfigDraft:
+        """The file with the cursor as it was read, or saved last."""
+        return self.changes.draft
+
+    @property
+    def content(self) -> Content:
+        """What stands in the editor of the config with the cursor."""
+        return self.changes.content
+
+    # Moving and leaving
 
     def action_open(self) -> None:
+        self._typing.end()
         self.list.unfold()
 
     def action_close(self) -> None:
-        # Out of the form only where nothing can be lost: it is the key that closes things.
-        if not self.list.fold() and not self.changes.any:
+        self._typing.end()
+        # Out of the editor only where nothing can be lost: it is the key that closes things.
+        if not self.list.fold() and not any(edit.changes.any for edit in self.edits):
             self.action_back()
 
     def action_back(self) -> None:
-        if self._busy:
-            return
-        if self.changes.any and not self._leaving:
-            self._leaving = True
-            self.say("not saved: s saves it, esc once more drops it", warning=True)
-            return
-        self.dismiss(None)
+        if not self._typing.drop():
+            self._leaving.back()
 
     def action_keys(self) -> None:
-        self.show_keys("criteria", "keys of the form")
+        self.show_keys("criteria", "keys of the editor")
+
+    def action_criteria_apply(self) -> None:
+        if self._typing.end():
+            self._leaving.leave("applied")
+
+    def action_criteria_run(self) -> None:
+        if not self.entry.is_for_next_run:
+            self.say("r runs from the options of the next run: esc, then o")
+        elif self._typing.end():
+            self._leaving.leave("run")
+
+    def action_criteria_save(self) -> None:
+        if self._typing.end():
+            self._leaving.save()
+
+    def _reject(self, edit: ConfigEdit, fault: Fault, what: str) -> None:
+        file = self.edits.index(edit)
+        row = next((row for row in self.list.all_rows if row.file == file and stands_at(row, fault)), None)
+        if row is not None:
+            self.list.go_to(row)
+        self.say(one_line(f"{what}: {fault.message}. {fault.hint}".rstrip(". ")), warning=True)
+
+    async def _saved(self, words: str) -> None:
+        await self.entry.saved()
+        self._reason.update(Text(self.entry.why(self.draft)))
+        self.show_changes()
+        self.say(words)
 
     # One value
 
     def action_enter(self) -> None:
         """Into the field with the value under the cursor, or to its next choice."""
         row = self.list.row
-        if row is None:
+        if self._typing.text:
+            self._typing.end()
+        elif row is None:
             self.action_criteria_add()
         elif row.kind in ("flag", "choice"):
             self.action_criteria_next()
@@ -118,37 +173,89 @@ class CriteriaScreen(ChangingScreen):
     action_criteria_edit = action_enter
 
     def on_key(self, event: Key) -> None:
-        if event.character is not None and event.character in IN_NUMBERS and self._type_over(event.character):
+        if not self.field.display and self._typing.key(event):
             event.stop()
 
     def on_paste(self, event: Paste) -> None:
-        text = event.text.strip()
-        if not self.field.display and IN_NUMBERS.issuperset(text) and self._type_over(text):
+        if not self.field.display and self._typing.takes_numbers:
             event.stop()
+            text = event.text.strip()
+            if not text or not IN_NUMBERS.issuperset(text):
+                self.say(f"not a number: {one_line(text, limit=40)}")
+            elif not self._typing.add(text):
+                self.say("that is too long for a number")
 
-    def _type_over(self, text: str) -> bool:
-        """Open the field of the number under the cursor with this text in place of its value, if it is a number."""
-        row = self.list.row
-        if not text or self.field.display or row is None or row.kind not in ("threshold", "number"):
+    def _take_number(self, row: FormRow, text: str, ended: bool) -> bool:
+        """Take the number that was typed at a row, or only look at what it would change; False if it is none."""
+        try:
+            value = read_typed(row, text)
+        except ValueRefusedError as error:
+            if ended:
+                self.say(one_line(f"{error}: {row.criterion or row.field.name} is unchanged"), warning=True)
             return False
-        self._type(row)
-        self.field.load_text(text)
-        self.field.move_cursor(self.field.document.end)
+        changes = self.edits[row.file].changes
+        if ended:
+            return self.change(lambda: changes.put(row, value), at=self.list.row)
+        self._looks[row.file].at(changes.draft, with_value(changes.result, row.location, value))
         return True
 
-    def left_field(self) -> None:
-        self._moved()
-        self._look_ahead.at(self.draft, self.content)
-
-    def on_text_area_changed(self) -> None:
-        super().on_text_area_changed()
+    def action_criteria_next(self) -> None:
         row = self.list.row
-        if self.field.display and row is not None and row.kind == "threshold":
-            try:
-                value = read_typed(row, self.field.text)
-            except ValueRefusedError:
-                return
-            self._look_ahead.at(self.draft, with_value(self.content, row.location, value))
+        if row is None or not self._typing.end():
+            return
+        if row.kind == "threshold" and row.criterion:
+            self.change(lambda: self.changes.switch(row))
+        elif row.field.name == "judge_model":
+            items = judge_items(self.list.all_rows)
+            screen = PickScreen("which judge?", searching(items), current=row.value)
+            self.app.push_screen(screen, lambda model: self._choose_judge(row, model))
+        elif row.kind in ("flag", "choice"):
+            self.change(lambda: self.changes.next_choice(row))
+        else:
+            self.say("space is for what has choices: enter edits this")
+
+    def _choose_judge(self, row: FormRow, model: str | None) -> None:
+        if model == "":
+            self._type(row)
+        elif model is not None:
+            self.change(lambda: self.changes.put(row, model))
+
+    def action_criteria_match(self) -> None:
+        here = self.list.row
+        rows = (row for row in self.list.all_rows if here and (row.file, row.criterion) == (here.file, here.criterion))
+        row = next((row for row in rows if row.kind == "choice"), None)
+        if row is None:
+            self.say("this one has no choices")
+        else:
+            self.change(lambda: self.changes.next_choice(row), at=here)
+
+    def action_criteria_more(self) -> None:
+        self._step(STEP)
+
+    def action_criteria_less(self) -> None:
+        self._step(-STEP)
+
+    def action_criteria_more_fine(self) -> None:
+        self._step(FINE_STEP)
+
+    def action_criteria_less_fine(self) -> None:
+        self._step(-FINE_STEP)
+
+    def _step(self, step: float) -> None:
+        self.change(lambda: self.changes.step(self.list.row, step))
+
+    def change(self, change: Callable[[], Location | None], *, at: FormRow | None = None) -> bool:
+        """Make a change and show it, with the cursor where it leads or on the row `at`. False (and why) if it cannot be
+        made."""
+        if not self._typing.end():
+            return False
+        try:
+            place = change()
+        except ValueRefusedError as error:
+            self.say(str(error))
+            return False
+        self.show_changes(at=at.location if at is not None else place)
+        return True
 
     def on_value_field_saved(self) -> None:
         row = self.list.row
@@ -173,9 +280,10 @@ class CriteriaScreen(ChangingScreen):
     # Whole parts
 
     def action_criteria_add(self) -> None:
-        items = items_for(self.content, self.list.row)
-        screen = PickScreen("add", searching(items), placeholder="a purpose, a criterion, a rubric")
-        self.app.push_screen(screen, self._add)
+        if self._typing.end():
+            items = items_for(self.content, self.list.row)
+            screen = PickScreen("add", searching(items), placeholder="a purpose, a criterion, a rubric")
+            self.app.push_screen(screen, self._add)
 
     def _add(self, chosen: Chosen | None) -> None:
         if chosen is None:
@@ -187,76 +295,70 @@ class CriteriaScreen(ChangingScreen):
         elif self.change(lambda: self.changes.add(chosen, self.list.row)) and chosen.rubric:
             self.action_enter()
 
-    # Saving
+    def action_criteria_remove(self) -> None:
+        self.change(lambda: self.changes.remove(self.list.row))
 
-    def action_criteria_save(self) -> None:
-        if self._busy:
-            return
-        if self.draft.before is not None and not self.changes.names:
-            self.say("nothing is changed")
-            return
-        self._busy = True
-        self.run_worker(self._save(), group="save")
+    def action_criteria_earlier(self) -> None:
+        self.change(lambda: self.changes.move(self.list.row, -1))
 
-    async def _save(self) -> None:
-        try:
-            written = await save(self.app, self._saver, self.draft, self.content)
-        except ConfigRejectedError as error:
-            self._reject(error)
-        except (ChangedOnDiskError, EditError, OSError) as error:
-            self.say(in_words(error), warning=True)
-        else:
-            if written is None:
-                self.say("nothing was written; it is still here", warning=True)
-                return
-            draft, saved = written
-            self.changes.saved(draft)
-            await self._saved()
-            self._reason.update(Text(self._why(draft)))
-            self.show_changes()
-            name = one_line(draft.file.name)
-            self.say(f"saved: {name}; u in the tree takes it back" if saved else f"{name} as it is now")
-        finally:
-            self._busy = False
+    def action_criteria_later(self) -> None:
+        self.change(lambda: self.changes.move(self.list.row, 1))
 
-    def _reject(self, error: ConfigRejectedError) -> None:
-        fault = error.faults[0]
-        row = next((row for row in self.list.all_rows if stands_at(row, fault)), None)
-        if row is not None:
-            self.list.show_rows(self.list.all_rows, at=row.location)
-        self.say(one_line(f"not saved: {fault.message}. {fault.hint}".rstrip(". ")), warning=True)
+    def action_criteria_undo(self) -> None:
+        self.change(self.changes.undo)
+
+    def action_criteria_reset(self) -> None:
+        self._typing.drop()
+        self.change(lambda: self.changes.reset(self.list.row))
 
     # What is shown
 
     def show_changes(self, *, at: Location | None = None) -> None:
-        self._leaving = False
-        self.list.changed = frozenset(self.changes.names)
-        self.list.show_rows(rows_of(self.content), at=at)
-        self._look_ahead.at(self.draft, self.content)
+        """Show what stands in the editor now, with the cursor on a location."""
+        self._leaving.warned = False
+        for file, edit in enumerate(self.edits):
+            self.list.changed[file], self.list.off[file] = edit.changes.names, edit.changes.off
+        self.list.show_rows(self._rows(), at=at)
+        self._look()
 
-    def _show_seen(self, seen: Seen) -> None:
+    def _rows(self) -> list[FormRow]:
+        rows = []
+        for file, edit in enumerate(self.edits):
+            if self.entry.is_for_next_run:
+                rows.append(file_row(file, edit.name))
+            rows += rows_of(edit.changes.content, file)
+        return rows
+
+    def _look(self) -> None:
+        """Work out what the last run would be under every config as it is here."""
+        for edit, look in zip(self.edits, self._looks, strict=True):
+            look.at(edit.changes.draft, edit.changes.result)
+
+    def _show_seen(self, edit: ConfigEdit, seen: Seen) -> None:
         if seen.trouble:
             self.say(seen.trouble, warning=True)
             return
-        self._seen = seen
-        self.list.marks = seen.marks(self.list.all_rows)
+        edit.seen = seen
+        file = self.edits.index(edit)
+        self.list.marks[file] = seen.marks([row for row in self.list.all_rows if row.file == file])
         self.list.refresh()
-        self._cases.update(Text(outlook_of_all(seen.outlook) if seen.outlook is not None else ""))
         self._show_about()
 
     def _moved(self) -> None:
         # The warning is gone with the message: esc warns again before it drops the changes.
-        self._leaving = False
+        self._leaving.warned = False
         self.say("")
+        self._typing.end()
         self._show_about()
 
     def _show_about(self) -> None:
-        row = self.list.row
+        row, seen = self.list.row, self.edit.seen
+        self._cases.update(Text(outlook_of_all(seen.outlook) if seen.outlook is not None else ""))
         if row is None:
-            self._about.update(Text("No criterion: nothing is judged. a adds one."))
+            self._about.update(Text("No criterion: nothing is judged. n adds one."))
             return
-        lines = [*self._seen.told_of(row), about(row, self.list.all_rows)]
-        self._about.update(Text("\n".join(lines)))
+        rows = [one for one in self.list.all_rows if one.file == row.file]
+        self._about.update(Text("\n".join([*seen.told_of(row), about(row, rows)])))
 
     def _type(self, row: FormRow) -> None:
         take(self.field, row)
@@ -266,6 +368,16 @@ class CriteriaScreen(ChangingScreen):
         # One line below the border.
         self.field.styles.height = 2 if small else "2fr"
         self.into_field("as JSON" if row.kind == "json" else "", key="enter" if small else "ctrl+o")
+
+    def on_text_area_changed(self) -> None:
+        super().on_text_area_changed()
+        row = self.list.row
+        if self.field.display and row is not None and row.kind == "threshold":
+            self._take_number(row, self.field.text, False)
+
+    def left_field(self) -> None:
+        self._moved()
+        self._look()
 
     def out_of_field(self) -> None:
         super().out_of_field()

@@ -1,8 +1,8 @@
 """The rows of a criteria config, one line each; what is folded is left out."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from workbench.authoring.criteria_form import FormRow
 from workbench.counting import threshold
@@ -11,34 +11,53 @@ from workbench.rendering.cells import cell_len, fit
 from workbench.text import one_line
 from workbench.ui.widgets.rows import Piece, RowView
 
+_Group: TypeAlias = tuple[int, Location]
+"""What can be closed: the number of a config, and a location in it."""
 _NAME_WIDTH = 26
 _FEW = 60
 """Cells below which names get less room."""
 
 
 class FormList(RowView):
-    """Shows rows with a cursor. Rubrics are one line until they are opened; criteria can be closed. `marks` are the
-    looks of rows with a fault, by location; `changed` the criteria and keys that differ from the file."""
+    """Shows rows with a cursor. Rubrics are one line until they are opened; criteria can be closed. By the number of
+    their config: `marks` are the looks of rows with a fault, by location; `changed` the criteria and keys that differ
+    from the file; `off` the criteria that are switched off. `typed` is the number being typed at the cursor."""
 
     def __init__(self) -> None:
         super().__init__()
         self.all_rows: Sequence[FormRow] = ()
         self.rows: list[FormRow] = []
-        self.marks: Mapping[Location, str] = {}
-        self.changed: frozenset[str] = frozenset()
-        self._shut: set[Location] = set()
-        self._unfolded: set[Location] = set()
+        self.marks: dict[int, Mapping[Location, str]] = {}
+        self.changed: dict[int, Collection[str]] = {}
+        self.off: dict[int, Collection[str]] = {}
+        self.typed = ""
+        self._shut: set[_Group] = set()
+        self._unfolded: set[_Group] = set()
+
+    def shut_all(self, rows: Sequence[FormRow]) -> None:
+        """Close all criteria."""
+        self._shut = {_group(row) for row in rows}
 
     def show_rows(self, rows: Sequence[FormRow], *, at: Location | None = None) -> None:
-        """Replaces the rows; the cursor goes to the first row at or inside a location, else stays where it was."""
+        """Replaces the rows; the cursor goes to the first row of its config at or inside a location, else stays where
+        it was."""
+        file = self.row.file if self.row else 0
         before = at if at is not None else self.row.location if self.row else None
         self.all_rows = rows
         self.rows = [row for row in rows if not self._folded(row)]
         self.rows_changed()
-        place = next((n for n, row in enumerate(self.rows) if before and row.location[: len(before)] == before), None)
+        found = (n for n, row in enumerate(self.rows) if row.file == file and _is_at(row, before))
+        place = next(found, None)
         self.move_to(self.cursor if place is None else place)
         self.show_cursor()
         self.when_moved()
+
+    def go_to(self, row: FormRow) -> None:
+        """Put the cursor on a row, or on the head of what hides it."""
+        shown = [n for n, one in enumerate(self.rows) if one.file == row.file and one.criterion == row.criterion]
+        place = next((n for n in shown if self.rows[n].location == row.location), next(iter(shown), None))
+        if place is not None:
+            self.move_to(place)
 
     @property
     def row(self) -> FormRow | None:
@@ -52,8 +71,8 @@ class FormList(RowView):
             return
         if _group(row) in self._shut and row.depth == 0:
             self._shut.discard(_group(row))
-        elif row.depth == 2 and row.unit not in self._unfolded:
-            self._unfolded.add(row.unit)
+        elif row.depth == 2 and _unit(row) not in self._unfolded:
+            self._unfolded.add(_unit(row))
         else:
             self.move("down")
             return
@@ -64,11 +83,12 @@ class FormList(RowView):
         row = self.row
         if row is None:
             return False
-        if row.depth >= 2 and row.unit in self._unfolded:
-            self._unfolded.discard(row.unit)
+        if row.depth >= 2 and _unit(row) in self._unfolded:
+            self._unfolded.discard(_unit(row))
             self.show_rows(self.all_rows, at=row.unit)
             return True
-        if _group(row) in self._shut or not any(_group(one) == _group(row) and one.depth for one in self.all_rows):
+        inside = any(_group(one) == _group(row) and one.depth for one in self.all_rows)
+        if _group(row) in self._shut or not inside:
             return False
         self._shut.add(_group(row))
         head = next(one for one in self.all_rows if _group(one) == _group(row))
@@ -76,18 +96,24 @@ class FormList(RowView):
         return True
 
     def _folded(self, row: FormRow) -> bool:
-        return (row.depth > 0 and _group(row) in self._shut) or (row.depth == 3 and row.unit not in self._unfolded)
+        return (row.depth > 0 and _group(row) in self._shut) or (row.depth == 3 and _unit(row) not in self._unfolded)
 
     # What a list gives
 
     def row_count(self) -> int:
         return len(self.rows)
 
+    def can_stop(self, position: int) -> bool:
+        return self.rows[position].kind != "file"
+
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         row = self.rows[position]
-        mark: Piece = ("! ", self.marks[row.location]) if row.location in self.marks else ("  ", "")
+        marks = self.marks.get(row.file, {})
+        mark: Piece = ("! ", marks[row.location]) if row.location in marks else ("  ", "")
+        if row.kind == "file":
+            return [(one_line(row.field.name), "label")], []
         if row.depth == 0:
-            return self._head(row, mark)
+            return self._head(row, mark, self.typed if position == self.cursor else "")
         room = 45 if width > 100 else _NAME_WIDTH if width > _FEW else 18
         if row.kind == "rubrics":
             count = "none: a adds one, cases may bring their own" if not row.value else f"{row.value}"
@@ -96,26 +122,40 @@ class FormList(RowView):
         name = indent + one_line(row.field.name, limit=60)
         if row.depth == 2:
             number = row.unit[-1]
-            sign = "▾" if row.unit in self._unfolded else "▸"
+            sign = "▾" if _unit(row) in self._unfolded else "▸"
             name = f"{indent[2:]}{sign} {number + 1 if isinstance(number, int) else ''}"
             return [mark, (fit(name, 8), "label"), (in_short(row.value), "")], []
         name = fit(name, max(room, cell_len(name) + 1) if width > 70 else room)
+        if self.typed and position == self.cursor:
+            return [mark, (name, "label"), (f"{self.typed}▏", "accent")], []
         if not row.given:
             return [mark, (name, "label"), (one_line(row.field.default) or "—", "muted")], []
         return [mark, (name, "label"), (in_short(row.value), "muted" if row.kind == "kept" else "")], []
 
-    def _head(self, row: FormRow, mark: Piece) -> tuple[Sequence[Piece], Sequence[Piece]]:
+    def _head(self, row: FormRow, mark: Piece, typed: str) -> tuple[Sequence[Piece], Sequence[Piece]]:
         name = str(row.location[1]) if row.criterion and len(row.location) > 1 else row.field.name
-        left: list[Piece] = [mark, (one_line(name, limit=80), "strong" if row.kind != "kept" else "label")]
-        if (row.criterion or str(row.unit[0] if row.unit else "")) in self.changed:
+        off = row.criterion in self.off.get(row.file, ())
+        left: list[Piece] = [mark]
+        if row.kind == "threshold":
+            left.append(("[ ] ", "muted") if off else ("[x] ", "passed"))
+        left.append((one_line(name, limit=80), "muted" if off else "strong" if row.kind != "kept" else "label"))
+        if (row.criterion or str(row.unit[0] if row.unit else "")) in self.changed.get(row.file, ()):
             left.append((" changed", "accent"))
         if _group(row) in self._shut:
-            left.append((" …", "muted"))
+            left.append((self._in_short(row), "muted"))
+        if typed:
+            return left, [(f"≥ {typed}▏", "accent")]
         if row.kind == "threshold":
-            return left, [(threshold_words(row.value), "accent")]
+            return left, [("" if off else threshold_words(row.value), "accent")]
         if row.kind == "kept":
             return [*left, (f"  {in_short(row.value)}", "muted")], []
         return left, [("" if row.given else "as it is by default", "muted")]
+
+    def _in_short(self, head: FormRow) -> str:
+        """The choices and the judge of a closed criterion."""
+        inside = (row for row in self.all_rows if _group(row) == _group(head) and row.depth == 1 and row.given)
+        told = [in_short(row.value) for row in inside if row.kind in ("choice", "word")]
+        return f"  {' · '.join(told)}" if told else " …"
 
 
 def threshold_words(value: Any) -> str:
@@ -132,6 +172,14 @@ def in_short(value: object) -> str:
     return one_line(json.dumps(value, ensure_ascii=False))
 
 
-def _group(row: FormRow) -> Location:
+def _group(row: FormRow) -> _Group:
     """The criterion that a row belongs to, or the key of the file."""
-    return ("criteria", row.criterion) if row.criterion else row.location[:1]
+    return row.file, ("criteria", row.criterion) if row.criterion else row.location[:1]
+
+
+def _unit(row: FormRow) -> _Group:
+    return row.file, row.unit
+
+
+def _is_at(row: FormRow, location: Location | None) -> bool:
+    return bool(location) and location is not None and row.location[: len(location)] == location

@@ -9,6 +9,7 @@ from workbench.authoring.config_file import ConfigDraft, faults_of_draft
 from workbench.authoring.criteria_change import Content
 from workbench.authoring.criteria_form import FormRow
 from workbench.authoring.what_if import Outlook, WhatIf
+from workbench.metrics.registry import effect_of
 from workbench.model.criteria import parse_config
 from workbench.model.faults import Fault
 from workbench.model.json_edit import EditError
@@ -33,7 +34,7 @@ class Seen:
     def told_of(self, row: FormRow) -> list[str]:
         """Its faults, and for what can be worked out again what the last run would be, in safe lines."""
         lines = [told(fault) for fault in self.faults_of(row)]
-        if row.kind == "threshold" or row.field.name in ("match_type", "ignore_args"):
+        if row.kind == "threshold" or (row.criterion and effect_of(row.criterion, row.field.name) == "decide"):
             lines += outlook_of_criterion(self.outlook, row.criterion)
         return lines
 

@@ -1,0 +1,113 @@
+"""Leaving the editor of criteria: apply, run, save or discard."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from workbench.authoring.config_file import ConfigRejectedError, new_faults
+from workbench.authoring.saving import ChangedOnDiskError, Saver
+from workbench.model.faults import Fault
+from workbench.model.json_edit import EditError
+from workbench.text import one_line
+from workbench.ui.criteria.entry import ConfigEdit, Ending, Entry
+from workbench.ui.criteria.settling import save
+from workbench.ui.editing.wording import in_words
+from workbench.ui.screens.rows_screen import RowsScreen
+
+Reject: TypeAlias = Callable[[ConfigEdit, Fault, str], None]
+
+
+class Leaving:
+    """`reject` shows a fault that keeps a config from being used; `saved` shows what was saved."""
+
+    def __init__(
+        self,
+        screen: RowsScreen[Ending | None],
+        edits: Sequence[ConfigEdit],
+        entry: Entry,
+        saver: Saver,
+        reject: Reject,
+        saved: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._screen, self._edits, self._entry, self._saver = screen, edits, entry, saver
+        self._reject, self._saved = reject, saved
+        self._busy = False
+        self.warned = False
+        """Whether the user was just told that changes would be lost."""
+
+    def back(self) -> None:
+        """Discard what is not saved; changes for a file only after a warning."""
+        if self._busy:
+            return
+        changed = any(edit.changes.any for edit in self._edits)
+        if changed and not self._entry.is_for_next_run and not self.warned:
+            self.warned = True
+            self._screen.say("not saved: s saves it, esc once more drops it", warning=True)
+            return
+        self._screen.dismiss(None)
+
+    def leave(self, ending: Ending) -> None:
+        """Apply the changes and close. What would stop a run stays in the editor."""
+        if self._entry.apply is None:
+            self.save(then=lambda: self._screen.dismiss(ending))
+            return
+        for edit in self._edits:
+            try:
+                faults = new_faults(edit.changes.draft, edit.changes.result)
+            except EditError as error:
+                self._screen.say(in_words(error), warning=True)
+                return
+            if faults:
+                self._reject(edit, faults[0], "not applied")
+                return
+        self._entry.apply(self._edits)
+        self._screen.dismiss(ending)
+
+    def save(self, then: Callable[[], object] | None = None) -> None:
+        """Write what was changed into its files."""
+        if self._busy:
+            return
+        wanted = [edit for edit in self._edits if edit.changes.any or self._is_new(edit)]
+        obstacle = next((edit.obstacle for edit in wanted if edit.obstacle), "")
+        if obstacle or not wanted:
+            self._screen.say(obstacle or "nothing is changed", warning=bool(obstacle))
+            if then is not None and not obstacle:
+                then()
+            return
+        self._busy = True
+        self._screen.run_worker(self._save(wanted, then), group="save")
+
+    def _is_new(self, edit: ConfigEdit) -> bool:
+        return edit.changes.draft.before is None and not self._entry.is_for_next_run
+
+    async def _save(self, wanted: Sequence[ConfigEdit], then: Callable[[], object] | None) -> None:
+        said = []
+        try:
+            for edit in wanted:
+                words = await self._save_one(edit)
+                if words is None:
+                    return
+                said.append(words)
+            await self._saved("; ".join(said))
+            if then is not None:
+                then()
+        finally:
+            self._busy = False
+
+    async def _save_one(self, edit: ConfigEdit) -> str | None:
+        """Return in words what was written, None (and say why) if nothing was."""
+        changes = edit.changes
+        try:
+            written = await save(self._screen.app, self._saver, changes.draft, changes.result)
+        except ConfigRejectedError as error:
+            self._reject(edit, error.faults[0], "not saved")
+            return None
+        except (ChangedOnDiskError, EditError, OSError) as error:
+            self._screen.say(in_words(error), warning=True)
+            return None
+        if written is None:
+            self._screen.say("nothing was written; it is still here", warning=True)
+            return None
+        draft, saved = written
+        changes.saved(draft)
+        name = one_line(draft.file.name)
+        return f"saved: {name}; u in the tree takes it back" if saved else f"{name} as it is now"
