@@ -131,3 +131,8 @@ def test_strongest_effect_and_the_words_of_many_changes() -> None:
     assert strongest([]) is None
     assert strongest(changes) == EFFECTS[-1] == "run"
     assert few_words(changes) == "desk/agent.py, criteria: match option0, criteria: match option1 and 2 more"
+
+
+def test_several_inputs_that_were_not_recorded_are_said_in_one_word() -> None:
+    changes = compare(Record(FILE, ()), record("session", {"state": "1"}))
+    assert few_words(changes) == "inputs not recorded"

@@ -162,7 +162,7 @@ async def test_a_threshold_decides_again(watched: Watched) -> None:
         watched.project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.0}})
         await watched.ran(first)
         assert watched.states() == {"good": "passed", "bad": "passed"}
-        assert "decided again" in watched.bar
+        await watched.until(watched.pilot, lambda: "decided again" in watched.bar, 30)
         assert watched.session.store.run.scored_from == first
 
 

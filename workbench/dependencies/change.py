@@ -92,7 +92,11 @@ def words(change: Change) -> str:
 def few_words(changes: Iterable[Change], most: int = 3) -> str:
     """Say what the first of several changes are, the strongest first, and how many more there are."""
     ordered = sorted(changes, key=lambda change: -EFFECTS.index(change.effect))
-    return few(dict.fromkeys(map(words, ordered)), most)
+    unknown = [change for change in ordered if not change.name]
+    said = dict.fromkeys(words(change) for change in ordered if change.name)
+    if unknown:
+        said[words(unknown[0]) if len(unknown) == 1 else "inputs not recorded"] = None
+    return few(said, most)
 
 
 def strongest(changes: Iterable[Change]) -> Effect | None:

@@ -29,9 +29,7 @@ _LONGEST = 5000
 _LINES = 40
 _CODE = {".py"}
 _OF_FILES: tuple[Input, ...] = ("agent_file", "agent_folder")
-_ASKED: tuple[Input, ...] = (
-    *("environment", "packages", "case", "session", "scenario", "simulator", "frozen", "owner", "options"),
-)
+_ASKED: tuple[Input, ...] = (*("packages", "case", "session", "scenario", "simulator", "frozen", "owner", "options"),)
 """The other kinds of input that reach the agent."""
 _MODEL_NAME = re.compile(r"(^|_)model(_name|_id)?$", re.IGNORECASE)
 
@@ -153,7 +151,9 @@ def _of_the_agent(
         names = {*old_run.versions, *new_run.versions}
         differ = sorted(name for name in names if old_run.versions.get(name) != new_run.versions.get(name))
         found.append(Cause("versions", _names(differ)))
-    found += [Cause(kind, few_words(by_kind[kind])) for kind in _ASKED if kind in by_kind]
+    if "environment" in by_kind:
+        found.append(Cause("environment", few_words(by_kind["environment"])))
+    found += [Cause(kind, _names([change.name for change in by_kind[kind]])) for kind in _ASKED if kind in by_kind]
     if _told_otherwise(old, new):
         found.append(Cause("tool_output", "the same tool calls were answered differently"))
     yield from found

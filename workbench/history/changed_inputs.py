@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from workbench.counting import counted
 from workbench.dependencies.case_inputs import LONG
-from workbench.dependencies.change import CASE_INPUTS, Change, Input, words
+from workbench.dependencies.change import Change, Input, words
 from workbench.dependencies.record import Bundle, Record, compare, criterion_of
 from workbench.engine.plan.options import RESULT_OPTIONS
 from workbench.history.adk_results import SALT_ID as ADK_SALT
@@ -16,19 +16,23 @@ Sided = tuple[Summary, Row]
 """An execution and its run."""
 _SHOWN: frozenset[Input] = frozenset({"criteria", "judge", "simulator"})
 """The kinds whose values can be shown."""
-_SAID: frozenset[Input] = frozenset({*CASE_INPUTS, "criteria", "judge", "simulator"})
-"""The kinds that do not depend on the project's salt, because a run keeps them in full."""
 _LISTED_ASIDE = frozenset({"agent_file", "agent_folder", "options"})
 
 
 def changed_inputs(before: Sided, after: Sided) -> tuple[list[Change], frozenset[Input]]:
     """Return the inputs that differ between two executions, and the kinds of which one of them knows nothing."""
-    then, now = (_record(side, before[0].salt_id == after[0].salt_id) for side in (before, after))
-    kinds, others = (frozenset(kind for bundle in record.bundles for kind in bundle.inputs) for record in (then, now))
+    # With another salt, only what a run keeps in full can be compared.
+    known = before[0].salt_id == after[0].salt_id
+    then, now = (summary.record(row, known=known) for summary, row in (before, after))
     is_adks = [summary.salt_id == ADK_SALT for summary, _ in (before, after)]
-    shared = kinds & others if is_adks[0] == is_adks[1] else frozenset()
+    shared = _kinds(then) & _kinds(now) if is_adks[0] == is_adks[1] else frozenset()
     found = compare(_only(then, shared), _only(now, shared))
-    return [*found, *(() if "criteria" in shared else _thresholds(before[1], after[1]))], kinds ^ others
+    recorded = _kinds(before[0].record(before[1])) | _kinds(after[0].record(after[1]))
+    return [*found, *(() if "criteria" in shared else _thresholds(before[1], after[1]))], recorded - shared
+
+
+def _kinds(record: Record) -> frozenset[Input]:
+    return frozenset(kind for bundle in record.bundles for kind in bundle.inputs)
 
 
 def words_between(change: Change, before: Sided, after: Sided) -> str:
@@ -66,7 +70,7 @@ def every_difference(before: Summary, after: Summary, pairs: Iterable[tuple[Row,
     for said, times in told.items():
         yield said if times == cases else f"{said} ({counted(times, 'case')})"
     if unknown:
-        yield f"only one run recorded: {', '.join(sorted(kind.replace('_', ' ') for kind in unknown))}"
+        yield f"not recorded by both runs: {', '.join(sorted(kind.replace('_', ' ') for kind in unknown))}"
 
 
 def _told(before: Sided, after: Sided, unknown: set[Input]) -> list[str]:
@@ -83,12 +87,6 @@ def _case(run: Summary, row: Row) -> object:
 def _whole_words(change: Change, before: Sided, after: Sided) -> str:
     said, name = words(change), change.name
     return said[: len(said) - len(name)] + words_between(change, before, after) if said.endswith(name) else said
-
-
-def _record(side: Sided, same_salt: bool) -> Record:
-    summary, row = side
-    found = summary.record(row)
-    return found if same_salt else _only(found, _SAID)
 
 
 def _only(record: Record, kinds: frozenset[Input]) -> Record:
