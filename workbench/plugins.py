@@ -5,6 +5,8 @@ An extension is named by an entry point of the group `agent_workbench.POINT`. Th
 packages and imports none. A plugin that cannot be used is named with its package and costs only itself.
 """
 
+import importlib.machinery
+import importlib.util
 import itertools
 import sys
 import threading
@@ -12,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, Literal, TextIO, TypeAlias, TypeVar, cast
 
 Point: TypeAlias = Literal["criteria", "judges", "agents", "exporters", "places"]
@@ -260,6 +263,24 @@ def resolve(value: str) -> Any:
     for part in attribute.split("."):
         found = getattr(found, part)
     return found
+
+
+def module_file(name: str) -> Path:
+    """Return the file of a module without importing it or a package around it.
+
+    Raises:
+        ImportError: there is none.
+    """
+    first, *rest = name.split(".")
+    spec = importlib.util.find_spec(first) if first else None
+    path = first
+    for part in rest:
+        path = f"{path}.{part}"
+        places = spec.submodule_search_locations if spec is not None else None
+        spec = importlib.machinery.PathFinder.find_spec(path, places) if places is not None else None
+    if spec is None or not spec.has_location or spec.origin is None:
+        raise ModuleNotFoundError(f"there is no module {name}")
+    return Path(spec.origin)
 
 
 class _GuardedImport(threading.Thread):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +97,25 @@ def test_place_of_a_package_runs_the_agents(project: Project, site: Path) -> Non
     assert at_place(project, "local", site).stdout == "['failed', 'passed']\n"
     said = at_place(project, "moon", site).stderr
     assert "moon is no place that is known here: name one of `local`, `nearby:FILE` (keeps a log)" in said
+
+
+def test_verdict_is_stale_once_a_package_that_judged_has_changed(project: Project, site: Path, tmp_path: Path) -> None:
+    package = shutil.copytree(EXAMPLE, tmp_path / "own" / "package")
+    installed = environment(site, package)
+    assert project.program("run", "table", "--plain", environment=installed).returncode == 1
+
+    def stale() -> dict[str, str]:
+        done = project.program("status", "table", "--json", environment=installed)
+        cases = json.loads(done.stdout)["cases"]
+        return {Path(change["name"]).name: change["effect"] for case in cases for change in case["changed"]}
+
+    assert stale() == {}
+    file = package / "workbench_example/brevity.py"
+    file.write_text(file.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert stale() == {"brevity.py": "score"}
+    file = package / "workbench_example/keyword.py"
+    file.write_text(file.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert stale() == {"brevity.py": "score", "keyword.py": "score"}
 
 
 def test_extensions_are_listed_and_checked(project: Project, site: Path) -> None:

@@ -4,14 +4,12 @@ A driver runs in the agent's interpreter, which may have nothing of the package:
 """
 
 import ast
-import importlib.machinery
-import importlib.util
 import sys
 from functools import cache
 from pathlib import Path
 
 from workbench.agents.python_source import parse_source
-from workbench.plugins import Extension, Trouble, installed
+from workbench.plugins import Extension, Trouble, installed, module_file
 from workbench.regular_file import read_regular
 
 _FUNCTIONS = {"recognise", "answer"}
@@ -48,24 +46,6 @@ def _usable(extension: Extension) -> Path | Trouble:
     if foreign:
         return Trouble(extension, f"{file} imports {', '.join(foreign)} at its top, which agents may run without")
     return file
-
-
-def module_file(name: str) -> Path:
-    """Return the file of a module without importing it or a package around it.
-
-    Raises:
-        ImportError: there is none.
-    """
-    first, *rest = name.split(".")
-    spec = importlib.util.find_spec(first) if first else None
-    path = first
-    for part in rest:
-        path = f"{path}.{part}"
-        places = spec.submodule_search_locations if spec is not None else None
-        spec = importlib.machinery.PathFinder.find_spec(path, places) if places is not None else None
-    if spec is None or not spec.has_location or spec.origin is None:
-        raise ModuleNotFoundError(f"there is no module {name}")
-    return Path(spec.origin)
 
 
 def _imported(node: ast.stmt) -> list[str]:

@@ -1,21 +1,29 @@
-"""The files of Python functions that a criteria config names: verdicts depend on them as on the agent's own."""
+"""The files of Python functions that judge for a criteria config: verdicts depend on them as on the agent's own."""
 
+import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from workbench.agents.function_source import function_file
+from workbench.judge.base import NotAvailableError
+from workbench.judge.kinds import JUDGES, is_own, kind_of
+from workbench.judge.options import read_judge_options
 from workbench.judge.own_kinds import FUNCTION
+from workbench.metrics.description import JUDGE
+from workbench.metrics.registry import CRITERIA
 from workbench.model.criteria import CriteriaConfig
+from workbench.plugins import module_file
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 
 
 def judging_files(config: CriteriaConfig, root: Path, folder: Path) -> list[Path]:
-    """Return the project's files of custom metrics and judges, sorted; `folder` is the agent's. What they import is not
-    looked at."""
-    return _files([{item.name: item.value for item in config.criteria}, config.custom_metrics], root, folder)
+    """Return the files of the project's custom metrics and judges, and of the criteria and judges of other packages,
+    sorted; `folder` is the agent's. What they import is not looked at."""
+    own = _files([{item.name: item.value for item in config.criteria}, config.custom_metrics], root, folder)
+    return sorted({*own, *_plugin_files(config)})
 
 
 def simulating_files(config: CriteriaConfig, root: Path, folder: Path) -> list[Path]:
@@ -27,6 +35,24 @@ def _files(settings: Any, root: Path, folder: Path) -> list[Path]:
     names = {text.removeprefix(FUNCTION) for text in _texts(settings)}
     files = {function_file(name, root, folder) for name in names if _NAME.fullmatch(name)}
     return sorted(file for file in files if file is not None)
+
+
+def _plugin_files(config: CriteriaConfig) -> Iterator[Path]:
+    for criterion in config.criteria:
+        if criterion.name in CRITERIA.others() and (info := CRITERIA.get(criterion.name)) is not None:
+            yield from _modules(CRITERIA.extension(criterion.name).value, info.score)
+        options = criterion.options.get(JUDGE)
+        if JUDGES.others() and isinstance(options, dict):
+            with contextlib.suppress(NotAvailableError, ValueError):
+                kind = kind_of(read_judge_options(options).model)
+                if not is_own(kind):
+                    yield from _modules(JUDGES.extension(kind.name).value, kind.connect)
+
+
+def _modules(*values: str) -> Iterator[Path]:
+    for value in values:
+        with contextlib.suppress(ImportError):
+            yield module_file(value.partition(":")[0])
 
 
 def _texts(value: Any) -> Iterator[str]:
