@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from workbench import plugins
-from workbench.plugins import OWN, BrokenExtensionError, ExtensionPoint, Listing, listing
+from workbench.plugins import OWN, BrokenExtensionError, ExtensionPoint, Listing, installed, listing
 
 _NUMBERS = count()
 
@@ -142,6 +142,23 @@ def test_name_is_given_out_once_and_ours_comes_first() -> None:
         "html (agent_workbench.exporters of b): agent-workbench has one of that name, which is used",
         "pdf (agent_workbench.exporters of z): a has one of that name, which is used",
     ]
+
+
+def test_damaged_metadata_of_a_package_costs_only_that_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = {
+        "good": b"[agent_workbench.exporters]\nx = good:X\n",
+        "garbage": b"[agent_workbench.exporters]\n= =\n[[[\nnothing",
+        "bytes": b"[agent_workbench.exporters]\n\xff\xfe = y:Y\n",
+    }
+    for name, content in contents.items():
+        info = tmp_path / f"{name}_of_a_test-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-of-a-test\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_bytes(content)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = installed.__wrapped__()
+    names = {one.name: one.package for one in found.extensions if not one.is_own}
+    assert names["x"] == "good-of-a-test"
 
 
 def test_unknown_name_is_a_key_error() -> None:

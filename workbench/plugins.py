@@ -5,6 +5,7 @@ An extension is named by an entry point of the group `agent_workbench.POINT`. Th
 packages and imports none. A plugin that cannot be used is named with its package and costs only itself.
 """
 
+import contextlib
 import importlib.machinery
 import importlib.util
 import itertools
@@ -128,12 +129,14 @@ def installed() -> Listing:
 
     found: dict[str, list[tuple[str, str, str, str]]] = {}
     for package in distributions():
-        # Parsing the entry points of all packages would take longer than anything else here.
-        if f"[{_GROUP}" in (package.read_text("entry_points.txt") or ""):
-            name = package.name or "a package without a name"
-            points = [one for one in package.entry_points if one.group.startswith(_GROUP)]
-            # Of two packages of one name, Python imports the first on the path.
-            found.setdefault(name, [(name, one.group, one.name, one.value) for one in points])
+        # Metadata may be damaged, also that of packages that have nothing to do with us.
+        with contextlib.suppress(Exception):
+            # Parsing the entry points of all packages would take longer than anything else here.
+            if f"[{_GROUP}" in (package.read_text("entry_points.txt") or ""):
+                name = package.name or "a package without a name"
+                points = [one for one in package.entry_points if one.group.startswith(_GROUP)]
+                # Of two packages of one name, Python imports the first on the path.
+                found.setdefault(name, [(name, one.group, one.name, one.value) for one in points])
     # The metadata of an editable installation may be older than the sources.
     found.pop(_PACKAGE, None)
     return listing(itertools.chain.from_iterable(found.values()))
