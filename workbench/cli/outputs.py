@@ -3,17 +3,14 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from workbench.atomic import replace_pieces
-from workbench.cli.refusal import Refused, refusal_json
-from workbench.cli.streams import has_failed, write_line, write_pieces
+from workbench.cli.streams import has_failed, write_file, write_line, write_pieces
 from workbench.prices import Prices
 from workbench.rendering.plain_summary import summary_lines
 from workbench.store import Store
-from workbench.text import one_line
 
 _WIDTH_WITHOUT_TERMINAL = 100
 
@@ -38,9 +35,9 @@ def write_outputs(wanted: Wanted, store: Store, results: TextIO, prices: Prices)
     """Writes everything, the files first. False if something could not be written; standard error says what."""
     done = True
     if wanted.json is not None and wanted.json != "-":
-        done = _write("--json", Path(wanted.json), lambda: _exported("json", store, prices))
+        done = write_file("--json", Path(wanted.json), lambda: _exported("json", store, prices))
     if wanted.junit is not None:
-        done = _write("--junit", wanted.junit, lambda: _exported("junit", store, prices)) and done
+        done = write_file("--junit", wanted.junit, lambda: _exported("junit", store, prices)) and done
     if wanted.detailed:
         _write_details(store, results)
     if is_terminal(wanted, results):
@@ -61,20 +58,6 @@ def write_outputs(wanted: Wanted, store: Store, results: TextIO, prices: Prices)
 def is_terminal(wanted: Wanted, stream: TextIO) -> bool:
     """Whether what goes to `stream` may be redrawn, wrapped and coloured."""
     return not wanted.plain and stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-
-
-def write_refusal_file(file: Path, refused: Refused) -> None:
-    """Write that nothing ran to the file that was to hold the report."""
-    _write("--json", file, lambda: (f"{refusal_json(refused)}\n".encode("ascii"),))
-
-
-def _write(option: str, file: Path, content: Callable[[], Iterable[bytes]]) -> bool:
-    try:
-        replace_pieces(file, content())
-    except OSError as error:
-        write_line(sys.stderr, f"error: {option} {one_line(str(file))}: {error.strerror or type(error).__name__}")
-        return False
-    return True
 
 
 def _exported(name: str, store: Store, prices: Prices) -> Iterable[bytes]:

@@ -10,7 +10,7 @@ from typing import Self
 
 import click
 
-from workbench.cli.streams import write_line
+from workbench.cli.streams import write_file, write_line
 from workbench.engine.plan.options import UsageFaultError
 from workbench.exporting import SCHEMA
 from workbench.text import plain
@@ -41,9 +41,8 @@ def reported(json: str | None) -> Iterator[None]:
         yield
     except UsageFaultError as fault:
         if json not in (None, "-"):
-            from workbench.cli.outputs import write_refusal_file
-
-            write_refusal_file(Path(json), Refused.from_fault(fault))
+            refused = Refused.from_fault(fault)
+            write_file("--json", Path(json), lambda: (f"{refusal_json(refused)}\n".encode("ascii"),))
         raise
 
 

@@ -4,7 +4,7 @@ Options of `adk eval` are understood in ADK's spelling too (underscores for hyph
 """
 
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.common_options import FILE
 from workbench.cli.refusal import Refused, check_state_dir, reported
+from workbench.cli.run_request import RunRequest
 from workbench.cli.spelling import CONTEXT
 from workbench.engine.plan.options import MOST_UNTIL_SURE, RunOptions
 from workbench.project.targets import Targets
@@ -33,20 +34,6 @@ Exit codes
     3  something could not be evaluated, or nothing ran
   130  interrupted; what was scored is kept
 """
-
-
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What a command line of `run` asks for. `json` may be `-` for standard output."""
-
-    targets: Targets
-    options: RunOptions = field(default_factory=RunOptions)
-    json: str | None = None
-    junit: Path | None = None
-    plain: bool = False
-    detailed: bool = False
-    watch: bool = False
-    fresh: bool = False
 
 
 @click.command(

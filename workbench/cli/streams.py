@@ -8,8 +8,12 @@ import contextlib
 import errno
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TextIO
+
+from workbench.atomic import replace_pieces
+from workbench.text import one_line
 
 _PLAIN_SPELLINGS = str.maketrans({"≥": ">=", "…": "...", "—": "-", "·": "-", "–": "-"})
 _GONE = {errno.EPIPE, errno.EIO, errno.EBADF, errno.ESHUTDOWN}
@@ -112,5 +116,15 @@ def can_show(stream: TextIO, text: str) -> bool:
     try:
         text.encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def write_file(option: str, file: Path, content: Callable[[], Iterable[bytes]]) -> bool:
+    """Write the file that an option names. False if that failed; standard error says why."""
+    try:
+        replace_pieces(file, content())
+    except OSError as error:
+        write_line(sys.stderr, f"error: {option} {one_line(str(file))}: {error.strerror or type(error).__name__}")
         return False
     return True

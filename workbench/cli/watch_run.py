@@ -12,7 +12,7 @@ from workbench.cli.changed_lines import Outcomes, changed_lines, outcomes
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
 from workbench.cli.interruption import Interruption
 from workbench.cli.plain_progress import PlainProgress
-from workbench.cli.run_command import RunRequest
+from workbench.cli.run_request import RunRequest
 from workbench.cli.streams import has_failed, is_unread, write_line
 from workbench.counting import few
 from workbench.engine.plan.plan import Plan

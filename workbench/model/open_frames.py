@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from workbench.model.json_nodes import Child, Node
+from workbench.model.lexer import Lexer
 from workbench.model.places import Location, Places
-from workbench.model.tokens import Lexer, Token
+from workbench.model.tokens import Token
 
 Expect = Literal["first", "key", "colon", "value", "comma", "end"]
 DEEPEST = 201

@@ -1,10 +1,5 @@
-"""JSON text cut into tokens, forgivingly: what is not JSON becomes the token that was meant, and a complaint.
+"""A token of JSON text, and the rules about blanks and surrogates that all who read one share."""
 
-The rule of what is JSON is ADK's reader (pydantic's, which is strict RFC 8259 plus NaN and Infinity). Python's own
-reader differs in one point that matters: it takes lone surrogates.
-"""
-
-import json
 import re
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
@@ -12,17 +7,7 @@ from typing import Any, Literal, NamedTuple
 TokenKind = Literal["{", "}", "[", "]", ",", ":", "string", "number", "word", "end"]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_TOKEN = re.compile(
-    r'(?P<string>"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*")'
-    r"|(?P<mark>[{}\[\]:,])"
-    r"|(?P<number>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-]))"
-    r"|(?P<word>(?:true|false|null)(?!\w))"
-)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-_WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
-MOST_DIGITS = 4300
-"""Whole numbers with more are refused by ADK's reader, and by Python."""
 
 
 class Token(NamedTuple):
@@ -40,67 +25,16 @@ Complain = Callable[..., None]
 `open_frames.Reading.complain`."""
 
 
-class Lexer:
-    """Tokens of `text`, one after the other. Every complaint goes to `complain`."""
-
-    def __init__(self, text: str, complain: Complain) -> None:
-        self.text = text
-        self.position = 0
-        self._complain = complain
-
-    def next(self) -> Token:
-        """The next token; kind "end" at the end of the text, again and again."""
-        text = self.text
-        while True:
-            start = skip_space(text, self.position)
-            match = _TOKEN.match(text, start)
-            # Three quotes begin a Python string: in JSON an empty text is never followed by a quote.
-            if match and not (match.group() == '""' and text.startswith('"', start + 2)):
-                return self._regular(match)
-            if start >= len(text):
-                self.position = len(text)
-                return Token("end", start, start)
-            from workbench.model.near_json import near_token  # its patterns take 20 ms to compile: only where needed
-
-            token, self.position = near_token(text, start, self._complain)
-            if token is not None:
-                return token
-
-    def colon_follows(self, token: Token) -> bool:
-        """Whether a colon stands right after `token`, which makes it a key."""
-        return self.text.startswith(":", skip_space(self.text, token.end))
-
-    def _regular(self, match: re.Match[str]) -> Token:
-        start, end = match.span()
-        self.position = end
-        raw = match.group()
-        kind = match.lastgroup
-        if kind == "string":
-            value = raw[1:-1] if "\\" not in raw else json.loads(raw)
-            if _SURROGATE.search(value):
-                self._complain(start, *lone_surrogate(value), severity="warning")
-            return Token("string", start, end, value, quoted=True)
-        if kind == "number":
-            return Token("number", start, end, self._number(raw, start))
-        if kind == "word":
-            return Token("word", start, end, _WORDS[raw])
-        return Token(raw, start, end)  # type: ignore[arg-type]
-
-    def _number(self, raw: str, start: int) -> int | float:
-        if raw.lstrip("-").isdigit():
-            if len(raw) <= MOST_DIGITS:
-                return int(raw)
-            self._complain(
-                start, f"a whole number of {len(raw):,} digits: ADK reads at most {MOST_DIGITS:,}", certain=True
-            )
-        return float(raw)
-
-
 def skip_space(text: str, position: int) -> int:
     """The offset after JSON's white space."""
     match = _SPACE.match(text, position)
     assert match is not None  # it matches nothing, too
     return match.end()
+
+
+def has_lone_surrogate(value: str) -> bool:
+    """Return whether a text holds half of a surrogate pair."""
+    return _SURROGATE.search(value) is not None
 
 
 def lone_surrogate(value: str) -> tuple[str, str]:

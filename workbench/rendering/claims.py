@@ -1,6 +1,6 @@
 """The pane "Claims": every sentence of the answers with its label; beside the one under the cursor, why."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.faces import HOLDS, LABELS, Face
 from workbench.rendering.judge_words import criterion_head, nothing_yet
 from workbench.rendering.judged import number, question_key, results, shown_in
-from workbench.rendering.lines import BLANK, Line, Segment, cut_line, flow, hang, pad, rule, wrap
+from workbench.rendering.lines import BLANK, Line, Segment, cut_line, flow, hang, labelled, pad, rule, wrap
 from workbench.rendering.rows import View, part, under
 from workbench.rendering.trace.conversation import events_of
 from workbench.rendering.triaged import overridden
@@ -20,7 +20,6 @@ from workbench.text import one_line, plain
 
 _NARROW = 60
 """From this width on labels have a column of their own."""
-_ASIDE_GUTTER = 15
 _KINDS = {
     "instructions": "the agent's instructions",
     "user": "what the user said",
@@ -251,15 +250,6 @@ def _origin(item: dict[str, Any], turn: int) -> Iterator[Segment]:
     yield Segment(f"{name}, " if name else "", "name")
     yield Segment(f"{kind} in turn {turn + 1}  ")
     yield _TO_GO
-
-
-def labelled(name: str, text: Iterable[Segment], width: int) -> Iterator[Line]:
-    """A text behind its name: in a column of its own where there is room for one."""
-    lead = Segment(name, "label")
-    if width < 3 * _ASIDE_GUTTER:
-        yield from wrap([lead, Segment("  "), *text], width)
-    else:
-        yield from hang([lead], wrap(text, width - _ASIDE_GUTTER), _ASIDE_GUTTER)
 
 
 def _first_problem(texts: list[dict[str, Any]]) -> int:

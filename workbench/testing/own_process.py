@@ -9,7 +9,8 @@ import json
 from typing import Any
 
 from workbench.agents.channel import Frame
-from workbench.agents.worker.case import Case, case_of
+from workbench.agents.worker.case import Case
+from workbench.agents.worker.cases import case_of
 from workbench.agents.worker.driver import Loaded
 from workbench.agents.worker.drivers import driver_of
 from workbench.agents.worker.frames import Decoder

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from . import faults, footprint, processes, sources
 from .adk_version import installed_adk
-from .case import descriptors_of, refuse, run_forked
+from .cases import descriptors_of, refuse, run_forked
 from .driver import Loaded, UnusableError
 from .drivers import NoAgentError, driver_of
 from .frames import Channel

@@ -11,7 +11,8 @@ import os
 import socket
 from typing import Any, Dict, Set
 
-from .case import Case, case_of, descriptors_of, refuse
+from .case import Case
+from .cases import case_of, descriptors_of, refuse
 from .driver import Loaded
 from .frames import Channel
 from .output import use_output

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from workbench.counting import counted
 from workbench.prices import money
-from workbench.rendering.claims import labelled
-from workbench.rendering.lines import Line, Segment, cut_line, hang, rule, wrap
+from workbench.rendering.lines import Line, Segment, cut_line, hang, labelled, rule, wrap
 from workbench.rendering.trace.conversation import conversation_lines, own_events
 from workbench.rendering.trace.reading import TraceRead
 from workbench.rendering.trace.row import duration, name_of
