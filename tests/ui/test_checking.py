@@ -10,8 +10,8 @@ from workbench.engine.processes.trial_imports import TrialImport
 from workbench.events import CaseError
 from workbench.model.faults import Fault
 from workbench.ui.checking import WHOLE, check, sort_out
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.imports import ImportBook
-from workbench.ui.screens.pick import PickScreen
 
 
 def content(*cases: object) -> str:

@@ -25,9 +25,9 @@ from tests.ui.triage.test_triage_screen import run_all
 from workbench.authoring import config_file
 from workbench.ui import key_order
 from workbench.ui.criteria.form import CriteriaScreen
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.editor import EditorScreen
 from workbench.ui.items import Item, searching
-from workbench.ui.screens.pick import PickScreen
 
 _KEYS = {"\r": "enter", "\x1b": "escape", "\x0f": "ctrl+o", "\x03": "ctrl+c", " ": "space"}
 

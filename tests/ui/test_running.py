@@ -8,7 +8,7 @@ import pytest
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.events import Noticed, RunFinished
 from workbench.ui.criteria.form import CriteriaScreen
-from workbench.ui.screens.pick import PickScreen
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.times import Times
 from workbench.ui.tree.outline import Row
 

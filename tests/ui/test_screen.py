@@ -12,8 +12,8 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen
 from tests.ui.shown import shown_strips
 from workbench.agents.workspace import Workspace
 from workbench.config import read_settings
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.screens.jump import JumpScreen
-from workbench.ui.screens.pick import PickScreen
 
 SIZES = [(60, 20), (80, 24), (120, 40), (200, 60)]
 

@@ -12,9 +12,9 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen, case_json
 from workbench.agents.workspace import Workspace
 from workbench.authoring.edit import Edit, change_of
 from workbench.authoring.undo import UndoJournal
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.conflict import ConflictScreen
 from workbench.ui.editing.editor import EditorScreen
-from workbench.ui.screens.pick import PickScreen
 
 
 def file_of(screen: Screen, evalset: int = 0) -> Path:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.ui.conftest import OpenScreen
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.outside import NoEditorError, edit_outside, editor_command
-from workbench.ui.screens.pick import PickScreen
 
 
 def test_visual_comes_before_editor() -> None:

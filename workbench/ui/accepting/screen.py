@@ -28,10 +28,10 @@ from workbench.ui.accepting.hunk_list import HunkList, value_lines
 from workbench.ui.accepting.outcome import Outcome, Results, outcomes
 from workbench.ui.accepting.preview import DiffLine, file_diff
 from workbench.ui.accepting.transcript import Transcript
+from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.drafts import CaseDraft, save_draft
 from workbench.ui.editing.wording import in_words
 from workbench.ui.keys import bindings_of
-from workbench.ui.screens.rows_screen import RowsScreen
 from workbench.ui.widgets.footer import KeyLine
 
 _LOOKS = {"-": "$status-failed", "+": "$status-passed", "@": "$status-muted", " ": ""}

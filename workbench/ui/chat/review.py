@@ -19,11 +19,11 @@ from workbench.rendering.lines import Segment, hang, wrap
 from workbench.text import one_line
 from workbench.ui.chat.review_list import ReviewList, ReviewRow
 from workbench.ui.detail.body import Body
+from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.name import NameScreen
 from workbench.ui.items import Item, searching
 from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.screens.pick import PickScreen
-from workbench.ui.screens.rows_screen import RowsScreen
 from workbench.ui.widgets.footer import KeyLine
 
 

@@ -21,11 +21,11 @@ from workbench.ui.chat.message_box import LONGEST, MessageBox
 from workbench.ui.chat.state_screen import StateScreen
 from workbench.ui.chat.talk import Talk
 from workbench.ui.chat.talk_view import TalkView
-from workbench.ui.editing.key_help import key_items
+from workbench.ui.dialogs.key_help import key_items
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.items import searching
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.pace import Pace
-from workbench.ui.screens.pick import PickScreen
 from workbench.ui.widgets.footer import KeyLine
 
 Connect = Callable[[dict[str, Any], Callable[[], None]], ChatLink]

@@ -8,9 +8,9 @@ from typing import Any
 
 from workbench.home import expanded
 from workbench.regular_file import read_regular
+from workbench.ui.dialogs.pick import Ask, PickScreen
 from workbench.ui.editing.name import NameScreen
 from workbench.ui.items import Item, searching
-from workbench.ui.screens.pick import Ask, PickScreen
 from workbench.ui.tree.labels import label
 
 _LARGEST = 256 * 2**20

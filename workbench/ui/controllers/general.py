@@ -150,7 +150,7 @@ class General(Controller):
     # Inside
 
     def _pick(self, title: str, search: Search, **options: Any) -> None:
-        from workbench.ui.screens.pick import PickScreen
+        from workbench.ui.dialogs.pick import PickScreen
 
         self.view.push(PickScreen(title, search, **options), self._picked)
 

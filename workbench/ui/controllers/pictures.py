@@ -23,7 +23,7 @@ class Pictures(Controller):
 
     def pictures(self) -> None:
         """Open a page of charts and complete it once the runs are read."""
-        from workbench.ui.screens.page import PageScreen
+        from workbench.ui.dialogs.page import PageScreen
 
         workspace, row = self.session.workspace, self.view.rows.cursor
         if workspace is None or row is None:

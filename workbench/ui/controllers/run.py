@@ -47,7 +47,7 @@ class Run(Controller):
 
     def repeat(self) -> None:
         """Ask how often to run the cases, and start."""
-        from workbench.ui.screens.repeat import RepeatScreen
+        from workbench.ui.dialogs.repeat import RepeatScreen
 
         targets = self.view.rows.targets()
 

@@ -176,7 +176,7 @@ class Triage(Controller):
         """Open a page that says how far judges agree with the user."""
         from workbench.authoring.triage.agreement import agreements
         from workbench.rendering.agreement import agreement_lines
-        from workbench.ui.screens.page import PageScreen
+        from workbench.ui.dialogs.page import PageScreen
 
         rows = self.view.rows
         members = rows.members(rows.cursor) if rows.cursor is not None else range(len(rows.entries))

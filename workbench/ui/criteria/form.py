@@ -32,11 +32,11 @@ from workbench.ui.criteria.look_ahead import LookAhead, Seen, stands_at
 from workbench.ui.criteria.typing import IN_NUMBERS, NumberTyping
 from workbench.ui.criteria.value_field import FORMS, judge_items, take, typed_value
 from workbench.ui.criteria.wording import about, outlook_of_all
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.field_screen import FieldScreen
 from workbench.ui.editing.values import UnreadableError, json_text
 from workbench.ui.items import searching
 from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.screens.pick import PickScreen
 
 STEP, FINE_STEP = 0.05, 0.01
 

@@ -10,8 +10,8 @@ from workbench.model.json_edit import EditError
 from workbench.text import one_line
 from workbench.ui.criteria.entry import ConfigEdit, Ending, Entry
 from workbench.ui.criteria.settling import save
+from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.wording import in_words
-from workbench.ui.screens.rows_screen import RowsScreen
 
 Reject: TypeAlias = Callable[[ConfigEdit, Fault, str], None]
 

@@ -11,8 +11,8 @@ from workbench.authoring.criteria_change import Content, changed_names, merged
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.model.json_edit import EditError
 from workbench.text import one_line
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.items import Item, searching
-from workbench.ui.screens.pick import PickScreen
 
 
 async def save(app: App[Any], saver: Saver, draft: ConfigDraft, content: Content) -> tuple[ConfigDraft, bool] | None:

@@ -14,9 +14,9 @@ from workbench.actions import footer
 from workbench.authoring.merge import FRAME, Difference, Side
 from workbench.rendering.cells import fit
 from workbench.text import one_line, plain
+from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.values import json_text
 from workbench.ui.keys import bindings_of
-from workbench.ui.screens.rows_screen import RowsScreen
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import Piece, RowView
 

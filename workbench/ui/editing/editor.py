@@ -20,6 +20,7 @@ from workbench.authoring.case_rows import CaseRow
 from workbench.authoring.evalset_file import RejectedError
 from workbench.model.places import Location
 from workbench.text import one_line
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.drafts import CaseDraft, Draft, NotSavedError, label_of, said, unchanged
 from workbench.ui.editing.field_screen import FieldScreen
 from workbench.ui.editing.row_list import RowList
@@ -27,7 +28,6 @@ from workbench.ui.editing.value_pane import ValuePane
 from workbench.ui.editing.values import LONGEST, UnreadableError, as_json, field_text
 from workbench.ui.items import Item, searching
 from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.screens.pick import PickScreen
 
 _OF_PARTS = ("edit_add", "edit_duplicate", "edit_remove")
 """What there is to do with the parts of a case; what stands around the cases has none."""

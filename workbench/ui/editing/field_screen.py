@@ -7,8 +7,8 @@ from textual.screen import ScreenResultType
 from textual.widgets import Static
 
 from workbench.actions import Action
+from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.field import ValueField
-from workbench.ui.screens.rows_screen import RowsScreen
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import RowView
 

@@ -9,10 +9,10 @@ from workbench.authoring.merge import Difference, differences, merged
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.model.json_edit import EditError
 from workbench.text import one_line
+from workbench.ui.dialogs.pick import Ask, PickScreen
 from workbench.ui.editing.conflict import ConflictScreen
 from workbench.ui.editing.drafts import Draft, write
 from workbench.ui.items import Item, searching
-from workbench.ui.screens.pick import Ask, PickScreen
 
 
 class Settled:

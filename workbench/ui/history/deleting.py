@@ -11,9 +11,9 @@ from workbench.history.kept_runs import KeptRun
 from workbench.history.retention import delete_runs
 from workbench.history.run_words import baseline
 from workbench.text import one_line
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.history import words
 from workbench.ui.items import Item, searching
-from workbench.ui.screens.pick import PickScreen
 
 
 def why_not(runs: Sequence[KeptRun], running: str) -> str:

@@ -24,6 +24,7 @@ from workbench.repeats.account import CaseRepeats, account
 from workbench.store import CaseRecord
 from workbench.text import one_line
 from workbench.ui.clipboard import copy
+from workbench.ui.detail.sides import FilterInput, Right
 from workbench.ui.history import words
 from workbench.ui.history.case_rows import CaseRows
 from workbench.ui.history.case_rows import Line as CaseLine
@@ -34,7 +35,6 @@ from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.tree.query import parse_query
 from workbench.ui.widgets.overview import Line
 from workbench.ui.widgets.plain_input import PlainInput
-from workbench.ui.widgets.sides import FilterInput, Right
 
 _SOON = 0.05
 """Seconds that the cursor rests before a case is read."""

@@ -20,17 +20,17 @@ from workbench.history.run_words import baseline
 from workbench.text import one_line
 from workbench.ui import aging
 from workbench.ui.clipboard import copy
-from workbench.ui.editing.key_help import key_items
+from workbench.ui.detail.sides import FilterInput
+from workbench.ui.dialogs.key_help import key_items
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.history import words
 from workbench.ui.history.deleting import asked_about, delete, why_not
 from workbench.ui.history.run_rows import RunFilter, RunRows
 from workbench.ui.host import Host
 from workbench.ui.items import searching
 from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.screens.pick import PickScreen
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.plain_input import PlainInput
-from workbench.ui.widgets.sides import FilterInput
 
 _A_FRAME = 0.05
 

@@ -15,11 +15,11 @@ from textual.widgets import Static
 from workbench.actions import Where, footer
 from workbench.rendering.cells import cell_len, cut
 from workbench.text import one_line
-from workbench.ui.editing.key_help import key_items
+from workbench.ui.dialogs.key_help import key_items
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.host import Host
 from workbench.ui.items import searching
 from workbench.ui.keys import bindings
-from workbench.ui.screens.pick import PickScreen
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import RowView
 

@@ -8,15 +8,15 @@ from textual.timer import Timer
 
 from workbench.actions.main_screen import MAIN_SCREEN
 from workbench.ui.controllers.wiring import Controllers
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.engine_run import Engine
 from workbench.ui.host import Host
 from workbench.ui.items import Item, searching
 from workbench.ui.keys import bindings_of
 from workbench.ui.screens.navigation import Navigation
-from workbench.ui.screens.pick import PickScreen
 from workbench.ui.screens.shell import Shell
 from workbench.ui.session import Session
-from workbench.ui.widgets.case_tree import CaseTree
+from workbench.ui.tree.case_tree import CaseTree
 
 if TYPE_CHECKING:
     from workbench.rendering.changed import Change

@@ -13,14 +13,14 @@ from workbench.text import one_line
 from workbench.ui import aging
 from workbench.ui.about import about_agent, about_everything, about_nothing
 from workbench.ui.bar_facts import bar_facts
+from workbench.ui.detail.sides import Cases, Right
 from workbench.ui.session import Session
+from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query
 from workbench.ui.widgets.bar import Bar
-from workbench.ui.widgets.case_tree import CaseTree
 from workbench.ui.widgets.footer import KeyLine
-from workbench.ui.widgets.sides import Cases, Right
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

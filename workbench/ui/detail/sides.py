@@ -10,10 +10,10 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.outline import ALL
 from workbench.ui.tree.query import parse_query
 from workbench.ui.tree.verdicts import Verdicts
-from workbench.ui.widgets.case_tree import CaseTree
 from workbench.ui.widgets.overview import Line, Overview
 from workbench.ui.widgets.plain_input import PlainInput
 

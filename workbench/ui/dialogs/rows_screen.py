@@ -10,10 +10,10 @@ from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Static
 
 from workbench.actions import Where
-from workbench.ui.editing.key_help import key_items
+from workbench.ui.dialogs.key_help import key_items
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.items import searching
 from workbench.ui.keys import bindings
-from workbench.ui.screens.pick import PickScreen
 from workbench.ui.widgets.rows import RowView
 
 
