@@ -167,7 +167,7 @@ class Watching:
         stored = [stored_case(record) for record in records]
         verdicts = {record.ref: list(_scored(record)) for record in records}
         used = ", ".join(dict.fromkeys(record.run_id for record in records))
-        return scoring_plan(workspace, stored, verdicts, used, self._options)
+        return scoring_plan(workspace, stored, verdicts, used, self._options, self.board.changes)
 
     # Events
 

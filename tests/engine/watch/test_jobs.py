@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.engine.watch.conftest import Shop, turn
+from workbench.dependencies.change import Change
 from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.source import StoredSource
@@ -107,6 +108,21 @@ def test_another_reference_is_asked_about_anew(shop: Shop) -> None:
     assert started is not None
     assert started.expected is not None
     assert started.expected[0]["final_response"]["parts"] == [{"text": "ok"}]
+
+
+def test_function_that_changed_is_asked_anew(shop: Shop) -> None:
+    custom = {"brief": {"code_config": {"name": "desk.metrics.brief"}}}
+    shop.write("desk/test_config.json", {"criteria": {"brief": 0.5}, "custom_metrics": custom})
+    case = stored({"brief": 0.5})
+    assert case.started is not None
+    case.started = replace(case.started, custom_metrics=custom)
+    verdicts = {REF: [Scored(MetricResult("brief", "failed", 0.8, 0.5, "the function says FAILED"))]}
+    changes = {key("desk", "one"): [Change("function", "desk/metrics.py", "desk/metrics.py", "score")]}
+    for known, kept in ((changes, 0), ({}, 1)):
+        plan = scoring_plan(shop.look().workspace, [case], verdicts, "run", RunOptions(), known)
+        (entry,) = plan.entries
+        assert isinstance(entry.source, StoredSource)
+        assert len(entry.source.kept) == kept
 
 
 def test_nothing_of_it_left(shop: Shop) -> None:

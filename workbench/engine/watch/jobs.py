@@ -1,9 +1,13 @@
 """What a job of the board becomes: a plan to run, or a plan to score transcripts again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from workbench.agents.workspace import EvalsetEntry, Workspace
+from workbench.dependencies.case_inputs import criteria_bundle
+from workbench.dependencies.change import Change, strongest
+from workbench.dependencies.record import Record, compare, criterion_of
 from workbench.engine.plan.blocking import lost_in
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, PlanEntry, make_plan
@@ -39,10 +43,11 @@ def scoring_plan(
     verdicts: Mapping[CaseRef, Sequence[Scored]],
     run_id: str,
     options: RunOptions,
+    changes: Mapping[Key, Collection[Change]] = MappingProxyType({}),
 ) -> Plan:
     """These transcripts, scored by the files of now: criteria, references and rubrics. Of the `verdicts` that they
-    have, those hold whose criterion differs in nothing but its threshold; that is decided anew. A custom metric decides
-    by itself, so its verdict holds only under the same threshold.
+    have, those hold of whose inputs none changed that asks for a new score; thresholds are compared anew. `changes` are
+    those that the watch knows of.
 
     Raises:
         UsageFaultError: as `make_rescore_plan`.
@@ -63,9 +68,16 @@ def scoring_plan(
     )
     changed = {ref for ref, case in cases.items() if case is not before[ref]}
     settled = tuple(
-        entry if entry.ref in changed else _with_verdicts(entry, verdicts.get(entry.ref, ())) for entry in plan.entries
+        entry
+        if entry.ref in changed
+        else _with_verdicts(entry, verdicts.get(entry.ref, ()), changes.get(_key(entry.ref), ()))
+        for entry in plan.entries
     )
     return replace(plan, entries=settled)
+
+
+def _key(ref: CaseRef) -> Key:
+    return Key(ref.evalset_file, ref.eval_id)
 
 
 class _Cases:
@@ -83,32 +95,38 @@ def _with_reference_of_now(case: StoredCase, cases: _Cases | None) -> StoredCase
     now = None if cases is None else cases.case(case.ref.eval_id)
     if now is None or case.started is None:
         return case
-    if (now.turns, now.rubrics) == (case.started.expected, case.started.rubrics):
+    started = case.started
+    kept = started.expected, started.rubrics, started.final_session_state
+    if kept == (now.turns, now.rubrics, now.final_session_state):
         return case
-    return replace(case, started=replace(case.started, expected=now.turns, rubrics=now.rubrics))
+    started = replace(started, expected=now.turns, rubrics=now.rubrics, final_session_state=now.final_session_state)
+    # Its text is neither the one that the agent was run with nor, maybe, the one that stands there now.
+    return replace(case, started=started, planned=replace(case.planned, text=""))
 
 
-def _with_verdicts(entry: PlanEntry, verdicts: Sequence[Scored]) -> PlanEntry:
-    """Return the entry with those of its verdicts that hold."""
+def _with_verdicts(entry: PlanEntry, verdicts: Sequence[Scored], changes: Collection[Change]) -> PlanEntry:
+    """Return the entry with those of its verdicts that hold. `changes` are those of its inputs that are known."""
     if not isinstance(entry.source, StoredSource) or entry.source.case.started is None:
         return entry
-    started = entry.source.case.started
+    started, now = entry.source.case.started, entry.config
     before = stored_config(started.criteria, started.custom_metrics, started.simulator)
-    held = (_held(one, before, entry.config) for one in verdicts)
+    then, current = (Record("", (criteria_bundle(config, None),)) for config in (before, now))
+    functions = [change for change in changes if change.input == "function"]
+    held = (_held(one, [*compare(then, current), *functions], now) for one in verdicts)
     return replace(entry, source=replace(entry.source, kept=tuple(one for one in held if one is not None)))
 
 
-def _held(scored: Scored, before: CriteriaConfig, config: CriteriaConfig) -> Scored | None:
+def _held(scored: Scored, changes: Iterable[Change], config: CriteriaConfig) -> Scored | None:
     """The verdict as it is under `config`; None where it has to be made again, or need not be kept because nobody is
     asked for it."""
     name = scored.result.name
-    then, now = (next((item for item in one.criteria if item.name == name), None) for one in (before, config))
-    if then is None or now is None or then.options != now.options:
+    criterion = next((item for item in config.criteria if item.name == name), None)
+    concerned = [change for change in changes if change.input == "function" or criterion_of(change) == name]
+    if criterion is None or strongest(concerned) not in (None, "decide"):
         return None
-    if name in before.custom_metrics or name in config.custom_metrics:
-        same = before.custom_metrics.get(name) == config.custom_metrics.get(name)
-        return scored if same and then.threshold == now.threshold else None
-    return _decided(scored, now.threshold) if asks(name) else None
+    if name in config.custom_metrics:
+        return scored
+    return _decided(scored, criterion.threshold) if asks(name) else None
 
 
 def _decided(scored: Scored, threshold: float) -> Scored:
