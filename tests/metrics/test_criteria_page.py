@@ -1,6 +1,11 @@
+import json
 from pathlib import Path
+from typing import Any
 
-from workbench.metrics.criteria_page import page
+import jsonschema
+import pytest
+
+from workbench.metrics.criteria_page import page, schema
 from workbench.metrics.registry import known
 
 
@@ -15,3 +20,23 @@ def test_each_criterion_has_its_section() -> None:
         assert f"\n## {name}\n" in text
         assert info.how_to_read in text
     assert text.count("Not supported yet") == sum(not info.supported for info in known().values())
+
+
+def test_the_committed_schema_is_what_the_descriptions_say(repository: Path) -> None:
+    committed = json.loads((repository / "docs" / "test_config.schema.json").read_text(encoding="utf-8"))
+    assert committed == schema(), "run: python -m workbench.metrics.criteria_page schema > docs/test_config.schema.json"
+
+
+@pytest.mark.parametrize(
+    ("criteria", "valid"),
+    [
+        ({"tool_trajectory_avg_score": {"threshold": 1, "match_type": "IN_ORDER", "ignore_args": True}}, True),
+        ({"response_match_score": 0.8, "mine": "anything"}, True),
+        ({"tool_trajectory_avg_score": {"threshold": 1, "match_type": "SOMEHOW"}}, False),
+        ({"response_match_score": 1.5}, False),
+        ({"final_response_match_v2": {"threshold": 1, "judge_model_options": {"num_samples": 0}}}, False),
+        ({"final_response_match_v2": {"judge_model_options": {}}}, False),
+    ],
+)
+def test_the_schema_tells_good_configs_from_bad_ones(criteria: dict[str, Any], valid: bool) -> None:
+    assert jsonschema.Draft202012Validator(schema()).is_valid({"criteria": criteria}) is valid

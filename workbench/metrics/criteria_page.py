@@ -1,7 +1,13 @@
-"""docs/criteria.md, written from the registry: `python -m workbench.metrics.criteria_page > docs/criteria.md`."""
+"""docs/criteria.md and the JSON Schema of a config, written from the descriptions of criteria:
 
+python -m workbench.metrics.criteria_page > docs/criteria.md
+python -m workbench.metrics.criteria_page schema > docs/test_config.schema.json
+"""
+
+import json
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 from pydantic.fields import FieldInfo
 
@@ -16,7 +22,7 @@ _HEAD = """\
 
 A criterion is a metric with a threshold, named in `test_config.json`: `{"criteria": {"NAME": 0.8}}`, or with options
 `{"criteria": {"NAME": {"threshold": 0.8, "OPTION": …}}}`. A score that reaches the threshold passes; nothing is
-rounded.
+rounded. Editors can complete and check the file with the [schema](test_config.schema.json).
 
 | criterion | | reference | rubrics | judge | service | simulated users | range | scored here |
 |---|---|---|---|---|---|---|---|---|
@@ -37,6 +43,31 @@ def page() -> str:
     criteria = known().values()
     judge = _JUDGE + "\n".join(_options(JudgeModelOptions.model_fields.items())) + "\n"
     return _HEAD + "".join(map(_table_row, criteria)) + "".join(map(_section, criteria)) + judge
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a config's criteria, for editors that complete and check JSON files."""
+    definitions: dict[str, Any] = {}
+    criteria = {info.name: _value(info, definitions) for info in known().values() if not info.informational}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "test_config.json",
+        "type": "object",
+        "properties": {"criteria": {"type": "object", "properties": criteria}},
+        "$defs": definitions,
+    }
+
+
+def _value(info: CriterionDescription, definitions: dict[str, Any]) -> dict[str, Any]:
+    options = info.options.model_json_schema(by_alias=False)
+    definitions |= options.get("$defs", {})
+    threshold = {"type": "number", "minimum": info.lowest, "maximum": info.highest}
+    described = {
+        "type": "object",
+        "properties": {"threshold": threshold, **options.get("properties", {})},
+        "required": ["threshold"],
+    }
+    return {"description": info.measures, "anyOf": [threshold, described]}
 
 
 def _table_row(info: CriterionDescription) -> str:
@@ -68,4 +99,5 @@ def _default(field: FieldInfo) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    asked_for_schema = sys.argv[1:] == ["schema"]
+    sys.stdout.write(json.dumps(schema(), indent=1, ensure_ascii=False) + "\n" if asked_for_schema else page())

@@ -68,7 +68,8 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog criteria") as dialog:
             dialog.border_title = Text(self.entry.title)
-            dialog.border_subtitle = Text(f"a {'applies' if self.entry.is_for_next_run else 'saves'} · esc discards")
+            ways = "r runs · a applies" if self.entry.is_for_next_run else "a saves"
+            dialog.border_subtitle = Text(f"{ways} · esc discards")
             yield self._reason
             yield self.list
             yield self._about_room
