@@ -30,21 +30,39 @@ if TYPE_CHECKING:
 
 
 class FilterInput(PlainInput):
-    """The text after `/`."""
+    """The text after `/`. It is shown while it is open."""
 
+    DEFAULT_CSS = """
+    FilterInput {
+        display: none;
+        &.-open { display: block; }
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "done"), Binding("escape", "clear")]
 
-    class Done(Message):
-        """The filter stays as it is."""
+    class Left(Message):
+        """The user leaves the field. Its value stays the filter."""
 
-    class Cleared(Message):
-        """The filter is taken back."""
+    def open(self) -> None:
+        """Show the field and go there."""
+        self.add_class("-open")
+        self.focus()
+
+    def end(self) -> bool:
+        """Take the filter back and hide the field; return whether it was open."""
+        was_open = self.has_class("-open")
+        self.remove_class("-open")
+        self.value = ""
+        return was_open
 
     def action_done(self) -> None:
-        self.post_message(self.Done())
+        if not self.value.strip():
+            self.end()
+        self.post_message(self.Left())
 
     def action_clear(self) -> None:
-        self.post_message(self.Cleared())
+        self.end()
+        self.post_message(self.Left())
 
 
 class Cases(Vertical):
@@ -66,18 +84,6 @@ class Cases(Vertical):
         yield self._nothing
         yield self.input
 
-    def open_filter(self) -> None:
-        """Shows the field and goes there."""
-        self.add_class("-filtering")
-        self.input.focus()
-
-    def clear_filter(self) -> bool:
-        """Takes the filter back; False if there was none."""
-        had_one = self.has_class("-filtering")
-        self.remove_class("-filtering")
-        self.input.value = ""
-        return had_one
-
     def on_input_changed(self, event: PlainInput.Changed) -> None:
         event.stop()
         self.tree_view.set_query(parse_query(event.value))
@@ -98,15 +104,8 @@ class Cases(Vertical):
         self._nothing.update(Content(text))
         self._nothing.display = bool(text)
 
-    def on_filter_input_done(self, event: FilterInput.Done) -> None:
+    def on_filter_input_left(self, event: FilterInput.Left) -> None:
         event.stop()
-        if not self.input.value.strip():
-            self.clear_filter()
-        self.tree_view.focus()
-
-    def on_filter_input_cleared(self, event: FilterInput.Cleared) -> None:
-        event.stop()
-        self.clear_filter()
         self.tree_view.focus()
 
     def show_state(self) -> None:

@@ -194,10 +194,8 @@ class RunScreen(TwoSides):
     def action_back(self) -> None:
         if self.in_right and self.right.shows_case and self.right.detail.go_back():
             return
-        if not self.in_right and self.has_class("-filtering"):
-            self._end_filter()
-            return
-        super().action_back()
+        if self.in_right or not self._filter.end():
+            super().action_back()
 
     def action_pane(self, number: int) -> None:
         if self.right.shows_case:
@@ -228,8 +226,7 @@ class RunScreen(TwoSides):
             self.say("nothing failed in this run")
 
     def action_stored_filter(self) -> None:
-        self.add_class("-filtering")
-        self._filter.focus()
+        self._filter.open()
 
     def action_stored_keep(self) -> None:
         record = self._records.get(ref) if (ref := self.cases.line.ref) is not None else None
@@ -283,17 +280,6 @@ class RunScreen(TwoSides):
         told = query.faults[0] if query.faults else "" if query.empty else counted(self.cases.cases, "case")
         self.frame.border_subtitle = Content(told) if told else None
 
-    def on_filter_input_done(self, event: FilterInput.Done) -> None:
+    def on_filter_input_left(self, event: FilterInput.Left) -> None:
         event.stop()
-        if not self._filter.value.strip():
-            self._end_filter()
-        self.go_left()
-
-    def on_filter_input_cleared(self, event: FilterInput.Cleared) -> None:
-        event.stop()
-        self._end_filter()
-
-    def _end_filter(self) -> None:
-        self.remove_class("-filtering")
-        self._filter.value = ""
         self.go_left()

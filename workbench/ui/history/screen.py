@@ -180,9 +180,7 @@ class HistoryScreen(Screen[None]):
             self.list.marked = []
             self.list.refresh()
             self._show_state()
-        elif self.has_class("-filtering"):
-            self._end_filter()
-        else:
+        elif not self._filter.end():
             self.dismiss(None)
 
     def action_close(self) -> None:
@@ -280,24 +278,12 @@ class HistoryScreen(Screen[None]):
     # The filter
 
     def action_history_filter(self) -> None:
-        self.add_class("-filtering")
-        self._filter.focus()
+        self._filter.open()
 
     def on_input_changed(self, event: PlainInput.Changed) -> None:
         event.stop()
         self._show_filtered()
 
-    def on_filter_input_done(self, event: FilterInput.Done) -> None:
+    def on_filter_input_left(self, event: FilterInput.Left) -> None:
         event.stop()
-        if not self._filter.value.strip():
-            self._end_filter()
-        self.list.focus()
-
-    def on_filter_input_cleared(self, event: FilterInput.Cleared) -> None:
-        event.stop()
-        self._end_filter()
-
-    def _end_filter(self) -> None:
-        self.remove_class("-filtering")
-        self._filter.value = ""
         self.list.focus()

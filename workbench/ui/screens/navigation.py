@@ -69,7 +69,7 @@ class Navigation:
             self._screen.tree_view.drop_marks()
         elif self._screen.has_class("-maximised"):
             self._screen.remove_class("-maximised")
-        elif not self._screen.cases.clear_filter():
+        elif not self._screen.cases.input.end():
             self._screen.tree_view.drop_marks()
         self._screen.cases.show_state()
 
@@ -150,7 +150,7 @@ class Navigation:
     def filter(self) -> None:
         """Open the filter."""
         self._screen.remove_class("-no-tree")
-        self._screen.cases.open_filter()
+        self._screen.cases.input.open()
 
     def sort(self) -> None:
         """Sort by the next order."""

@@ -96,7 +96,7 @@ class Shell(Screen[None]):
         return self.rows.cursor == row
 
     def clear_filter(self) -> None:
-        if self.cases.clear_filter():
+        if self.cases.input.end():
             self.tree_view.set_query(Query())
 
     def next_problem(self, step: int) -> bool | None:
