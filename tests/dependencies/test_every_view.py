@@ -75,7 +75,7 @@ def test_status_names_what_was_changed(project: Project, kind: Input) -> None:
 
 
 @pytest.mark.parametrize("kind", EDITS)
-def test_screen_and_resume_name_the_same_as_status(
+def test_screen_score_and_resume_name_the_same_as_status(
     project: Project, kind: Input, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit = EDITS[kind]
@@ -91,6 +91,9 @@ def test_screen_and_resume_name_the_same_as_status(
     left, _ = labels.pieces(view.rows.outline, Row("case", 0, *place), 300)
     assert left[-1][0] == f" stale: {few_words(verdicts.stale[place])}"
     assert PurePosixPath(words(verdicts.stale[place][0])).name in verdicts.stale_words[0]
+
+    said = project.run("score", "last").stderr
+    assert all(words(change) in said for change in wanted), said
 
     told = not_resumed(project)
     # A case of another agent is another case.
@@ -138,7 +141,7 @@ async def opened(project: Project) -> FakeView:
 
 def not_resumed(project: Project) -> str:
     """What is said of the newest run if it was interrupted before it said that it ended."""
-    folder = max((project.root / ".workbench/runs").glob("2*"))
+    folder = sorted((project.root / ".workbench/runs").glob("2*"))[-2]
     journal = folder / "events.jsonl"
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
     (folder / "summary.json").unlink()

@@ -4,15 +4,16 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import name_agents
 from workbench.agents.owners import KeptOwners
-from workbench.agents.ownership import Ownership
+from workbench.agents.ownership import Owner, Ownership
 from workbench.agents.targets import discover_for, find_root
-from workbench.agents.workspace import Workspace, app_name
+from workbench.agents.workspace import EvalsetEntry, Workspace, app_name
 from workbench.counting import few
+from workbench.dependencies.change import Input, few_words
 from workbench.engine.plan.blocking import lost_agent, lost_in
 from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan
@@ -24,13 +25,17 @@ from workbench.history.state_dir import state_dir, states_of
 from workbench.history.stored_run import open_run
 from workbench.model.criteria import parse_config
 from workbench.model.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
+from workbench.project.staleness import Name, stale_transcripts
 from workbench.project.targets import owners_kept_in
 from workbench.project.transcripts import stored_case
 from workbench.store import CaseRecord
 
-Name: TypeAlias = tuple[str, str]
-"""A case whatever its repeat: the evalset's path relative to the root, and the id."""
 _NAMED = 10
+_LISTED = 5
+_SCORED_BY: frozenset[Input] = frozenset({"expected", "case"})
+"""Inputs that the evalset says, and that a transcript is scored by."""
+_TAKEN_IN: frozenset[Input] = frozenset({"criteria", "judge", "function"})
+"""Inputs that scoring again takes as they are now."""
 
 
 def plan_of_run(
@@ -60,11 +65,12 @@ def plan_of_run(
     else:
         choice = _given(criteria)
         criteria_of = lambda file: choice  # noqa: E731
-    now = _Cases(root)
-    owners = _Owners(root, owners_kept_in(state_dir(root, explicit_state)), now)
-    return make_rescore_plan(
-        run, root, criteria_of, now.get, owners.agents, options, case_ids=cases, lost_of=owners.lost
-    )
+    owners = _Owners(root, owners_kept_in(state_dir(root, explicit_state)))
+    plan = make_rescore_plan(run, root, criteria_of, owners.agents, options, case_ids=cases, lost_of=owners.lost)
+    entries = (owners.entry(file, criteria_of(file)) for file in {ref.evalset_file for ref in run.cases})
+    found = tuple(entry for entry in entries if entry is not None)
+    workspace = Workspace(root, root, tuple(owners.agents), found, ())
+    return _with_changes(plan, run, workspace, state_dir(root, explicit_state))
 
 
 def plan_of_cases(
@@ -109,13 +115,31 @@ def plan_of_cases(
     if references_of_now:
         for stored in run.cases.values():
             _take_reference(stored, case_of(stored.ref.evalset_file, stored.ref.eval_id))
-    plan = make_rescore_plan(
-        run, workspace.root, criteria_of, case_of, workspace.agents, options, lost_of=lost_in(workspace)
-    )
+    plan = make_rescore_plan(run, workspace.root, criteria_of, workspace.agents, options, lost_of=lost_in(workspace))
+    plan = _with_changes(plan, run, workspace, state)
     if not lacking:
         return plan
     notice = Noticed("warning", f"not scored, for want of a transcript: {few(lacking, _NAMED)}", "r runs them")
     return replace(plan, notices=(notice, *plan.notices))
+
+
+def _with_changes(plan: Plan, run: StoredRun, workspace: Workspace, state: Path) -> Plan:
+    """Return the plan with notices of the inputs that changed since the transcripts were made."""
+    scored = {entry.ref for entry in plan.entries if entry.blocked is None}
+    cases = [case for ref, case in run.cases.items() if ref in scored and case.why_incomplete() is None]
+    stale = stale_transcripts(cases, workspace, state)
+    known = {name: [change for change in changes if change.name] for name, changes in stale.items()}
+    notices = []
+    if reworded := [name[1] for name, changes in known.items() if any(one.input in _SCORED_BY for one in changes)]:
+        said = f"changed in the evalset since that run, and scored by what stood there then: {few(reworded, _LISTED)}"
+        notices.append(Noticed("warning", said, "A new run takes in what stands there now"))
+    every = dict.fromkeys(change for changes in known.values() for change in changes)
+    if left := [change for change in every if change.input not in _TAKEN_IN]:
+        said = f"changed since the transcripts were made: {few_words(left, _LISTED)}"
+        notices.append(Noticed("info", said, "A new run takes it in"))
+    if taken := [change for change in every if change.input in _TAKEN_IN]:
+        notices.append(Noticed("info", f"changed since that run, and taken in: {few_words(taken, _LISTED)}"))
+    return replace(plan, notices=(*plan.notices, *notices)) if notices else plan
 
 
 def _take_reference(stored: StoredCase, case: EvalCase | None) -> None:
@@ -184,45 +208,44 @@ def _file(root: Path, evalset_file: str) -> Path | None:
         return None
 
 
-class _Cases:
-    """The cases of evalsets as they stand now; each file is opened when it is first asked for."""
+class _Documents:
+    """Evalsets as they are now; each file is opened when it is first asked for."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._files: dict[str, tuple[EvalsetDocument, dict[str, int]]] = {}
+        self._opened: dict[str, EvalsetDocument] = {}
 
-    def get(self, evalset_file: str, eval_id: str) -> EvalCase | None:
-        found = self._file(evalset_file)
-        return None if found is None else case_or_none(found[0], found[1].get(eval_id))
-
-    def document(self, evalset_file: str) -> EvalsetDocument | None:
-        """The evalset as it is now; None if it is not there any more."""
-        found = self._file(evalset_file)
-        return None if found is None else found[0]
-
-    def _file(self, evalset_file: str) -> tuple[EvalsetDocument, dict[str, int]] | None:
-        if evalset_file not in self._files:
+    def get(self, evalset_file: str) -> EvalsetDocument | None:
+        """Return an evalset, None if it is not there any more."""
+        if evalset_file not in self._opened:
             file = _file(self._root, evalset_file)
             if file is None:
                 return None
-            document = open_evalset(file)
-            self._files[evalset_file] = document, {case.eval_id: case.index for case in document.cases}
-        return self._files[evalset_file]
+            self._opened[evalset_file] = open_evalset(file)
+        return self._opened[evalset_file]
 
 
 class _Owners:
     """The agents of the project as they are now, and the evalsets that lost theirs."""
 
-    def __init__(self, root: Path, kept: KeptOwners, cases: _Cases) -> None:
+    def __init__(self, root: Path, kept: KeptOwners) -> None:
         found, bases = discover_for([root], root)
         self.agents = name_agents(found.agents, root)
-        self._root, self._cases = root, cases
+        self._documents = _Documents(root)
         self._ownership = Ownership(self.agents, root, bases, kept, found.ignored)
 
     def lost(self, evalset_file: str) -> CaseError | None:
         """The error of an evalset whose agent is gone."""
-        document = self._cases.document(evalset_file)
-        if document is None:
+        document = self._documents.get(evalset_file)
+        return None if document is None else lost_agent(self._owner(document))
+
+    def entry(self, evalset_file: str, criteria: CriteriaChoice | None) -> EvalsetEntry | None:
+        """Return an evalset as it is now with its agent and criteria, None if it is not there any more."""
+        document = self._documents.get(evalset_file)
+        if document is None or criteria is None:
             return None
-        owner = self._ownership.owner(document.path, lambda: app_name(document))
-        return lost_agent(owner)
+        owner = self._owner(document)
+        return EvalsetEntry(document.path, evalset_file, document, owner.agent, owner.reason, criteria, owner.owned)
+
+    def _owner(self, document: EvalsetDocument) -> Owner:
+        return self._ownership.owner(document.path, lambda: app_name(document))

@@ -13,6 +13,7 @@ from workbench.dependencies.current import CurrentInputs, Execution
 from workbench.dependencies.digests import project_salt
 from workbench.dependencies.record import Record, compare
 from workbench.engine.plan.secrets import Secrets
+from workbench.engine.plan.transcripts import StoredCase
 from workbench.event_json import to_json
 from workbench.events import CaseRef, PlannedCase
 from workbench.history.latest import LatestRun
@@ -51,16 +52,21 @@ def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[Name,
 
 def stale_records(records: Iterable[CaseRecord], workspace: Workspace, state: Path) -> dict[Name, Changes]:
     """Return the same for verdicts of this session that no journal holds."""
+    return stale_transcripts((stored_case(record) for record in records if record.brief is None), workspace, state)
+
+
+def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: Path) -> dict[Name, Changes]:
+    """Return the same for transcripts."""
     stale: dict[Name, Changes] = {}
     now = current_inputs(workspace, state)
     entries = {entry.relative: _Entry(entry, now) for entry in workspace.evalsets}
-    for record in records:
-        ref, started = record.ref, stored_case(record).started if record.brief is None else None
-        if started is not None and ref.evalset_file in entries:
-            bundles = (*started_bundles(to_json(started), record.planned.config_file), *record.inputs)
-            changes = entries[ref.evalset_file].since(Record(ref.evalset_file, bundles), record.planned)
+    for case in cases:
+        file = case.ref.evalset_file
+        if case.started is not None and file in entries:
+            bundles = (*started_bundles(to_json(case.started), case.planned.config_file), *case.inputs)
+            changes = entries[file].since(Record(file, bundles), case.planned)
             if changes:
-                stale[ref.evalset_file, ref.eval_id] = changes
+                stale[file, case.ref.eval_id] = changes
     return stale
 
 

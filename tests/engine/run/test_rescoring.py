@@ -89,7 +89,7 @@ class Stored:
 
         agents: Iterable[AgentFolder] = name_agents(discover(root).agents, root)
         options = RunOptions()
-        return make_rescore_plan(run or self.run, root, criteria_of, lambda file, case: None, agents, options, **more)
+        return make_rescore_plan(run or self.run, root, criteria_of, agents, options, **more)
 
 
 @pytest.fixture

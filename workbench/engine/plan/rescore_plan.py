@@ -18,19 +18,15 @@ from workbench.engine.plan.plan import (
     fault_notices,
     new_run_id,
 )
-from workbench.engine.plan.replaced_secrets import holds_secrets
 from workbench.engine.plan.source import StoredSource
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseError, Noticed
 from workbench.model.criteria import stored_config
-from workbench.model.evalset import EvalCase
 
 _LISTED = 5
 
 CriteriaOf = Callable[[str], CriteriaChoice | None]
 """The criteria that apply now to an evalset (its path relative to the root); None where its file is gone."""
-CaseOf = Callable[[str, str], EvalCase | None]
-"""A case as it stands now in an evalset (its path, the case's id); None where it cannot be read any more."""
 LostOf = Callable[[str], CaseError | None]
 """The error of an evalset (its path relative to the root) whose agent is gone; None where that is not so."""
 
@@ -39,7 +35,6 @@ def make_rescore_plan(
     run: StoredRun,
     root: Path,
     criteria_of: CriteriaOf,
-    case_of: CaseOf,
     agents: Iterable[AgentFolder],
     options: RunOptions,
     *,
@@ -72,7 +67,6 @@ def make_rescore_plan(
     notices = (
         *(Noticed("warning", trouble) for trouble in run.trouble),
         *_about_files(now),
-        *_about_changes(stored, case_of),
         *_about_agents(missing, root),
         *fault_notices([fault for fault in faults if fault.severity == "warning"], root),
         *agent_notices(setting for name, setting in settings.items() if name not in missing),
@@ -134,27 +128,6 @@ def _about_files(now: Mapping[str, CriteriaChoice | None]) -> Iterator[Noticed]:
                 f"{file} is not there any more: its cases are scored by the criteria of the stored run",
                 "--config names others",
             )
-
-
-def _about_changes(stored: Iterable[StoredCase], case_of: CaseOf) -> Iterator[Noticed]:
-    """A transcript is laid beside the reference that it was made for, not beside one that came later."""
-    changed = [case.ref.eval_id for case in stored if case.why_incomplete() is None and _has_changed(case, case_of)]
-    if changed:
-        names = few(dict.fromkeys(changed), _LISTED)
-        yield Noticed(
-            "warning",
-            f"changed in the evalset since that run, and scored by what stood there then: {names}",
-            "A new run takes in what stands there now",
-        )
-
-
-def _has_changed(case: StoredCase, case_of: CaseOf) -> bool:
-    assert case.started is not None  # Its transcript is complete.
-    then = [case.started.expected, case.started.rubrics]
-    if holds_secrets(then):
-        return False  # Nobody can tell: what was a secret is not what stands in the file.
-    now = case_of(case.ref.evalset_file, case.ref.eval_id)
-    return now is not None and then != [now.turns, now.rubrics]
 
 
 def _about_agents(missing: Iterable[str], root: Path) -> Iterator[Noticed]:

@@ -61,7 +61,6 @@ def scoring_plan(
         run,
         workspace.root,
         lambda file: entries[file].criteria if file in entries else None,
-        lambda file, eval_id: None,
         workspace.agents,
         options,
         lost_of=lost_in(workspace),
