@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench
-from workbench.counting import counted, exact, threshold
+from workbench.counting import counted, exact, few, threshold
 
 _NOUNS = (
     "agents|answers|attempts|bytes|calls|cases|characters|claims|contents|criteria|differences|digits|errors|evalsets"
@@ -81,3 +81,17 @@ def test_no_plural_is_made_by_hand() -> None:
         if _BY_HAND.search(line)
     ]
     assert found == []
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ([], ""),
+        (["a"], "a"),
+        (["a", "b", "c"], "a, b, c"),
+        (["a", "b", "c", "d"], "a, b, c and 1 more"),
+        (map(str, range(2003)), "0, 1, 2 and 2,000 more"),
+    ],
+)
+def test_long_list_names_the_first_and_counts_the_others(names: Iterable[str], text: str) -> None:
+    assert few(names) == text

@@ -1,0 +1,39 @@
+"""Readers of JSON of unknown shape give what is there, and an empty value for everything else."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.json_values import case_id, mapping, objects, parts_of, string
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["parts", "evalId", "a"]), inner),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_value_of_the_wanted_kind_is_returned_as_it_is_and_others_are_empty(value: object) -> None:
+    assert mapping(value) == (value if isinstance(value, dict) else {})
+    assert string(value) == (value if isinstance(value, str) else "")
+    assert objects([value]) == ([value] if isinstance(value, dict) else [])
+
+
+@given(JSON)
+def test_no_shape_raises(value: object) -> None:
+    assert all(isinstance(item, dict) for item in (*objects(value), *parts_of(value)))
+    assert isinstance(case_id(value), str)
+
+
+@pytest.mark.parametrize(
+    ("case", "name"),
+    [({"evalId": "a"}, "a"), ({"eval_id": "b"}, "b"), ({"eval_id": 5}, ""), ({}, ""), ([{"eval_id": "c"}], "")],
+)
+def test_id_of_a_case_in_both_spellings(case: object, name: str) -> None:
+    assert case_id(case) == name
+
+
+def test_parts_of_a_message_leave_out_what_is_no_object() -> None:
+    assert parts_of({"parts": [{"text": "a"}, "b", None]}) == [{"text": "a"}]
+    assert parts_of({"parts": {"text": "a"}}) == []
