@@ -78,7 +78,7 @@ def test_listing_imports_no_plugin(made: Plugins) -> None:
         ("def x(:", "SyntaxError: invalid syntax"),
         ("OTHER = 1", "has no attribute 'THING'"),
         ("THING = 3", "is of type int, not Thing"),
-        ("THING = Thing('another')", "calls itself 'another'"),
+        ("THING = Thing('another')", "has the name 'another'"),
     ],
 )
 def test_broken_plugin_is_named_with_its_package_and_costs_only_itself(made: Plugins, source: str, said: str) -> None:

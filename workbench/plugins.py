@@ -248,7 +248,7 @@ class ExtensionPoint(Mapping[str, T]):
             return Trouble(extension, f"{extension.value} is of type {type(found).__name__}, not {self._kind.__name__}")
         called = getattr(found, "name", extension.name)
         if called != extension.name:
-            return Trouble(extension, f"{extension.value} calls itself {called!r}")
+            return Trouble(extension, f"{extension.value} has the name {called!r}")
         return found
 
 
