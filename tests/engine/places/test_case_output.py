@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from workbench.engine.places import case_output
-from workbench.engine.places.case_output import CaseOutput
+from workbench.engine.places import local_cases
+from workbench.engine.places.local_cases import CaseOutput
 
 
 class Shown:
@@ -29,7 +29,7 @@ async def test_pieces_become_one_text() -> None:
 
 
 async def test_a_flood_is_told_once_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(case_output, "OUTPUT_LIMIT", 10)
+    monkeypatch.setattr(local_cases, "OUTPUT_LIMIT", 10)
     shown = Shown()
     for _ in range(5):
         shown.output.take("stdout", "ご\ud800")

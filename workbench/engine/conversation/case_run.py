@@ -9,7 +9,7 @@ from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.conversation.messages import HangUp, MessageSource, Move, Say, Silence
 from workbench.engine.conversation.transcript import Transcript
 from workbench.engine.places.agent_clock import AgentClock
-from workbench.engine.places.case_output import Stream
+from workbench.engine.places.place import Stream
 from workbench.engine.plan.answers import Answer
 from workbench.engine.plan.usage import with_judges
 from workbench.engine.processes.agent_process import AgentProcess, CaseProcess, Reads, read_error

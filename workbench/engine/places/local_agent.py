@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, Command, how_it_ended
 from workbench.agents.output import OutputPipe
-from workbench.engine.places.case_output import Stream
 from workbench.engine.places.local_cases import ForkedCase, SharedCase
-from workbench.engine.places.place import OnFrame
+from workbench.engine.places.place import OnFrame, Stream
 from workbench.engine.places.stalls import Pinged
 from workbench.engine.places.zygote import ForkedProcess, Zygote
 

@@ -6,11 +6,12 @@ Nothing else crosses: no file descriptor, no object of this process. `docs/worke
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from workbench.agents.channel import Frame
 from workbench.engine.plan.plan import AgentSetting
 
+Stream: TypeAlias = Literal["stdout", "stderr"]
 OnFrame: TypeAlias = Callable[[Frame, int], None]
 """Takes a message that came, and the bytes that it had on its way (0 if it had none). Must not raise."""
 

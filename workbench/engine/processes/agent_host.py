@@ -1,14 +1,15 @@
-"""An agent through one run: its process, started when a case first needs it and again if it dies."""
+"""The agents of one run: their processes, started when a case first needs them and again if they die."""
 
 import asyncio
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from workbench.engine.places.agent_clock import done_within
-from workbench.engine.places.case_output import Stream
-from workbench.engine.places.place import NotStartedError, Place
+from workbench.engine.places.place import NotStartedError, Place, Stream
 from workbench.engine.plan.options import RunOptions
-from workbench.engine.plan.plan import AgentSetting
+from workbench.engine.plan.plan import AgentSetting, Plan, PlanEntry
+from workbench.engine.plan.source import AgentSource
 from workbench.engine.processes.agent_process import AgentProcess, Imported
 from workbench.engine.processes.children import Children
 from workbench.events import CaseError, ErrorKind, Noticed
@@ -189,3 +190,61 @@ class AgentHost:
 def _is_lost(task: "asyncio.Task[Seat]") -> bool:
     """Whether a seat is no longer to be had: its process is gone, or never came."""
     return task.done() and (task.cancelled() or task.exception() is not None or task.result().process.gone.done())
+
+
+class Hosts:
+    """For the executions `todo` of the plan. The agents run at `place`, by default on this machine; `tell` takes what
+    hosts have to say."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        todo: Sequence[PlanEntry],
+        children: Children,
+        options: RunOptions,
+        tell: Callable[[Noticed], None],
+        place: Place | None = None,
+    ) -> None:
+        self._left = Counter(entry.ref.agent for entry in todo)
+        """How many cases of an agent are not over yet."""
+        self._startable = [entry for entry in todo if entry.blocked is None and isinstance(entry.source, AgentSource)]
+        (place or children.local).open(options.concurrency)
+        agents = plan.agents
+        of_agent = Counter(entry.ref.agent for entry in self._startable)
+        cases = Counter(agents[entry.ref.agent].interpreter.path for entry in self._startable)
+        self._hosts = {
+            name: AgentHost(
+                setting,
+                children,
+                options,
+                tell,
+                place,
+                cases=of_agent[name],
+                alike=cases[setting.interpreter.path],
+            )
+            for name, setting in agents.items()
+            if of_agent[name]
+        }
+
+    def of(self, agent: str) -> AgentHost:
+        """Of an agent that has a case which can start."""
+        return self._hosts[agent]
+
+    def begin_first(self) -> None:
+        """Lets the agent of the first case be imported already: that takes the longest."""
+        if self._startable:
+            self._hosts[self._startable[0].ref.agent].begin()
+
+    def drop(self, agent: str) -> None:
+        """One of its cases is not needed any more."""
+        self._left[agent] -= 1
+
+    async def case_over(self, agent: str) -> None:
+        """One of its cases is over. An agent whose cases all are lets go of its memory while others run."""
+        self._left[agent] -= 1
+        if self._left[agent] == 0 and agent in self._hosts:
+            await self._hosts[agent].close()
+
+    async def close(self) -> None:
+        """Ends all that is left of them."""
+        await asyncio.gather(*(host.close() for host in self._hosts.values()))

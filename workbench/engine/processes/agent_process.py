@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from workbench.agents.channel import Frame
-from workbench.engine.places.case_output import Stream
-from workbench.engine.places.place import AgentLink, OnFrame, Place
+from workbench.engine.places.place import AgentLink, OnFrame, Place, Stream
 from workbench.engine.plan.plan import AgentSetting
 from workbench.events import CaseError, ErrorKind
 

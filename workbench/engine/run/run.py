@@ -18,8 +18,8 @@ from workbench.engine.plan.preflight.whole_plan import preflight
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource, DecidedSource
 from workbench.engine.plan.until_sure import UntilSure
+from workbench.engine.processes.agent_host import Hosts
 from workbench.engine.processes.children import Children
-from workbench.engine.processes.hosts import Hosts
 from workbench.engine.run.evidence import Evidence
 from workbench.engine.run.provenance import Commit
 from workbench.engine.run.recorder import EventWriter, Publish, Recorder, why_stopped

@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.engine.project import turn
 from workbench.engine.plan.options import RunOptions
-from workbench.engine.plan.preflight.looked import Looked
 from workbench.engine.plan.preflight.notices import notices
+from workbench.engine.plan.preflight.sight import Looked
 from workbench.events import Noticed
 from workbench.judge.environment import JudgeEnvironment
 from workbench.model.criteria import CriteriaConfig, Criterion

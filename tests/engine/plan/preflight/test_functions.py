@@ -5,8 +5,8 @@ from typing import Any
 
 from tests.engine.plan.preflight.cases import config, criteria, looked
 from workbench.engine.plan.options import RunOptions
-from workbench.engine.plan.preflight.looked import Looked
 from workbench.engine.plan.preflight.notices import notices
+from workbench.engine.plan.preflight.sight import Looked
 from workbench.judge.environment import JudgeEnvironment
 
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from workbench.engine.plan.judge_calls import lacks_rubrics
-from workbench.engine.plan.preflight.looked import Looked, applies, listed
+from workbench.engine.plan.preflight.sight import Looked, applies, listed
 from workbench.engine.plan.scenario_case import defaults_apply
 from workbench.events import Noticed
 from workbench.metrics.registry import known, of_config, rubric_types

@@ -1,15 +1,20 @@
-"""All that is said of cases at hand before they run, in its order."""
+"""What preflight says of the cases at hand: who will be asked, what will not take place, how many calls are to come."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from workbench.agents.function_source import missing_function
+from workbench.engine.plan.judge_calls import Span, criterion_calls, simulator_calls, total, turns_of_scenario
 from workbench.engine.plan.options import RunOptions
-from workbench.engine.plan.preflight.asked import judges, not_evaluated, not_played
-from workbench.engine.plan.preflight.calls import calls_to_come
 from workbench.engine.plan.preflight.config_faults import idle_criteria, spoken_messages, stop_signals, untyped_rubrics
-from workbench.engine.plan.preflight.functions import missing_functions
-from workbench.engine.plan.preflight.looked import Looked
-from workbench.engine.plan.preflight.sight import EnvironmentOf, Sight
+from workbench.engine.plan.preflight.sight import EnvironmentOf, Looked, Sight, asking, listed, where
 from workbench.events import Noticed
+from workbench.judge.base import JudgeIdentity, NotAvailableError
+from workbench.judge.own_kinds import FUNCTION
+from workbench.metrics.custom import function_path
+from workbench.metrics.registry import known
+from workbench.simulation.config import read_simulator
 
 
 def notices(
@@ -31,3 +36,103 @@ def notices(
     yield from untyped_rubrics(cases)
     yield from spoken_messages(cases if played else ())
     yield from calls_to_come(sight, scale, options)
+
+
+def not_evaluated(sight: Sight) -> Iterator[Noticed]:
+    """Criteria for which nobody can be asked."""
+    causes: dict[tuple[str, str], list[tuple[Looked, str]]] = defaultdict(list)
+    for item in sight.played():
+        for criterion in asking(item):
+            who = sight.judge(item.agent, criterion)
+            if isinstance(who, NotAvailableError):
+                causes[str(who), who.hint].append((item, criterion.name))
+    for (cause, hint), affected in causes.items():
+        names = listed(dict.fromkeys(name for _, name in affected))
+        yield Noticed("warning", f"{names} will not be evaluated in {where(affected)}: {cause}", hint)
+
+
+def not_played(sight: Sight) -> Iterator[Noticed]:
+    """Simulated conversations that will not take place."""
+    causes: dict[tuple[str, str], list[tuple[Looked, str]]] = defaultdict(list)
+    for item, found in sight.not_played():
+        causes[found.cause, found.hint].append((item, ""))
+    for (cause, hint), affected in causes.items():
+        yield Noticed("warning", f"{where(affected)} with a simulated user will not be played: {cause}", hint)
+
+
+def judges(sight: Sight) -> Iterator[Noticed]:
+    """Judges of whom something must be said: rules instead of a model, an address that is not the service's own."""
+    used: dict[JudgeIdentity, dict[str, None]] = defaultdict(dict)
+    for item in sight.played():
+        for criterion in asking(item):
+            who = sight.judge(item.agent, criterion)
+            if isinstance(who, JudgeIdentity):
+                used[who][criterion.name] = None
+        player = sight.player(item)
+        if player is not None:
+            used[player]["simulated users"] = None
+    for identity, names in used.items():
+        if identity.by == "rules":
+            yield Noticed("info", f"{listed(names)}: the judge is {identity.note}")
+        if identity.base_url:
+            yield Noticed("info", f"{identity.model} is asked at {identity.base_url} ({listed(names)})")
+
+
+def missing_functions(sight: Sight) -> Iterator[Noticed]:
+    """One for each cause."""
+    why_of: dict[tuple[str, str], str] = {}
+    causes: dict[str, list[tuple[Looked, str]]] = defaultdict(list)
+    for item in sight.cases:
+        for name, path in _functions(sight, item):
+            if (item.agent, path) not in why_of:
+                place = sight.environment_of(item.agent)
+                why_of[item.agent, path] = missing_function(path, Path(place.root), Path(place.folder))
+            if why_of[item.agent, path]:
+                causes[why_of[item.agent, path]].append((item, name))
+    for why, affected in causes.items():
+        names = listed(dict.fromkeys(name for _, name in affected))
+        yield Noticed("warning", f"{names} will be an error in {where(affected)}: {why}")
+
+
+def _functions(sight: Sight, item: Looked) -> Iterator[tuple[str, str]]:
+    """Criteria that call functions of the user's, and the paths of those."""
+    for criterion in item.config.criteria:
+        own = item.config.custom_metrics.get(criterion.name)
+        if own is not None:
+            yield criterion.name, function_path(own)
+    for criterion in asking(item):
+        model = "" if known()[criterion.name].needs_service else sight.options(criterion).model
+        if model.startswith(FUNCTION):
+            yield criterion.name, model.removeprefix(FUNCTION)
+
+
+def calls_to_come(sight: Sight, scale: float, options: RunOptions) -> Iterator[Noticed]:
+    """Of a run with `scale` times as many cases as are in sight."""
+    every = total(_calls(sight, item, all_votes=options.all_votes) for item in sight.played()).times(options.runs)
+    low, high = round(every.low * scale), round(every.high * scale)
+    if high == 0:
+        return
+    count = f"{low}" if low == high else f"{low} to {high}"
+    calls = "judge call is" if low == high == 1 else "judge calls are"
+    kept = ", fewer where answers are kept" if options.use_cache else ""
+    message = f"about {count} {calls} to come{kept}"
+    most = options.max_judge_calls
+    if most is not None and low > most:
+        message = f"{message}; --max-judge-calls {most} will cut them short"
+        yield Noticed("warning", message, "Allow more, or run less", forecast=True)
+    else:
+        yield Noticed("info", message, forecast=True)
+
+
+def _calls(sight: Sight, item: Looked, *, all_votes: bool) -> Span:
+    """What will be asked in one execution of the case."""
+    simulator = read_simulator(item.config.user_simulator_config)
+    scenario = item.case.scenario is not None
+    turns = turns_of_scenario(simulator) if scenario else Span(*[len(item.case.turns or ())] * 2)
+    spans = [
+        criterion_calls(criterion, sight.options(criterion).samples, turns, item.rubrics, all_votes=all_votes)
+        for criterion in asking(item)
+        # Rules are no call.
+        if isinstance(who := sight.judge(item.agent, criterion), JudgeIdentity) and who.by != "rules"
+    ]
+    return total([*spans, simulator_calls(simulator) if sight.simulated(item) else Span()])

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from workbench.engine.plan.judge_environment import judge_environment
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, PlanEntry
-from workbench.engine.plan.preflight.looked import Looked
 from workbench.engine.plan.preflight.notices import notices
 from workbench.engine.plan.preflight.own_models import agents_without_key
+from workbench.engine.plan.preflight.sight import Looked
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.events import Noticed
 from workbench.judge.environment import JudgeEnvironment
