@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.engine.watch.git import git_works
+from workbench.engine.watch.changes import git_works
 
 LONGEST = 10.0
 

@@ -13,11 +13,8 @@ from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.engine.watch.filesystem import remote_kind
-from workbench.engine.watch.git import git_works
 from workbench.engine.watch.half_written import looks_unfinished
-from workbench.engine.watch.notified import NoNoticeError, notified
-from workbench.engine.watch.polling import forced, look, poll
+from workbench.engine.watch.listening import NoNoticeError, forced, look, notified, poll, remote_kind
 
 _UNFINISHED = 0.15
 _MANY = 20
@@ -214,3 +211,36 @@ def files_in(folders: Collection[Path]) -> list[Path]:
         with contextlib.suppress(OSError):
             found += [path for path in folder.iterdir() if path.is_file() and is_watched(path)]
     return found
+
+
+_BETWEEN_STEPS = 0.5
+"""Seconds that git needs at most from one commit of a rebase to the next."""
+_IN_STEPS = ("rebase-merge", "rebase-apply", "sequencer")
+
+
+def git_works(root: Path, longest: float) -> bool:
+    """Whether git changes the repository that `root` lies in, just now. A lock older than `longest` seconds was left by
+    a git that died; a rebase that did nothing for a while waits for its user."""
+    folder = _git_folder(root)
+    if folder is None:
+        return False
+    return _age(folder / "index.lock") < longest or any(_age(folder / name) < _BETWEEN_STEPS for name in _IN_STEPS)
+
+
+def _git_folder(root: Path) -> Path | None:
+    place = next((step / ".git" for step in (root, *root.parents) if (step / ".git").exists()), None)
+    if place is None or place.is_dir():
+        return place
+    # A work tree, or a submodule: a file that says where.
+    try:
+        said = place.read_text(encoding="utf-8", errors="surrogateescape").partition("gitdir:")[2].strip()
+    except OSError:
+        return None
+    return place.parent / said if said else None
+
+
+def _age(path: Path) -> float:
+    try:
+        return abs(time.time() - path.stat().st_mtime)
+    except (OSError, ValueError):
+        return float("inf")
