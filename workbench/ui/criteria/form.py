@@ -5,7 +5,6 @@ stays too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -28,10 +27,10 @@ from workbench.ui.criteria.changes import FormChanges
 from workbench.ui.criteria.entry import ConfigEdit, Ending, Entry
 from workbench.ui.criteria.form_list import FormList
 from workbench.ui.criteria.leaving import Leaving
-from workbench.ui.criteria.look_ahead import LookAhead, Seen, stands_at
-from workbench.ui.criteria.typing import IN_NUMBERS, NumberTyping
+from workbench.ui.criteria.look_ahead import stands_at
+from workbench.ui.criteria.number_typing import IN_NUMBERS, NumberTyping
+from workbench.ui.criteria.outlooks import Outlooks
 from workbench.ui.criteria.value_field import FORMS, judge_items, take, typed_value
-from workbench.ui.criteria.wording import about, outlook_of_all
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.field_screen import FieldScreen
 from workbench.ui.editing.values import UnreadableError, json_text
@@ -54,16 +53,11 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self.list = FormList()
         super().__init__(self.list, keys, footer("criteria"))
         self.edits, self.entry = edits, entry
-        self._looks = [
-            LookAhead(edit.what_if, lambda look: self.run_worker(look, group="look"), partial(self._show_seen, edit))
-            for edit in edits
-        ]
+        self._outlooks = Outlooks(edits, self.list, self.say, lambda look: self.run_worker(look, group="look"))
         self._typing = NumberTyping(self.list, self._take_number)
         self._leaving = Leaving(self, edits, entry, saver, self._reject, self._saved)
-        self._about = Static("", markup=False)
-        self._about_room = VerticalScroll(self._about, classes="about", can_focus=False)
+        self._about_room = VerticalScroll(self._outlooks.about, classes="about", can_focus=False)
         self._reason = Static(entry.why(edits[0].changes.draft), classes="why", markup=False)
-        self._cases = Static("", classes="cases", markup=False)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog criteria") as dialog:
@@ -74,7 +68,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             yield self.list
             yield self._about_room
             yield self.field
-            yield self._cases
+            yield self._outlooks.cases
             yield self.message
             yield self.key_line
             yield self.field_line
@@ -82,20 +76,15 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     def on_mount(self) -> None:
         self.list.when_moved = self._moved
         if self.entry.is_for_next_run:
-            self.list.shut_all(self._rows())
+            self.list.shut_all(_rows(self.edits))
         self.show_changes()
         self.list.focus()
 
     @property
-    def edit(self) -> ConfigEdit:
-        """The config with the cursor."""
-        row = self.list.row
-        return self.edits[row.file if row is not None else 0]
-
-    @property
     def changes(self) -> FormChanges:
         """What is changed in the config with the cursor."""
-        return self.edit.changes
+        row = self.list.row
+        return self.edits[row.file if row is not None else 0].changes
 
     @property
     def draft(self) -> ConfigDraft:
@@ -197,7 +186,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         changes = self.edits[row.file].changes
         if ended:
             return self.change(lambda: changes.put(row, value), at=self.list.row)
-        self._looks[row.file].at(changes.draft, with_value(changes.result, row.location, value))
+        self._outlooks.look(row.file, with_value(changes.result, row.location, value))
         return True
 
     def action_criteria_next(self) -> None:
@@ -222,13 +211,11 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             self.change(lambda: self.changes.put(row, model))
 
     def action_criteria_match(self) -> None:
-        here = self.list.row
-        rows = (row for row in self.list.all_rows if here and (row.file, row.criterion) == (here.file, here.criterion))
-        row = next((row for row in rows if row.kind == "choice"), None)
+        row = self.list.choice
         if row is None:
             self.say("this one has no choices")
         else:
-            self.change(lambda: self.changes.next_choice(row), at=here)
+            self.change(lambda: self.changes.next_choice(row), at=self.list.row)
 
     def action_criteria_more(self) -> None:
         self._step(STEP)
@@ -319,47 +306,15 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self._leaving.warned = False
         for file, edit in enumerate(self.edits):
             self.list.changed[file], self.list.off[file] = edit.changes.names, edit.changes.off
-        self.list.show_rows(self._rows(), at=at)
-        self._look()
-
-    def _rows(self) -> list[FormRow]:
-        rows = []
-        for file, edit in enumerate(self.edits):
-            if self.entry.is_for_next_run:
-                rows.append(file_row(file, edit.name))
-            rows += rows_of(edit.changes.content, file)
-        return rows
-
-    def _look(self) -> None:
-        """Work out what the last run would be under every config as it is here."""
-        for edit, look in zip(self.edits, self._looks, strict=True):
-            look.at(edit.changes.draft, edit.changes.result)
-
-    def _show_seen(self, edit: ConfigEdit, seen: Seen) -> None:
-        if seen.trouble:
-            self.say(seen.trouble, warning=True)
-            return
-        edit.seen = seen
-        file = self.edits.index(edit)
-        self.list.marks[file] = seen.marks([row for row in self.list.all_rows if row.file == file])
-        self.list.refresh()
-        self._show_about()
+        self.list.show_rows(_rows(self.edits), at=at)
+        self._outlooks.look_at_all()
 
     def _moved(self) -> None:
         # The warning is gone with the message: esc warns again before it drops the changes.
         self._leaving.warned = False
         self.say("")
         self._typing.end()
-        self._show_about()
-
-    def _show_about(self) -> None:
-        row, seen = self.list.row, self.edit.seen
-        self._cases.update(Text(outlook_of_all(seen.outlook) if seen.outlook is not None else ""))
-        if row is None:
-            self._about.update(Text("No criterion: nothing is judged. n adds one."))
-            return
-        rows = [one for one in self.list.all_rows if one.file == row.file]
-        self._about.update(Text("\n".join([*seen.told_of(row), about(row, rows)])))
+        self._outlooks.show()
 
     def _type(self, row: FormRow) -> None:
         take(self.field, row)
@@ -378,9 +333,19 @@ class CriteriaScreen(FieldScreen[Ending | None]):
 
     def left_field(self) -> None:
         self._moved()
-        self._look()
+        self._outlooks.look_at_all()
 
     def out_of_field(self) -> None:
         super().out_of_field()
         self._about_room.display = True
         self.say("")
+
+
+def _rows(edits: Sequence[ConfigEdit]) -> list[FormRow]:
+    """The rows of all configs, each under its name if it has one."""
+    rows = []
+    for file, edit in enumerate(edits):
+        if edit.name:
+            rows.append(file_row(file, edit.name))
+        rows += rows_of(edit.changes.content, file)
+    return rows

@@ -64,6 +64,13 @@ class FormList(RowView):
         """The row under the cursor."""
         return self.rows[self.cursor] if self.rows and self.cursor < len(self.rows) else None
 
+    @property
+    def choice(self) -> FormRow | None:
+        """The first row with choices of the criterion with the cursor."""
+        row = self.row
+        inside = (one for one in self.all_rows if row is not None and _group(one) == _group(row))
+        return next((one for one in inside if one.kind == "choice"), None)
+
     def unfold(self) -> None:
         """Opens what is under the cursor; if it is open, goes one in."""
         row = self.row
