@@ -1,0 +1,112 @@
+"""What a run records of the inputs of its executions."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tests.engine.project import Project, execute
+from workbench.dependencies.change import words
+from workbench.dependencies.current import Execution
+from workbench.dependencies.digests import project_salt
+from workbench.dependencies.record import Record, compare
+from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.plan import Plan
+from workbench.engine.plan.source import AgentSource
+from workbench.engine.processes.agent_process import Reads
+from workbench.engine.processes.children import Children
+from workbench.engine.run.evidence import Evidence, plan_inputs
+from workbench.events import CaseError, CaseFinished, RunStarted
+from workbench.history.journal import Journal
+
+ANSWERS = "def root_agent(message, session):\n    return 'ok'\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    (tmp_path / ".git").mkdir()
+    found = Project(tmp_path)
+    found.agent(ANSWERS)
+    found.cases("one", "two")
+    for name in ("desk/prompt.txt", "shared/tone.txt", "shared/other.txt"):
+        found.write(name, "before")
+    return found
+
+
+class Run:
+    """A run whose cases are said to have read what a test likes."""
+
+    def __init__(self, project: Project) -> None:
+        self.plan: Plan = project.plan()
+        self.state = project.root / ".workbench"
+        journal = Journal.open(self.state, self.plan.run_id)
+        self.seen = SimpleNamespace(footprints={}, results={})
+        self.evidence = Evidence(self.plan, cast(Children, self.seen), journal)
+        self.evidence.begin()
+        self.evidence.read(str)
+
+    def changes(self, *read: str, error: CaseError | None = None) -> list[str]:
+        """What differs now from what a case that read these files depended on."""
+        entry = self.plan.entries[0]
+        assert isinstance(entry.source, AgentSource)
+        reads = Reads(frozenset(self.plan.root / name for name in read))
+        numbers, _ = self.evidence.of_finished(CaseFinished(entry.ref, "passed", error, 0.1), reads, is_simulated=False)
+        then = Record(entry.ref.evalset_file, self.evidence._inputs.of(numbers))
+        now = plan_inputs(replace(self.plan), project_salt(self.state), lambda value: value)
+        found = compare(then, now.record(entry.source.evalset, 0, Execution(then)))
+        return [words(change) for change in found if change.name]
+
+
+def test_what_was_read_and_did_not_change_is_the_same(project: Project) -> None:
+    assert Run(project).changes("desk/prompt.txt", "shared/tone.txt") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("desk/prompt.txt", "desk/prompt.txt"),
+        ("desk/agent.py", "desk/agent.py"),
+        ("desk/new.py", "desk/new.py is new"),
+        ("shared/tone.txt", "shared/tone.txt"),
+        ("shared/other.txt", ""),
+    ],
+)
+def test_file_that_changes_during_the_run_makes_its_verdict_stale_at_once(
+    project: Project, path: str, said: str
+) -> None:
+    run = Run(project)
+    project.write(path, "after")
+    assert run.changes("desk/prompt.txt", "shared/tone.txt", "desk/agent.py") == ([said] if said else [])
+
+
+def test_file_that_the_agent_writes_is_no_input(project: Project) -> None:
+    run = Run(project)
+    log = project.write("desk/log.txt", "1")
+    run.seen.results[project.root / "desk"] = {log}
+    assert run.changes("desk/prompt.txt", "desk/log.txt") == []
+
+
+def test_journal_repeats_no_inputs(project: Project) -> None:
+    run = Run(project)
+    first = run.evidence.announced()["inputs"]["bundles"]
+    assert run.changes("desk/prompt.txt") == []
+    count = len(run.evidence._inputs.bundles)
+    assert run.changes("desk/prompt.txt") == []
+    assert len(run.evidence._inputs.bundles) == count
+    assert len(first) < count < len(first) + 3
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_events_of_a_run_hold_what_each_execution_depends_on(project: Project, children: Children) -> None:
+    plan = project.plan(RunOptions(isolation="case"))
+    journal = Journal.open(project.root / ".workbench", plan.run_id)
+    outcome = await execute(plan, children, writer=journal)
+    (started,) = outcome.of(RunStarted)
+    ends: list[Any] = outcome.of(CaseFinished)
+    assert started.inputs["salt"]
+    assert all(planned.text for planned in started.cases)
+    assert len({end.inputs for end in ends}) == 1, "both cases read the same"
+    record = outcome.record("one")
+    assert {kind for bundle in record.inputs for kind in bundle.inputs} >= {"agent_file", "environment", "packages"}
