@@ -75,3 +75,10 @@ def test_a_run_that_was_refused_is_not_started_again_at_once() -> None:
     assert watching.next(busy=False) is None
     assert watching.announced.is_set()
     assert set(watching.board.depths) == {KEY}
+
+
+def test_the_store_knows_the_job_of_a_watch_until_it_is_refused() -> None:
+    watching = watched()
+    assert watching.store.activity.watch_job == "run"
+    watching.end_start()
+    assert not watching.store.activity.busy

@@ -128,8 +128,9 @@ class Watching:
         return Start(job, words)
 
     def started(self, job: Job) -> None:
-        """The front end starts it."""
+        """Take note that the front end starts a job; the store says so too."""
         self._moment = self.watcher.contents.moment
+        self.store.ask(job.depth)
         self.announced.clear()
         self.board.started(job.keys, job.depth)
 
@@ -138,6 +139,7 @@ class Watching:
         began. To start it again at once would be to do so for ever."""
         if not self.announced.is_set():
             self.board.hold()
+            self.store.drop_request()
             self.announced.set()
 
     def estimate(self, keys: Collection[Key], depth: Depth) -> Estimate:

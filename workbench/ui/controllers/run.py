@@ -81,7 +81,7 @@ class Run(Controller):
         """Go on with the newest run, which was interrupted."""
         if self.session.workspace is None:
             self.view.say("still reading")
-        elif self._is_free():
+        elif self._can_start():
             self.session.store.ask()
             self.session.store.hand_over(self.thread.start(self._engine.resume()))
             self.view.show_facts()
@@ -111,9 +111,8 @@ class Run(Controller):
             self.view.show_facts()
             self.view.work(self._start(targets, build or self._engine.build), "start", exclusive=False)
 
-    def start_watched(self, build: Build, depth: str) -> None:
-        """Start a job of the watch."""
-        self.session.store.ask(depth)
+    def start_watched(self, build: Build) -> None:
+        """Start a job of the watch, which has asked for it."""
         self.session.store.hand_over(self.thread.start(build))
 
     async def _start(self, targets: Targets, build: Callable[[Targets], Build]) -> None:
@@ -130,16 +129,13 @@ class Run(Controller):
             self.session.store.drop_request()
             self.view.show_facts()
 
-    def _can_start(self, targets: Targets) -> bool:
-        if not self._is_free():
-            return False
-        if not targets:
-            self.view.say("no cases here" if self.session.workspace else "still reading")
-        return bool(targets)
-
-    def _is_free(self) -> bool:
+    def _can_start(self, targets: Targets | None = None) -> bool:
+        """Return whether a run can start, else say why not. A resumed run has no `targets`: it knows its cases."""
         if self.session.store.activity.busy:
             self.view.say("a run is going on: cancel it, or wait for its end", warning=True)
+            return False
+        if targets is not None and not targets:
+            self.view.say("no cases here" if self.session.workspace else "still reading")
             return False
         return True
 

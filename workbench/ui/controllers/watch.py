@@ -196,7 +196,7 @@ class Watch(Controller):
         if start is not None:
             self.session.last_watch = start.job.depth
             watching.started(start.job)
-            self._run.start_watched(self._engine.watched(watching, start.job), start.job.depth)
+            self._run.start_watched(self._engine.watched(watching, start.job))
         self.show_flags()
         self.view.show_facts()
 
