@@ -216,7 +216,7 @@ def _each(root: Path) -> int:
 
 def _carried_out(words: list[str]) -> str:
     """Carry out a command in this process; the end of its traceback, "" if there is none."""
-    from workbench.cli.command_line import execute
+    from workbench.__main__ import execute
 
     said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace", write_through=True)
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):

@@ -33,7 +33,7 @@ def loaded(code: str, repository: Path) -> set[str]:
 def program(*words: str) -> str:
     """Code that runs the program, whatever its exit code."""
     return (
-        "import contextlib, io\nfrom workbench.cli.main import main\n"
+        "import contextlib, io\nfrom workbench.__main__ import main\n"
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()), "
         f"contextlib.redirect_stderr(io.StringIO()): main({list(words)!r})"
     )
@@ -83,7 +83,7 @@ USAGE_ERRORS = [
 def test_no_usage_error_waits_for_what_a_run_needs(repository: Path) -> None:
     """One after the other in one interpreter, so that the test is quick; the first that loads something is named."""
     code = (
-        "import contextlib, io, sys\nfrom workbench.cli.main import main\n"
+        "import contextlib, io, sys\nfrom workbench.__main__ import main\n"
         f"for words in {USAGE_ERRORS!r}:\n"
         "    try:\n"
         "        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):\n"
@@ -98,7 +98,7 @@ def test_no_usage_error_waits_for_what_a_run_needs(repository: Path) -> None:
 @pytest.mark.parametrize("words", [[], ["."]], ids=["alone", "with a folder"])
 def test_a_folder_is_opened_without_reading_options(words: list[str], repository: Path) -> None:
     code = (
-        "import contextlib, os, sys\nfrom workbench.cli.main import main\nfrom workbench.ui import app\n"
+        "import contextlib, os, sys\nfrom workbench.__main__ import main\nfrom workbench.ui import app\n"
         "os.environ['TERM'] = 'xterm'\n"
         "app.open_screen = lambda path: print('opened') or 0\n"
         "sys.stdin.isatty = sys.stdout.isatty = lambda: True\n"

@@ -1,6 +1,63 @@
-"""`python -m workbench` is `agent-workbench`."""
+"""The program `agent-workbench`: opens the workbench, or carries out a command.
 
-from workbench.cli.main import main
+What most people type most, the program's name alone or with a folder, opens the screen without click: only what has
+options, or is wrong, needs it read.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from workbench.agents.worker.collector import collect_rarely
+from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED
+from workbench.cli.names import COMMANDS
+from workbench.cli.streams import can_draw, prepare_streams, write_line
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line (without the program's name), and exit with its code. This is the console script."""
+    prepare_streams()
+    words = list(sys.argv[1:] if args is None else args)
+    try:
+        code = _open_screen(Path(*words)) if _only_opens(words) else execute(words)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except Exception:
+        # A fault of ours must not look like a failed case (Python's own exit code for it is 1).
+        import traceback
+
+        from workbench.text import plain
+
+        write_line(sys.stderr, plain(traceback.format_exc()) + "This is a fault of the workbench itself.")
+        code = UNDECIDED
+    sys.exit(code)
+
+
+def execute(words: list[str]) -> int:
+    """Carry out the words of a command line, and return the exit code."""
+    collect_rarely()
+    from workbench.cli.command_line import execute
+
+    return execute(words, _open_screen)
+
+
+def _only_opens(words: list[str]) -> bool:
+    """Whether the words are nothing but a path that is there, or none, and there is a terminal to open it in."""
+    if words:
+        named = words[0]
+        is_there = os.path.exists(named)  # noqa: PTH110 - raises nothing, whatever the word
+        if len(words) > 1 or named.startswith("-") or named in COMMANDS or not is_there:
+            return False
+    return can_draw()
+
+
+def _open_screen(path: Path, **options: Any) -> int:
+    from workbench.ui.app import open_screen
+
+    return open_screen(path, **options)
+
 
 if __name__ == "__main__":
     main()

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.projects import Project, python_path
 from tests.cli.stores import all_statuses
-from workbench.cli.main import main
+from workbench.__main__ import main
 from workbench.store import Store
 
 

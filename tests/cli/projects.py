@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import pytest
 
-from workbench.cli.main import main
+from workbench.__main__ import main
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -158,7 +158,7 @@ def test_import_of_a_sound_agent_finds_nothing(project: Project) -> None:
 def test_an_import_that_hangs_keeps_no_other_outcome_back(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from workbench.cli.command_line import execute
+    from workbench.__main__ import execute
 
     project.evalset(GOOD)
     project.evalset({**GOOD, "eval_set_id": "second"}, path="zulu/talk.test.json")
@@ -183,7 +183,7 @@ def test_nothing_is_imported_without_the_option(project: Project) -> None:
 def test_problems_of_a_file_are_printed_before_the_next_file_is_read(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from workbench.cli.command_line import execute
+    from workbench.__main__ import execute
     from workbench.model.evalset import open_evalset as real
 
     for name in ("a", "b"):

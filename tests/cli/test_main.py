@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.projects import BAD, GOOD, Project
 from tests.hostile import HOSTILE, leaks
-from workbench.cli.main import main
+from workbench.__main__ import main
 from workbench.cli.run_request import RunRequest
 
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as Tree
 import pytest
 
 from tests.cli.stores import ANSWER_PASSED, FILE, case_events, ref
-from workbench.cli.main import main
+from workbench.__main__ import main
 from workbench.details import Shelf
 from workbench.engine.run.event_lines import as_line
 from workbench.events import Event, PlannedCase, RunFinished, RunStarted

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.cli.journals import without_numbers
 from tests.cli.projects import BAD, GOOD, Project, case
-from workbench.cli import main
+from workbench.__main__ import execute
 from workbench.counting import counted
 from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan
@@ -124,7 +124,7 @@ def test_nothing_crashes_and_what_is_lost_is_named(
         contextlib.redirect_stdout(nowhere),
         contextlib.redirect_stderr(nowhere),
     ):
-        assert main._execute(words) in (0, 1, 2)
+        assert execute(words) in (0, 1, 2)
     if content != damaged.content and content:
         assert list_runs(damaged.state).trouble or damaged.content.startswith(content)
     with contextlib.suppress(UsageFaultError):
@@ -221,7 +221,7 @@ def test_a_journal_without_numbers_is_read_as_it_was(damaged: Damaged) -> None:
     assert not list_runs(damaged.state).trouble
     for words in COMMANDS:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            assert main._execute(words) in (0, 1)
+            assert execute(words) in (0, 1)
 
 
 @pytest.mark.parametrize("numbered", [True, False])
@@ -252,7 +252,7 @@ def test_a_change_of_the_same_length_is_said_by_all_that_looks_at_the_run(
     damaged.journal.write_bytes(damaged.content[:passed] + b'"status": "passed"' + damaged.content[passed + 18 :])
     assert not list_runs(damaged.state).trouble, "ten thousand journals are not read for a list"
     for words in (["export", run_id, "--format", "csv"], ["compare", run_id, "whole"], ["history"]):
-        main._execute(words)
+        execute(words)
         assert "left out: its checksum differs" in capsys.readouterr().err
 
 
@@ -260,7 +260,7 @@ def test_a_kept_run_that_is_no_journal_is_not_taken_for_a_report(
     damaged: Damaged, capsys: pytest.CaptureFixture[str]
 ) -> None:
     damaged.write(b'{"a": ' + b"9" * 6000 + b"}\n")
-    assert main._execute(["export", damaged.journal.parent.name, "--format", "json"]) == 2
+    assert execute(["export", damaged.journal.parent.name, "--format", "json"]) == 2
     assert "is no journal" in capsys.readouterr().err
 
 
@@ -269,9 +269,9 @@ def test_a_later_version_is_said_to_be_one(damaged: Damaged, capsys: pytest.Capt
 
     header = checked_line('{"schema": "agent-workbench/journal/3", "run_id": "x"}')
     damaged.write(header + damaged.content[damaged.content.index(b"\n") + 1 :])
-    assert main._execute(["history"]) == 0
+    assert execute(["history"]) == 0
     assert "later version" in capsys.readouterr().err
-    assert main._execute(["export", damaged.journal.parent.name, "--format", "json"]) == 2
+    assert execute(["export", damaged.journal.parent.name, "--format", "json"]) == 2
     assert "later version" in capsys.readouterr().err
     with pytest.raises(ValueError, match="later version"):
         list(read_journal(damaged.journal))

@@ -7,8 +7,10 @@ option answer at once.
 import difflib
 import errno
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import TypeAlias
 
 import click
 
@@ -20,15 +22,18 @@ from workbench.engine.plan.options import UsageFaultError
 from workbench.plugins import installed, summary
 from workbench.text import one_line
 
+OpenScreen: TypeAlias = Callable[..., int]
+"""`workbench.ui.app.open_screen`: opens the workbench on a path, and returns the exit code."""
 
-def execute(words: list[str]) -> int:
-    """Carries out the words of a command line (without the program's name); the exit code."""
+
+def execute(words: list[str], open_screen: OpenScreen) -> int:
+    """Carry out the words of a command line (without the program's name), and return the exit code."""
     command: click.Command = workbench_command
     name, rest = PROGRAM, words
     if words and words[0] in COMMANDS:
         command, name, rest = _command(COMMANDS[words[0]]), f"{PROGRAM} {words[0]}", words[1:]
     try:
-        code = command.main(rest, prog_name=name, standalone_mode=False)
+        code = command.main(rest, prog_name=name, standalone_mode=False, obj=open_screen)
     except click.ClickException as error:
         refused = error if isinstance(error, Refused) else Refused(error.format_message(), try_help=name)
     except UsageFaultError as error:
@@ -110,8 +115,14 @@ def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -
 @click.option("--state-dir", type=click.Path(path_type=Path), metavar="DIR", help="Where runs are kept.")
 @click.option("--watch", is_flag=True, help="With the watch armed: a save runs the cases that it can affect.")
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
+@click.pass_obj
 def workbench_command(
-    words: tuple[str, ...], theme: str | None, no_mouse: bool, state_dir: Path | None, watch: bool
+    open_screen: OpenScreen,
+    words: tuple[str, ...],
+    theme: str | None,
+    no_mouse: bool,
+    state_dir: Path | None,
+    watch: bool,
 ) -> int:
     """Opens the screen."""
     path = _path_to_open(words)
@@ -122,8 +133,6 @@ def workbench_command(
             f"the workbench needs a terminal{kind}",
             hint=f"Without one, `{PROGRAM} run {one_line(str(path))}` runs the evalsets and prints their results",
         )
-    from workbench.ui.app import open_screen
-
     return open_screen(path, theme=theme, mouse=not no_mouse, watch=watch, state_dir=state_dir)
 
 

@@ -60,7 +60,7 @@ class AgentSetting:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PlanEntry:
     """One execution of one case: where its transcript comes from, and the criteria that judge it. `blocked` says why it
     cannot start. `matched_by` is the rule by which its evalset found its agent."""

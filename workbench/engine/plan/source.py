@@ -10,7 +10,7 @@ from workbench.events import CaseFinished, Event, Usage
 from workbench.metrics.base import Scored
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class AgentSource:
     """The agent: the case is run. It stands in `evalset` at `index`; None for a file that cannot be read.
 
@@ -22,7 +22,7 @@ class AgentSource:
     answers: tuple[Answer, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StoredSource:
     """A stored run: the case only lacks scores.
 
@@ -35,7 +35,7 @@ class StoredSource:
     spent: Usage = field(default_factory=Usage)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DecidedSource:
     """The interrupted run that is being resumed: the case has its result. `events` end with `finished`."""
 
