@@ -104,3 +104,14 @@ def test_what_a_save_costs_is_told_before_what_is_known_of_the_run() -> None:
         assert words in text(facts, width), width
     assert "7 stale, 23 calls, $0.0021: w runs" in text(facts, 80)
     assert "w runs them" in text(facts, 60)
+
+
+def test_why_verdicts_are_stale_is_told_where_there_is_room() -> None:
+    stale = ("3 stale: .env GEMINI_MODEL, prompt.txt", "3 stale")
+    facts = Facts("desk", "", COUNTS, 31, stale=stale)
+    assert text(facts, 160).endswith("3 stale: .env GEMINI_MODEL, prompt.txt  watch off ")
+    assert "3 stale: .env GEMINI_MODEL, prompt.txt" in text(facts, 110)
+    for width in range(46, 200, 7):
+        assert "3 stale" in text(facts, width), width
+        left, right = bar_parts(facts, width)
+        assert sum(cell_len(part) for part, _ in (*left, *right)) <= width

@@ -17,6 +17,8 @@ from workbench.text import one_line
 
 _ARROW = " › "
 _GAP = "  "
+_SHORTEST_PARTS = 16
+"""Cells for the names of agent and evalset beside a stale verdict's reason."""
 
 
 def title_parts(subject: Subject) -> list[str]:
@@ -51,11 +53,13 @@ def title(subject: Subject, width: int) -> str:
 
 
 def ending(subject: Subject, room: int) -> Line:
-    """Return `stale: prompt.txt  ✗ FAIL`; the reason of a stale verdict is cut before the case's name is."""
+    """Return `stale: prompt.txt  ✗ FAIL`. The reason is cut before the name of the case is, but not before the names of
+    its agent and evalset."""
     badges = verdict(subject)
     if not subject.stale or subject.record is None:
         return badges
-    left = room - width_of(badges) - cell_len(_ARROW.join(title_parts(subject))) - 2 * len(_GAP)
+    parts = title_parts(subject)
+    left = room - width_of(badges) - cell_len(parts[-1]) - (_SHORTEST_PARTS if len(parts) > 1 else 0) - len(_GAP)
     mark = stale_mark(subject.stale, max(left, cell_len(f"{STALE.glyph}{STALE.word}")))
     return (Segment(mark, STALE.variable), Segment(_GAP), *badges)
 

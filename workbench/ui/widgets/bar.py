@@ -91,6 +91,8 @@ def _forms(full: list[Part], why: list[Part], short: list[Part], urgent: list[Pa
         yield True, 0, 2, why
     yield from ((True, 20, 2, short), (True, 0, 2, short))
     yield (True, 0, 1, short) if armed else (True, 0, 2, urgent)
+    if not armed and why != urgent:
+        yield False, 0, 2, why
     yield from ((False, 0, 2, short), (False, 0, 1, short))
     if armed:
         yield False, 0, 1, [*urgent, ("watch on ", short[-1][1])]
