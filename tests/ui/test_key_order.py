@@ -70,9 +70,9 @@ WAYS = (
     Way("chat/screen.py", "agent", "T", "where is it? qjk"),
     Way("chat/state_screen.py", "agent", "T\x1be", '"a": 1'),
     Way("triage/dialog.py", "failed", "ntn", "seen by me"),
-    Way("screens/repeat.py", "shop", "X", "37", "37"),
-    Way("screens/pick.py", "shop", ":", "run failed"),
-    Way("widgets/sides.py", "shop", "/", "late qjk"),
+    Way("dialogs/repeat.py", "shop", "X", "37", "37"),
+    Way("dialogs/pick.py", "shop", ":", "run failed"),
+    Way("detail/sides.py", "shop", "/", "late qjk"),
     Way("screens/jump.py", "shop", "'/", "late qjk"),
 )
 """Every field that takes text; `test_every_field_is_in_the_table` finds those that are missing."""
