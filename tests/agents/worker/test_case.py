@@ -61,7 +61,8 @@ async def ending(stack: Stack) -> list[dict[str, Any]]:
 )
 async def test_teardown(monkeypatch: pytest.MonkeyPatch, stack: Stack, warning: str | None) -> None:
     monkeypatch.setattr(case_module, "_TEARDOWN_SECONDS", 0.05)
-    assert await ending(stack) == [{"event": "Ended", "warnings": [warning] if warning else []}]
+    touched = {"event": "Touched", "files": [], "folders": []}
+    assert await ending(stack) == [touched, {"event": "Ended", "warnings": [warning] if warning else []}]
 
 
 async def test_what_a_factory_made_is_closed_even_where_cases_share_a_process() -> None:

@@ -70,7 +70,7 @@ def test_every_event_is_one_of_the_workbench(make_agent: MakeAgent) -> None:
     case = {"agent": "desk", "evalset_file": "a", "eval_set_id": "b", "eval_id": "c", "repeat": 1}
     kinds = []
     for event in outcome.events:
-        if event["event"] not in ("Spans", "Ended"):
+        if event["event"] not in ("Spans", "Touched", "Ended"):
             kinds.append(type(event_json.from_json({**event, "case": case})).__name__)
     assert kinds == ["AgentActed", "AgentActed", "TurnFinished"]
 
