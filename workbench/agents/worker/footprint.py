@@ -55,8 +55,8 @@ def news() -> List[str]:
 
 
 def is_complete() -> bool:
-    """Is this all that was read? Not after so many files that the rest was not noted."""
-    return not _off
+    """Is this all that was read? Not where nobody watches, nor after so many files that the rest was not noted."""
+    return bool(_roots) and not _off
 
 
 def folders() -> List[str]:
