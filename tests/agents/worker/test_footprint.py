@@ -39,3 +39,18 @@ def test_what_is_read_is_told(make_agent: MakeAgent, tmp_path: Path) -> None:
     written = [Path(file).name for event in case.of("Wrote") for file in event["files"]]
     assert written == ["log.txt", "draft", "notes.txt"]
     assert agent.wrote == [str(folder / "begun.txt")]
+
+
+@needs_fork
+def test_listed_folder_is_told_but_not_one_that_is_searched_for_modules(make_agent: MakeAgent, tmp_path: Path) -> None:
+    source = """
+        import os
+        from . import prompts
+
+        def root_agent(message, session):
+            return ", ".join(sorted(os.listdir(os.path.join(os.path.dirname(__file__), "data"))))
+    """
+    agent = make_agent(source, files=FILES)
+    assert agent.imported["folders"] == []
+    told = [folder for event in agent.run("hello").of("Touched") for folder in event["folders"]]
+    assert told == [str(tmp_path / "desk" / "data")]
