@@ -232,6 +232,9 @@ async def test_what_belongs_to_a_workbench_that_lives_is_not_stale() -> None:
     mark = new_mark()
     child = subprocess.Popen(["sleep", "1000"], env={**os.environ, MARK: mark}, start_new_session=True)
     try:
+        # The new program's environment is there a moment after `Popen` returns.
+        while mark.encode() not in Path(f"/proc/{child.pid}/environ").read_bytes():
+            await asyncio.sleep(0.01)
         kill_stale()
         assert child.poll() is None
         assert kill_marked(mark) == 1
