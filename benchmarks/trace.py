@@ -146,7 +146,7 @@ async def _screen_seconds(case: CaseRecord, runs: Path) -> tuple[float, ...]:
             detail.show_pane(3)
             await pilot.pause()
             opened = await _painted(app, partial(detail.show_pane, 4))
-            app.query_one(Body).step(1)
+            app.query_one(Body).move("down")
             await pilot.pause()
             unfolded = await _painted(app, partial(detail.move, "right"))
             rounds.append((opened, unfolded, await _painted(app, partial(detail.move, "down"))))

@@ -22,7 +22,7 @@ Where: TypeAlias = Literal[
 class Action:
     """`id` names it in the keymap of the user's settings; `label` is for footer and palette (two or three words),
     `help` is one sentence. `footer` > 0 puts it into the footer, small numbers first. No keys: palette only. `by` names
-    the controller of the main screen whose method `id` does it; elsewhere the screen's method `action_<id>` does."""
+    the controller of the main screen whose method does it; elsewhere a screen's method `action_<method>` does."""
 
     id: str
     keys: tuple[str, ...]
@@ -32,6 +32,16 @@ class Action:
     footer: int = 0
     where: Where = "main"
     by: str = ""
+    call: str = ""
+    """The method and its arguments, as `move('down')`. By default the method is `id`, without arguments."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "call", self.call or self.id)
+
+    @property
+    def method(self) -> str:
+        """The name of the method that does it."""
+        return self.call.partition("(")[0]
 
 
 MOVE, PANES, MARK, RUN, FIND, COPY, GENERAL = "Move", "Panes", "Mark", "Run", "Find", "Copy", "General"

@@ -3,12 +3,22 @@
 from workbench.actions.action import COPY, DIGITS, EDIT, FIND, GENERAL, MARK, MOVE, PANES, RUN, Action
 
 MAIN_SCREEN: tuple[Action, ...] = (
-    Action("move_down", ("j", "down"), "down", "One line down.", MOVE, by="navigation"),
-    Action("move_up", ("k", "up"), "up", "One line up.", MOVE, by="navigation"),
-    Action("page_down", ("ctrl+d", "pagedown"), "page down", "Half a page down.", MOVE, by="navigation"),
-    Action("page_up", ("ctrl+u", "pageup"), "page up", "Half a page up.", MOVE, by="navigation"),
-    Action("top", ("g", "home"), "top", "To the first line.", MOVE, by="navigation"),
-    Action("bottom", ("G", "end"), "bottom", "To the last line.", MOVE, by="navigation"),
+    Action("move_down", ("j", "down"), "down", "One line down.", MOVE, by="navigation", call="move('down')"),
+    Action("move_up", ("k", "up"), "up", "One line up.", MOVE, by="navigation", call="move('up')"),
+    Action(
+        "page_down",
+        ("ctrl+d", "pagedown"),
+        "page down",
+        "Half a page down.",
+        MOVE,
+        by="navigation",
+        call="move('page_down')",
+    ),
+    Action(
+        "page_up", ("ctrl+u", "pageup"), "page up", "Half a page up.", MOVE, by="navigation", call="move('page_up')"
+    ),
+    Action("top", ("g", "home"), "top", "To the first line.", MOVE, by="navigation", call="move('top')"),
+    Action("bottom", ("G", "end"), "bottom", "To the last line.", MOVE, by="navigation", call="move('bottom')"),
     Action(
         "open",
         ("l", "right"),
@@ -34,9 +44,17 @@ MAIN_SCREEN: tuple[Action, ...] = (
         MOVE,
         by="navigation",
     ),
-    Action("next_turn", ("}",), "next turn", "To the next turn of the conversation.", MOVE, by="navigation"),
     Action(
-        "previous_turn", ("{",), "previous turn", "To the previous turn of the conversation.", MOVE, by="navigation"
+        "next_turn", ("}",), "next turn", "To the next turn of the conversation.", MOVE, by="navigation", call="turn(1)"
+    ),
+    Action(
+        "previous_turn",
+        ("{",),
+        "previous turn",
+        "To the previous turn of the conversation.",
+        MOVE,
+        by="navigation",
+        call="turn(-1)",
     ),
     Action(
         "to_event",
@@ -47,7 +65,15 @@ MAIN_SCREEN: tuple[Action, ...] = (
         by="navigation",
     ),
     Action("pane", DIGITS, "pane", "The pane of the case, in the order shown.", PANES, by="navigation"),
-    Action("next_pane", ("tab",), "other side", "Between the cases and the panes.", PANES, by="navigation"),
+    Action(
+        "next_pane",
+        ("tab",),
+        "other side",
+        "Between the cases and the panes.",
+        PANES,
+        by="navigation",
+        call="other_side",
+    ),
     Action(
         "previous_pane",
         ("shift+tab",),
@@ -55,6 +81,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "Between the cases and the panes.",
         PANES,
         by="navigation",
+        call="other_side",
     ),
     Action("jump", ("'",), "jump", "One more key, and you are in that pane.", PANES, by="navigation"),
     Action(
@@ -159,6 +186,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         FIND,
         footer=3,
         by="navigation",
+        call="problem(1)",
     ),
     Action(
         "previous_problem",
@@ -167,6 +195,7 @@ MAIN_SCREEN: tuple[Action, ...] = (
         "To the previous case that failed or erred.",
         FIND,
         by="navigation",
+        call="problem(-1)",
     ),
     Action(
         "next_changed",

@@ -6,8 +6,8 @@ from workbench.actions import ACTIONS, BY_ID, DIGITS, Action, Keymap, Where, key
 
 
 def bindings(*ids: str) -> list[Binding]:
-    """One binding a row, with the row's id: the user's keymap finds it by that. It calls `action_<id>` of the widget
-    that has it; an action that does not want the key raises `SkipAction`, and the key goes on outwards."""
+    """Return a binding for each row, with the row's id: the user's keymap finds it by that. It calls `action_<method>`
+    of the widget that has it. An action that does not want the key raises `SkipAction`, and the key goes outwards."""
     return [binding for name in ids for binding in _binding(BY_ID[name])]
 
 
@@ -29,5 +29,5 @@ def textual_keymap(keymap: Keymap) -> dict[str, str]:
 
 def _binding(action: Action) -> list[Binding]:
     if action.keys == DIGITS:
-        return [Binding(digit, f"{action.id}({digit})", action.label, id=f"{action.id}_{digit}") for digit in DIGITS]
-    return [Binding(",".join(map(key_name, action.keys)), action.id, action.label, id=action.id)]
+        return [Binding(digit, f"{action.call}({digit})", action.label, id=f"{action.id}_{digit}") for digit in DIGITS]
+    return [Binding(",".join(map(key_name, action.keys)), action.call, action.label, id=action.id)]

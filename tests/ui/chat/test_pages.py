@@ -226,7 +226,7 @@ async def test_one_key_leads_from_a_message_to_its_row_of_the_trace_and_back(rep
         app.detail.display = False
         view.turn_page(3)
         await pilot.pause()
-        view.action_bottom()
+        view.action_move("bottom")
         view.action_to_event()
         await pilot.pause()
         (message,) = [line.strip(" ▐") for line in app.seen() if "▌" in line]
@@ -236,7 +236,7 @@ async def test_one_key_leads_from_a_message_to_its_row_of_the_trace_and_back(rep
         assert "turn 2" in "".join(app.seen()), "it is the row of that message, not the first one"
         assert view.query_one(Body).item is not None
         view.turn_page(0)
-        view.action_top()
+        view.action_move("top")
         view.action_to_event()
         await pilot.pause()
         item = view.query_one(Body).item

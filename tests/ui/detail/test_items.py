@@ -90,7 +90,7 @@ async def test_a_sentence_leads_to_the_tool_result_and_back(make_app: MakeApp) -
     async with app.run_test(size=(76, 30)) as pilot:
         detail = await show(pilot, judged_case(), CLAIMS)
         before = app.query_one(Body).top
-        detail.action_toggle_full()
+        detail.toggle_full()
         await pilot.pause()
         assert detail.pane_titles[LOG - 1] == "Log"
         lines = marked(app)
@@ -162,9 +162,9 @@ async def test_questions_unfold_and_fold_where_they_are(make_app: MakeApp) -> No
         assert not detail.move("right")
         assert detail.move("left")
         assert len(body.document.lines) == count
-        detail.action_toggle_full()
+        detail.toggle_full()
         assert len(body.document.lines) > count
-        detail.action_toggle_full()
+        detail.toggle_full()
         assert len(body.document.lines) == count
         assert not detail.move("left")
 

@@ -15,7 +15,7 @@ from workbench.agents.workspace import Workspace
 from workbench.events import CaseRef
 from workbench.store import CaseRecord
 from workbench.ui.detail.body import Body
-from workbench.ui.detail.pane import CaseDetail, Direction
+from workbench.ui.detail.pane import CaseDetail
 
 MakeApp = Callable[[], Any]
 MakeWorkspace = Callable[..., Workspace]
@@ -80,7 +80,7 @@ async def test_keys_move_and_say_whether_they_did(make_app: MakeApp) -> None:
     async with app.run_test(size=(60, 14)) as pilot:
         detail = await show(pilot, long_answer())
         body = app.query_one(Body)
-        moves: list[tuple[Direction, int]] = [("down", 1), ("page_down", 6), ("up", 5), ("page_up", 0)]
+        moves: list[tuple[str, int]] = [("down", 1), ("page_down", 6), ("up", 5), ("page_up", 0)]
         for direction, top in moves:
             assert detail.move(direction)
             assert body.top == top
@@ -102,7 +102,7 @@ async def test_unfolding_shows_all_and_folding_less(make_app: MakeApp) -> None:
         assert detail.move("right")
         assert len(body.document.lines) > 200
         assert not detail.move("right")
-        detail.action_toggle_full()
+        detail.toggle_full()
         assert len(body.document.lines) < 100
         assert not detail.move("left")
 
@@ -111,12 +111,12 @@ async def test_from_turn_to_turn(make_app: MakeApp) -> None:
     app = make_app()
     async with app.run_test(size=(48, 16)) as pilot:
         detail = await show(pilot, late_parcel())
-        detail.action_next_turn()
+        detail.go_to_turn(1)
         await pilot.pause()
         assert "turn 3 of 3" in app.seen()[1]
-        detail.action_next_turn()
-        detail.action_previous_turn()
-        detail.action_previous_turn()
+        detail.go_to_turn(1)
+        detail.go_to_turn(-1)
+        detail.go_to_turn(-1)
         await pilot.pause()
         assert "turn 1 of 3" in app.seen()[1]
         assert app.query_one(Body).top == 0

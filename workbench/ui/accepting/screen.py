@@ -102,11 +102,15 @@ class AcceptScreen(RowsScreen[bool]):
 
     # Keys
 
-    def action_page_down(self) -> None:
-        self.query_one(".change", VerticalScroll).scroll_page_down(animate=False)
-
-    def action_page_up(self) -> None:
-        self.query_one(".change", VerticalScroll).scroll_page_up(animate=False)
+    def action_move(self, direction: str) -> None:
+        text = self.query_one(".change", VerticalScroll)
+        match direction:
+            case "page_down":
+                text.scroll_page_down(animate=False)
+            case "page_up":
+                text.scroll_page_up(animate=False)
+            case _:
+                super().action_move(direction)
 
     def action_accept_toggle(self) -> None:
         self.list.toggle(self.list.line)

@@ -20,8 +20,8 @@ class MessageBox(PlainTextArea):
         Binding("enter", "send", priority=True),
         Binding("ctrl+n,shift+enter", "new_line", priority=True),
         Binding("up", "earlier"),
-        Binding("pageup", "screen.page_up"),
-        Binding("pagedown", "screen.page_down"),
+        Binding("pageup", "screen.move('page_up')"),
+        Binding("pagedown", "screen.move('page_down')"),
     ]
 
     class Sent(Message):

@@ -19,6 +19,7 @@ from workbench.rendering.lines import Segment, hang, wrap
 from workbench.text import one_line
 from workbench.ui.chat.review_list import ReviewList, ReviewRow
 from workbench.ui.detail.body import Body
+from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.dialogs.rows_screen import RowsScreen
 from workbench.ui.editing.name import NameScreen
@@ -153,7 +154,7 @@ class ReviewScreen(RowsScreen[bool]):
             self.run_worker(self._put(), exclusive=True)
 
     def action_keys(self) -> None:
-        self.show_keys("review", "keys before a conversation is kept")
+        show_keys(self, "review", self.keys_of, "keys before a conversation is kept")
 
     # What they lead to
 

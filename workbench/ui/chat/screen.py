@@ -21,9 +21,7 @@ from workbench.ui.chat.message_box import LONGEST, MessageBox
 from workbench.ui.chat.state_screen import StateScreen
 from workbench.ui.chat.talk import Talk
 from workbench.ui.chat.talk_view import TalkView
-from workbench.ui.dialogs.key_help import key_items
-from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.items import searching
+from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.keys import bindings, bindings_of
 from workbench.ui.pace import Pace
 from workbench.ui.widgets.footer import KeyLine
@@ -200,24 +198,17 @@ class ChatScreen(ModalScreen[Talk | None]):
         self.action_chat_write()
 
     def action_keys(self) -> None:
-        self.app.push_screen(PickScreen("keys of the conversation", searching(key_items("chat", self._keys))), self._do)
-
-    def _do(self, action: str | None) -> None:
-        if action is not None:
-            self.call_later(self.run_action, action)
+        show_keys(self, "chat", self._keys, "keys of the conversation")
 
     # What is shown
 
     def action_chat_full(self) -> None:
         self._view.toggle_full()
 
-    def action_page_down(self) -> None:
-        self._view.scroll_page(1)
+    def action_move(self, direction: str) -> None:
+        self._view.action_move(direction)
 
-    def action_page_up(self) -> None:
-        self._view.scroll_page(-1)
-
-    def action_next_pane(self) -> None:
+    def action_other_side(self) -> None:
         self._view.next_page()
 
     def on_talk_view_turned(self) -> None:

@@ -85,27 +85,14 @@ class TalkView(Vertical):
         self._full = not self._full
         self.show(to_end=False)
 
-    def scroll_page(self, step: int) -> None:
-        """Half a page down, or up with -1."""
-        self._body.page(step)
+    def action_move(self, direction: str) -> None:
+        self._body.move(direction)
 
-    def action_move_down(self) -> None:
-        self._body.step(1)
-
-    def action_move_up(self) -> None:
-        self._body.step(-1)
-
-    def action_top(self) -> None:
-        self._body.to_end(last=False)
-
-    def action_bottom(self) -> None:
-        self._body.to_end(last=True)
-
-    def action_next_turn(self) -> None:
-        self._go_to_turn(1)
-
-    def action_previous_turn(self) -> None:
-        self._go_to_turn(-1)
+    def action_turn(self, step: int) -> None:
+        turns = self._body.document.turns
+        ahead = [line for line in turns if (line - self._body.top) * step > 0]
+        if ahead:
+            self._body.go_to(min(ahead) if step > 0 else max(ahead))
 
     def action_open(self) -> None:
         """Unfolds what the cursor stands on."""
@@ -165,12 +152,6 @@ class TalkView(Vertical):
 
     def on_body_resized(self) -> None:
         self.show()
-
-    def _go_to_turn(self, step: int) -> None:
-        turns = self._body.document.turns
-        ahead = [line for line in turns if (line - self._body.top) * step > 0]
-        if ahead:
-            self._body.go_to(min(ahead) if step > 0 else max(ahead))
 
 
 def _summary(talk: Talk) -> Line:

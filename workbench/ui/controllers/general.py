@@ -37,7 +37,7 @@ class General(Controller):
     def palette(self) -> None:
         """Find an action, a theme or a case."""
         rows = sorted(filter(self._in_palette, ACTIONS), key=lambda row: _PALETTE.index(row.group))
-        do = [Item(row.label, ("do", row.id), self._keys_of(row), row.help) for row in rows]
+        do = [Item(row.label, ("do", row.call), self._keys_of(row), row.help) for row in rows]
         themes = self._theme_items()
         chosen = searching([*do, *themes])
 
@@ -56,7 +56,7 @@ class General(Controller):
                 if row.group != group:
                     group = row.group
                     items.append(Item(group, heading=True))
-                items.append(Item(row.help, ("do", row.id), kind=fit(self._keys_of(row), 11), help=row.help))
+                items.append(Item(row.help, ("do", row.call), kind=fit(self._keys_of(row), 11), help=row.help))
         self._pick("keys", searching(items))
 
     def theme(self) -> None:

@@ -31,6 +31,7 @@ from workbench.ui.criteria.look_ahead import stands_at
 from workbench.ui.criteria.number_typing import IN_NUMBERS, NumberTyping
 from workbench.ui.criteria.outlooks import Outlooks
 from workbench.ui.criteria.value_field import FORMS, judge_items, take, typed_value
+from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.field_screen import FieldScreen
 from workbench.ui.editing.values import UnreadableError, json_text
@@ -113,7 +114,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             self._leaving.back()
 
     def action_keys(self) -> None:
-        self.show_keys("criteria", "keys of the editor")
+        show_keys(self, "criteria", self.keys_of, "keys of the editor")
 
     def action_criteria_apply(self) -> None:
         if self._typing.end():

@@ -148,20 +148,21 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
 
     # The cursor
 
-    def step(self, step: int) -> bool:
-        """To the next (1) or previous (-1) item or line; whether that moved anything."""
-        return self._move(lambda: self._position.step(step))
-
-    def page(self, step: int) -> bool:
-        """Half a page on, or back: of the aside as long as there is more of it."""
-        if self._aside.page(step):
-            self._refresh_aside()
-            return True
-        return self._move(lambda: self._position.page(step))
-
-    def to_end(self, *, last: bool) -> bool:
-        """To the first or the last line, and the item there."""
-        return self._move(lambda: self._position.to_end(last=last))
+    def move(self, direction: str) -> bool:
+        """Move to the next item or line (`down`, `up`), by half a page (`page_down`, `page_up`; of the aside as long as
+        there is more of it) or to an end (`top`, `bottom`). Return whether that moved anything."""
+        position, step = self._position, -1 if direction in ("up", "page_up") else 1
+        match direction:
+            case "down" | "up":
+                return self._move(lambda: position.step(step))
+            case "page_down" | "page_up" if self._aside.page(step):
+                self._refresh_aside()
+                return True
+            case "page_down" | "page_up":
+                return self._move(lambda: position.page(step))
+            case "top" | "bottom":
+                return self._move(lambda: position.to_end(last=direction == "bottom"))
+        return False
 
     def stand_on(self, number: int) -> bool:
         """Puts the cursor on an item, and shows it; whether it stood elsewhere."""

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
 from workbench.agents.workspace import EvalsetEntry
 from workbench.events import CaseRef
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from workbench.history.case_rows import EarlierRun
     from workbench.repeats.account import CaseRepeats
 
-Direction: TypeAlias = Literal["down", "up", "page_down", "page_up", "top", "bottom", "left", "right"]
 _TELLS_EARLIER = "Scores"
 _ABOVE = 3
 """Lines that are seen above what was jumped to."""
@@ -123,7 +122,7 @@ class CaseDetail(CaseFrame):
         name, text = self._reading.copied(self._body.item, self._turn_in_sight())
         return f"{name} of {title(subject, 80)}", text
 
-    def move(self, direction: Direction) -> bool:
+    def move(self, direction: str) -> bool:
         """Scrolls the pane, or moves its cursor; unfolds ("right") what is long, or goes to where it came from; folds
         ("left"), or goes back from there. Whether anything changed."""
         body = self._body
@@ -134,11 +133,7 @@ class CaseDetail(CaseFrame):
         self._touched = True
         self._turn = None
         body.forget_pointed()
-        if direction in ("down", "up"):
-            return body.step(1 if direction == "down" else -1)
-        if direction in ("page_down", "page_up"):
-            return body.page(1 if direction == "page_down" else -1)
-        return body.to_end(last=direction == "bottom")
+        return body.move(direction)
 
     def go_back(self) -> bool:
         """Back to where the last jump began; False if there was none."""
@@ -159,15 +154,7 @@ class CaseDetail(CaseFrame):
         only = None if self._reading.pane.title == TRACE else TRACE
         return self._arrive(self._reading.follow(item, self._body.top, self._body.planned, only=only))
 
-    def action_next_turn(self) -> None:
-        """To the start of the next turn."""
-        self._go_to_turn(1)
-
-    def action_previous_turn(self) -> None:
-        """To the start of the turn before this one."""
-        self._go_to_turn(-1)
-
-    def action_toggle_full(self) -> None:
+    def toggle_full(self) -> None:
         """Unfolds what is long, or folds it again; goes to where an item came from."""
         item = self._body.item
         if item is None:
@@ -188,7 +175,7 @@ class CaseDetail(CaseFrame):
 
     def on_body_picked(self, event: Body.Picked) -> None:
         event.stop()
-        self.action_toggle_full()
+        self.toggle_full()
 
     def on_head_chosen(self, event: Head.Chosen) -> None:
         event.stop()
@@ -281,7 +268,8 @@ class CaseDetail(CaseFrame):
         self._keep_place()
         return True
 
-    def _go_to_turn(self, step: int) -> None:
+    def go_to_turn(self, step: int) -> None:
+        """Go to the start of the next turn (1), or of the one before (-1)."""
         document, body = self._body.document, self._body
         current = self._turn_in_sight()
         if current is None or not 0 <= current + step < len(document.turns):

@@ -1,16 +1,30 @@
 """The keys of a screen as a list."""
 
 from collections.abc import Mapping
+from typing import Any
+
+from textual.screen import Screen
 
 from workbench.actions import ACTIONS, Where, key_label
 from workbench.rendering.cells import fit
-from workbench.ui.items import Item
+from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.items import Item, searching
 
 
 def key_items(where: Where, keys: Mapping[str, tuple[str, ...]]) -> list[Item]:
-    """One item for each action of a place that has keys; its value is the action's id."""
+    """Return an item for each action of a place that has keys. Its value is what the key calls."""
     return [
-        Item(row.help, row.id, kind=fit(" ".join(map(key_label, keys[row.id])), 11))
+        Item(row.help, row.call, kind=fit(" ".join(map(key_label, keys[row.id])), 11))
         for row in ACTIONS
         if row.where == where and keys[row.id]
     ]
+
+
+def show_keys(screen: Screen[Any], where: Where, keys: Mapping[str, tuple[str, ...]], title: str = "keys") -> None:
+    """List the keys that work on a screen, and do what is picked."""
+
+    def picked(call: str | None) -> None:
+        if call is not None:
+            screen.call_later(screen.run_action, call)
+
+    screen.app.push_screen(PickScreen(title, searching(key_items(where, keys))), picked)

@@ -47,23 +47,8 @@ class PageScreen(ModalScreen[None]):
         if width > 0:
             self._body.show(Document(build(width)), self._body.top)
 
-    def action_move_down(self) -> None:
-        self._body.step(1)
-
-    def action_move_up(self) -> None:
-        self._body.step(-1)
-
-    def action_page_down(self) -> None:
-        self._body.page(1)
-
-    def action_page_up(self) -> None:
-        self._body.page(-1)
-
-    def action_top(self) -> None:
-        self._body.to_end(last=False)
-
-    def action_bottom(self) -> None:
-        self._body.to_end(last=True)
+    def action_move(self, direction: str) -> None:
+        self._body.move(direction)
 
     def action_back(self) -> None:
         self.dismiss(None)

@@ -1,18 +1,13 @@
-"""What dialogs about a list of rows have in common: the keys that move the cursor, the list of the keys, and the line
-that says what came of it."""
+"""The common part of dialogs about a list of rows: the keys that move the cursor, and the line for results."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Static
 
-from workbench.actions import Where
-from workbench.ui.dialogs.key_help import key_items
-from workbench.ui.dialogs.pick import PickScreen
-from workbench.ui.items import searching
 from workbench.ui.keys import bindings
 from workbench.ui.widgets.rows import RowView
 
@@ -29,37 +24,14 @@ class RowsScreen(ModalScreen[ScreenResultType]):
         self.rows, self.keys_of = rows, keys
         self.message = Static("", classes="message", markup=False)
 
-    def action_move_down(self) -> None:
-        self.rows.move("down")
-
-    def action_move_up(self) -> None:
-        self.rows.move("up")
-
-    def action_page_down(self) -> None:
-        self.rows.move("page_down")
-
-    def action_page_up(self) -> None:
-        self.rows.move("page_up")
-
-    def action_top(self) -> None:
-        self.rows.move("top")
-
-    def action_bottom(self) -> None:
-        self.rows.move("bottom")
+    def action_move(self, direction: str) -> None:
+        self.rows.move(direction)
 
     def action_enter(self) -> None:
         """What enter does with the row under the cursor."""
 
     def on_row_view_picked(self) -> None:
         self.action_enter()
-
-    def show_keys(self, where: Where, title: str) -> None:
-        """The keys that work here; one of them can be picked."""
-        self.app.push_screen(PickScreen(title, searching(key_items(where, self.keys_of))), self._do)
-
-    def _do(self, action: Any) -> None:
-        if action is not None:
-            self.call_later(self.run_action, action)
 
     def say(self, text: str, *, warning: bool = False) -> None:
         """Safe text in the line that says what came of it."""

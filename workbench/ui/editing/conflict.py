@@ -82,20 +82,21 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
         self._list.focus()
         self._show()
 
-    def action_page_down(self) -> None:
-        self.query_one(".versions", VerticalScroll).scroll_page_down(animate=False)
-
-    def action_page_up(self) -> None:
-        self.query_one(".versions", VerticalScroll).scroll_page_up(animate=False)
+    def action_move(self, direction: str) -> None:
+        text = self.query_one(".versions", VerticalScroll)
+        match direction:
+            case "page_down":
+                text.scroll_page_down(animate=False)
+            case "page_up":
+                text.scroll_page_up(animate=False)
+            case _:
+                super().action_move(direction)
 
     def action_conflict_toggle(self) -> None:
         self._list.take("mine" if self._list.chosen[self._list.one.eval_id] == "theirs" else "theirs")
 
-    def action_conflict_theirs(self) -> None:
-        self._list.take("theirs")
-
-    def action_conflict_mine(self) -> None:
-        self._list.take("mine")
+    def action_conflict_take(self, side: Side) -> None:
+        self._list.take(side)
 
     def action_conflict_all(self) -> None:
         self._list.take(self._list.chosen[self._list.one.eval_id], everywhere=True)

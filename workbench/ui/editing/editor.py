@@ -20,6 +20,7 @@ from workbench.authoring.case_rows import CaseRow
 from workbench.authoring.evalset_file import RejectedError
 from workbench.model.places import Location
 from workbench.text import one_line
+from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.drafts import CaseDraft, Draft, NotSavedError, label_of, said, unchanged
 from workbench.ui.editing.field_screen import FieldScreen
@@ -111,26 +112,19 @@ class EditorScreen(FieldScreen[None]):
 
     # Moving
 
-    def action_next_turn(self) -> None:
-        self.list.next_turn(1)
-
-    def action_previous_turn(self) -> None:
-        self.list.next_turn(-1)
-
-    def action_close(self) -> None:
-        self.action_back()
+    def action_turn(self, step: int) -> None:
+        self.list.next_turn(step)
 
     def action_back(self) -> None:
         if not self._busy:
             self.dismiss(None)
 
+    action_close = action_back
+
     def action_keys(self) -> None:
-        self.show_keys("editor", "keys of the editor")
+        show_keys(self, "editor", self.keys_of, "keys of the editor")
 
     # One value
-
-    def action_open(self) -> None:
-        self.action_enter()
 
     def action_enter(self) -> None:
         """Into the field with the value under the cursor."""
@@ -145,7 +139,7 @@ class EditorScreen(FieldScreen[None]):
             one_line_only = row.form == "word" and not as_json(row)
             self.into_field(self._value.open(row), key="enter or ctrl+o" if one_line_only else "ctrl+o")
 
-    action_edit_row = action_enter
+    action_edit_row = action_open = action_enter
 
     def left_field(self) -> None:
         self._show_value()
@@ -196,11 +190,8 @@ class EditorScreen(FieldScreen[None]):
     def action_edit_remove(self) -> None:
         self._change("delete", lambda row: (remove(self.draft.value, row), row.unit))
 
-    def action_edit_earlier(self) -> None:
-        self._change("move", lambda row: move(self.draft.value, row, -1))
-
-    def action_edit_later(self) -> None:
-        self._change("move", lambda row: move(self.draft.value, row, 1))
+    def action_edit_move(self, step: int) -> None:
+        self._change("move", lambda row: move(self.draft.value, row, step))
 
     def _change(self, verb: str, change: Callable[[CaseRow], tuple[Any, Location]]) -> None:
         row = self.list.row
@@ -218,11 +209,8 @@ class EditorScreen(FieldScreen[None]):
 
     # Back, again, and elsewhere
 
-    def action_edit_undo(self) -> None:
-        self.run_worker(self._take_back(again=False), group="back")
-
-    def action_edit_redo(self) -> None:
-        self.run_worker(self._take_back(again=True), group="back")
+    def action_edit_take_back(self, again: bool) -> None:
+        self.run_worker(self._take_back(again=again), group="back")
 
     def action_edit_whole(self) -> None:
         if not self._busy:

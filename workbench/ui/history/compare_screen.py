@@ -6,11 +6,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.timer import Timer
 
 from workbench.engine.plan.options import UsageFaultError
 from workbench.events import CaseRef
@@ -23,7 +21,6 @@ from workbench.rendering.document import Document
 from workbench.rendering.rows import View, remark
 from workbench.store import CaseRecord
 from workbench.text import one_line
-from workbench.ui.clipboard import copy
 from workbench.ui.detail.body import Body
 from workbench.ui.history import words
 from workbench.ui.history.change_rows import ChangeRows
@@ -31,20 +28,7 @@ from workbench.ui.history.two_sides import TwoSides
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings_of
 
-_SOON = 0.05
-"""Seconds that the cursor rests before a case is read."""
 Pair = tuple[CaseRecord, CaseRecord]
-
-
-class Told(Vertical):
-    """The frame of the right side."""
-
-    def __init__(self, body: Body) -> None:
-        super().__init__(classes="told framed")
-        self._body = body
-
-    def compose(self) -> ComposeResult:
-        yield self._body
 
 
 class CompareScreen(TwoSides):
@@ -63,12 +47,11 @@ class CompareScreen(TwoSides):
         go: Callable[[CaseRef], bool],
     ) -> None:
         self.changes, self._body = ChangeRows(), Body()
-        super().__init__(keys, host, self.changes, Told(self._body))
+        super().__init__(keys, host, self.changes, Vertical(self._body, classes="told framed"))
         self._before, self._after, self._state, self._go = before, after, state, go
         self._found: Comparison | None = None
         self._trouble = ""
         self._pairs: dict[CaseRef, Pair | str] = {}
-        self._due: Timer | None = None
         self._shown: ChangedCase | None = None
 
     def on_mount(self) -> None:
@@ -126,12 +109,9 @@ class CompareScreen(TwoSides):
 
     def _show(self) -> None:
         case = self.changes.line.case
-        if self._due is not None:
-            self._due.stop()
-            self._due = None
         self._draw()
-        if case is not None and _ref(case) not in self._pairs:
-            self._due = self.set_timer(_SOON, lambda: self.run_worker(self._load(case), group="case", exclusive=True))
+        unread = case is not None and _ref(case) not in self._pairs
+        self.when_resting((lambda: self._load(case)) if case is not None and unread else None)
 
     async def _load(self, case: ChangedCase) -> None:
         try:
@@ -177,22 +157,11 @@ class CompareScreen(TwoSides):
         self._body.focus()
 
     def move_told(self, direction: str) -> bool:
-        body = self._body
-        if direction in ("up", "down"):
-            return body.step(1 if direction == "down" else -1)
-        if direction in ("page_up", "page_down"):
-            return body.page(1 if direction == "page_down" else -1)
-        return direction in ("top", "bottom") and body.to_end(last=direction == "bottom")
+        return self._body.move(direction)
 
     # Keys
 
-    def action_compare_next(self) -> None:
-        self._step(1)
-
-    def action_compare_previous(self) -> None:
-        self._step(-1)
-
-    def _step(self, step: int) -> None:
+    def action_compare_step(self, step: int) -> None:
         if self._found is not None and not self.changes.next_case(step):
             self.say("no case changed")
 
@@ -210,13 +179,9 @@ class CompareScreen(TwoSides):
     def action_compare_copy(self) -> None:
         case = self.changes.line.case
         if case is None:
-            told = f"agent-workbench compare {self._before.word} {self._after.word}"
-            self.say(copy("the command", told, self.host.copy).message)
+            self.copy("the command", f"agent-workbench compare {self._before.word} {self._after.word}")
         else:
-            self.say(copy("the id", _ref(case).eval_id, self.host.copy).message)
-
-    def action_compare_keys(self) -> None:
-        self.show_keys()
+            self.copy("the id", _ref(case).eval_id)
 
 
 def _ref(case: ChangedCase) -> CaseRef:

@@ -9,7 +9,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.timer import Timer
 
 from workbench.counting import counted
 from workbench.engine.plan.options import UsageFaultError
@@ -23,7 +22,6 @@ from workbench.prices import Prices
 from workbench.repeats.account import CaseRepeats, account
 from workbench.store import CaseRecord
 from workbench.text import one_line
-from workbench.ui.clipboard import copy
 from workbench.ui.detail.sides import FilterInput, Right
 from workbench.ui.history import words
 from workbench.ui.history.case_rows import CaseRows
@@ -36,8 +34,6 @@ from workbench.ui.tree.query import parse_query
 from workbench.ui.widgets.overview import Line
 from workbench.ui.widgets.plain_input import PlainInput
 
-_SOON = 0.05
-"""Seconds that the cursor rests before a case is read."""
 Keep = Callable[[CaseRecord], None]
 Go = Callable[[CaseRef], bool]
 
@@ -75,7 +71,6 @@ class RunScreen(TwoSides):
         self._records: dict[CaseRef, CaseRecord] = {}
         self._repeats: dict[CaseRef, CaseRepeats] = {}
         """Of cases that were executed more than once, by the execution that came out worst."""
-        self._due: Timer | None = None
         self._filter = FilterInput(placeholder="text  :fail  :error  :pass")
 
     def below_list(self) -> ComposeResult:
@@ -111,15 +106,12 @@ class RunScreen(TwoSides):
 
     def _show(self) -> None:
         line = self.cases.line
-        if self._due is not None:
-            self._due.stop()
-            self._due = None
+        unread = any(ref not in self._records for ref in line.refs)
+        self.when_resting((lambda: self._load(line)) if unread else None)
         if line.ref is None:
             self.right.show_page("this run", self._about())
-        elif all(ref in self._records for ref in line.refs):
+        elif not unread:
             self._show_case(line)
-        else:
-            self._due = self.set_timer(_SOON, lambda: self.run_worker(self._load(line), group="case", exclusive=True))
 
     async def _load(self, line: CaseLine) -> None:
         wanted = {ref for ref in line.refs if ref not in self._records}
@@ -174,12 +166,12 @@ class RunScreen(TwoSides):
 
     def move_told(self, direction: str) -> bool:
         if self.right.shows_case:
-            return self.right.detail.move(direction)  # type: ignore[arg-type]
+            return self.right.detail.move(direction)
         return self.right.overview.move(direction)
 
     def enter_told(self) -> None:
         if self.right.shows_case:
-            self.right.detail.action_toggle_full()
+            self.right.detail.toggle_full()
 
     # Keys
 
@@ -203,25 +195,15 @@ class RunScreen(TwoSides):
             if self.has_class("-narrow"):
                 self.go_right()
 
-    def action_next_turn(self) -> None:
+    def action_turn(self, step: int) -> None:
         if self.right.shows_case:
-            self.right.detail.action_next_turn()
-
-    def action_previous_turn(self) -> None:
-        if self.right.shows_case:
-            self.right.detail.action_previous_turn()
+            self.right.detail.go_to_turn(step)
 
     def action_to_event(self) -> None:
         if not (self.right.shows_case and self.right.detail.to_event()):
             self.say("there is no event of that in the trace")
 
-    def action_stored_next(self) -> None:
-        self._problem(1)
-
-    def action_stored_previous(self) -> None:
-        self._problem(-1)
-
-    def _problem(self, step: int) -> None:
+    def action_stored_problem(self, step: int) -> None:
         if not self.cases.next_problem(step):
             self.say("nothing failed in this run")
 
@@ -260,16 +242,12 @@ class RunScreen(TwoSides):
 
     def action_stored_copy(self) -> None:
         ref = self.cases.line.ref
-        what, text = ("the id of the run", self._run.run_id) if ref is None else ("the id", ref.eval_id)
-        self.say(copy(what, text, self.host.copy).message)
+        self.copy(*("the id of the run", self._run.run_id) if ref is None else ("the id", ref.eval_id))
 
     def action_stored_copy_shown(self) -> None:
         found = self.right.detail.copy_text() if self.right.shows_case else None
         if found is not None:
-            self.say(copy(*found, self.host.copy).message)
-
-    def action_stored_keys(self) -> None:
-        self.show_keys()
+            self.copy(*found)
 
     # The filter
 

@@ -7,42 +7,33 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
-from workbench.actions import footer
 from workbench.counting import counted
 from workbench.history.kept_runs import KeptRun, kept_runs, newest_runs
 from workbench.history.retention import pin, unpin
 from workbench.history.run_words import baseline
 from workbench.text import one_line
 from workbench.ui import aging
-from workbench.ui.clipboard import copy
 from workbench.ui.detail.sides import FilterInput
-from workbench.ui.dialogs.key_help import key_items
-from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.history import words
 from workbench.ui.history.deleting import asked_about, delete, why_not
 from workbench.ui.history.run_rows import RunFilter, RunRows
+from workbench.ui.history.two_sides import ListScreen
 from workbench.ui.host import Host
-from workbench.ui.items import searching
-from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.widgets.footer import KeyLine
+from workbench.ui.keys import bindings_of
 from workbench.ui.widgets.plain_input import PlainInput
 
 _A_FRAME = 0.05
 
 
-class HistoryScreen(Screen[None]):
+class HistoryScreen(ListScreen):
     """`show` opens a run, `compare` compares two of them (the earlier one first; with None for it, with the baseline or
     any that the user names); `running` is the id of the run that is going on. `agents` are folders of agents."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "back", "close"),
-        *bindings_of("history"),
-    ]
+    where = "history"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("history")]
 
     def __init__(
         self,
@@ -56,30 +47,27 @@ class HistoryScreen(Screen[None]):
         compare: Callable[[KeptRun | None, KeptRun], None],
         running: Callable[[], str],
     ) -> None:
-        super().__init__()
+        self.runs = RunRows()
+        super().__init__(keys, host, self.runs)
         self._state, self._root, self._agents = state, root, agents
-        self._keys, self._host = keys, host
         self._show_run, self._compare, self._going_on = show, compare, running
         self._all: Sequence[KeptRun] = ()
         self._read_once = False
         self._aging = aging.Aging(self, self._age)
-        self.list = RunRows()
         self._filter = FilterInput(placeholder="text  :fail  :error  :baseline  :adk")
         self._about = Static("", classes="about", markup=False)
-        self._frame = Vertical(classes="runs")
-        self._line = KeyLine(footer("history"), keys)
 
     def compose(self) -> ComposeResult:
-        with self._frame:
-            yield self.list
+        with self.frame:
+            yield self.runs
             yield self._filter
             yield self._about
-        yield self._line
+        yield self.key_line
 
     def on_mount(self) -> None:
-        self._frame.border_title = Content(f"history of {one_line(self._root.name, limit=60)}")
-        self.list.when_moved = self._show_about
-        self.list.focus()
+        super().on_mount()
+        self.frame.border_title = Content(f"history of {one_line(self._root.name, limit=60)}")
+        self.runs.when_moved = self._show_about
         self._about.update(Content("reading …"))
 
     def on_screen_resume(self) -> None:
@@ -89,24 +77,24 @@ class HistoryScreen(Screen[None]):
     async def _read(self) -> None:
         if not self._read_once:
             # The newest ones at once, however many there are.
-            self.list.baseline, newest = await asyncio.to_thread(
+            self.runs.baseline, newest = await asyncio.to_thread(
                 lambda: (baseline(self._state), newest_runs(self._state))
             )
-            self.list.running = self._going_on()
+            self.runs.running = self._going_on()
             if newest:
                 self._all = newest
                 self._show_filtered()
                 # They are painted before the others are read, which takes the processor.
                 await asyncio.sleep(_A_FRAME)
         runs, trouble = await asyncio.to_thread(kept_runs, self._state, self._root, self._agents)
-        self.list.baseline = await asyncio.to_thread(baseline, self._state)
-        self.list.running = self._going_on()
+        self.runs.baseline = await asyncio.to_thread(baseline, self._state)
+        self.runs.running = self._going_on()
         if trouble and not self._read_once:
             more = f" (and {len(trouble) - 1} more)" if len(trouble) > 1 else ""
             self.notify(one_line(trouble[0], limit=400) + more, severity="warning", timeout=10, markup=False)
         self._all, self._read_once = runs, True
         kept = {run.path for run in runs}
-        self.list.marked = [run for run in self.list.marked if run.path in kept]
+        self.runs.marked = [run for run in self.runs.marked if run.path in kept]
         self._show_state()
         self.set_class(not runs, "-nothing")
         self._show_filtered()
@@ -115,30 +103,30 @@ class HistoryScreen(Screen[None]):
 
     def _show_filtered(self) -> None:
         wanted = RunFilter(self._filter.value)
-        self.list.show_runs([run for run in self._all if wanted.lets_through(run, self._flags(run))])
+        self.runs.show_runs([run for run in self._all if wanted.lets_through(run, self._flags(run))])
         self._age()
         self._show_state()
         self._show_about()
 
     def _age(self) -> None:
-        self.list.refresh()
+        self.runs.refresh()
         now = aging.now()
-        self._aging.wait(words.until_other_words(run.started, now) for run in self.list.runs)
+        self._aging.wait(words.until_other_words(run.started, now) for run in self.runs.runs)
 
     def _flags(self, run: KeptRun) -> list[str]:
-        return words.flags(run, baseline=self.list.baseline, running=self.list.running)
+        return words.flags(run, baseline=self.runs.baseline, running=self.runs.running)
 
     def _show_state(self) -> None:
-        shown, known = len(self.list.runs), len(self._all)
+        shown, known = len(self.runs.runs), len(self._all)
         parts = [f"{shown:,} of {known:,}" if shown != known else counted(known, "run")]
         if not self._read_once:
             parts = ["reading …"]
-        if self.list.marked:
-            parts.append(f"{len(self.list.marked)} marked")
-        self._frame.border_subtitle = Content(" · ".join([*parts, "esc: back"]))
+        if self.runs.marked:
+            parts.append(f"{len(self.runs.marked)} marked")
+        self.frame.border_subtitle = Content(" · ".join([*parts, "esc: back"]))
 
     def _show_about(self) -> None:
-        run = self.list.run
+        run = self.runs.run
         if run is None:
             empty = words.nothing_kept(self._state) if self._read_once else ""
             told = "no run matches; esc takes the filter back" if self._all else empty
@@ -151,34 +139,12 @@ class HistoryScreen(Screen[None]):
         told = " · ".join(words.facts(run, self._flags(run)))
         self._about.update(Content.assemble((first, "bold"), "\n", (told, "$status-muted")))
 
-    def say(self, text: str, *, warning: bool = False) -> None:
-        """Says something short in the last line; raw text."""
-        self._line.say(one_line(text), "status-not-evaluated" if warning else "label-strong")
-
-    # Moving
-
-    def action_move_down(self) -> None:
-        self.list.move("down")
-
-    def action_move_up(self) -> None:
-        self.list.move("up")
-
-    def action_page_down(self) -> None:
-        self.list.move("page_down")
-
-    def action_page_up(self) -> None:
-        self.list.move("page_up")
-
-    def action_top(self) -> None:
-        self.list.move("top")
-
-    def action_bottom(self) -> None:
-        self.list.move("bottom")
+    # Leaving
 
     def action_back(self) -> None:
-        if self.list.marked:
-            self.list.marked = []
-            self.list.refresh()
+        if self.runs.marked:
+            self.runs.marked = []
+            self.runs.refresh()
             self._show_state()
         elif not self._filter.end():
             self.dismiss(None)
@@ -197,11 +163,11 @@ class HistoryScreen(Screen[None]):
             self._show_run(run)
 
     def action_history_mark(self) -> None:
-        self.list.toggle_mark()
+        self.runs.toggle_mark()
         self._show_state()
 
     def action_history_compare(self) -> None:
-        run, marked = self._run(), self.list.marked
+        run, marked = self._run(), self.runs.marked
         if run is None:
             return
         if len(marked) == 2:
@@ -223,7 +189,7 @@ class HistoryScreen(Screen[None]):
         self.run_worker(self._pin(run), group="pin", exclusive=True)
 
     async def _pin(self, run: KeptRun) -> None:
-        pinned = run.run_id != self.list.baseline
+        pinned = run.run_id != self.runs.baseline
         try:
             await asyncio.to_thread(pin, self._state, run.run_id) if pinned else await asyncio.to_thread(
                 unpin, self._state
@@ -234,13 +200,13 @@ class HistoryScreen(Screen[None]):
         except OSError as error:
             self.say(f"it could not be kept: {error.strerror or error}", warning=True)
             return
-        self.list.baseline = run.run_id if pinned else None
-        self.list.refresh()
+        self.runs.baseline = run.run_id if pinned else None
+        self.runs.refresh()
         self._show_about()
         self.say("this is the baseline now: C compares with it" if pinned else "no run is the baseline")
 
     def action_history_delete(self) -> None:
-        runs = self.list.marked or ([run] if (run := self.list.run) is not None else [])
+        runs = self.runs.marked or ([run] if (run := self.runs.run) is not None else [])
         if fault := why_not(runs, self._going_on()):
             self.say(fault, warning=True)
         elif runs:
@@ -251,25 +217,18 @@ class HistoryScreen(Screen[None]):
             return
         self.say("deleting …")
         told, gone = await delete(self._state, runs)
-        self.list.marked = []
+        self.runs.marked = []
         await self._read()
         self.say(told, warning=not gone)
 
     def action_history_copy(self) -> None:
-        run = self.list.run
+        run = self.runs.run
         if run is not None:
-            self.say(copy("the id of the run", run.run_id, self._host.copy).message)
-
-    def action_history_keys(self) -> None:
-        def picked(name: str | None) -> None:
-            if name is not None:
-                self.call_later(self.run_action, name)
-
-        self.app.push_screen(PickScreen("keys", searching(key_items("history", self._keys))), picked)
+            self.copy("the id of the run", run.run_id)
 
     def _run(self) -> KeptRun | None:
         """The run under the cursor, if anything of it can be read."""
-        run = self.list.run
+        run = self.runs.run
         if run is not None and run.trouble:
             self.say("nothing of this run can be read", warning=True)
             return None
@@ -286,4 +245,4 @@ class HistoryScreen(Screen[None]):
 
     def on_filter_input_left(self, event: FilterInput.Left) -> None:
         event.stop()
-        self.list.focus()
+        self.runs.focus()

@@ -1,7 +1,7 @@
-"""A screen with a list on the left and what is told of its row on the right, as the main screen is."""
+"""Screens around a list: alone, or with what is told of its row on the right, as the main screen is."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -9,39 +9,69 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import DescendantFocus
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
 from workbench.actions import Where, footer
 from workbench.rendering.cells import cell_len, cut
 from workbench.text import one_line
-from workbench.ui.dialogs.key_help import key_items
-from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.clipboard import copy
+from workbench.ui.dialogs.key_help import show_keys
 from workbench.ui.host import Host
-from workbench.ui.items import searching
 from workbench.ui.keys import bindings
 from workbench.ui.widgets.footer import KeyLine
 from workbench.ui.widgets.rows import RowView
 
+_SOON = 0.05
+"""Seconds that the cursor rests on a row before its details are read."""
 
-class TwoSides(Screen[None]):
-    """`list` is the left side, `told` the right one. Below 76 columns one side is seen at a time."""
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-normal")]  # noqa: RUF012 - Textual's declaration
+class ListScreen(Screen[None]):
+    """A framed list with the keys that move in it, and a footer that also says what came of a key."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "open", "close", "enter", "back"),
-        *bindings("next_pane", "previous_pane", "maximise"),
+        *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "back", "close")
     ]
     where: ClassVar[Where]
 
-    def __init__(self, keys: Mapping[str, tuple[str, ...]], host: Host, listed: RowView, told: Widget) -> None:
+    def __init__(self, keys: Mapping[str, tuple[str, ...]], host: Host, listed: RowView) -> None:
         super().__init__()
-        self.keys, self.host = keys, host
-        self.list, self.told = listed, told
+        self._keys, self._host = keys, host
+        self.list = listed
         self.frame = Vertical(classes="listed")
         self.key_line = KeyLine(footer(self.where), keys)
+
+    def on_mount(self) -> None:
+        self.list.focus()
+
+    def say(self, text: str, *, warning: bool = False) -> None:
+        """Say something short in the last line; raw text."""
+        self.key_line.say(one_line(text), "status-not-evaluated" if warning else "label-strong")
+
+    def copy(self, what: str, text: str) -> None:
+        """Copy a text to the clipboard, and say so."""
+        self.say(copy(what, text, self._host.copy).message)
+
+    def action_move(self, direction: str) -> None:
+        self.list.move(direction)
+
+    def action_keys(self) -> None:
+        show_keys(self, self.where, self._keys)
+
+
+class TwoSides(ListScreen):
+    """`list` is the left side, `told` the right one. Below 76 columns one side is seen at a time."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-normal")]  # noqa: RUF012 - Textual's declaration
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("open", "enter", "next_pane", "previous_pane", "maximise")]
+
+    def __init__(self, keys: Mapping[str, tuple[str, ...]], host: Host, listed: RowView, told: Widget) -> None:
+        super().__init__(keys, host, listed)
+        self.told = told
         self._bar = Static("", classes="which", markup=False)
         self._bar_parts: tuple[str, str] = ("", "")
+        self._due: Timer | None = None
 
     def compose(self) -> ComposeResult:
         yield self._bar
@@ -56,9 +86,6 @@ class TwoSides(Screen[None]):
         """What stands below the list, in its frame."""
         yield from ()
 
-    def on_mount(self) -> None:
-        self.list.focus()
-
     def show_bar(self, left: str, right: str) -> None:
         """The line on top: what is shown, and the way back; both safe."""
         self._bar_parts = left, right
@@ -70,18 +97,11 @@ class TwoSides(Screen[None]):
     def on_resize(self) -> None:
         self.show_bar(*self._bar_parts)
 
-    def say(self, text: str, *, warning: bool = False) -> None:
-        """Says something short in the last line; raw text."""
-        self.key_line.say(one_line(text), "status-not-evaluated" if warning else "label-strong")
-
-    def show_keys(self) -> None:
-        """The keys that work here, as a list; enter does what is marked."""
-
-        def picked(name: str | None) -> None:
-            if name is not None:
-                self.call_later(self.run_action, name)
-
-        self.app.push_screen(PickScreen("keys", searching(key_items(self.where, self.keys))), picked)
+    def when_resting(self, read: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
+        """Read something once the cursor rests, in place of what was to be read before. None: nothing."""
+        if self._due is not None:
+            self._due.stop()
+        self._due = read and self.set_timer(_SOON, lambda: self.run_worker(read(), group="case", exclusive=True))
 
     # What a subclass gives
 
@@ -109,31 +129,19 @@ class TwoSides(Screen[None]):
         self.focus_told()
 
     def focus_told(self) -> None:
-        """Gives the right side the focus."""
-        self.told.focus()
+        """Give the right side the focus."""
+        raise NotImplementedError
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         self.set_class(self.in_right, "-in-right")
 
     # Keys
 
-    def action_move_down(self) -> None:
-        self._move("down")
-
-    def action_move_up(self) -> None:
-        self._move("up")
-
-    def action_page_down(self) -> None:
-        self._move("page_down")
-
-    def action_page_up(self) -> None:
-        self._move("page_up")
-
-    def action_top(self) -> None:
-        self._move("top")
-
-    def action_bottom(self) -> None:
-        self._move("bottom")
+    def action_move(self, direction: str) -> None:
+        if self.in_right:
+            self.move_told(direction)
+        else:
+            super().action_move(direction)
 
     def action_open(self) -> None:
         if self.in_right:
@@ -158,19 +166,11 @@ class TwoSides(Screen[None]):
         else:
             self.dismiss(None)
 
-    def action_next_pane(self) -> None:
+    def action_other_side(self) -> None:
         (self.go_left if self.in_right else self.go_right)()
-
-    action_previous_pane = action_next_pane
 
     def action_maximise(self) -> None:
         self.toggle_class("-maximised")
 
     def on_row_view_picked(self) -> None:
         self.action_enter()
-
-    def _move(self, direction: str) -> None:
-        if self.in_right:
-            self.move_told(direction)
-        else:
-            self.list.move(direction)

@@ -33,7 +33,7 @@ class MainScreen(Shell):
         self.controllers = Controllers(self, engine, host)
         controllers = {**vars(self.controllers), "navigation": Navigation(self)}
         for action in MAIN_SCREEN:
-            setattr(self, f"action_{action.id}", getattr(controllers[action.by], action.id))
+            setattr(self, f"action_{action.method}", getattr(controllers[action.by], action.method))
 
     def on_row_view_picked(self, event: CaseTree.Picked) -> None:
         if event.view is self.tree_view:

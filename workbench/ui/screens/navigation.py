@@ -12,29 +12,14 @@ class Navigation:
 
     # Move
 
-    def move_down(self) -> None:
-        """Move one line down."""
-        self._move("down")
-
-    def move_up(self) -> None:
-        """Move one line up."""
-        self._move("up")
-
-    def page_down(self) -> None:
-        """Move half a page down."""
-        self._move("page_down")
-
-    def page_up(self) -> None:
-        """Move half a page up."""
-        self._move("page_up")
-
-    def top(self) -> None:
-        """Move to the first line."""
-        self._move("top")
-
-    def bottom(self) -> None:
-        """Move to the last line."""
-        self._move("bottom")
+    def move(self, direction: str) -> None:
+        """Move by a line (`down`, `up`), half a page (`page_down`, `page_up`) or to an end (`top`, `bottom`)."""
+        if not self._screen.in_right:
+            self._screen.tree_view.move(direction)
+        elif self._screen.right.shows_case:
+            self._screen.right.detail.move(direction)
+        else:
+            self._screen.right.overview.move(direction)
 
     def open(self) -> None:
         """Open the row or go one in; unfold in a pane."""
@@ -54,7 +39,7 @@ class Navigation:
         """Open or close a row; on a case, go into its panes."""
         if self._screen.in_right:
             if self._screen.right.shows_case:
-                self._screen.right.detail.action_toggle_full()
+                self._screen.right.detail.toggle_full()
             return
         row = self._screen.tree_view.row
         if row is None or row.kind in ("case", "repeat") or not self._screen.tree_view.toggle_row():
@@ -73,15 +58,10 @@ class Navigation:
             self._screen.tree_view.drop_marks()
         self._screen.cases.show_state()
 
-    def next_turn(self) -> None:
-        """Go to the next turn."""
+    def turn(self, step: int) -> None:
+        """Go to the next turn (1), or the one before (-1)."""
         if self._screen.right.shows_case:
-            self._screen.right.detail.action_next_turn()
-
-    def previous_turn(self) -> None:
-        """Go to the previous turn."""
-        if self._screen.right.shows_case:
-            self._screen.right.detail.action_previous_turn()
+            self._screen.right.detail.go_to_turn(step)
 
     def to_event(self) -> None:
         """Go to the event of what is under the cursor, and back."""
@@ -97,11 +77,9 @@ class Navigation:
             if self._screen.has_class("-narrow"):
                 self._screen.go_right()
 
-    def next_pane(self) -> None:
+    def other_side(self) -> None:
         """Go to the other side."""
         (self._screen.go_left if self._screen.in_right else self._screen.go_right)()
-
-    previous_pane = next_pane
 
     def jump(self) -> None:
         """Ask for one more key and go to its pane."""
@@ -139,13 +117,16 @@ class Navigation:
 
     # Find
 
-    def next_problem(self) -> None:
-        """Go to the next problem."""
-        self._problem(1)
-
-    def previous_problem(self) -> None:
-        """Go to the previous problem."""
-        self._problem(-1)
+    def problem(self, step: int) -> None:
+        """Go to the next problem (1), or the one before (-1)."""
+        before = self._screen.tree_view.row
+        anew = self._screen.tree_view.next_problem(step)
+        if anew is None:
+            self._screen.say(self._screen.session.nothing_found("nothing failed"))
+        elif before == self._screen.tree_view.row:
+            self._screen.say("this is the only one")
+        elif anew:
+            self._screen.say("from the other end again")
 
     def filter(self) -> None:
         """Open the filter."""
@@ -156,24 +137,6 @@ class Navigation:
         """Sort by the next order."""
         self._screen.tree_view.next_sort()
         self._screen.cases.show_state()
-
-    def _move(self, direction: str) -> None:
-        if not self._screen.in_right:
-            self._screen.tree_view.move(direction)
-        elif self._screen.right.shows_case:
-            self._screen.right.detail.move(direction)  # type: ignore[arg-type]
-        else:
-            self._screen.right.overview.move(direction)
-
-    def _problem(self, step: int) -> None:
-        before = self._screen.tree_view.row
-        anew = self._screen.tree_view.next_problem(step)
-        if anew is None:
-            self._screen.say(self._screen.session.nothing_found("nothing failed"))
-        elif before == self._screen.tree_view.row:
-            self._screen.say("this is the only one")
-        elif anew:
-            self._screen.say("from the other end again")
 
     def _jumped(self, place: str | None) -> None:
         if place == "cases":

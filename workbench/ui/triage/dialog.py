@@ -94,8 +94,8 @@ class TriageScreen(ModalScreen[Answer | None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-over"), (100, "-beside")]  # noqa: RUF012 - Textual's declaration
     BINDINGS: ClassVar[list[BindingType]] = [
         # Only the arrows move: j says something.
-        Binding("down", "move_down"),
-        Binding("up", "move_up"),
+        Binding("down", "move('down')"),
+        Binding("up", "move('up')"),
         *bindings("enter", "back"),
         *bindings_of("triage"),
     ]
@@ -153,11 +153,8 @@ class TriageScreen(ModalScreen[Answer | None]):
 
     # Keys
 
-    def action_move_down(self) -> None:
-        self._list.move("down")
-
-    def action_move_up(self) -> None:
-        self._list.move("up")
+    def action_move(self, direction: str) -> None:
+        self._list.move(direction)
 
     def action_enter(self) -> None:
         self._say(self._list.options[self._list.cursor])
@@ -189,25 +186,7 @@ class TriageScreen(ModalScreen[Answer | None]):
         if number <= len(self._question.options):
             self._say(self._question.options[number - 1])
 
-    def action_triage_agent(self) -> None:
-        self._letter("a")
-
-    def action_triage_expectation(self) -> None:
-        self._letter("e")
-
-    def action_triage_judge(self) -> None:
-        self._letter("j")
-
-    def action_triage_flaky(self) -> None:
-        self._letter("f")
-
-    def action_triage_stays(self) -> None:
-        self._letter("w")
-
-    def action_triage_right(self) -> None:
-        self._letter("r")
-
-    def _letter(self, key: str) -> None:
+    def action_triage_letter(self, key: str) -> None:
         for option in self._question.options:
             if option.key == key:
                 self._say(option)

@@ -25,7 +25,7 @@ class KeyLine(Widget):
     def show_keys(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]]) -> None:
         """Shows these from now on."""
         self._shown = [
-            (action.id, key_label(keys[action.id][0]), action.label) for action in actions if keys[action.id]
+            (action.call, key_label(keys[action.id][0]), action.label) for action in actions if keys[action.id]
         ]
         self.refresh()
 
