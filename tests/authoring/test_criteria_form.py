@@ -32,7 +32,7 @@ from workbench.authoring.criteria_change import (
     without,
 )
 from workbench.authoring.criteria_form import FormRow, rows_of
-from workbench.authoring.criteria_presets import PRESETS, cost, guide, needs, with_preset
+from workbench.authoring.criteria_presets import PRESETS, cost, guide, needs, presets_table, with_preset
 from workbench.authoring.saving import ChangedOnDiskError, Saver
 from workbench.judge.options import JudgeModelOptions
 from workbench.metrics.registry import check_criteria, known
@@ -234,6 +234,11 @@ def test_a_preset_is_a_config_that_runs(preset: Any) -> None:
     assert set(new) >= set(preset.criteria)
     assert with_preset(content, preset) == (content, [])
     assert "alls" in preset.cost or "no call" in preset.cost
+
+
+def test_the_documented_presets_are_those_of_the_descriptions(repository: Path) -> None:
+    documented = (repository / "docs" / "criteria-editing.md").read_text(encoding="utf-8")
+    assert presets_table() in documented, "put there what this prints: python -m workbench.authoring.criteria_presets"
 
 
 def test_a_preset_leaves_what_is_there() -> None:

@@ -78,6 +78,16 @@ def next_choice(row: FormRow) -> Any:
     return choices[(choices.index(now) + 1) % len(choices)] if now in choices else choices[0]
 
 
+def is_default(row: FormRow, value: Any) -> bool:
+    """Return whether a value that the config does not say is the one that holds without it."""
+    if row.given or row.field.type is None:
+        return False
+    try:
+        return bool(TypeAdapter(row.field.type).validate_python(row.field.default) == value)
+    except ValidationError:
+        return False
+
+
 def with_value(content: Content, location: Location, value: Any) -> Content:
     """The content with a value put at a place; what must stand around it is made."""
     changed = copy.deepcopy(content)

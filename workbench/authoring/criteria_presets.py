@@ -1,6 +1,10 @@
-"""Adding a criterion, guided: what it costs and needs, and sets of criteria for a purpose."""
+"""Adding a criterion, guided: what it costs and needs, and sets of criteria for a purpose.
+
+python -m workbench.authoring.criteria_presets prints the table of presets in docs/criteria-editing.md.
+"""
 
 import copy
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -116,3 +120,29 @@ def guide(info: CriterionDescription) -> str:
 def proposed(name: str) -> str:
     """The threshold it would begin with, in words."""
     return f"≥ {first_threshold(name):g}"
+
+
+def presets_table() -> str:
+    """Return the presets as a Markdown table: their criteria with threshold and match type, and who is asked."""
+    rows = ["| preset | criteria | asks |", "|---|---|---|"]
+    for preset in PRESETS:
+        criteria = ", ".join(_in_words(name, value) for name, value in preset.criteria.items())
+        who = {info.asks.who: None for name in preset.criteria if (info := known()[name]).asks is not None}
+        asked = [_WHO_IS_ASKED[one] for one in who]
+        if preset.simulator is not None:
+            criteria += "; " + ", ".join(f"`{key}` {value}" for key, value in preset.simulator.items())
+            asked.append("the simulated user's model")
+        rows.append(f"| {preset.name} | {criteria} | {', '.join(asked) or 'nobody'} |")
+    return "\n".join(rows) + "\n"
+
+
+_WHO_IS_ASKED = {"judge": "a judge", "service": "Google's evaluation service"}
+
+
+def _in_words(name: str, value: Any) -> str:
+    options = value if isinstance(value, dict) else {"threshold": value}
+    return " ".join([f"`{name}`", *(str(item) for item in options.values() if not isinstance(item, list))])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(presets_table())

@@ -8,6 +8,7 @@ from workbench.authoring.criteria_change import (
     Content,
     ValueRefusedError,
     changed_names,
+    is_default,
     moved,
     next_choice,
     stepped,
@@ -89,8 +90,8 @@ class FormChanges:
     # One value
 
     def put(self, row: FormRow, value: object) -> None:
-        """Change the value of a row. A criterion that was off is on then."""
-        content = with_value(self.content, row.location, value)
+        """Change the value of a row. A default that holds already is not written; a criterion that was off is on."""
+        content = self.content if is_default(row, value) else with_value(self.content, row.location, value)
         self._take(_State(content, self.off - {row.criterion}), row)
 
     def switch(self, row: FormRow) -> None:

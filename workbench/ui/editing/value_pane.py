@@ -1,7 +1,5 @@
 """Below the rows: the value under the cursor, and the field in its place while it is edited."""
 
-from collections.abc import Mapping
-
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -9,6 +7,7 @@ from textual.widgets import Static
 
 from workbench.authoring.case_rows import CaseRow
 from workbench.authoring.evalset_file import RejectedError
+from workbench.metrics.registry import rubric_types
 from workbench.text import one_line, plain
 from workbench.ui.editing.drafts import place_in_words
 from workbench.ui.editing.field import ValueField
@@ -16,11 +15,7 @@ from workbench.ui.editing.values import as_json, json_head, place_of
 
 _SHOWN = 4_000
 """Characters of a value that are shown without going into it."""
-_HINTS: Mapping[str, str] = {
-    "persona": "EXPERT, NOVICE or EVALUATOR; or one of your own as JSON, beginning with {",
-    "type": "ADK reads FINAL_RESPONSE_QUALITY, TOOL_USE_QUALITY, TRAJECTORY_QUALITY; others it leaves out",
-}
-"""What a value may be, where it is one of a few."""
+_PERSONAS = "EXPERT, NOVICE or EVALUATOR; or one of your own as JSON, beginning with {"
 
 
 class ValuePane(Vertical):
@@ -47,7 +42,7 @@ class ValuePane(Vertical):
         self._preview.display = False
         if row.form != "json" and as_json(row):
             return "as JSON: it has characters that a field cannot show"
-        return "as JSON" if as_json(row) else _HINTS.get(row.name.strip(), "")
+        return "as JSON" if as_json(row) else _hint(row)
 
     def close(self) -> None:
         """Shows the value again."""
@@ -80,3 +75,11 @@ class ValuePane(Vertical):
         if inside and (place := place_of(self.field.text, breach.location[len(row.location) :])):
             return self.point_at(*place, sentence)
         return one_line(sentence)
+
+
+def _hint(row: CaseRow) -> str:
+    """Return what a value may be if it is one of a few, "" otherwise."""
+    name = row.name.strip()
+    if name == "type":
+        return f"a criterion reads {', '.join(dict.fromkeys(rubric_types().values()))}; others are ignored"
+    return _PERSONAS if name == "persona" else ""

@@ -1,0 +1,142 @@
+"""The judge of a criterion in the editor: what is shown, refused, kept, and written."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ui.conftest import MakeWorkspace, OpenScreen
+from tests.ui.criteria.test_form import form, go, with_config
+from workbench.agents.criteria_choice import CriteriaChoice
+from workbench.authoring.config_file import open_config, save_config
+from workbench.authoring.criteria_change import read_typed, stepped
+from workbench.authoring.criteria_form import FormRow, rows_of
+from workbench.authoring.saving import Saver
+from workbench.judge.base import DEFAULT_SAMPLES
+from workbench.metrics.registry import known
+from workbench.model.criteria import read_config
+from workbench.ui.criteria.adding import Chosen
+from workbench.ui.criteria.changes import FormChanges
+from workbench.ui.draft import Draft
+
+NAME = "final_response_match_v2"
+
+
+def changes_of(folder: Path, value: Any, name: str = NAME) -> FormChanges:
+    file = folder / "test_config.json"
+    file.write_text(json.dumps({"criteria": {name: value}}), encoding="utf-8")
+    return FormChanges(open_config(file))
+
+
+def row(changes: FormChanges, field: str, name: str = NAME) -> FormRow:
+    return next(one for one in rows_of(changes.content) if (one.criterion, one.field.name) == (name, field))
+
+
+@pytest.mark.parametrize("name", [name for name, info in known().items() if info.needs_judge])
+def test_the_default_judge_is_that_of_adk(tmp_path: Path, name: str) -> None:
+    changes = changes_of(tmp_path, 0.5, name)
+    assert row(changes, "judge_model", name).field.default == "gemini-2.5-flash"
+    assert not row(changes, "judge_model", name).given
+
+
+def test_samples_are_shown_only_where_a_question_is_asked_several_times(tmp_path: Path) -> None:
+    assert row(changes_of(tmp_path, 0.5), "num_samples").field.default == str(DEFAULT_SAMPLES)
+    with pytest.raises(StopIteration):
+        row(changes_of(tmp_path, 0.5, "hallucinations_v1"), "num_samples", "hallucinations_v1")
+
+
+def test_a_judge_is_asked_at_least_once(tmp_path: Path) -> None:
+    changes = changes_of(tmp_path, {"threshold": 0.5, "judge_model_options": {"num_samples": 2}})
+    for _ in range(5):
+        changes.put(row(changes, "num_samples"), stepped(row(changes, "num_samples"), -0.05))
+    assert row(changes, "num_samples").value == 1
+    with pytest.raises(ValueError, match="num_samples must be 1 or more"):
+        read_typed(row(changes, "num_samples"), "0")
+
+
+@pytest.mark.parametrize(
+    ("value", "after"),
+    [
+        (0.5, {"threshold": 0.5, "judge_model_options": {"judge_model": "heuristic"}}),
+        (
+            {"threshold": 0.5, "judgeModelOptions": {"judgeModel": "gemini-x", "numSamples": 5}},
+            {"threshold": 0.5, "judgeModelOptions": {"judgeModel": "heuristic", "numSamples": 5}},
+        ),
+        (
+            {"threshold": 0.5, "judge_model_options": {"num_samples": 5}, "mine": 1},
+            {"threshold": 0.5, "judge_model_options": {"num_samples": 5, "judge_model": "heuristic"}, "mine": 1},
+        ),
+    ],
+)
+def test_another_judge_reaches_the_run_and_the_file_in_its_spelling(tmp_path: Path, value: Any, after: Any) -> None:
+    changes = changes_of(tmp_path, value)
+    file = changes.draft.file
+    choice = CriteriaChoice(read_config(file), "test_config.json beside the evalset")
+    changes.put(row(changes, "judge_model"), "heuristic")
+    draft = Draft()
+    draft.change(file, changes.draft.content, changes.result)
+    applied = draft.apply(choice)
+    (criterion,) = applied.config.criteria
+    assert criterion.options["judge_model_options"]["judge_model"] == "heuristic"
+    assert criterion.value == after
+    assert "judge_model heuristic instead of" in applied.reason
+    save_config(Saver(tmp_path / "state"), changes.draft, changes.result)
+    assert json.loads(file.read_text(encoding="utf-8")) == {"criteria": {NAME: after}}
+
+
+@pytest.mark.parametrize("value", [0.5, {"threshold": 0.5, "judge_model_options": {"num_samples": 3}}])
+def test_the_judge_that_holds_already_is_no_change(tmp_path: Path, value: Any) -> None:
+    changes = changes_of(tmp_path, value)
+    changes.put(row(changes, "judge_model"), "gemini-2.5-flash")
+    changes.put(row(changes, "num_samples"), row(changes, "num_samples").value or DEFAULT_SAMPLES)
+    assert not changes.any
+    assert changes.result == changes.draft.content
+
+
+def test_an_added_criterion_says_of_its_judge_only_what_is_not_the_default(tmp_path: Path) -> None:
+    changes = changes_of(tmp_path, 0.8, "response_match_score")
+    changes.add(Chosen(criterion=NAME), None)
+    changes.put(row(changes, "judge_model"), "gemini-2.5-flash")
+    changes.put(row(changes, "num_samples"), 2)
+    assert changes.result["criteria"][NAME] == {
+        "threshold": known()[NAME].first_threshold,
+        "judge_model_options": {"num_samples": 2},
+    }
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("gpt 5", "gpt 5 is no judge that is known here"),
+        ("python:x", "python:x"),
+        (" ", "it is empty: D takes the field out, and its default holds"),
+    ],
+)
+async def test_a_name_that_is_no_judge_is_refused_and_stays_in_the_field(
+    open_screen: OpenScreen, make_workspace: MakeWorkspace, typed: str, message: str
+) -> None:
+    workspace, _ = with_config(make_workspace(), json.dumps({"criteria": {NAME: 0.5}}))
+    screen = open_screen(workspace)
+    async with screen.open((120, 40)) as pilot:
+        shown = await form(screen, pilot)
+        go(shown, "judge_model", NAME)
+        await pilot.press("enter")
+        shown.field.load_text(typed)
+        await pilot.press("enter")
+        await screen.until(pilot, lambda: message in str(shown.message.render()))
+        assert shown.field.display
+        assert shown.content == shown.draft.content
+
+
+@pytest.mark.parametrize("typed", ["heuristic", "gemini-2.5-pro", "openai/gpt-5", "python:a.b:c"])
+async def test_names_of_judges_are_taken(open_screen: OpenScreen, make_workspace: MakeWorkspace, typed: str) -> None:
+    workspace, _ = with_config(make_workspace(), json.dumps({"criteria": {NAME: 0.5}}))
+    screen = open_screen(workspace)
+    async with screen.open((120, 40)) as pilot:
+        shown = await form(screen, pilot)
+        go(shown, "judge_model", NAME)
+        await pilot.press("enter")
+        shown.field.load_text(typed)
+        await pilot.press("enter")
+        assert shown.content["criteria"][NAME]["judge_model_options"] == {"judge_model": typed}
