@@ -97,13 +97,15 @@ def fill(project: Project) -> None:
 
 @dataclass(frozen=True)
 class Edit:
-    """A change on disk, the case that depends on it, and how every view names it. `file` None: it is in no file."""
+    """A change on disk, the case that depends on it, and how every view names it. `file` None: it is in no file.
+    `options` are those that the next run has, too."""
 
     make: Callable[[Project], object]
     name: str
     file: str | None
     effect: Effect
     case: str = "greets"
+    options: tuple[str, ...] = ()
 
 
 def _replace(path: str, old: str, new: str) -> Callable[[Project], object]:
@@ -125,8 +127,8 @@ def _install(project: Project) -> None:
 
 
 def _run_in_one_process(project: Project) -> None:
-    """Make the newest verdicts with another option than the next run has."""
-    project.run("run", ".", "--isolation", "run")
+    """Run another case with an option that the older verdicts were made without."""
+    project.run("run", CHOSEN_SET, "--isolation", "run")
 
 
 EDITS: Mapping[Input, Edit] = {
@@ -142,7 +144,7 @@ EDITS: Mapping[Input, Edit] = {
         *("max_allowed_invocations", CONFIG_FILE, "run", "simulated"),
     ),
     "owner": Edit(_write("loose/agent.py", OTHER), "agent", None, "run", "chosen"),
-    "options": Edit(_run_in_one_process, "--isolation", None, "run"),
+    "options": Edit(_run_in_one_process, "--isolation", None, "run", options=("--isolation", "run")),
     "expected": Edit(_replace(EVALSET, "1 warm calm", "2 warm calm"), "final_response", EVALSET, "score"),
     "criteria": Edit(
         _replace(CONFIG_FILE, '"response_match_score": 0.25', '"response_match_score": 0.2'),

@@ -92,10 +92,11 @@ def test_screen_score_and_resume_name_the_same_as_status(
     assert left[-1][0] == f" stale: {few_words(verdicts.stale[place])}"
     assert PurePosixPath(words(verdicts.stale[place][0])).name in verdicts.stale_words[0]
 
-    said = project.run("score", "last").stderr
+    run_id = status_of(project, edit)["run_id"]
+    said = project.run("score", run_id).stderr
     assert all(words(change) in said for change in wanted), said
 
-    told = not_resumed(project)
+    told = not_resumed(project, run_id, edit)
     # A case of another agent is another case.
     assert ("is not resumed" in told) == (kind != "owner")
     assert all(words(change) in told for change in wanted if kind != "owner"), told
@@ -118,9 +119,9 @@ def test_compare_names_the_same_as_status(project: Project, kind: Input) -> None
     edit = EDITS[kind]
     edit.make(project)
     wanted = named_by_status(project, edit)
-    before = last_run(project)
-    project.run("run", ".", "--fresh")
-    after = last_run(project)
+    before = run_of(project, edit)
+    project.run("run", ".", "--fresh", *edit.options)
+    after = run_of(project, edit)
     assert before.run_id != after.run_id
     (then,), (now,) = ([row for row in run.rows.values() if row["ref"][3] == edit.case] for run in (before, after))
     changes, unknown = changed_inputs((before, then), (after, now))
@@ -139,14 +140,15 @@ async def opened(project: Project) -> FakeView:
     return view
 
 
-def not_resumed(project: Project) -> str:
-    """What is said of the newest run if it was interrupted before it said that it ended."""
-    folder = sorted((project.root / ".workbench/runs").glob("2*"))[-2]
+def not_resumed(project: Project, run_id: str, edit: Edit) -> str:
+    """What is said of a run if it was interrupted before it said that it ended."""
+    folder = project.root / ".workbench/runs" / run_id
     journal = folder / "events.jsonl"
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
     (folder / "summary.json").unlink()
-    plan = make_plan(open_workspace(project.root), Selection((Target(".", project.root),)), RunOptions())
-    found = resume(project.root / ".workbench", plan, RunOptions())
+    options = RunOptions(isolation="run" if "--isolation" in edit.options else "case")
+    plan = make_plan(open_workspace(project.root), Selection((Target(".", project.root),)), options)
+    found = resume(project.root / ".workbench", plan, options)
     assert isinstance(found, Plan)
     return "".join(notice.message for notice in found.notices)
 
@@ -157,11 +159,17 @@ def evalset_of(edit: Edit) -> str:
 
 def changes_of(project: Project, edit: Edit) -> list[dict[str, Any]]:
     """The changes that `status --json` names for the edit's case."""
-    cases = json.loads(project.run("status", "--json").stdout)["cases"]
-    found = next(case for case in cases if case["eval_id"] == edit.case)
+    found = status_of(project, edit)
     assert found["stale"] == bool(found["changed"])
     changed: list[dict[str, Any]] = found["changed"]
     return changed
+
+
+def status_of(project: Project, edit: Edit) -> dict[str, Any]:
+    """What `status --json` says of the edit's case."""
+    cases = json.loads(project.run("status", "--json").stdout)["cases"]
+    found: dict[str, Any] = next(case for case in cases if case["eval_id"] == edit.case)
+    return found
 
 
 def stale_of(project: Project, edit: Edit) -> list[Change]:
@@ -183,8 +191,27 @@ def named(changes: Iterable[Change]) -> Named:
     return {(change.input, change.name) for change in changes}
 
 
-def last_run(project: Project) -> Summary:
-    state = project.root / ".workbench"
-    summary, trouble = load_summary(state, max(path.name for path in (state / "runs").glob("2*")))
+def run_of(project: Project, edit: Edit) -> Summary:
+    """The run that made the last verdict of the edit's case."""
+    summary, trouble = load_summary(project.root / ".workbench", status_of(project, edit)["run_id"])
     assert not trouble
     return summary
+
+
+def test_verdicts_made_with_an_option_are_fresh_until_a_run_without_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    python = str(project.root / ".venv/bin/python3")
+    options = ("--isolation", "run", "--timeout", "60", "--python", python)
+    assert project.run("run", ".", *options).returncode == 0
+    done = project.run("status", "--fail-stale")
+    assert done.returncode == 0, done.stdout
+    assert asyncio.run(opened(project)).session.stale == {}
+    assert "--isolation" not in project.run("score", "last").stderr
+    assert project.run("status", "--fail-stale").returncode == 0, "scoring again makes no verdict with an agent"
+    assert project.run("run", CHOSEN_SET).returncode == 0
+    for words_of_status in (("status", "--fail-stale"), ("status", EVALSET, "--fail-stale")):
+        done = project.run(*words_of_status)
+        assert done.returncode == 1
+        assert "greets stale: packages: interpreter, --isolation" in done.stdout

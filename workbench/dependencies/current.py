@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import agent_environment
-from workbench.agents.interpreter import choose_interpreter
+from workbench.agents.interpreter import InterpreterError, choose_interpreter
 from workbench.agents.ownership import relative_to
 from workbench.agents.workspace import EvalsetEntry
 from workbench.dependencies.agent_inputs import AgentFiles, environment_bundles, packages_bundle
@@ -43,6 +43,16 @@ class Options:
     isolation: Literal["case", "run"] = "case"
     timeout: float = 300.0
     python: Path | None = None
+
+    @classmethod
+    def of_run(cls, kept: Mapping[str, Any]) -> "Options":
+        """Read the options that a run kept (`RunStarted.inputs`). What it did not keep has its default."""
+        timeout, python = kept.get("timeout"), kept.get("python")
+        return cls(
+            "run" if kept.get("isolation") == "run" else "case",
+            float(timeout) if isinstance(timeout, int | float) else cls().timeout,
+            Path(python) if isinstance(python, str) else None,
+        )
 
 
 class CurrentInputs:
@@ -141,7 +151,14 @@ class CurrentInputs:
     def packages(self, agent: AgentFolder) -> Bundle:
         """Return the interpreter of an agent and what is installed there."""
         python = self._options.python
-        found = self._once(("python", agent), lambda: choose_interpreter(agent.folder, self.root, python).path)
+
+        def choose() -> Path:
+            try:
+                return choose_interpreter(agent.folder, self.root, python).path
+            except InterpreterError:
+                return python or Path()  # Nothing is installed beside it.
+
+        found = self._once(("python", agent), choose)
         bundle: Bundle = self._once(("packages", found), lambda: packages_bundle(found, self.digests))
         return bundle
 

@@ -3,9 +3,10 @@
 import itertools
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from workbench.events import CaseRef
 from workbench.history.ages import ages
@@ -44,7 +45,9 @@ def latest_runs(state: Path, cases: Mapping[str, Collection[str]]) -> Iterator[L
     wanted = {file: set(ids) or {""} for file, ids in cases.items()}
     missing = {(file, eval_id) for file, ids in wanted.items() for eval_id in ids}
     seen: set[tuple[str, str]] = set()
-    for run_id in _newest(runs_dir(state), set(wanted))[:_LOOKED_AT]:
+    runs = runs_dir(state)
+    others = {run["run_id"] for run in read_newest(runs) if not wanted.keys() & (run.get("files") or ())}
+    for run_id in [run_id for run_id in _newest(runs) if run_id not in others][:_LOOKED_AT]:
         if not missing:
             return
         if not _may_have(runs_dir(state) / run_id, missing):
@@ -75,6 +78,20 @@ def latest_runs(state: Path, cases: Mapping[str, Collection[str]]) -> Iterator[L
             return  # Nobody knows which cases it had.
 
 
+def newest_options(state: Path, latest: Iterable[LatestRun] = ()) -> Mapping[str, Any]:
+    """Return the options of the newest run that made a verdict with an agent, {} if they are not known. `latest` are
+    runs that were read already."""
+    read = {run.summary.run_id: run.summary for run in latest}
+    for run_id in _newest(runs_dir(state))[:_LOOKED_AT]:
+        try:
+            summary = read[run_id] if run_id in read else summary_for_opening(state, run_id)[0]
+        except (OSError, ValueError):
+            continue
+        if not summary.scored_from and any(map(has_verdict, summary.rows.values())):
+            return summary.options
+    return {}
+
+
 def _may_have(folder: Path, missing: Collection[tuple[str, str]]) -> bool:
     """Whether a run may have one of these cases."""
     if len(missing) > _FEW:
@@ -86,15 +103,12 @@ def _may_have(folder: Path, missing: Collection[tuple[str, str]]) -> bool:
     return any(json.dumps(eval_id).encode("ascii") in content for _, eval_id in missing)
 
 
-def _newest(runs: Path, wanted: set[str]) -> list[str]:
-    """The ids of runs, the newest first, without those that the end of the index knows to have had other evalsets.
-    Ids begin with the time: not even the index has to be read as a whole."""
+def _newest(runs: Path) -> list[str]:
+    """The ids of runs, the newest first. Ids begin with the time: not even the index has to be read."""
     try:
         with os.scandir(runs) as items:
             ids = [item.name for item in items if item.is_dir(follow_symlinks=False)]
     except OSError:
         return []
     age = ages()
-    ids.sort(key=lambda run_id: age(run_id, ""), reverse=True)
-    others = {run["run_id"] for run in read_newest(runs) if not wanted.intersection(run.get("files") or ())}
-    return [run_id for run_id in ids if run_id not in others] if wanted else []
+    return sorted(ids, key=lambda run_id: age(run_id, ""), reverse=True)

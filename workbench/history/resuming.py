@@ -10,7 +10,7 @@ from workbench.counting import counted
 from workbench.dependencies.agent_inputs import WRITTEN
 from workbench.dependencies.case_inputs import started_bundles
 from workbench.dependencies.change import CASE_INPUTS, Change, not_recorded, words
-from workbench.dependencies.current import CurrentInputs, Execution
+from workbench.dependencies.current import CurrentInputs, Execution, Options
 from workbench.dependencies.digests import project_salt
 from workbench.dependencies.kept import KeptInputs
 from workbench.dependencies.record import Bundle, Record, compare
@@ -95,7 +95,7 @@ def options_of(announced: RunStarted) -> RunOptions:
     known = KeptInputs(announced.inputs).options
     kept = {name: value for name, value in known.items() if name in RESULT_OPTIONS}
     try:
-        return RunOptions(**kept)
+        return RunOptions(**kept, python=Options.of_run(known).python)
     except TypeError as error:
         raise UsageFaultError(f"the options of run {announced.run_id} cannot be read: {error}") from None
 

@@ -9,14 +9,14 @@ from workbench.agents.environment import agent_environment
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.case_inputs import started_bundles
 from workbench.dependencies.change import Change
-from workbench.dependencies.current import CurrentInputs, Execution
+from workbench.dependencies.current import CurrentInputs, Execution, Options
 from workbench.dependencies.digests import project_salt
 from workbench.dependencies.record import Record, compare
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.event_json import to_json
 from workbench.events import CaseRef, PlannedCase
-from workbench.history.latest import LatestRun
+from workbench.history.latest import LatestRun, newest_options
 from workbench.history.summary import Row, Summary
 from workbench.project.transcripts import stored_case
 from workbench.store import CaseRecord
@@ -26,22 +26,25 @@ Name: TypeAlias = tuple[str, str]
 Changes: TypeAlias = tuple[Change, ...]
 
 
-def current_inputs(workspace: Workspace, state: Path) -> CurrentInputs:
-    """Return what reads the inputs of a workspace as they are now."""
+def current_inputs(workspace: Workspace, state: Path, latest: Iterable[LatestRun] = ()) -> CurrentInputs:
+    """Return what reads the inputs of a workspace as they are now. The options are those of the newest run that made a
+    verdict; `latest` are runs that were read already."""
+    options = Options.of_run(newest_options(state, latest))
     environments = [agent_environment(agent.folder, os.environ).values for agent in workspace.agents]
     clean = Secrets([os.environ, *environments]).clean_data
-    return CurrentInputs(workspace.root, workspace.agents, project_salt(state), clean)
+    return CurrentInputs(workspace.root, workspace.agents, project_salt(state), clean, options)
 
 
 def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[Name, Changes]:
     """Return the cases whose verdicts were made with other inputs, and which these are. Looks at every case and reads
     files: for a thread."""
-    entries: dict[str, _Entry] = {}
+    runs = tuple(latest)
+    if not runs:
+        return {}
     stale: dict[Name, Changes] = {}
-    for run in latest:
-        if not entries:
-            now = current_inputs(workspace, run.file.parents[2])
-            entries = {entry.relative: _Entry(entry, now) for entry in workspace.evalsets}
+    now = current_inputs(workspace, runs[0].file.parents[2], runs)
+    entries = {entry.relative: _Entry(entry, now) for entry in workspace.evalsets}
+    for run in runs:
         for row in run.rows:
             ref = CaseRef(*row["ref"])
             if ref.evalset_file in entries and (changes := entries[ref.evalset_file].changes(run.summary, row, ref)):

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 RESULT_OPTIONS = {
     "runs": "--runs",
@@ -84,3 +84,9 @@ class RunOptions:
             raise UsageFaultError(f"--max-judge-calls must be at least 0, not {self.max_judge_calls}")
         if self.in_flight < 1:
             raise UsageFaultError(f"at least 1 judge call must be allowed at a time, not {self.in_flight}")
+
+
+def kept_options(options: RunOptions) -> dict[str, Any]:
+    """Return the options that matter to the results of a run as JSON values, by the names of their fields."""
+    found = {name: getattr(options, name) for name in RESULT_OPTIONS}
+    return found if options.python is None else {**found, "python": str(options.python.absolute())}

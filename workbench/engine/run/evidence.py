@@ -13,7 +13,7 @@ from workbench.agents.ownership import relative_to
 from workbench.dependencies.current import Clean, CurrentInputs, Options
 from workbench.dependencies.kept import KeptInputs, planned_key
 from workbench.dependencies.record import Bundle
-from workbench.engine.plan.options import RESULT_OPTIONS
+from workbench.engine.plan.options import kept_options
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.engine.processes.agent_process import Reads
@@ -150,7 +150,7 @@ class Evidence:
                 bundles = (*criteria, *self._bundles(now, entry, None, is_simulated=True, timed_out=True))
                 self._inputs.planned[key] = list(self._inputs.numbers(bundles))
         self._inputs.salt_id = now.digests.salt_id
-        self._inputs.options = {name: getattr(self._plan.options, name) for name in RESULT_OPTIONS}
+        self._inputs.options = kept_options(self._plan.options)
 
     def _bundles(
         self, now: CurrentInputs, entry: PlanEntry, reads: Reads | None, *, is_simulated: bool, timed_out: bool
