@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from workbench.agents.worker import case as case_module
-from workbench.agents.worker import opening
+from workbench.agents.worker import footprint, opening
 from workbench.agents.worker.case import Case
 from workbench.agents.worker.chat import Chat
 from workbench.agents.worker.driver import Loaded
@@ -61,8 +61,16 @@ async def ending(stack: Stack) -> list[dict[str, Any]]:
 )
 async def test_teardown(monkeypatch: pytest.MonkeyPatch, stack: Stack, warning: str | None) -> None:
     monkeypatch.setattr(case_module, "_TEARDOWN_SECONDS", 0.05)
-    touched = {"event": "Touched", "files": [], "folders": []}
-    assert await ending(stack) == [touched, {"event": "Ended", "warnings": [warning] if warning else []}]
+    monkeypatch.setattr(footprint, "_roots", ())
+    assert await ending(stack) == [{"event": "Ended", "warnings": [warning] if warning else []}]
+
+
+async def test_case_says_what_it_read_only_if_that_was_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(footprint, "_roots", ())
+    assert [event["event"] for event in await ending(Stack(0))] == ["Ended"]
+    monkeypatch.setattr(footprint, "_roots", ("/nowhere/",))
+    monkeypatch.setattr(footprint, "_off", [])
+    assert [event["event"] for event in await ending(Stack(0))] == ["Touched", "Ended"]
 
 
 async def test_what_a_factory_made_is_closed_even_where_cases_share_a_process() -> None:
