@@ -12,8 +12,9 @@ from workbench.engine.conversation.context import RunContext
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.usage import with_judges
+from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
-from workbench.events import CaseError, CaseRef, Event, MetricScored, Usage
+from workbench.events import CaseError, CaseFinished, CaseRef, Event, MetricScored, Usage
 from workbench.model.criteria import CriteriaConfig, Criterion
 
 REF = CaseRef("desk", "desk/all.evalset.json", "all", "one")
@@ -42,8 +43,9 @@ class Scoring:
         self.shown: list[MetricScored] = []
         fields: dict[str, Any] = {"interpreter": "", "root": "", "folder": "", "cwd": ""}
         environment = {"key": "one", "values": {"WHO": "one", "DESK_KEY": SECRET}, **fields}
+        secrets = Secrets([environment["values"]])
         context = RunContext(
-            RunOptions(), children, self._take, lambda: 0.0, Secrets([environment["values"]]), lambda agent: environment
+            RunOptions(), children, self._take, lambda: 0.0, secrets, lambda agent: environment, _without_inputs
         )
         self.case = CaseScoring(REF, CriteriaConfig(None, criteria), context)
 
@@ -57,6 +59,10 @@ class Scoring:
     @property
     def names(self) -> list[str]:
         return [event.result.name for event in self.shown if event.result.status != "informational"]
+
+
+async def _without_inputs(finished: CaseFinished, reads: Reads | None, is_simulated: bool) -> CaseFinished:
+    return finished
 
 
 async def test_what_judges_cost_is_added_up(children: Children) -> None:

@@ -1,5 +1,6 @@
 """What a run records of the inputs of its executions."""
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ import pytest
 from tests.engine.project import Project, execute
 from workbench.dependencies.change import words
 from workbench.dependencies.current import Execution
-from workbench.dependencies.digests import project_salt
+from workbench.dependencies.digests import Digests, project_salt
 from workbench.dependencies.record import Record, compare
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan
@@ -110,3 +111,22 @@ async def test_events_of_a_run_hold_what_each_execution_depends_on(project: Proj
     assert len({end.inputs for end in ends}) == 1, "both cases read the same"
     record = outcome.record("one")
     assert {kind for bundle in record.inputs for kind in bundle.inputs} >= {"agent_file", "environment", "packages"}
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_event_loop_reads_no_file_for_a_digest(
+    project: Project, children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.agent("def root_agent(message, session):\n    return open('shared/tone.txt').read()\n")
+    threads: dict[str, int] = {}
+    read = Digests.file
+
+    def file(self: Digests, path: Path) -> str:
+        threads[path.name] = threading.get_ident()
+        return read(self, path)
+
+    monkeypatch.setattr(Digests, "file", file)
+    plan = project.plan(RunOptions(isolation="case"))
+    await execute(plan, children, writer=Journal.open(project.root / ".workbench", plan.run_id))
+    assert {"agent.py", "tone.txt"} <= threads.keys()
+    assert threading.get_ident() not in threads.values()

@@ -18,7 +18,6 @@ from workbench.engine.plan.scenario_case import Obstacle, obstacle, unplayed
 from workbench.engine.plan.source import AgentSource, StoredSource
 from workbench.engine.plan.usage import with_judges
 from workbench.engine.processes.agent_host import AgentHost, NoAgentProcessError, Seat
-from workbench.engine.processes.agent_process import Reads
 from workbench.events import (
     CaseError,
     CaseFinished,
@@ -62,8 +61,6 @@ class CaseFlow:
         self._seat: Seat | None = None
         self._started = context.at()
         self._attempts = 0
-        self.reads: Reads | None = None
-        """What the case was seen to read, at its end; None if nobody knows."""
         self.is_simulated = False
         """Whether the user is played."""
 
@@ -92,7 +89,7 @@ class CaseFlow:
             await self._run()
         except Exception as fault:
             error = CaseError("internal", f"the workbench failed: {fault!r}", "", traceback.format_exc())
-            self._finish("error", error, Transcript())
+            await self._finish("error", error, Transcript())
         finally:
             self._give_up_slot()
 
@@ -106,20 +103,20 @@ class CaseFlow:
     async def _run_agent(self, source: AgentSource) -> None:
         entry = self._entry
         if source.index is None:
-            self._finish("error", entry.blocked, Transcript())
+            await self._finish("error", entry.blocked, Transcript())
             return
         try:
             case = source.evalset.document.case(source.index)
         except BrokenCaseError as broken:
             # Checked when the plan was made: the file has changed since.
-            self._finish("error", CaseError("broken_file", str(broken)), Transcript())
+            await self._finish("error", CaseError("broken_file", str(broken)), Transcript())
             return
         if entry.blocked is not None or self._host is None:
             self._start(case)
-            self._finish("error", entry.blocked, Transcript())
+            await self._finish("error", entry.blocked, Transcript())
         elif (why_not := self._obstacle(case)) is not None:
             self._start(case)
-            self._not_played(why_not)
+            await self._not_played(why_not)
         else:
             transcript = await self._transcript(case, self._host, source.answers)
             self._give_up_slot()
@@ -144,7 +141,7 @@ class CaseFlow:
             verdicts = await self._verdicts(complete_case(source), [turn.actual for turn in source.case.turns], kept)
             if verdicts.error is None:
                 verdicts.error = unsuited(source, verdicts.scored)
-        self._finish(verdicts.status, verdicts.error, Transcript(usage=with_judges(source.spent, verdicts.usage)))
+        await self._finish(verdicts.status, verdicts.error, Transcript(usage=with_judges(source.spent, verdicts.usage)))
 
     def _obstacle(self, case: EvalCase) -> Obstacle | None:
         if case.scenario is None:
@@ -228,7 +225,7 @@ class CaseFlow:
         if self._case_run is not None:
             await self._case_run.said_all()
         transcript.usage = with_judges(transcript.usage, verdicts.usage)
-        self._finish(verdicts.status, verdicts.error, transcript)
+        await self._finish(verdicts.status, verdicts.error, transcript)
         # The verdict does not wait for what takes a process milliseconds: giving its memory back.
         await self._clear()
 
@@ -240,10 +237,10 @@ class CaseFlow:
             scoring.cancel(self._cancelled)
         return await scoring.run(case.turns, actual, _in_full(case.scenario), case.rubrics)
 
-    def _not_played(self, why: Obstacle) -> None:
+    async def _not_played(self, why: Obstacle) -> None:
         for result in unplayed(self._entry.config, why.error):
             self._scored(Scored(result))
-        self._finish(why.status, why.error, Transcript())
+        await self._finish(why.status, why.error, Transcript())
 
     def _start(self, case: EvalCase) -> None:
         self._started = self._context.at()
@@ -273,10 +270,10 @@ class CaseFlow:
     def _scored(self, scored: Scored) -> None:
         self._context.emit(MetricScored(self.ref, scored.result, scored.turns))
 
-    def _finish(self, status: CaseStatus, error: CaseError | None, transcript: Transcript) -> None:
+    async def _finish(self, status: CaseStatus, error: CaseError | None, transcript: Transcript) -> None:
         duration = self._context.at() - self._started
-        self.reads = transcript.reads
-        self._context.emit(CaseFinished(self.ref, status, error, duration, transcript.usage))
+        finished = CaseFinished(self.ref, status, error, duration, transcript.usage)
+        self._context.emit(await self._context.with_inputs(finished, transcript.reads, self.is_simulated))
 
     def _give_up_slot(self) -> None:
         release, self._release = self._release, None

@@ -1,6 +1,6 @@
 """What the cases of one run share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,9 @@ from typing import Any
 from workbench.engine.plan.answers import AnswerKeeping
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.secrets import Secrets
+from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
-from workbench.events import Event, JudgeWaits, Noticed
+from workbench.events import CaseFinished, Event, JudgeWaits, Noticed
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class RunContext:
     """The run's options and children, where events go, the seconds since it began, and what must not be shown.
 
     `environments` holds, by agent name, what its judges are asked with (`workbench.engine.plan.judge_environment`).
-    `answers` says where answers of models are kept; None if they are not kept.
+    `with_inputs` adds to the end of a case what its verdict depends on, given what it was seen to read (None: nobody
+    knows) and whether its user was played. `answers` says where answers of models are kept; None if they are not kept.
     """
 
     options: RunOptions
@@ -26,6 +28,7 @@ class RunContext:
     at: Callable[[], float]
     secrets: Secrets
     environment_of: Callable[[str], Mapping[str, Any]]
+    with_inputs: Callable[[CaseFinished, Reads | None, bool], Awaitable[CaseFinished]]
     answers: AnswerKeeping | None = None
 
     def limit_judges(self, cache: Path | None, since: float | None = None) -> None:

@@ -51,7 +51,9 @@ class Evidence:
         """None if inputs are not kept."""
         self._clean: Callable[[str], str] = str
         self._written: dict[str, list[str]] = {}
-        self._numbers: dict[tuple[Any, ...], tuple[int, ...]] = {}
+        self._found: dict[tuple[Any, ...], tuple[Bundle, ...]] = {}
+        """The inputs of executions that share all that these depend on."""
+        self._gathering = asyncio.Lock()
         self.further: Sources = {}
         """Files that agents were seen to read since the run began."""
         self._count = 0
@@ -92,6 +94,14 @@ class Evidence:
         """Return the digest of all that the evalset says of a case."""
         return self._texts.get(entry.ref, "")
 
+    async def gather(self, event: CaseFinished, reads: Reads | None, *, is_simulated: bool) -> None:
+        """Read in a thread what `of_finished` needs: files that nobody has looked at yet may be large."""
+        entry = self._entries.get(event.case)
+        if entry is None or self._key(event, entry, reads, is_simulated=is_simulated) in self._found:
+            return
+        async with self._gathering:
+            await asyncio.to_thread(self._inputs_of, event, entry, reads, is_simulated=is_simulated)
+
     def of_finished(
         self, event: CaseFinished, reads: Reads | None, *, is_simulated: bool
     ) -> tuple[tuple[int, ...], tuple[Any, ...]]:
@@ -100,17 +110,25 @@ class Evidence:
         entry, count = self._entries.get(event.case), len(self._inputs.bundles)
         if self._now is None or entry is None:
             return (), ()
-        timed_out = event.error is not None and event.error.kind == "timeout"
-        key: tuple[Any, ...] = (event.case.agent, event.case.evalset_file, is_simulated, timed_out, reads)
-        if isinstance(entry.source, StoredSource):
-            key = (*key, entry.source.case.inputs and tuple(bundle.digest for bundle in entry.source.case.inputs))
-        if key not in self._numbers:
-            try:
-                bundles = tuple(self._bundles(self._now, entry, reads, is_simulated=is_simulated, timed_out=timed_out))
-            except Exception:
-                return (), ()
-            self._numbers[key] = self._inputs.numbers(bundles)
-        return self._numbers[key], tuple(bundle.as_json() for bundle in self._inputs.bundles[count:])
+        numbers = self._inputs.numbers(self._inputs_of(event, entry, reads, is_simulated=is_simulated))
+        return numbers, tuple(bundle.as_json() for bundle in self._inputs.bundles[count:])
+
+    def _key(
+        self, event: CaseFinished, entry: PlanEntry, reads: Reads | None, *, is_simulated: bool
+    ) -> tuple[Any, ...]:
+        made_with = entry.source.case.inputs if isinstance(entry.source, StoredSource) else ()
+        stored = tuple(bundle.digest for bundle in made_with)
+        return event.case.agent, event.case.evalset_file, is_simulated, _timed_out(event), reads, stored
+
+    def _inputs_of(
+        self, event: CaseFinished, entry: PlanEntry, reads: Reads | None, *, is_simulated: bool
+    ) -> tuple[Bundle, ...]:
+        key = self._key(event, entry, reads, is_simulated=is_simulated)
+        if key not in self._found and self._now is not None:
+            with contextlib.suppress(Exception):
+                bundles = self._bundles(self._now, entry, reads, is_simulated=is_simulated, timed_out=_timed_out(event))
+                self._found[key] = tuple(bundles)
+        return self._found.get(key, ())
 
     async def news(self) -> FilesRead | None:
         """Return what the agents were seen to read and write since this was asked last: whoever resumes the run must
@@ -217,3 +235,7 @@ class Evidence:
         except Exception:
             return Kept({}, {}, {})
         return kept
+
+
+def _timed_out(event: CaseFinished) -> bool:
+    return event.error is not None and event.error.kind == "timeout"

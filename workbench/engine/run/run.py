@@ -19,6 +19,7 @@ from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.source import AgentSource, DecidedSource
 from workbench.engine.plan.until_sure import UntilSure
 from workbench.engine.processes.agent_host import Hosts
+from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
 from workbench.engine.run.evidence import Evidence
 from workbench.engine.run.provenance import Commit
@@ -124,7 +125,9 @@ class Run:
         environments = {name: setting.environment.values for name, setting in agents.items()}
         answers = None if kept_in is None else AnswerKeeping(kept_in, environments)
         environment_of = judge_environments(agents)
-        return RunContext(options, self._children, self._put, self._at, secrets, environment_of, answers)
+        return RunContext(
+            options, self._children, self._put, self._at, secrets, environment_of, self._with_inputs, answers
+        )
 
     async def _prepare(self) -> list[Noticed]:
         """Read what is to be known before the first case. Meanwhile its agent is imported."""
@@ -269,14 +272,11 @@ class Run:
         if isinstance(event, CaseFinished):
             self._drop_needless(event)
             self._cancelled += event.status == "cancelled"
-            event = self._with_inputs(event)
         self._recorder.put(event)
 
-    def _with_inputs(self, event: CaseFinished) -> CaseFinished:
-        flow = self._flows.get(event.case)
-        if flow is None:
-            return event  # It never started.
-        numbers, news = self._evidence.of_finished(event, flow.reads, is_simulated=flow.is_simulated)
+    async def _with_inputs(self, event: CaseFinished, reads: Reads | None, is_simulated: bool) -> CaseFinished:
+        await self._evidence.gather(event, reads, is_simulated=is_simulated)
+        numbers, news = self._evidence.of_finished(event, reads, is_simulated=is_simulated)
         if news:
             self._recorder.put(FilesRead({}, news))
         return replace(event, inputs=numbers)
