@@ -141,8 +141,7 @@ async def _screen_seconds(case: CaseRecord, runs: Path) -> tuple[float, ...]:
         app = _Detail()
         async with app.run_test(size=(120, 40)) as pilot:
             detail = app.query_one(CaseDetail)
-            detail.know(runs, prices())
-            detail.show(case, None, None)
+            detail.show(Subject(case, runs=runs, prices=prices()))
             detail.show_pane(3)
             await pilot.pause()
             opened = await _painted(app, partial(detail.show_pane, 4))

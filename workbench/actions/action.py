@@ -1,5 +1,6 @@
 """What an action of the screen is, where its keys work, and the groups of the help."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -30,13 +31,17 @@ class Action:
     help: str
     group: str
     footer: int = 0
-    where: Where = "main"
     by: str = ""
     call: str = ""
     """The method and its arguments, as `move('down')`. By default the method is `id`, without arguments."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "call", self.call or self.id)
+
+    @property
+    def where(self) -> Where:
+        """The place whose keys these are."""
+        return _PLACES.get(self.group, "main")
 
     @property
     def method(self) -> str:
@@ -56,4 +61,17 @@ TRIAGE = "Where a verdict is triaged"
 HISTORY = "In the history"
 STORED = "In a run of the history"
 COMPARE = "Where two runs are compared"
+_PLACES: Mapping[str, Where] = {
+    EDITOR: "editor",
+    CHAT: "chat",
+    REVIEW: "review",
+    CONFLICT: "conflict",
+    ACCEPT: "accept",
+    CRITERIA: "criteria",
+    TRIAGE: "triage",
+    HISTORY: "history",
+    STORED: "stored",
+    COMPARE: "compare",
+}
+"""Groups of the help whose keys work outside of the main screen."""
 DIGITS = tuple("123456789")

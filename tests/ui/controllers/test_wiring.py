@@ -4,15 +4,38 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.screen import Screen
 
 from tests.ui.controllers.conftest import FakeView, WordEngine
 from workbench import config
 from workbench.actions import ACTIONS
+from workbench.ui.accepting.screen import AcceptScreen
+from workbench.ui.chat.review import ReviewScreen
+from workbench.ui.chat.screen import ChatScreen
 from workbench.ui.controllers.view import Controller
 from workbench.ui.controllers.wiring import Controllers
+from workbench.ui.criteria.form import CriteriaScreen
+from workbench.ui.editing.conflict import ConflictScreen
+from workbench.ui.editing.editor import EditorScreen
+from workbench.ui.history.compare_screen import CompareScreen
+from workbench.ui.history.run_screen import RunScreen
+from workbench.ui.history.screen import HistoryScreen
 from workbench.ui.host import Host
 from workbench.ui.screens.navigation import Navigation
+from workbench.ui.triage.dialog import TriageScreen
 
+SCREENS: dict[str, type[Screen[Any]]] = {
+    "editor": EditorScreen,
+    "chat": ChatScreen,
+    "review": ReviewScreen,
+    "conflict": ConflictScreen,
+    "criteria": CriteriaScreen,
+    "accept": AcceptScreen,
+    "triage": TriageScreen,
+    "history": HistoryScreen,
+    "stored": RunScreen,
+    "compare": CompareScreen,
+}
 ROWS = [action for action in ACTIONS if action.where == "main"]
 
 
@@ -31,12 +54,14 @@ def controllers(view: FakeView) -> Controllers:
 @pytest.mark.parametrize("action", ROWS, ids=lambda action: action.id)
 def test_each_row_of_the_table_names_a_method_of_its_controller(controllers: Controllers, action: Any) -> None:
     owner = Navigation if action.by == "navigation" else getattr(controllers, action.by)
-    assert callable(getattr(owner, action.id))
+    assert callable(getattr(owner, action.method))
     assert owner is Navigation or isinstance(owner, Controller)
 
 
-def test_rows_of_other_places_are_methods_of_their_screens() -> None:
-    assert {action.by for action in ACTIONS if action.where != "main"} == {""}
+@pytest.mark.parametrize("action", [action for action in ACTIONS if action.where != "main"], ids=lambda row: row.id)
+def test_rows_of_other_places_are_methods_of_their_screens(action: Any) -> None:
+    assert not action.by
+    assert callable(getattr(SCREENS[action.where], f"action_{action.method}"))
 
 
 async def test_opening_reads_the_folder_and_what_earlier_sessions_left(

@@ -14,6 +14,7 @@ from tests.ui.judged import SENTENCES, claims, events, judged_case, played, rubr
 from tests.ui.shown import shown_strips
 from tests.ui.transcripts import late_parcel
 from workbench.events import CaseRef
+from workbench.rendering.document import Subject
 from workbench.store import CaseRecord
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail
@@ -25,7 +26,7 @@ CLAIMS, RUBRICS, JUDGE, LOG = 3, 4, 5, 6
 
 async def show(pilot: Pilot[None], record: CaseRecord, pane: int) -> CaseDetail:
     detail = pilot.app.query_one(CaseDetail)
-    detail.show(record, None, None)
+    detail.show(Subject(record))
     detail.show_pane(pane)
     await pilot.pause()
     await pilot.pause()
@@ -356,7 +357,7 @@ async def test_a_rescored_case_keeps_the_cursor(make_app: MakeApp) -> None:
     async with app.run_test(size=(76, 36)) as pilot:
         detail = await show(pilot, judged_case(), CLAIMS)
         detail.move("down")
-        detail.show(judged_case(), None, None)
+        detail.show(Subject(judged_case()))
         assert key(app) == "claim/0/1/2"
 
 
@@ -365,11 +366,11 @@ async def test_another_case_has_the_same_pane_or_its_first(make_app: MakeApp) ->
     other = late_parcel(ref=CaseRef("a", "b", "c", "d"))
     async with app.run_test(size=(76, 36)) as pilot:
         detail = await show(pilot, judged_case(), CLAIMS)
-        detail.show(other, None, None)
+        detail.show(Subject(other))
         await pilot.pause()
         assert detail.pane_titles == ("Diff", "Scores", "Log", "Trace")
         assert any("turn 1 of 3" in line for line in app.seen())
-        detail.show(judged_case(), None, None)
+        detail.show(Subject(judged_case()))
         await pilot.pause()
         assert key(app) == "claim/0/1/1"
 
@@ -379,8 +380,8 @@ async def test_after_a_jump_the_next_case_opens_where_the_jump_began(make_app: M
     async with app.run_test(size=(76, 36)) as pilot:
         detail = await show(pilot, judged_case(), CLAIMS)
         detail.move("right")
-        detail.show(late_parcel(), None, None)
-        detail.show(judged_case(), None, None)
+        detail.show(Subject(late_parcel()))
+        detail.show(Subject(judged_case()))
         assert key(app) == "claim/0/1/1"
 
 

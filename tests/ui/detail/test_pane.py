@@ -13,6 +13,7 @@ from tests.ui.shown import shown_strips
 from tests.ui.transcripts import RAISED, execute, late_parcel, recorded, turn
 from workbench.agents.workspace import Workspace
 from workbench.events import CaseRef
+from workbench.rendering.document import Subject
 from workbench.store import CaseRecord
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.pane import CaseDetail
@@ -24,7 +25,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 async def show(pilot: Pilot[None], record: CaseRecord | None) -> CaseDetail:
     detail = pilot.app.query_one(CaseDetail)
-    detail.show(record, None, None)
+    detail.show(Subject(record))
     await pilot.pause()
     await pilot.pause()
     return detail
@@ -170,10 +171,10 @@ async def test_a_case_that_ends_opens_at_its_problem_unless_somebody_reads(make_
             done = late_parcel()
             running = late_parcel(ends=False)
             detail = await show(pilot, None)
-            detail.show(running, None, None)
+            detail.show(Subject(running))
             if reads:
                 detail.move("top")
-            detail.show(done, None, None)
+            detail.show(Subject(done))
             await pilot.pause()
             body = app.query_one(Body)
             assert body.top == (0 if reads else body.document.turns[1])
@@ -184,11 +185,11 @@ async def test_the_same_case_run_again_keeps_its_place(make_app: MakeApp) -> Non
     async with app.run_test(size=(60, 14)) as pilot:
         detail = await show(pilot, long_answer())
         detail.move("page_down")
-        detail.show(long_answer(), None, None)
+        detail.show(Subject(long_answer()))
         await pilot.pause()
         assert app.query_one(Body).top == 5
         other = late_parcel(ref=CaseRef("a", "b", "c", "d"))
-        detail.show(other, None, None)
+        detail.show(Subject(other))
         detail.move("top")
         assert app.query_one(Body).top == 0
 
@@ -227,7 +228,7 @@ async def test_a_file_that_changed_is_shown_anew(make_app: MakeApp, make_workspa
     async with app.run_test(size=(76, 20)) as pilot:
         detail = app.query_one(CaseDetail)
         for cases in (["one"], ["one", "two"]):
-            detail.show(None, make_workspace({"desk": {"refunds": cases}}).evalsets[0], None)
+            detail.show(Subject(entry=make_workspace({"desk": {"refunds": cases}}).evalsets[0]))
             await pilot.pause()
             count = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
             assert any(count in line for line in app.seen())

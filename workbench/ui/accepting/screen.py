@@ -73,6 +73,7 @@ class AcceptScreen(RowsScreen[bool]):
         self._busy = False
         self._detail = Static("", classes="detail", markup=False)
         self._preview = Static("", markup=False)
+        self.text = self._scroll = VerticalScroll(self._preview, classes="change", can_focus=False)
         self._outcome = Static("", classes="outcome", markup=False)
 
     def compose(self) -> ComposeResult:
@@ -84,8 +85,7 @@ class AcceptScreen(RowsScreen[bool]):
                 with Vertical(classes="choice"):
                     yield self.list
                     yield self._detail
-                with VerticalScroll(classes="change", can_focus=False):
-                    yield self._preview
+                yield self._scroll
             yield self._outcome
             yield self.message
             yield KeyLine(footer("accept"), self.keys_of)
@@ -101,16 +101,6 @@ class AcceptScreen(RowsScreen[bool]):
             self.say(one_line("left out: " + "; ".join(notes)), warning=True)
 
     # Keys
-
-    def action_move(self, direction: str) -> None:
-        text = self.query_one(".change", VerticalScroll)
-        match direction:
-            case "page_down":
-                text.scroll_page_down(animate=False)
-            case "page_up":
-                text.scroll_page_up(animate=False)
-            case _:
-                super().action_move(direction)
 
     def action_accept_toggle(self) -> None:
         self.list.toggle(self.list.line)

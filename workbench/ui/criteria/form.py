@@ -38,8 +38,6 @@ from workbench.ui.editing.values import UnreadableError, json_text
 from workbench.ui.items import searching
 from workbench.ui.keys import bindings, bindings_of
 
-STEP, FINE_STEP = 0.05, 0.01
-
 
 class CriteriaScreen(FieldScreen[Ending | None]):
     """Edits configs, for the next run or their files, as its entry says."""
@@ -218,19 +216,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         else:
             self.change(lambda: self.changes.next_choice(row), at=self.list.row)
 
-    def action_criteria_more(self) -> None:
-        self._step(STEP)
-
-    def action_criteria_less(self) -> None:
-        self._step(-STEP)
-
-    def action_criteria_more_fine(self) -> None:
-        self._step(FINE_STEP)
-
-    def action_criteria_less_fine(self) -> None:
-        self._step(-FINE_STEP)
-
-    def _step(self, step: float) -> None:
+    def action_criteria_step(self, step: float) -> None:
         self.change(lambda: self.changes.step(self.list.row, step))
 
     def change(self, change: Callable[[], Location | None], *, at: FormRow | None = None) -> bool:
@@ -287,11 +273,8 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     def action_criteria_remove(self) -> None:
         self.change(lambda: self.changes.remove(self.list.row))
 
-    def action_criteria_earlier(self) -> None:
-        self.change(lambda: self.changes.move(self.list.row, -1))
-
-    def action_criteria_later(self) -> None:
-        self.change(lambda: self.changes.move(self.list.row, 1))
+    def action_criteria_move(self, step: int) -> None:
+        self.change(lambda: self.changes.move(self.list.row, step))
 
     def action_criteria_undo(self) -> None:
         self.change(self.changes.undo)

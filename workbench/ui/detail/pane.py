@@ -1,26 +1,17 @@
 """The detail of one case: which pane is open, where in it the reader is, and where a key leads from there."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from workbench.agents.workspace import EvalsetEntry
 from workbench.events import CaseRef
-from workbench.model.evalset import EvalCase
-from workbench.model.faults import Fault
-from workbench.prices import Prices
-from workbench.rendering.changed import Change
 from workbench.rendering.document import AsideWhen, Document, Subject
 from workbench.rendering.title import title
-from workbench.store import CaseRecord
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.frame import CaseFrame
 from workbench.ui.detail.head import Head
 from workbench.ui.detail.reading import TRACE, Arrival
 
 if TYPE_CHECKING:
-    from workbench.authoring.triage.entry import Entry
-    from workbench.dependencies.change import Change as InputChange
     from workbench.history.case_rows import EarlierRun
     from workbench.repeats.account import CaseRepeats
 
@@ -35,9 +26,6 @@ class CaseDetail(CaseFrame):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._runs: Path | None = None
-        self._prices: Prices | None = None
-        self._loading = False
         self._touched = False
         """Whether the user has scrolled here: from then on nothing else does."""
         self._stage: tuple[object, ...] = ()
@@ -55,30 +43,9 @@ class CaseDetail(CaseFrame):
         item = self._body.item
         return item.key if item is not None else ""
 
-    def know(self, runs: Path, prices: Prices | None, *, loading: bool = False) -> None:
-        """From here on cases are shown with what is kept of their runs, and with these prices. `loading`: verdicts of
-        earlier sessions are still being read."""
-        self._runs, self._prices, self._loading = runs, prices, loading
-
-    def show(
-        self,
-        record: CaseRecord | None,
-        entry: EvalsetEntry | None,
-        case: EvalCase | None,
-        change: Change | None = None,
-        found: tuple[Fault, ...] = (),
-        triage: "tuple[tuple[Entry, ...], str]" = ((), ""),
-        repeats: "CaseRepeats | None" = None,
-        stale: "tuple[InputChange, ...]" = (),
-    ) -> None:
-        """Shows another subject from its first problem on; the same case again (run anew, say) is only brought up to
+    def show(self, subject: Subject) -> None:
+        """Show another subject from its first problem on. The same case again (run anew, say) is only brought up to
         date."""
-        subject = Subject(
-            *(record, entry, case, change, found, *triage, self._runs, self._prices),
-            repeats=repeats,
-            stale=stale,
-            loading=self._loading,
-        )
         if subject.identity == self._reading.subject.identity:
             subject = replace(subject, earlier=self._reading.subject.earlier)
         if self._reading.take(subject):

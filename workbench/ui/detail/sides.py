@@ -18,14 +18,7 @@ from workbench.ui.widgets.overview import Line, Overview
 from workbench.ui.widgets.plain_input import PlainInput
 
 if TYPE_CHECKING:
-    from workbench.agents.workspace import EvalsetEntry
-    from workbench.authoring.triage.entry import Entry
-    from workbench.dependencies.change import Change as InputChange
-    from workbench.model.evalset import EvalCase
-    from workbench.model.faults import Fault
-    from workbench.rendering.changed import Change
-    from workbench.repeats.account import CaseRepeats
-    from workbench.store import CaseRecord
+    from workbench.rendering.document import Subject
     from workbench.ui.detail.pane import CaseDetail
 
 
@@ -146,22 +139,10 @@ class Right(Vertical):
             self.mount(self._detail)
         return self._detail
 
-    def show_case(
-        self,
-        record: "CaseRecord | None",
-        entry: "EvalsetEntry | None",
-        case: "EvalCase | None",
-        change: "Change | None" = None,
-        found: "tuple[Fault, ...]" = (),
-        triage: "tuple[tuple[Entry, ...], str]" = ((), ""),
-        repeats: "CaseRepeats | None" = None,
-        stale: "tuple[InputChange, ...]" = (),
-    ) -> None:
-        """Shows a case, or with `case` None its file; `found` is what `check` found wrong with it, `triage` what the
-        user said of it and the digest of its answer, `repeats` its executions taken together, `stale` the
-        inputs of its verdict that changed since."""
+    def show_case(self, subject: "Subject") -> None:
+        """Show a case, or the file of one without a case."""
         self._show_detail(True)
-        self.detail.show(record, entry, case, change, found, triage, repeats, stale)
+        self.detail.show(subject)
 
     def show_page(self, title: str, lines: Sequence[Line]) -> None:
         """Shows a page."""

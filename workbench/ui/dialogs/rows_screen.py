@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from textual.binding import BindingType
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Static
@@ -13,7 +14,7 @@ from workbench.ui.widgets.rows import RowView
 
 
 class RowsScreen(ModalScreen[ScreenResultType]):
-    """A subclass puts `rows` and `message` where they belong."""
+    """A subclass puts `rows` and `message` where they belong. `text` is what pages scroll in place of the rows."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "enter", "back"),
@@ -22,10 +23,17 @@ class RowsScreen(ModalScreen[ScreenResultType]):
     def __init__(self, rows: RowView, keys: Mapping[str, tuple[str, ...]]) -> None:
         super().__init__()
         self.rows, self.keys_of = rows, keys
+        self.text: VerticalScroll | None = None
         self.message = Static("", classes="message", markup=False)
 
     def action_move(self, direction: str) -> None:
-        self.rows.move(direction)
+        match self.text, direction:
+            case VerticalScroll(), "page_down":
+                self.text.scroll_page_down(animate=False)
+            case VerticalScroll(), "page_up":
+                self.text.scroll_page_up(animate=False)
+            case _:
+                self.rows.move(direction)
 
     def action_enter(self) -> None:
         """What enter does with the row under the cursor."""

@@ -67,30 +67,20 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
         super().__init__(self._list, keys)
         self._title = f"{one_line(file_name, limit=50)} was changed by somebody else meanwhile"
         self._versions = Static("", markup=False)
+        self.text = self._scroll = VerticalScroll(self._versions, classes="versions", can_focus=False)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog conflict") as dialog:
             dialog.border_title = Content(self._title)
             dialog.border_subtitle = Content("enter writes it so · esc back to the edit")
             yield self._list
-            with VerticalScroll(classes="versions", can_focus=False):
-                yield self._versions
+            yield self._scroll
             yield KeyLine(footer("conflict"), self.keys_of)
 
     def on_mount(self) -> None:
         self._list.when_moved = self._show
         self._list.focus()
         self._show()
-
-    def action_move(self, direction: str) -> None:
-        text = self.query_one(".versions", VerticalScroll)
-        match direction:
-            case "page_down":
-                text.scroll_page_down(animate=False)
-            case "page_up":
-                text.scroll_page_up(animate=False)
-            case _:
-                super().action_move(direction)
 
     def action_conflict_toggle(self) -> None:
         self._list.take("mine" if self._list.chosen[self._list.one.eval_id] == "theirs" else "theirs")

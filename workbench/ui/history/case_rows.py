@@ -111,14 +111,12 @@ class CaseRows(RowView):
     def next_problem(self, step: int) -> bool:
         """To the next (1) or previous (-1) case that failed or erred, from the other end again where there is none
         further on; whether there is any."""
-        count = len(self._lines)
-        for distance in range(1, count + 1):
-            place = (self.cursor + step * distance) % count
+
+        def is_problem(place: int) -> bool:
             line = self._lines[place]
-            if line.row is not None and not line.below and self._state(line.row) in _PROBLEMS:
-                self.move_to(place)
-                return True
-        return False
+            return line.row is not None and not line.below and self._state(line.row) in _PROBLEMS
+
+        return self.next_where(is_problem, step)
 
     # RowView
 

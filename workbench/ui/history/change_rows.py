@@ -59,13 +59,7 @@ class ChangeRows(RowView):
 
     def next_case(self, step: int) -> bool:
         """To the next (1) or previous (-1) case, from the other end again; whether there is any."""
-        count = len(self._lines)
-        for distance in range(1, count + 1):
-            place = (self.cursor + step * distance) % count
-            if self._lines[place].case is not None:
-                self.move_to(place)
-                return True
-        return False
+        return self.next_where(lambda place: self._lines[place].case is not None, step)
 
     # RowView
 

@@ -19,6 +19,7 @@ from workbench.history.state_dir import runs_dir
 from workbench.history.summary import Summary
 from workbench.kept_records import as_it_ended, read_records
 from workbench.prices import Prices
+from workbench.rendering.document import Subject
 from workbench.repeats.account import CaseRepeats, account
 from workbench.store import CaseRecord
 from workbench.text import one_line
@@ -134,8 +135,7 @@ class RunScreen(TwoSides):
             if repeats is None:
                 repeats = account([self._records[ref] for ref in line.refs], record.until_sure)
                 self._repeats[line.ref] = repeats
-        self.right.detail.know(runs_dir(self._state), self._prices)
-        self.right.show_case(record, None, None, repeats=repeats)
+        self.right.show_case(Subject(record, runs=runs_dir(self._state), prices=self._prices, repeats=repeats))
 
     def _about(self) -> list[Line]:
         """What is known of the run as a whole."""

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workbench.agents.workspace import Workspace
-    from workbench.authoring.triage.entry import Entry
     from workbench.events import CaseRef
     from workbench.history.case_rows import EarlierRun
     from workbench.rendering.changed import Change
+    from workbench.rendering.document import Subject
     from workbench.repeats.account import CaseRepeats
     from workbench.store import CaseRecord
 
@@ -171,29 +171,32 @@ class Shell(Screen[None]):
             self._show_agent(workspace, row)
         else:
             self._shown_record = self.session.record(row)
-            loading = self.session.awaits_verdicts
-            self.right.detail.know(self.session.runs_dir, self.session.prices, loading=loading)
-            case = self.session.case(row.evalset, row.case) if row.case >= 0 else None
-            change = self.change_of(self._shown_record)
-            found = self.session.findings.of(row.evalset, row.case)
-            self.right.show_case(
-                self._shown_record,
-                self.session.entry(row.evalset),
-                case,
-                change,
-                found,
-                self.triage_of(row),
-                self.repeats_of(row),
-                self.session.verdicts.stale.get((row.evalset, row.case), ()),
-            )
+            self.right.show_case(self._subject(row, self._shown_record))
+
+    def _subject(self, row: Row, record: "CaseRecord | None") -> "Subject":
+        """Return all that is known of a case or evalset."""
+        from workbench.rendering.document import Subject
+
+        session, verdicts = self.session, self.session.verdicts
+        triage, answer = verdicts.triage_of(row.evalset, row.case, row.repeat)
+        return Subject(
+            record,
+            session.entry(row.evalset),
+            session.case(row.evalset, row.case) if row.case >= 0 else None,
+            change=self.change_of(record),
+            found=session.findings.of(row.evalset, row.case),
+            triage=triage,
+            answer=answer,
+            runs=session.runs_dir,
+            prices=session.prices,
+            repeats=self.repeats_of(row),
+            stale=verdicts.stale.get((row.evalset, row.case), ()),
+            loading=session.awaits_verdicts,
+        )
 
     def repeats_of(self, row: Row) -> "CaseRepeats | None":
         """The executions of a case taken together; None for one of them."""
         return self.session.verdicts.account(row.evalset, row.case) if row.kind == "case" else None
-
-    def triage_of(self, row: Row) -> "tuple[tuple[Entry, ...], str]":
-        """What the user said of a row's case, and the digest of the answer it has now."""
-        return self.session.verdicts.triage_of(row.evalset, row.case, row.repeat)
 
     def change_of(self, record: "CaseRecord | None") -> "Change | None":
         """What the case was before its newest verdict; None if that was no other."""

@@ -117,6 +117,16 @@ class RowView(ScrollView, can_focus=True):
         last = self.row_count() - 1
         self.move_to({"top": 0, "bottom": last}.get(direction, self._cursor + steps.get(direction, 0)))
 
+    def next_where(self, wanted: Callable[[int], bool], step: int) -> bool:
+        """Move to the next (1) or previous (-1) of the wanted rows, from the other end again. Return whether there is
+        any."""
+        count = self.row_count()
+        ahead = ((self._cursor + step * distance) % count for distance in range(1, count + 1))
+        place = next(filter(wanted, ahead), None)
+        if place is not None:
+            self.move_to(place)
+        return place is not None
+
     def show_cursor(self) -> None:
         """Scrolls as little as possible."""
         height, top = self.size.height, self.scroll_offset.y
