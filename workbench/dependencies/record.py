@@ -26,7 +26,11 @@ class Bundle:
     @cached_property
     def digest(self) -> str:
         """Tells whether two bundles say the same."""
-        return digest([self.file, self.inputs])
+        return digest(self.as_json())
+
+    def as_text(self) -> str:
+        """Return the JSON text, which is the same for bundles that say the same."""
+        return _canonical(self.as_json())
 
     def as_json(self) -> list[Any]:
         """Return the JSON form."""
@@ -43,6 +47,15 @@ class Bundle:
             raise ValueError("no bundle of inputs")
         inputs = {kind: dict(values) for kind, values in data[1].items() if kind in KINDS}
         return cls(inputs, data[0] if isinstance(data[0], str) else None)
+
+    @classmethod
+    def from_text(cls, text: str) -> "Bundle":
+        """Read the JSON text.
+
+        Raises:
+            ValueError: it is no bundle.
+        """
+        return cls.from_json(json.loads(text))
 
 
 @dataclass(frozen=True)

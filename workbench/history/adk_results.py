@@ -70,7 +70,7 @@ def adk_summary(path: Path, root: Path) -> Summary:
         with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError, IndexError, RecursionError):
             row = summary.rows[ref] = _row(ref, result)
             row["given"] = list(inputs.numbers(_inputs(result)))
-    summary.bundles = [bundle.as_json() for bundle in inputs.bundles]
+    summary.bundles = [bundle.as_text() for bundle in inputs.bundles]
     return summary
 
 

@@ -42,7 +42,7 @@ def _of_report(data: dict[str, Any]) -> tuple[Summary, list[str]]:
     """A report holds less than a journal: no criteria but their thresholds, and nothing of the agents' files."""
     summary = gather(_events(data))
     for row in summary.rows.values():
-        row["given"] = [one for one in row["given"] if "expected" in summary.bundles[one][1]]
+        row["given"] = [one for one in row["given"] if "expected" in summary.bundle(one).inputs]
     whole = len(summary.rows) == len(data["cases"])
     return summary, [] if whole else ["some cases of the report are not as a report has them, and left out"]
 

@@ -15,10 +15,10 @@ from workbench.event_json import sentences
 from workbench.events import Usage, ended_as
 from workbench.json_values import mapping, string
 
-SCHEMA = "agent-workbench/summary/9"
+SCHEMA = "agent-workbench/summary/10"
 """3: with places in the journal. 4: with cancelled cases. 5: with the criteria changed for the run. 6: with the rule
 by which an evalset has its agent. 7: with the criteria themselves. 8: with the conditions of the run. 9: with the
-inputs of each execution. An older one is made again from the journal."""
+inputs of each execution. 10: with these as text. An older one is made again from the journal."""
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _LONGEST = 2000
 _USAGE = tuple(item.name for item in fields(Usage))
@@ -55,8 +55,8 @@ class Summary:
     """Which salt made the digests of its inputs; "" for runs of earlier versions."""
     options: dict[str, Any] = field(default_factory=dict)
     """The options of the run that matter to its results."""
-    bundles: list[Any] = field(default_factory=list)
-    """The different bundles of inputs of its executions, as JSON."""
+    bundles: list[str] = field(default_factory=list)
+    """The different bundles of inputs of its executions, as JSON text: most are one case's, and seldom needed."""
     rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
     _read: dict[int, Bundle] = field(default_factory=dict)
     """Bundles that somebody asked for."""
@@ -82,17 +82,18 @@ class Summary:
     def record(self, row: Row, *, known: bool = True) -> Record:
         """Return the inputs of an execution, as far as they are kept; if they are not `known`, only what evalset and
         config said."""
-        given = tuple(map(self._bundle, row["given"]))
+        given = tuple(map(self.bundle, row["given"]))
         return Record(row["ref"][1], (*given, *self.inputs(row)) if known else given)
 
     def inputs(self, row: Row) -> tuple[Bundle, ...]:
         """Return what is known of the inputs besides what evalset and config said."""
-        return tuple(map(self._bundle, row["inputs"]))
+        return tuple(map(self.bundle, row["inputs"]))
 
-    def _bundle(self, number: int) -> Bundle:
+    def bundle(self, number: int) -> Bundle:
+        """Return the bundle with this number."""
         found = self._read.get(number)
         if found is None:
-            found = self._read[number] = Bundle.from_json(self.bundles[number])
+            found = self._read[number] = Bundle.from_text(self.bundles[number])
         return found
 
     @property
@@ -149,8 +150,11 @@ class Gathering:
     def __init__(self) -> None:
         self.summary = Summary()
         self._done: dict[tuple[Any, ...], tuple[list[Any], list[str]]] = {}
-        self._run_inputs, self._inputs = KeptInputs(), KeptInputs()
-        """The bundles as the run numbers them, and as the summary does."""
+        self._run_inputs = KeptInputs()
+        self._bundles: dict[str, int] = {}
+        """The numbers of the summary's bundles."""
+        self._inputs: dict[tuple[Any, ...], list[int]] = {}
+        """The same by the run's own numbers, which many executions share."""
         self._takes: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "RunStarted": self._run_started,
             "CaseStarted": self._case_started,
@@ -255,7 +259,10 @@ class Gathering:
         row["calls"] = usage.get("model_calls", 0)
         row["tokens"] = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
         row["usage"] = [usage.get(name, 0) for name in _USAGE]
-        row["inputs"] = self._numbers(self._run_inputs.of(data.get("inputs")))
+        numbers = tuple(number for number in data.get("inputs") or () if isinstance(number, int))
+        if numbers not in self._inputs:
+            self._inputs[numbers] = self._numbers(self._run_inputs.of(numbers))
+        row["inputs"] = self._inputs[numbers]
         done = self._done.pop(tuple(row["ref"]), None)
         if done is not None:
             row["said"], row["steps"] = digest(done[0]), done[1]
@@ -264,9 +271,11 @@ class Gathering:
         self._run_inputs.extend(data.get("bundles"))
 
     def _numbers(self, bundles: Iterable[Bundle]) -> list[int]:
-        numbers = list(self._inputs.numbers(bundles))
-        known = self.summary.bundles
-        known += [bundle.as_json() for bundle in self._inputs.bundles[len(known) :]]
+        numbers = []
+        for text in (bundle.as_text() for bundle in bundles):
+            numbers.append(self._bundles.setdefault(text, len(self._bundles)))
+            if len(self._bundles) > len(self.summary.bundles):
+                self.summary.bundles.append(text)
         return numbers
 
     def _row(self, case: Mapping[str, Any]) -> Row:

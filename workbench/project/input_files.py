@@ -51,9 +51,9 @@ def _signature(file: Path) -> tuple[int, int, int] | None:
 
 
 def _recorded(run: "LatestRun") -> Iterator[str]:
-    for _, inputs in run.summary.bundles:
+    for number in {number for row in run.rows for number in row["inputs"]}:
         for kind in _NAMED:
-            yield from inputs.get(kind, ())
+            yield from run.summary.bundle(number).inputs.get(kind, ())
 
 
 def _up_to(folder: Path, root: Path) -> Iterator[Path]:
