@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from workbench.cli import common_options as common
-from workbench.cli.common_options import FILE
 from workbench.cli.refusal import Refused
-from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
 from workbench.counting import counted
 from workbench.text import one_line, plain
@@ -40,17 +38,11 @@ Exit codes
 """
 
 
-@click.command(
-    "check",
-    help=_DESCRIPTION,
-    short_help="Finds what is wrong before it costs a run.",
-    options_metavar="[OPTIONS]",
-    context_settings=CONTEXT,
-)
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=FILE)
+@common.command("check", _DESCRIPTION, "Finds what is wrong before it costs a run.")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=common.FILE)
 @common.CONFIG
 @click.option("--import", "imports", is_flag=True, help="Import each agent in a child process and report what fails.")
-@click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
+@common.AS_JSON
 def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, as_json: bool) -> int:
     """Checks a project; the exit code."""
     _refuse_missing(paths, config)
@@ -172,6 +164,6 @@ def _summary(workspace: "Workspace", problems: "list[Problem]") -> dict[str, int
 
 
 def _shown(workspace: "Workspace", file: Path) -> str:
-    from workbench.agents.ownership import relative_to
+    from workbench.agents.walk import relative_to
 
     return relative_to(file, workspace.root)

@@ -14,9 +14,10 @@ from typing import TypeAlias
 
 import click
 
+from workbench.cli import common_options as common
 from workbench.cli.exit_codes import INTERRUPTED, USAGE
 from workbench.cli.names import COMMANDS, PROGRAM
-from workbench.cli.refusal import Refused, check_state_dir, wants_json_on_stdout, write_refusal
+from workbench.cli.refusal import Refused, wants_json_on_stdout, write_refusal
 from workbench.cli.streams import can_draw, on_terminal, write_line
 from workbench.engine.plan.options import UsageFaultError
 from workbench.plugins import installed, summary
@@ -104,15 +105,12 @@ def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -
     cls=_WorkbenchCommand,
     options_metavar="",
     help="Opens the workbench on PATH: a folder, an evalset or an agent. Without PATH, on this folder.",
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: name.replace("_", "-"),
-    },
+    context_settings=common.CONTEXT,
 )
 @click.argument("words", metavar="[PATH]", nargs=-1)
 @click.option("--theme", metavar="NAME", help="Colours; the palette of the workbench (key :) shows them all.")
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal, for its own selecting and copying.")
-@click.option("--state-dir", type=click.Path(path_type=Path), metavar="DIR", help="Where runs are kept.")
+@common.state_dir("Where runs are kept.")
 @click.option("--watch", is_flag=True, help="With the watch armed: a save runs the cases that it can affect.")
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 @click.pass_obj
@@ -126,7 +124,6 @@ def workbench_command(
 ) -> int:
     """Opens the screen."""
     path = _path_to_open(words)
-    check_state_dir(state_dir)
     if not can_draw():
         kind = " that can be drawn on" if on_terminal() else ""
         raise Refused(

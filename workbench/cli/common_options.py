@@ -1,19 +1,100 @@
-"""Options that several commands have: the same name, meaning and help wherever they stand."""
+"""What commands have in common: how they are made, and options with the same name, meaning and checks in each."""
 
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 import click
 
+from workbench.cli.refusal import Refused
+
 FILE = click.Path(path_type=Path)
+CONTEXT: Final[dict[str, Any]] = {
+    "help_option_names": ["-h", "--help"],
+    # ADK's commands have underscores.
+    "token_normalize_func": lambda name: name.replace("_", "-"),
+}
+"""How options may be spelled."""
+
+
+def command(
+    name: str, description: str, short_help: str, cls: type[click.Command] = click.Command
+) -> Callable[[Callable[..., int]], click.Command]:
+    """Return a decorator that makes a command of a function that returns the exit code."""
+    return click.command(
+        name,
+        cls,
+        help=description,
+        short_help=short_help,
+        options_metavar="[OPTIONS]",
+        context_settings={**CONTEXT, "max_content_width": 110},
+    )
+
+
+def one_path(words: Sequence[Path], try_help: str) -> Path:
+    """Return the one path that a command takes, this folder if none is given.
+
+    Raises:
+        Refused: there are several, or it does not exist.
+    """
+    if len(words) > 1:
+        raise Refused(f"one path at a time, not also {str(words[1])!r}", try_help=try_help)
+    path = words[0] if words else Path()
+    if not path.exists():
+        raise Refused(f"{path} is not there", try_help=try_help)
+    return path
+
+
+def _checked_folder(context: click.Context, parameter: click.Parameter, folder: Path | None) -> Path | None:
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise Refused(f"--state-dir {folder} is not a folder")
+    return folder
+
+
+def _checked_python(context: click.Context, parameter: click.Parameter, python: Path | None) -> Path | None:
+    if python is not None and not (python.is_file() and os.access(python, os.X_OK)):
+        raise Refused(f"--python {python}: there is no program that can be run")
+    return python
+
+
+def _checked_json(context: click.Context, parameter: click.Parameter, json: str | None) -> str | None:
+    if json not in (None, "-"):
+        _check_writable("--json", Path(json))
+    return json
+
+
+def _checked_junit(context: click.Context, parameter: click.Parameter, junit: Path | None) -> Path | None:
+    if junit == Path("-"):
+        raise Refused("--junit writes a file, not standard output", hint="Give it a path, such as junit.xml")
+    if junit is not None:
+        _check_writable("--junit", junit)
+    return junit
+
+
+def _check_writable(option: str, file: Path) -> None:
+    """Refuse a file that could not be written when the run is over."""
+    folder = file.resolve().parent
+    if file.is_dir() or not file.name:
+        raise Refused(f"{option} {str(file)!r} is a folder, not a file")
+    if not folder.is_dir():
+        raise Refused(f"{option} {file}: there is no folder {folder}", hint="Make it first")
+    if not os.access(file if file.exists() else folder, os.W_OK):
+        raise Refused(f"{option} {file}: no permission to write there")
+
 
 CONFIG = click.option(
     "--config", "--config-file-path", "config", type=FILE, metavar="FILE", help="Criteria for all evalsets."
 )
 CASES = click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case; may be given several times.")
 JSON = click.option(
-    "--json", metavar="FILE|-", help="Writes the report; with - to standard output, and nothing else there."
+    "--json",
+    metavar="FILE|-",
+    callback=_checked_json,
+    help="Writes the report; with - to standard output, and nothing else there.",
 )
-JUNIT = click.option("--junit", type=FILE, metavar="FILE", help="Writes JUnit XML.")
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
+JUNIT = click.option("--junit", type=FILE, metavar="FILE", callback=_checked_junit, help="Writes JUnit XML.")
 PLAIN = click.option("--plain", is_flag=True, help="A line for each case, also on a terminal.")
 DETAILED = click.option(
     "--print-detailed-results", "detailed", is_flag=True, help="Each conversation and verdict at the end."
@@ -26,6 +107,16 @@ ALL_VOTES = click.option(
     "--all-votes", is_flag=True, help="Ask judges for all samples, not only until the verdict is certain."
 )
 NO_CACHE = click.option("--no-cache", is_flag=True, help="Ask judges again, also what they have answered before.")
-STATE_DIR = click.option(
-    "--state-dir", type=FILE, metavar="DIR", help="Where runs are kept.  [default: .workbench in the root]"
-)
+
+
+def python(help_text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option for an interpreter."""
+    return click.option("--python", type=FILE, metavar="PATH", callback=_checked_python, help=help_text)
+
+
+def state_dir(help_text: str = "Where runs are kept.  [default: .workbench in the root]") -> Callable[[Any], Any]:
+    """Return the option for the state folder."""
+    return click.option("--state-dir", type=FILE, metavar="DIR", callback=_checked_folder, help=help_text)
+
+
+STATE_DIR = state_dir()

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workbench.cli import common_options as common
-from workbench.cli.refusal import Refused, check_state_dir
-from workbench.cli.spelling import CONTEXT
-from workbench.cli.streams import has_failed, write_line
+from workbench.cli.refusal import Refused
+from workbench.cli.streams import has_failed, warn, write_line
 from workbench.counting import counted, few
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
@@ -43,36 +42,26 @@ Exit codes
 """
 
 
-@click.command(
-    "compare",
-    help=_DESCRIPTION,
-    short_help="What changed from one run to another, and why.",
-    options_metavar="[OPTIONS]",
-    context_settings=CONTEXT,
-)
+@common.command("compare", _DESCRIPTION, "What changed from one run to another, and why.")
 @click.argument("words", metavar="A B", nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
+@common.AS_JSON
 @common.STATE_DIR
 def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | None) -> int:
     """Compares the runs; the exit code."""
-    check_state_dir(state_dir)
     if not 1 <= len(words) <= 2:
         raise Refused(f"two runs are compared, not {len(words)}", try_help="agent-workbench compare")
     first, second = words if len(words) == 2 else ("baseline", words[0])
     from workbench.history.run_words import refuse_unknown_runs
 
-    refuse_unknown_runs((first, second), state_dir)
-    from workbench.agents.targets import find_root
-    from workbench.history import state_dir as places
+    state = refuse_unknown_runs((first, second), state_dir)
     from workbench.history.compare import compare
     from workbench.history.sides import open_summary
 
     here = Path.cwd()
-    state = places.state_dir(find_root(here), state_dir)
     before, trouble = open_summary(first, state, here)
     after, more = open_summary(second, state, here)
     for line in (*trouble, *more):
-        write_line(sys.stderr, f"warning: {one_line(line, limit=1000)}")
+        warn(line)
     found = compare(before, after, state)
     if as_json:
         write_line(sys.stdout, json.dumps(_report(found)))

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workbench.cli import common_options as common
-from workbench.cli.common_options import FILE
-from workbench.cli.refusal import Refused, check_state_dir
-from workbench.cli.spelling import CONTEXT
-from workbench.cli.streams import has_failed, write_line, write_pieces
+from workbench.cli.refusal import Refused
+from workbench.cli.streams import has_failed, warn, write_line, write_pieces
 from workbench.counting import counted
 from workbench.plugins import OWN, BrokenExtensionError, installed
 from workbench.text import one_line
@@ -48,28 +46,22 @@ class _ExportCommand(click.Command):
             formatter.write_dl([(one.name, one_line(one.summary)) for one in EXPORTERS.values()])
 
 
-@click.command(
-    "export",
-    cls=_ExportCommand,
-    help=_DESCRIPTION,
-    short_help="A run as HTML, Markdown, CSV, JSON, JUnit or ADK's result file.",
-    options_metavar="[OPTIONS]",
-    context_settings=CONTEXT,
+@common.command(
+    "export", _DESCRIPTION, "A run as HTML, Markdown, CSV, JSON, JUnit or ADK's result file.", cls=_ExportCommand
 )
 @click.argument("words", metavar="RUN", nargs=-1)
 @click.option("--format", "form", metavar="NAME", callback=_known, required=True, help="The form; see below.")
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Where it goes.  [default: standard output]")
+@click.option("-o", "--output", type=common.FILE, metavar="FILE", help="Where it goes.  [default: standard output]")
 @common.STATE_DIR
 def export_command(words: tuple[str, ...], form: str, output: Path | None, state_dir: Path | None) -> int:
     """Writes the run; the exit code."""
     if len(words) != 1:
         raise Refused(f"one run is exported, not {len(words)}", try_help="agent-workbench export")
-    check_state_dir(state_dir)
     from workbench.history.run_words import refuse_unknown_runs
 
-    refuse_unknown_runs(words, state_dir)
+    state = refuse_unknown_runs(words, state_dir)
     exporter = _exporter(form)
-    run = _read(words[0], state_dir)
+    run = _read(words[0], state)
     try:
         _write(exporter.files(run), output, is_folder=exporter.many_files)
     except Refused:
@@ -95,30 +87,22 @@ def _exporter(name: str) -> "Exporter":
     return exporter
 
 
-def _read(word: str, state_dir: Path | None) -> "ExportedRun":
+def _read(word: str, state: Path) -> "ExportedRun":
     """Read the run that `word` names."""
-    from workbench.agents.targets import find_root
     from workbench.cli.following import read_prices
     from workbench.events import Noticed, RunStarted
     from workbench.exporting.exporter import ExportedRun
-    from workbench.history import state_dir as places
     from workbench.history.report_events import kept_events
     from workbench.store import Store
 
-    here = Path.cwd()
-    state = places.state_dir(find_root(here), state_dir)
     store, versions = Store(), dict[str, Any]()
-    for event in kept_events(word, state, here):
+    for event in kept_events(word, state, Path.cwd()):
         store.apply(event)
         if isinstance(event, Noticed) and (" left out" in event.message or " of the journal " in event.message):
-            _warn(event.message)
+            warn(event.message)
         elif isinstance(event, RunStarted):
             versions = event.versions
-    return ExportedRun(store, versions, read_prices(), state, _warn)
-
-
-def _warn(message: str) -> None:
-    write_line(sys.stderr, f"warning: {one_line(message, limit=1000)}")
+    return ExportedRun(store, versions, read_prices(), state, warn)
 
 
 def _write(files: "Mapping[str, Pieces]", output: Path | None, *, is_folder: bool) -> None:

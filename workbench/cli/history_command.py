@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workbench.cli import common_options as common
-from workbench.cli.refusal import Refused, check_state_dir
-from workbench.cli.spelling import CONTEXT
-from workbench.cli.streams import has_failed, write_line
+from workbench.cli.refusal import Refused
+from workbench.cli.streams import has_failed, warn, write_line
 from workbench.counting import few
 from workbench.text import one_line
 
@@ -34,15 +33,9 @@ written ./delete
 """
 
 
-@click.command(
-    "history",
-    help=_DESCRIPTION,
-    short_help="Lists the runs that are kept, deletes them, pins a baseline.",
-    options_metavar="[OPTIONS]",
-    context_settings=CONTEXT,
-)
+@common.command("history", _DESCRIPTION, "Lists the runs that are kept, deletes them, pins a baseline.")
 @click.argument("words", metavar="[PATH | delete RUN... | pin RUN | unpin]", nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
+@common.AS_JSON
 @click.option("--limit", type=click.IntRange(0), metavar="N", help="Lists only the newest N runs.")
 @click.option(
     "--keep", type=click.IntRange(0), metavar="N", help="Deletes all but the newest N runs; the baseline stays."
@@ -52,7 +45,6 @@ def history_command(
     words: tuple[str, ...], as_json: bool, limit: int | None, keep: int | None, state_dir: Path | None
 ) -> int:
     """Lists, deletes or pins runs; the exit code."""
-    check_state_dir(state_dir)
     try:
         if words and words[0] in _ACTIONS:
             if keep is not None:
@@ -125,12 +117,7 @@ def _delete(state: Path, ids: list[str]) -> bool:
 def _root(words: tuple[str, ...]) -> Path:
     from workbench.agents.targets import find_root
 
-    if len(words) > 1:
-        raise Refused(f"one path at a time, not also {words[1]!r}", try_help="agent-workbench history")
-    path = Path(words[0]) if words else Path()
-    if not path.exists():
-        raise Refused(f"{path} is not there", try_help="agent-workbench history")
-    return find_root(path)
+    return find_root(common.one_path([Path(word) for word in words], "agent-workbench history"))
 
 
 def _keep(words: tuple[str, ...], keep: int, state_dir: Path | None) -> bool:
@@ -160,7 +147,7 @@ def _list(words: tuple[str, ...], as_json: bool, limit: int | None, state_dir: P
     runs = sorted(runs, key=lambda run: age(run["run_id"], str(run["started"])), reverse=True)[:limit]
     pinned = {baseline(one) for one in lists} - {None}
     for line in trouble:
-        write_line(sys.stderr, f"warning: {one_line(line, limit=1000)}")
+        warn(line)
     if as_json:
         told = [{**run, "baseline": run["run_id"] in pinned, "adk": run.get("adk", False)} for run in runs]
         write_line(sys.stdout, json.dumps({"schema": SCHEMA, "root": str(root), "runs": told}))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workbench.atomic import replace_content
+from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
-from workbench.cli.spelling import CONTEXT
 from workbench.cli.streams import has_failed, write_line
 from workbench.counting import counted
 from workbench.regular_file import read_regular
@@ -17,7 +17,6 @@ from workbench.text import one_line, plain
 if TYPE_CHECKING:
     from workbench.authoring.migrate import MigratedFile, Migration
 
-_FILE = click.Path(path_type=Path)
 _KEPT = ".old"
 
 _DESCRIPTION = """Converts files in an old format to today's schema: a list of turns (`*.test.json`), or a list of named
@@ -31,16 +30,12 @@ has no place for is named, line by line.
 """
 
 
-@click.command(
-    "migrate",
-    help=_DESCRIPTION,
-    short_help="Old file formats to today's schema.",
-    options_metavar="[OPTIONS]",
-    context_settings=CONTEXT,
+@common.command("migrate", _DESCRIPTION, "Old file formats to today's schema.")
+@click.argument("old", type=common.FILE, metavar="OLD...", nargs=-1, required=True)
+@click.option("--initial-session-file", type=common.FILE, metavar="FILE", help="The session of lists of turns.")
+@click.option(
+    "-o", "--output", "new", type=common.FILE, metavar="NEW", help="Where to write one file; must not exist yet."
 )
-@click.argument("old", type=_FILE, metavar="OLD...", nargs=-1, required=True)
-@click.option("--initial-session-file", type=_FILE, metavar="FILE", help="The session of lists of turns.")
-@click.option("-o", "--output", "new", type=_FILE, metavar="NEW", help="Where to write one file; must not exist yet.")
 @click.option("--dry-run", is_flag=True, help="Writes nothing: shows the new file, or lists what would be converted.")
 def migrate_command(old: tuple[Path, ...], initial_session_file: Path | None, new: Path | None, dry_run: bool) -> int:
     """Migrate files and folders; the exit code."""

@@ -46,12 +46,6 @@ def reported(json: str | None) -> Iterator[None]:
         raise
 
 
-def check_state_dir(folder: Path | None) -> None:
-    """Raises Refused for a state folder that is something else."""
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise Refused(f"--state-dir {folder} is not a folder")
-
-
 def write_refusal(refused: Refused, *, json_on_stdout: bool) -> None:
     """Says it on standard error; where standard output was promised as JSON, as JSON there too."""
     write_line(sys.stderr, f"Error: {plain(refused.message)}")

@@ -11,10 +11,8 @@ from typing import Any
 import click
 
 from workbench.cli import common_options as common
-from workbench.cli.common_options import FILE
-from workbench.cli.refusal import Refused, check_state_dir, reported
+from workbench.cli.refusal import Refused, reported
 from workbench.cli.run_request import RunRequest
-from workbench.cli.spelling import CONTEXT
 from workbench.engine.plan.options import MOST_UNTIL_SURE, RunOptions
 from workbench.project.targets import Targets
 
@@ -36,17 +34,11 @@ Exit codes
 """
 
 
-@click.command(
-    "run",
-    help=_DESCRIPTION,
-    short_help="Runs evalsets without a screen, for a terminal, a script or CI.",
-    options_metavar="[OPTIONS]",
-    context_settings=CONTEXT,
-)
+@common.command("run", _DESCRIPTION, "Runs evalsets without a screen, for a terminal, a script or CI.")
 @click.argument("words", metavar="[AGENT] TARGET...", nargs=-1)
 @common.CONFIG
 @common.CASES
-@click.option("--agent", type=FILE, metavar="PATH", help="The agent of all evalsets.")
+@click.option("--agent", type=common.FILE, metavar="PATH", help="The agent of all evalsets.")
 @click.option("--runs", type=int, metavar="N", help="Executions of each case.  [default: 1]")
 @click.option(
     "--until-sure",
@@ -68,8 +60,10 @@ Exit codes
     show_default=True,
     help="A process for each case, or one for all cases of an agent (quicker).",
 )
-@click.option("--python", type=FILE, metavar="PATH", help="The agents' interpreter.  [default: the project's .venv]")
-@click.option("--initial-session-file", type=FILE, metavar="FILE", help="Session of cases in the oldest file format.")
+@common.python("The agents' interpreter.  [default: the project's .venv]")
+@click.option(
+    "--initial-session-file", type=common.FILE, metavar="FILE", help="Session of cases in the oldest file format."
+)
 @common.STATE_DIR
 @click.option(
     "--log-level",
@@ -142,31 +136,3 @@ def _check(request: RunRequest) -> None:
             "--watch has no end at which a report could be written",
             hint="Without it, `run` writes --json and --junit; runs of a watch are kept, and `score last` reads them",
         )
-    check_output_files(request.json, request.junit)
-    check_state_dir(request.targets.state_dir)
-    check_python(request.options.python)
-
-
-def check_output_files(json: str | None, junit: Path | None) -> None:
-    """Raises Refused where the report or the JUnit file could not be written when the run is over."""
-    if junit == Path("-"):
-        raise Refused("--junit writes a file, not standard output", hint="Give it a path, such as junit.xml")
-    for option, file in (("--json", None if json in (None, "-") else json), ("--junit", junit)):
-        if file is not None:
-            _check_writable(option, Path(file))
-
-
-def check_python(python: Path | None) -> None:
-    """Raises Refused for an interpreter that is none."""
-    if python is not None and not (python.is_file() and os.access(python, os.X_OK)):
-        raise Refused(f"--python {python}: there is no program that can be run")
-
-
-def _check_writable(option: str, file: Path) -> None:
-    folder = file.resolve().parent
-    if file.is_dir() or not file.name:
-        raise Refused(f"{option} {str(file)!r} is a folder, not a file")
-    if not folder.is_dir():
-        raise Refused(f"{option} {file}: there is no folder {folder}", hint="Make it first")
-    if not os.access(file if file.exists() else folder, os.W_OK):
-        raise Refused(f"{option} {file}: no permission to write there")

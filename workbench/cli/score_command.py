@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workbench.cli import common_options as common
-from workbench.cli.common_options import FILE
-from workbench.cli.refusal import Refused, check_state_dir, reported
-from workbench.cli.run_command import check_output_files, check_python
-from workbench.cli.spelling import CONTEXT
+from workbench.cli.refusal import Refused, reported
 from workbench.engine.plan.options import RunOptions
 from workbench.project.targets import refuse_missing
 
@@ -51,13 +48,7 @@ class ScoreRequest:
 _OPTIONS = ("allow_not_evaluated", "all_votes", "max_judge_calls", "python")
 
 
-@click.command(
-    "score",
-    help=_DESCRIPTION,
-    short_help="Scores a stored run again: other criteria, another judge, no agent call.",
-    options_metavar="[OPTIONS]",
-    context_settings=CONTEXT,
-)
+@common.command("score", _DESCRIPTION, "Scores a stored run again: other criteria, another judge, no agent call.")
 @click.argument("words", metavar="RUN", nargs=-1)
 @common.CONFIG
 @common.CASES
@@ -69,16 +60,13 @@ _OPTIONS = ("allow_not_evaluated", "all_votes", "max_judge_calls", "python")
 @common.MAX_JUDGE_CALLS
 @common.ALL_VOTES
 @common.NO_CACHE
-@click.option("--python", type=FILE, metavar="PATH", help="The interpreter of judges and metrics that are functions.")
+@common.python("The interpreter of judges and metrics that are functions.")
 @common.STATE_DIR
 def score_command(**values: Any) -> int:
     """Scores what the command line asks for; the exit code."""
     run = _only(values.pop("words"))
     options = RunOptions(use_cache=not values.pop("no_cache"), **{name: values.pop(name) for name in _OPTIONS})
     request = ScoreRequest(run, **values, options=options)
-    check_output_files(request.json, request.junit)
-    check_state_dir(request.state_dir)
-    check_python(options.python)
     from workbench.history.run_words import refuse_unknown_runs
 
     with reported(request.json):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from workbench.cli import common_options as common
-from workbench.cli.refusal import Refused, check_state_dir
-from workbench.cli.spelling import CONTEXT
+from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, write_line, write_pieces
 from workbench.counting import counted
 from workbench.text import one_line
@@ -31,21 +30,14 @@ Exit codes
 """
 
 
-@click.command(
-    "status",
-    help=_DESCRIPTION,
-    short_help="Shows last verdicts, and which are stale.",
-    options_metavar="[OPTIONS]",
-    context_settings=CONTEXT,
-)
+@common.command("status", _DESCRIPTION, "Shows last verdicts, and which are stale.")
 @click.argument("paths", metavar="[PATH]", nargs=-1, type=common.FILE)
-@click.option("--json", "as_json", is_flag=True, help="Writes one JSON object to standard output.")
+@common.AS_JSON
 @click.option("--fail-stale", is_flag=True, help="Exit with 1 if a verdict is stale.")
 @common.STATE_DIR
 def status_command(paths: tuple[Path, ...], as_json: bool, fail_stale: bool, state_dir: Path | None) -> int:
     """Show the last verdicts; return the exit code."""
-    path = _only(paths)
-    check_state_dir(state_dir)
+    path = common.one_path(paths, "agent-workbench status")
     from workbench.agents.owners import OwnersFileError, read_owners
     from workbench.agents.workspace import open_workspace
     from workbench.history import state_dir as places
@@ -66,15 +58,6 @@ def status_command(paths: tuple[Path, ...], as_json: bool, fail_stale: bool, sta
     if has_failed(sys.stdout):
         return 2
     return int(fail_stale and any(verdict.changed for verdict in verdicts))
-
-
-def _only(paths: tuple[Path, ...]) -> Path:
-    if len(paths) > 1:
-        raise Refused(f"one path at a time, not also {str(paths[1])!r}", try_help="agent-workbench status")
-    path = paths[0] if paths else Path()
-    if not path.exists():
-        raise Refused(f"{path} is not there", try_help="agent-workbench status")
-    return path
 
 
 def _print(verdicts: "Iterable[LastVerdict]") -> None:

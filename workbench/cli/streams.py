@@ -77,6 +77,11 @@ def write_pieces(stream: TextIO, pieces: Iterable[str]) -> bool:
     return True
 
 
+def warn(message: str) -> None:
+    """Write a warning to standard error; foreign text is made safe."""
+    write_line(sys.stderr, f"warning: {one_line(message, limit=1000)}")
+
+
 def has_failed(stream: TextIO) -> bool:
     """Whether something that somebody still wanted to read could not be written."""
     return bool(_failed) and stream.fileno() in _failed

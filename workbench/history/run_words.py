@@ -36,8 +36,10 @@ def place_of(word: str, state: Path, folder: Path) -> Path:
     raise _unknown(word, state, folder)
 
 
-def refuse_unknown_runs(words: Iterable[str], explicit_state: Path | None) -> None:
-    """Refuse words that mean no run, as seen from the current folder; `explicit_state` is what `--state-dir` names.
+def refuse_unknown_runs(words: Iterable[str], explicit_state: Path | None) -> Path:
+    """Refuse words that mean no run, as seen from the current folder, and return the state folder of its project.
+
+    `explicit_state` is what `--state-dir` names.
 
     Raises:
         UsageFaultError: there is no such run.
@@ -46,6 +48,7 @@ def refuse_unknown_runs(words: Iterable[str], explicit_state: Path | None) -> No
     state = state_dir(find_root(here), explicit_state)
     for word in words:
         place_of(word, state, here)
+    return state
 
 
 def kept_place(word: str, state: Path) -> Path:
