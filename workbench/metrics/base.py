@@ -1,6 +1,6 @@
 """What every criterion is given and what it gives back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -107,10 +107,10 @@ def turn_pairs(request: ScoreRequest) -> list[tuple[dict[str, Any], dict[str, An
     return list(zip(request.expected, request.actual, strict=True))
 
 
-def mean(scores: Sequence[float]) -> float | None:
-    """A running float sum divided by the count, which is how ADK adds up; None of nothing. (The built-in `sum` is
-    more exact than that from Python 3.12 on.)"""
-    total = 0.0
-    for score in scores:
+def mean(scores: Iterable[float | None]) -> float | None:
+    """Return a running float sum divided by the count, which is how ADK adds up; None if there is no score. (The
+    built-in `sum` is more exact than that from Python 3.12 on.)"""
+    total, known = 0.0, [score for score in scores if score is not None]
+    for score in known:
         total += score
-    return total / len(scores) if scores else None
+    return total / len(known) if known else None

@@ -96,7 +96,7 @@ def score(request: ScoreRequest) -> Scored:
         "ignore_args": rule.ignore_args,
         "other_match_types": {name: mean([other[name] for other in others]) for name in (*MATCH_TYPES, NAMES_ONLY)},
     }
-    overall = mean([turn.score for turn in turns if turn.score is not None])
+    overall = mean(turn.score for turn in turns)
     return Scored(
         MetricResult(
             criterion.name,

@@ -13,7 +13,7 @@ from workbench.metrics.judged.claim_reply import read_claims, read_sentences
 from workbench.metrics.judged.reply_text import MAX_LENGTH, UnreadableError, json_values, line_objects
 from workbench.metrics.judged.rubric_reply import read_votes
 from workbench.metrics.judged.rubric_sources import Rubric
-from workbench.metrics.judged.verdict_reply import Verdict, read_verdict
+from workbench.metrics.judged.verdicts import Verdict, read_verdict
 
 RUBRICS = (Rubric("r1", "It is short.", "config"), Rubric("r2", "It names the price.", "config"))
 JSON = st.recursive(

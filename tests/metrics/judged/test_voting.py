@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from tests.metrics.judged.scripts import Bench, verdicts
 from workbench.judge.base import JudgeOptions, Question
-from workbench.metrics.judged.verdict_reply import Verdict, read_verdict
-from workbench.metrics.judged.verdict_votes import open_votes, verdict_of
+from workbench.metrics.judged.verdicts import Verdict, open_votes, read_verdict, verdict_of
 from workbench.metrics.judged.voting import Asked, ask, ask_once, majority, still_needed
 
 QUESTION = Question("final_response_match", "which?")

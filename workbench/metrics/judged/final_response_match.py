@@ -18,8 +18,14 @@ from workbench.metrics.judged.descriptions import AnswerOptions
 from workbench.metrics.judged.outcome import first_below, over_case, turn_result
 from workbench.metrics.judged.prompts import final_response_match as prompt
 from workbench.metrics.judged.turn_texts import answer_text, user_text
-from workbench.metrics.judged.verdict_reply import Verdict, read_verdict
-from workbench.metrics.judged.verdict_votes import open_votes, verdict_details, verdict_of, verdict_reason
+from workbench.metrics.judged.verdicts import (
+    Verdict,
+    open_votes,
+    read_verdict,
+    verdict_details,
+    verdict_of,
+    verdict_reason,
+)
 from workbench.metrics.judged.voting import Asked, ask
 from workbench.model.criteria import Criterion
 
@@ -49,7 +55,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
         *(ask(judge, question, read_verdict, open_votes, all_votes=bench.all_votes) for question in questions)
     )
     turns = [_turn(criterion, judge, each) for each in asked]
-    overall = mean([turn.score for turn in turns if turn.score is not None])
+    overall = mean(turn.score for turn in turns)
     fine = "every answer means the same as the expected one"
     return over_case(criterion, turns, overall, first_below(turns, fine), {"judge": judge.identity.as_json()})
 

@@ -16,7 +16,6 @@ true for a sentence of the judge's own. Details of the case: `judge`, `share`, `
 """
 
 import asyncio
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -29,7 +28,14 @@ from workbench.metrics.description import read_options
 from workbench.metrics.judged.claim_reply import UNLABELLED, Claim, read_claims, read_sentences
 from workbench.metrics.judged.context import Piece, Sources, context_of
 from workbench.metrics.judged.descriptions import HallucinationOptions
-from workbench.metrics.judged.outcome import first_below, nothing_in_turn, over_case, same_length, turn_result
+from workbench.metrics.judged.outcome import (
+    exact_mean,
+    first_below,
+    nothing_in_turn,
+    over_case,
+    same_length,
+    turn_result,
+)
 from workbench.metrics.judged.passages import Passage, passages
 from workbench.metrics.judged.prompts import claims as claims_prompt
 from workbench.metrics.judged.prompts import sentences as sentences_prompt
@@ -96,14 +102,14 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     )
     turns = [_turn(criterion, own) if own else _silent(criterion) for own in judged]
     claims = [claim for own in judged for text in own for claim in text.claims]
-    adk_score = _mean([_mean([text.adk_score for text in own]) for own in judged])
+    adk_score = exact_mean([exact_mean([text.adk_score for text in own]) for own in judged])
     details = {
         "judge": judge.identity.as_json(),
         "share": _share(claims),
         "adk_score": adk_score,
         "of_sentences": sum(claim.counts for claim in claims),
     }
-    overall = _mean([turn.score for turn in turns])
+    overall = exact_mean([turn.score for turn in turns])
     reason = _remark(claims, adk_score) + first_below(turns, "all sentences are supported, or need no support")
     return over_case(criterion, turns, overall, reason, details)
 
@@ -156,12 +162,12 @@ def _with_origin(claims: Sequence[Claim], found: Sequence[Passage]) -> list[Clai
 
 
 def _turn(criterion: Criterion, judged: Sequence[_Judged]) -> MetricResult:
-    overall = _mean([text.score for text in judged])
+    overall = exact_mean([text.score for text in judged])
     claims = [claim for text in judged for claim in text.claims]
     details = {
         "texts": [_text_details(text) for text in judged],
         "share": _share(claims),
-        "adk_score": _mean([text.adk_score for text in judged]),
+        "adk_score": exact_mean([text.adk_score for text in judged]),
         "asked": 1,
         "of": 1,
         "split": False,
@@ -240,9 +246,3 @@ def _sentence_details(claim: Claim, sources: Sources) -> dict[str, Any]:
 def _share(claims: Sequence[Claim]) -> float | None:
     counted = [claim for claim in claims if claim.counts]
     return sum(claim.positive for claim in counted) / len(counted) if counted else None
-
-
-def _mean(scores: Sequence[float | None]) -> float | None:
-    """Exact, with one rounding at the end, as in ADK."""
-    known = [each for each in scores if each is not None]
-    return statistics.mean(known) if known else None

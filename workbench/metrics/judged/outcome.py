@@ -3,7 +3,8 @@
 What could not be judged makes the criterion an error: its score is that of the rest, shown and never passed.
 """
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from workbench.counting import counted
@@ -23,9 +24,9 @@ def turn_result(
     return MetricResult(criterion.name, status, score, criterion.threshold, short(reason), details)
 
 
-def nothing_in_turn(criterion: Criterion, reason: str, details: dict[str, Any] | None = None) -> MetricResult:
+def nothing_in_turn(criterion: Criterion, reason: str) -> MetricResult:
     """A turn that gives the criterion nothing to judge."""
-    return MetricResult(criterion.name, "not_applicable", None, criterion.threshold, reason, details or {})
+    return MetricResult(criterion.name, "not_applicable", None, criterion.threshold, reason, {})
 
 
 def over_case(
@@ -82,3 +83,9 @@ def asked_of(asked: int, of: int) -> str:
 def short(reason: str) -> str:
     """A reason on one line; foreign words in it are long at times."""
     return one_line(reason, limit=_REASON_LENGTH)
+
+
+def exact_mean(scores: Iterable[float | None]) -> float | None:
+    """Return the mean with one rounding at the end, as ADK's criteria about rubrics and hallucinations have it."""
+    known = [score for score in scores if score is not None]
+    return statistics.mean(known) if known else None

@@ -27,7 +27,7 @@ from workbench.metrics.judged.descriptions import STOP_SIGNAL
 from workbench.metrics.judged.prompts import claims, final_response_match, rubrics, sentences, user_message
 from workbench.metrics.judged.rubric_reply import read_votes
 from workbench.metrics.judged.rubric_sources import Rubric
-from workbench.metrics.judged.verdict_reply import read_verdict
+from workbench.metrics.judged.verdicts import read_verdict
 from workbench.metrics.judged.voting import ask_once
 from workbench.text import one_line
 

@@ -12,7 +12,6 @@ mean over the turns, `unused` the ids of rubrics that no criterion uses, because
 """
 
 import asyncio
-import statistics
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -28,6 +27,7 @@ from workbench.metrics.judged.descriptions import (
 )
 from workbench.metrics.judged.outcome import (
     asked_of,
+    exact_mean,
     first_below,
     nothing_in_turn,
     over_case,
@@ -152,7 +152,7 @@ def _turn(criterion: Criterion, judge: Judge, asked: Asked[Votes], rubrics: Sequ
         "split": any(row["votes"]["yes"] and row["votes"]["no"] for row in rows),
         "questions": [asked.record(judge, _shown)],
     }
-    overall = statistics.mean(scores) if scores else None
+    overall = exact_mean(scores)
     unread = len(scores) < len(rows)
     return turn_result(criterion, overall, _reason(rows, asked), details, unjudged=unread)
 
@@ -208,19 +208,16 @@ def _over_all(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult]
     untyped = unused(request)
     details = {
         "judge": judge.identity.as_json(),
-        "rubrics": [{"rubric_id": each, "text": own[0]["text"], "score": _mean(own)} for each, own in by_id.items()],
+        "rubrics": [
+            {"rubric_id": each, "text": own[0]["text"], "score": exact_mean(row["score"] for row in own)}
+            for each, own in by_id.items()
+        ],
         "unused": untyped,
     }
     reason = first_below(turns, "all rubrics are fulfilled")
     if untyped:
         reason += f"; not used, for lack of a type: {', '.join(untyped)}"
-    return over_case(request.criterion, turns, _mean(rows), reason, details)
-
-
-def _mean(rows: Sequence[dict[str, Any]]) -> float | None:
-    """Exact, with one rounding at the end, as in ADK."""
-    scores = [row["score"] for row in rows if row["score"] is not None]
-    return statistics.mean(scores) if scores else None
+    return over_case(request.criterion, turns, exact_mean(row["score"] for row in rows), reason, details)
 
 
 def _shown(votes: Votes) -> dict[str, dict[str, str]]:

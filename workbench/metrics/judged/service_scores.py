@@ -38,7 +38,7 @@ async def score(request: ScoreRequest, bench: Bench) -> Scored:
     service = bench.service()
     rated = await asyncio.gather(*(service.rate(criterion.name, instance) for instance in instances))
     turns = [rated_turn(criterion, rating) for rating in rated]
-    overall = mean([turn.score for turn in turns if turn.score is not None])
+    overall = mean(turn.score for turn in turns)
     scored = [turn for turn in turns if turn.score is not None]
     lowest = min(scored, key=lambda turn: turn.score or 0.0, default=turns[0])
     reason = f"turn {turns.index(lowest) + 1}: {lowest.reason}"

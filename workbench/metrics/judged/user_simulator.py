@@ -23,8 +23,14 @@ from workbench.metrics.judged.descriptions import SimulatorOptions
 from workbench.metrics.judged.outcome import first_below, over_case, short, turn_result
 from workbench.metrics.judged.prompts import user_message as prompt
 from workbench.metrics.judged.turn_texts import answer_text, user_text
-from workbench.metrics.judged.verdict_reply import Verdict, read_verdict
-from workbench.metrics.judged.verdict_votes import open_votes, verdict_details, verdict_of, verdict_reason
+from workbench.metrics.judged.verdicts import (
+    Verdict,
+    open_votes,
+    read_verdict,
+    verdict_details,
+    verdict_of,
+    verdict_reason,
+)
 from workbench.metrics.judged.voting import Asked, ask
 from workbench.model.criteria import Criterion
 from workbench.model.invocation import Invocation
@@ -93,7 +99,7 @@ def _over_all(request: ScoreRequest, judge: Judge, turns: Sequence[MetricResult]
         "starting_prompt": scenario.get("starting_prompt"),
         "persona": scenario.get("user_persona"),
     }
-    overall = mean([turn.score for turn in turns if turn.score is not None])
+    overall = mean(turn.score for turn in turns)
     fine = "the simulated user kept to its plan and stopped in time"
     unjudged = said if verdict is None else ""
     return over_case(criterion, turns, overall, first_below(turns, fine), details, unjudged=unjudged)

@@ -1,0 +1,100 @@
+"""Questions that are answered with valid or invalid (final_response_match and user_message): replies, and votes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.judge.base import Judge
+from workbench.metrics.judged.outcome import asked_of
+from workbench.metrics.judged.reply_text import (
+    UnreadableError,
+    as_text,
+    beside_json,
+    first_of,
+    first_word,
+    json_objects,
+    line_objects,
+)
+from workbench.metrics.judged.voting import MAX_KEPT, Asked, majority, still_needed
+
+_VERDICT = ("verdict", "is_the_agent_response_valid", "is_valid", "valid")
+_REASONS = ("reasoning", "rationale", "explanation", "reason")
+_UNCLEAR = "unclear"
+"""A judge's word for a question that it cannot decide. It is no vote, as if the reply could not be read."""
+_WORDS = {
+    **dict.fromkeys(("valid", "true", "yes"), True),
+    **dict.fromkeys(("invalid", "false", "no", "almost", "partially", "partially_valid"), False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One sample's vote."""
+
+    valid: bool
+    reasoning: str = ""
+
+
+def read_verdict(text: str) -> Verdict:
+    """The vote in a reply. Of several verdicts all must agree: a reply that quotes another one decides nothing. That
+    holds also for one that stands beside JSON.
+
+    Raises:
+        UnreadableError: there is no verdict, or none that is known, or they differ, or the judge cannot tell.
+    """
+    found = [item for item in json_objects(text) if first_of(item, _VERDICT) is not None]
+    found = found or [item for item in line_objects(text, (*_VERDICT, *_REASONS)) if first_of(item, _VERDICT)]
+    if not found:
+        raise UnreadableError("the reply has no verdict")
+    words = [first_word(first_of(item, _VERDICT)) for item in found]
+    if set(words) == {_UNCLEAR}:
+        raise UnreadableError(f"{_UNCLEAR}: {as_text(first_of(found[-1], _REASONS)) or 'the judge gave no reason'}")
+    unknown = next((word for word in words if word not in _WORDS), None)
+    if unknown is not None:
+        raise UnreadableError(f"the verdict is neither valid nor invalid: {unknown or 'no word'}")
+    words += [word for said in beside_json(text, _VERDICT) if (word := first_word(said)) in _WORDS]
+    verdicts = {_WORDS[word] for word in words}
+    if len(verdicts) > 1:
+        raise UnreadableError("the reply holds several verdicts, and they differ")
+    return Verdict(verdicts.pop(), as_text(first_of(found[-1], _REASONS)))
+
+
+def open_votes(verdicts: Sequence[Verdict], left: int) -> int:
+    """How many further samples are needed at least."""
+    valid = sum(verdict.valid for verdict in verdicts)
+    return still_needed(valid, len(verdicts) - valid, left)
+
+
+def verdict_of(asked: Asked[Verdict]) -> bool | None:
+    """Whether most votes are valid; None if there is none."""
+    valid = sum(verdict.valid for verdict in asked.answers)
+    return majority(valid, len(asked.answers) - valid)
+
+
+def verdict_details(asked: Asked[Verdict], judge: Judge) -> dict[str, Any]:
+    """`votes`, `asked`, `of`, `split` and `questions`."""
+    answers = asked.answers
+    valid = sum(verdict.valid for verdict in answers)
+    return {
+        "votes": {"valid": valid, "invalid": len(answers) - valid, "unread": len(asked.samples) - len(answers)},
+        "asked": len(asked.samples),
+        "of": asked.of,
+        "split": 0 < valid < len(answers),
+        "questions": [asked.record(judge, _shown)],
+    }
+
+
+def verdict_reason(asked: Asked[Verdict], verdict: bool | None) -> str:
+    """One sentence: the votes, and what the first judge on the winning side says."""
+    how_many = asked_of(len(asked.samples), asked.of)
+    if verdict is None:
+        return f"no verdict ({how_many}): {asked.unread}"
+    winners = [answer for answer in asked.answers if answer.valid is verdict]
+    name = "valid" if verdict else "invalid"
+    said = f"{name} by {len(winners)} of {len(asked.answers)} votes ({how_many})"
+    reasoning = next((answer.reasoning for answer in winners if answer.reasoning), "")
+    return f"{said}: {reasoning}" if reasoning else said
+
+
+def _shown(verdict: Verdict) -> dict[str, str]:
+    return {"verdict": "valid" if verdict.valid else "invalid", "rationale": verdict.reasoning[:MAX_KEPT]}
