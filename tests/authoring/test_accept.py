@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ui.transcripts import execute
-from workbench.authoring.accept import Comparison, NotComparableError, accept
+from workbench.authoring.accept import Comparison, NotComparableError
 from workbench.metrics.json_difference import differences
 from workbench.model.evalset_edit import EvalsetText
 from workbench.model.invocation import tool_calls
@@ -88,7 +88,7 @@ def test_one_argument_is_set_and_nothing_else() -> None:
         ("refund: change amount", 12, 12.5),
         ("change the answer", "Here is your money.", "Done."),
     ]
-    changed = accept(case, [actual], found[:1])
+    changed = Comparison(case, [actual]).accepted(found[:1])
     wanted = copy.deepcopy(case)
     wanted["conversation"][0]["intermediate_data"]["tool_uses"][1]["args"]["amount"] = 12.5
     assert json.dumps(changed) == json.dumps(wanted)

@@ -8,14 +8,13 @@ relative to the root with "/"; an agent outside the root is kept with its whole 
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workbench.agents.walk import relative_to
+from workbench.atomic import replace_content
 from workbench.regular_file import read_regular_text
 
 _ANSWERS = "owners.json", "agent-workbench/owners/1"
@@ -66,7 +65,7 @@ def keep_owner(state_dir: Path, evalset: str, agent_folder: Path, root: Path) ->
     Raises:
         OwnersFileError: the answers kept so far cannot be read (they are not overwritten), or the file not written.
     """
-    answers = {**read_owners(state_dir).answers, evalset: kept_path(agent_folder, root)}
+    answers = {**read_owners(state_dir).answers, evalset: relative_to(agent_folder, root)}
     _write(state_dir, *_ANSWERS, answers)
 
 
@@ -81,12 +80,6 @@ def keep_last_owners(state_dir: Path, owners: Mapping[str, LastOwner]) -> None:
     if now != before:
         content = {evalset: {"agent": item.folder, "app_name": item.app_name} for evalset, item in now.items()}
         _write(state_dir, *_LAST, content)
-
-
-def kept_path(agent_folder: Path, root: Path) -> str:
-    """The folder of an agent as it is kept: relative to the root, or whole if it lies outside."""
-    inside = agent_folder.is_relative_to(root)
-    return agent_folder.relative_to(root).as_posix() if inside else agent_folder.as_posix()
 
 
 def _is_last(item: Any) -> bool:
@@ -118,14 +111,6 @@ def _not_ours(state_dir: Path, name: str, schema: str) -> OwnersFileError:
 def _write(state_dir: Path, name: str, schema: str, owners: Mapping[str, Any]) -> None:
     text = json.dumps({"schema": schema, "owners": dict(sorted(owners.items()))}, indent=2) + "\n"
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".owners-", dir=state_dir)
+        replace_content(state_dir / name, text.encode(), mode=0o600)
     except OSError as error:
-        raise OwnersFileError(f"{state_dir}: {error.strerror or error}") from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).replace(state_dir / name)
-    except OSError as error:
-        with suppress(OSError):  # what matters is the error above; at worst an empty file with our name stays behind
-            Path(temporary).unlink()
         raise OwnersFileError(f"{state_dir / name}: {error.strerror or error}") from None

@@ -29,8 +29,9 @@ from typing import Literal, TypeAlias
 
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, agent_at
 from workbench.agents.former_agents import lacks_its_agent, may_have_been_agent
-from workbench.agents.owners import KeptOwners, LastOwner, kept_path
+from workbench.agents.owners import KeptOwners, LastOwner
 from workbench.agents.python_source import read_source
+from workbench.agents.walk import relative_to
 from workbench.counting import counted
 from workbench.regular_file import read_regular
 
@@ -113,7 +114,7 @@ class Ownership:
         if last is not None and gone:
             return self._after_loss(file, app_name, last)
         found = self._by_rules(file, app_name, chosen, last)
-        if last is None or found.agent is None or kept_path(found.agent.folder, self._root) == last.folder:
+        if last is None or found.agent is None or relative_to(found.agent.folder, self._root) == last.folder:
             return found
         return Owner(found.agent, found.reason, Owned(found.owned.rule, found.owned.app_name, before=last.folder))
 
@@ -163,7 +164,7 @@ class Ownership:
             return self._lost(file, message, answer, name, None)
         if nearest is None or only is None:
             return Owner(None, self._why_none(name, near), Owned("none", name))
-        kept = last is not None and kept_path(only.folder, self._root) == last.folder
+        kept = last is not None and relative_to(only.folder, self._root) == last.folder
         doubt = None if kept else self._doubt(file, nearest, name)
         if doubt:
             return self._lost(file, doubt[1], doubt[0], name, None)
@@ -290,11 +291,6 @@ _NAMES = 'session_input.app_name names it: "{}"'
 
 def _chosen(agent: AgentFolder, name: str | None = None) -> Owner:
     return Owner(agent, "chosen by you (.workbench/owners.json)", Owned("choice", name))
-
-
-def relative_to(path: Path, root: Path) -> str:
-    """`path` relative to `root` with "/"; as it is where it lies elsewhere."""
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
 
 
 def _by(agents: Iterable[AgentFolder], names_of: Callable[[AgentFolder], set[str]]) -> Mapping[str, list[AgentFolder]]:

@@ -138,6 +138,11 @@ def _ignore_reason(rules: tuple[IgnoreFile, ...], path: Path, *, is_folder: bool
     return f"ignored by git ({file.source}, line {rule.line}: {rule.text})"
 
 
+def relative_to(path: Path, root: Path) -> str:
+    """Return `path` relative to `root` with "/", or the whole path if it lies outside."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+
 def is_repository(folder: Path) -> bool:
     """Whether `folder` holds `.git`: a folder, or the file that stands in work trees and submodules."""
     return os.path.lexists(folder / ".git")

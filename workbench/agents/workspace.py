@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, name_agents
-from workbench.agents.owners import KeptOwners, LastOwner, kept_path, read_owners
-from workbench.agents.ownership import Owned, Owner, Ownership, relative_to
+from workbench.agents.owners import KeptOwners, LastOwner, read_owners
+from workbench.agents.ownership import Owned, Owner, Ownership
 from workbench.agents.targets import STATE_FOLDER, absolute, at_its_place, discover_for, find_root
+from workbench.agents.walk import relative_to
 from workbench.model.evalset import BrokenCaseError, EvalsetDocument, open_evalset
 
 
@@ -139,7 +140,7 @@ def open_workspace(
     return workspace
 
 
-def assign_agent(workspace: Workspace, agent: AgentFolder, reason: str = "named on the command line") -> Workspace:
+def assign_agent(workspace: Workspace, agent: AgentFolder) -> Workspace:
     """The workspace with all its evalsets given to `agent`, which may come from outside it."""
     agents = workspace.agents
     known = next((item for item in agents if item.folder == agent.folder), None)
@@ -148,7 +149,7 @@ def assign_agent(workspace: Workspace, agent: AgentFolder, reason: str = "named 
         known = replace(agent, name=agent.folder.as_posix()) if taken else agent
         agents = (*agents, known)
     entries = tuple(
-        replace(entry, agent=known, agent_reason=reason, owned=replace(entry.owned, rule="given"))
+        replace(entry, agent=known, agent_reason="named on the command line", owned=replace(entry.owned, rule="given"))
         for entry in workspace.evalsets
     )
     return replace(workspace, agents=agents, evalsets=entries)
@@ -159,7 +160,7 @@ def owners_of(workspace: Workspace) -> dict[str, LastOwner]:
     found: dict[str, LastOwner] = {}
     for entry in workspace.evalsets:
         if entry.agent is not None and entry.owned.rule != "given":
-            found[entry.relative] = LastOwner(kept_path(entry.agent.folder, workspace.root), entry.owned.app_name)
+            found[entry.relative] = LastOwner(relative_to(entry.agent.folder, workspace.root), entry.owned.app_name)
         elif entry.owned.last is not None:
             found[entry.relative] = entry.owned.last
     return found

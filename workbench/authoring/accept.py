@@ -68,15 +68,6 @@ class Comparison:
         return iter(found)
 
 
-def accept(raw: Mapping[str, Any], actual: Sequence[Mapping[str, Any] | None], hunks: Iterable[Hunk]) -> dict[str, Any]:
-    """The case with these hunks of `Comparison(raw, actual)` accepted.
-
-    Raises:
-        NotComparableError: as `Comparison`.
-    """
-    return Comparison(raw, actual).accepted(hunks)
-
-
 def _why_not(turn: Any, actual: Mapping[str, Any] | None) -> str:
     """Why nothing of a turn can be taken over; "" if it can."""
     if actual is None:

@@ -153,12 +153,12 @@ def moved(content: Content, unit: Location, by: int) -> tuple[Content, Location]
     return changed, unit
 
 
-def with_criterion(content: Content, name: str, value: Any = None) -> Content:
-    """The content with a criterion more, at the end; `value` None for the usual one. One that is there stays."""
+def with_criterion(content: Content, name: str) -> Content:
+    """Return the content with a criterion more, at the end, with its first threshold. One that is there stays."""
     changed = copy.deepcopy(content)
     criteria = changed["criteria"] = _object(changed.get("criteria"))
     if name not in criteria:
-        criteria[name] = first_threshold(name) if value is None else copy.deepcopy(value)
+        criteria[name] = first_threshold(name)
     return changed
 
 

@@ -71,9 +71,9 @@ class Saver:
         try:
             _write(edit, {change.file: contents[change.file] for change in edit.changes})
         except BaseException:
-            self._journal.drop()
+            self._journal.note("drop")
             raise
-        self._journal.made()
+        self._journal.note("made")
         return edit
 
     def undo(self) -> Edit:
@@ -88,7 +88,7 @@ class Saver:
         edit = self._journal.done[-1]
         back = edit.reversed()
         _write(back, _read_for(back))
-        self._journal.undo()
+        self._journal.note("undo")
         return edit
 
     def redo(self) -> Edit:
@@ -102,7 +102,7 @@ class Saver:
             raise NothingToUndoError("there is nothing to redo")
         edit = self._journal.undone[-1]
         _write(edit, _read_for(edit))
-        self._journal.redo()
+        self._journal.note("redo")
         return edit
 
     def interrupted(self) -> Edit | None:
@@ -130,13 +130,13 @@ class Saver:
             left = tuple(change for change in edit.changes if digest(_content(change.file)) == change.before)
             rest = Edit(edit.label, left)
             _write(rest, _read_for(rest))
-            self._journal.made()
+            self._journal.note("made")
         return edit
 
     def forget_interrupted(self) -> None:
         """Leaves an interrupted edit as it is: it can no longer be made or undone."""
         if self.interrupted() is not None:
-            self._journal.drop()
+            self._journal.note("drop")
 
 
 def _read_for(edit: Edit) -> Contents:

@@ -9,13 +9,14 @@ as nothing before it fits the files any more.
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from workbench.atomic import replace_content
 from workbench.authoring.edit import Edit, FileChange
 from workbench.history.state_dir import make_state_dir
 from workbench.regular_file import read_regular
 
+Did: TypeAlias = Literal["made", "drop", "undo", "redo"]
 FILE_NAME = "undo.jsonl"
 _KEPT = 200
 """Edits that can be undone after a restart."""
@@ -42,41 +43,23 @@ class UndoJournal:
     def edit(self, edit: Edit) -> None:
         """Keeps an edit that is about to be made. What was undone cannot be made again after it."""
         self._took("edit", edit)
-        changes = [change.as_json() for change in edit.changes]
-        self._append({"did": "edit", "label": edit.label, "changes": changes})
+        self._append(_edit_as_json(edit))
 
-    def made(self) -> None:
-        """The files of the newest edit are on the disk."""
-        self._took("made", None)
-        self._append({"did": "made"}, sync=False)
+    def note(self, did: Did) -> None:
+        """Keep what became of the newest edit; for "redo", of the one that was taken back last."""
+        self._took(did, None)
+        self._append({"did": did}, sync=did != "made")
 
-    def drop(self) -> None:
-        """The newest edit came to nothing."""
-        self._took("drop", None)
-        self._append({"did": "drop"})
-
-    def undo(self) -> None:
-        """The newest edit was taken back."""
-        self._took("undo", None)
-        self._append({"did": "undo"})
-
-    def redo(self) -> None:
-        """What was taken back last was made again."""
-        self._took("redo", None)
-        self._append({"did": "redo"})
-
-    def _took(self, did: str, edit: Edit | None) -> None:
+    def _took(self, did: Literal["edit"] | Did, edit: Edit | None) -> None:
         self.unfinished = did == "edit"
         if edit is not None:
             self.done.append(edit)
             self.undone.clear()
         elif did == "drop":
             self.done.pop()
-        elif did == "made":
-            pass
         elif did == "undo":
             self.undone.append(self.done.pop())
-        else:
+        elif did == "redo":
             self.done.append(self.undone.pop())
 
     def _replay(self) -> None:
@@ -89,7 +72,7 @@ class UndoJournal:
                 data = json.loads(line)
                 did = data["did"]
                 edit = _edit(data) if did == "edit" else None
-                if did not in ("edit", "made", "drop", "undo", "redo"):
+                if did not in ("edit", *get_args(Did)):
                     raise ValueError(did)
                 self._took(did, edit)
             except (ValueError, KeyError, TypeError, IndexError, RecursionError):
@@ -108,10 +91,7 @@ class UndoJournal:
 
     def _rewrite(self) -> None:
         edits = [*self.done[-_KEPT:], *reversed(self.undone)]
-        lines: list[dict[str, Any]] = [
-            {"did": "edit", "label": edit.label, "changes": [change.as_json() for change in edit.changes]}
-            for edit in edits
-        ]
+        lines = [_edit_as_json(edit) for edit in edits]
         lines += [{"did": "undo"}] * len(self.undone)
         if not self.unfinished:
             lines.append({"did": "made"})
@@ -138,6 +118,10 @@ class UndoJournal:
                 self._rewrite()
         except OSError:
             self.lasting = False
+
+
+def _edit_as_json(edit: Edit) -> dict[str, Any]:
+    return {"did": "edit", "label": edit.label, "changes": [change.as_json() for change in edit.changes]}
 
 
 def _edit(data: dict[str, Any]) -> Edit:

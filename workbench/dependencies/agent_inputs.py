@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from workbench.agents.environment import AgentEnvironment
-from workbench.agents.ownership import relative_to
+from workbench.agents.walk import relative_to
 from workbench.dependencies.change import Input
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.reading import Reading, files_in

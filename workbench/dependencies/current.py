@@ -9,7 +9,7 @@ from typing import Any, Literal
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.environment import agent_environment
 from workbench.agents.interpreter import InterpreterError, choose_interpreter
-from workbench.agents.ownership import relative_to
+from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry
 from workbench.dependencies.agent_inputs import AgentFiles, environment_bundles, packages_bundle
 from workbench.dependencies.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle

@@ -5,12 +5,12 @@ NOT_EVALUATED for a criterion. A case that was cancelled becomes NOT_EVALUATED.
 """
 
 import json
-from collections.abc import Container
+import re
+from collections.abc import Container, Mapping
 from datetime import datetime
 from itertools import count
 from typing import Any, Final
 
-from workbench.exporting.adk_older import for_older, is_older
 from workbench.exporting.exporter import Exporter
 from workbench.exporting.report import plain, report_cases
 from workbench.history.adk_results import ENDING
@@ -52,8 +52,8 @@ def build_adk(store: Store, adk_version: Any = None) -> dict[str, bytes]:
             "creation_timestamp": created,
         }
         # ADK's reader takes no lone surrogates, escaped or not.
-        older = is_older(adk_version)
-        text = for_older(whole) if older else json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
+        older = _is_older(adk_version)
+        text = _for_older(whole) if older else json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
         files[f"{name}{ENDING}"] = text.encode("utf-8", "replace")
     return files
 
@@ -125,6 +125,77 @@ def _rubrics(details: dict[str, Any]) -> list[dict[str, Any]] | None:
         for item in rubrics
         if isinstance(item, dict)
     ]
+
+
+_FIRST_OF_TODAY = (2, 13)
+_LAST_OF_OLD_STATUSES = _NOT_EVALUATED
+_OLDER_TURN = frozenset(
+    (
+        "invocation_id",
+        "user_content",
+        "final_response",
+        "intermediate_data",
+        "creation_timestamp",
+        "rubrics",
+        "app_details",
+    )
+)
+
+
+def _is_older(version: Any) -> bool:
+    """Return whether google-adk of this version lacks what is written today; False for an unknown version.
+
+    Older versions refuse every key that they do not know, so what 2.13 added is left out: durations, counts of tokens,
+    criteria that are only informational. Until 1.22 the file was JSON within a JSON text; later ones read that too.
+    """
+    numbers = re.match(r"(\d+)\.(\d+)", version if isinstance(version, str) else "")
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) < _FIRST_OF_TODAY
+
+
+def _for_older(result: Mapping[str, Any]) -> str:
+    """The content of the file for an `EvalSetResult` in its JSON form."""
+    cases = [_older_case(case) for case in result["eval_case_results"]]
+    text = json.dumps({**result, "eval_case_results": cases}, ensure_ascii=False, allow_nan=False)
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _older_case(case: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **case,
+        "overall_eval_metric_results": _older_metrics(case["overall_eval_metric_results"]),
+        "eval_metric_result_per_invocation": [
+            {
+                "actual_invocation": _older_turn(turn["actual_invocation"]),
+                "expected_invocation": _older_turn(turn["expected_invocation"]),
+                "eval_metric_results": _older_metrics(turn["eval_metric_results"]),
+            }
+            for turn in case["eval_metric_result_per_invocation"]
+        ],
+    }
+
+
+def _older_metrics(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {
+            **{name: value for name, value in metric.items() if name != "custom_function_path"},
+            "details": {"rubric_scores": metric["details"]["rubric_scores"]},
+        }
+        for metric in metrics
+        if metric["eval_status"] <= _LAST_OF_OLD_STATUSES and metric["threshold"] is not None
+    ]
+
+
+def _older_turn(turn: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if turn is None:
+        return None
+    kept = {name: value for name, value in turn.items() if name in _OLDER_TURN}
+    events = (kept.get("intermediate_data") or {}).get("invocation_events")
+    if isinstance(events, list):
+        # One without a content tells only of tokens.
+        told = [event for event in events if isinstance(event, dict) and event.get("content")]
+        shown = [{"author": event.get("author") or "", "content": event["content"]} for event in told]
+        kept["intermediate_data"] = {"invocation_events": shown}
+    return kept
 
 
 def _timestamp(started: str) -> float:

@@ -92,8 +92,8 @@ class _OldReader:
     def failed(self) -> bool:
         return any(breach.severity == "error" for breach in self.breaches)
 
-    def wrong(self, location: Location, message: str, hint: str = "") -> None:
-        self.breaches.append(Breach(location, message, hint))
+    def wrong(self, location: Location, message: str) -> None:
+        self.breaches.append(Breach(location, message))
 
     def case(self, item: Any, location: Location) -> Case:
         case: Case = {"eval_id": "", "conversation": []}

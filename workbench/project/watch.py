@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from workbench.agents.walk import relative_to
 from workbench.agents.workspace import Workspace
 from workbench.config import Settings
 from workbench.engine.plan.options import UsageFaultError
@@ -124,8 +125,7 @@ class Watch(Followed[News]):
 
     def name(self, path: Path) -> str:
         """Return a path as it is shown: relative to the root, if it is in it."""
-        root = self._plan.root
-        return one_line(path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path))
+        return one_line(relative_to(path, self._plan.root))
 
     async def _step(self) -> None:
         """Wait until there may be something to start, and start it."""

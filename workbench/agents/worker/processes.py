@@ -120,9 +120,12 @@ def kill(pid: int, number: int = signal.SIGKILL) -> None:
         return
 
 
-def kill_descendants(seconds: float = 2.0) -> None:
+_KILL_WITHIN = 2.0
+
+
+def kill_descendants() -> None:
     """Kills all children, the groups they lead, and what they orphan by that, until none is left or time is up."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + _KILL_WITHIN
     seen: Set[int] = set()
     while time.monotonic() < deadline:
         for pid in children():

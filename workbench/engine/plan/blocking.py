@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from workbench.agents.criteria_choice import CriteriaChoice
-from workbench.agents.ownership import Owner, relative_to
+from workbench.agents.ownership import Owner
+from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.counting import counted
 from workbench.engine.plan.options import UsageFaultError, UsageKind

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from workbench.agents.owners import LastOwner, kept_path
-from workbench.agents.ownership import relative_to
+from workbench.agents.owners import LastOwner
 from workbench.agents.targets import find_agent
+from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace, app_name
 from workbench.counting import few
 from workbench.events import Noticed
@@ -39,7 +39,7 @@ def owners_to_keep(running: Iterable[EvalsetEntry], named: Iterable[EvalsetEntry
         if chosen or entry.owned.rule != "given":
             name = entry.owned.app_name
             known = app_name(entry.document) or "" if name is None else name
-            last[entry.relative] = LastOwner(kept_path(entry.agent.folder, root), known)
+            last[entry.relative] = LastOwner(relative_to(entry.agent.folder, root), known)
     return OwnersToKeep(last, choices)
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from workbench.agents.discovery import Ignored, agent_at
-from workbench.agents.ownership import relative_to
 from workbench.agents.targets import absolute, at_its_place, discover_for, find_agent, find_root
+from workbench.agents.walk import relative_to
 from workbench.counting import counted
 from workbench.engine.plan.options import UsageFaultError
 from workbench.engine.plan.target_words import LISTED, Selection, Target, nearest_name, searched

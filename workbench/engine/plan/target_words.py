@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.agents.discovery import DEFINITION_FILES
-from workbench.agents.ownership import relative_to
 from workbench.agents.targets import find_agent
+from workbench.agents.walk import relative_to
 from workbench.counting import few
 from workbench.engine.plan.options import UsageFaultError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.discovery import AgentFolder
-from workbench.agents.ownership import relative_to
+from workbench.agents.walk import relative_to
 from workbench.dependencies.current import Clean, CurrentInputs, Options
 from workbench.dependencies.kept import KeptInputs, planned_key
 from workbench.dependencies.record import Bundle

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from workbench.agents.ownership import relative_to
+from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.agent_inputs import environment_bundles
 from workbench.dependencies.case_inputs import criteria_bundle, simulator_bundle
@@ -267,4 +267,4 @@ def _folder(entry: EvalsetEntry, workspace: Workspace) -> Path:
 
 def relative(path: Path, workspace: Workspace) -> str:
     """Return a path as the user knows it."""
-    return path.relative_to(workspace.root).as_posix() if path.is_relative_to(workspace.root) else str(path)
+    return relative_to(path, workspace.root)
