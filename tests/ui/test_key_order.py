@@ -262,8 +262,13 @@ def _groups() -> Iterator[str]:
                 yield from (str(group.value) for group in groups if isinstance(group, ast.Constant))
 
 
-def test_groups_in_the_background_are_those_of_workers() -> None:
-    assert set(_groups()) >= key_order.BACKGROUND
+AWAITED = frozenset({"ask", "back", "compare", "delete", "edit", "history", "pin", "save", "screenshot", "talk"})
+"""Groups of workers that a key starts and that the next key waits for."""
+
+
+def test_each_group_of_workers_is_awaited_by_keys_or_in_the_background() -> None:
+    assert not AWAITED & key_order.BACKGROUND
+    assert set(_groups()) == AWAITED | key_order.BACKGROUND
 
 
 async def test_a_confirmation_gets_the_keys_after_the_one_that_asks(open_screen: OpenScreen) -> None:

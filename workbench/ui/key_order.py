@@ -28,7 +28,7 @@ Pressed: TypeAlias = Key | Paste
 
 BACKGROUND = frozenset(
     {"read", "start", "leave", "watch", "learn", "recall", "earlier", "check", "triage"}
-    | {"look", "preview", "case", "pictures"}
+    | {"look", "preview", "case", "pictures", "staleness"}
 )
 """Groups of workers that keys do not wait for: they may take long, and lead to no place for the next key."""
 PATIENCE = 5.0
