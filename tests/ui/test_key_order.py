@@ -4,6 +4,7 @@ import ast
 import asyncio
 import json
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -228,6 +229,23 @@ async def test_keys_that_wait_too_long_are_dropped_and_the_user_is_told(
         send(screen, "j")
         await screen.until(pilot, lambda: screen.main.tree_view.cursor == 1)
         may_end.set()
+
+
+async def test_keys_are_kept_while_a_busy_machine_holds_up_the_program(
+    open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_order, "PATIENCE", 0.05)
+    may_end = asyncio.Event()
+    screen = open_screen()
+    async with screen.open() as pilot:
+        screen.main.run_worker(may_end.wait(), group="save")
+        send(screen, "jjj")
+        await asyncio.sleep(0)
+        for _ in range(4):
+            time.sleep(2 * key_order.PATIENCE)  # Nothing of the program goes on meanwhile.
+            await asyncio.sleep(0)
+        may_end.set()
+        await screen.until(pilot, lambda: screen.main.tree_view.cursor == 3)
 
 
 async def test_ctrl_c_does_not_wait_for_what_was_typed(open_screen: OpenScreen) -> None:

@@ -32,7 +32,8 @@ BACKGROUND = frozenset(
 )
 """Groups of workers that keys do not wait for: they may take long, and lead to no place for the next key."""
 PATIENCE = 5.0
-"""Seconds after which waiting keys are dropped."""
+"""Seconds after which waiting keys are dropped, counted in looks at whether they can go on. On a busy machine looks are
+as slow as everything else, so keys arrive late and are not dropped."""
 _POLL = 0.01
 _MOST_ROUNDS = 20
 """A run sends messages all the time, so a key does not wait for a moment without any."""
@@ -52,8 +53,11 @@ class KeyOrder:
         self._round = 0
         """Number of the round that the current walk is in; 0 if the last key is done."""
         self._walks = 0
-        self._sent = 0.0
-        self._blocked_since: float | None = None
+        self._blocked = False
+        """Whether the next key waits for the end of a worker."""
+        self._looking = False
+        self._looks = 0
+        """Number of looks since the last key was sent."""
         self._dialogs: WeakKeyDictionary[Worker[Any], Screen[Any]] = WeakKeyDictionary()
         self._given_up: WeakSet[Worker[Any]] = WeakSet()
         self._unasked: WeakKeyDictionary[Screen[Any], float] = WeakKeyDictionary()
@@ -61,20 +65,13 @@ class KeyOrder:
 
     async def take(self, event: Pressed) -> None:
         """Deliver a key now, or later when its turn has come."""
-        if self._round and time.monotonic() - self._sent > PATIENCE:
-            self._give_up()
         if self._came_before_dialog(event):
             return
         if self._waiting and isinstance(event, Key) and event.key == "ctrl+c":
             # As in a shell: the key that leaves does not queue behind what was typed.
             self._waiting.clear()
-        elif self._waiting or (self._round and not self._continues(event)):
-            self._waiting.append(event)
-            return
-        elif self._busy():
-            self._waiting.append(event)
-            self._blocked_since = time.monotonic()
-            self._poll()
+        elif self._waiting or (self._round and not self._continues(event)) or self._busy():
+            self._wait(event)
             return
         await self._send(event)
 
@@ -100,7 +97,7 @@ class KeyOrder:
     async def _send(self, event: Pressed) -> None:
         field = self._app.focused if self._app.screen_stack else None
         self._typing = field if _is_text(event, field) else None
-        self._sent = time.monotonic()
+        self._looks = 0
         if not self._came_before_dialog(event):
             await self._deliver(event)
         if self._round:
@@ -120,26 +117,40 @@ class KeyOrder:
         field = self._app.focused
         return field is not None and field is self._typing and _is_text(event, field)
 
+    def _wait(self, event: Pressed) -> None:
+        if not self._waiting:
+            self._looks = 0
+        self._blocked = self._blocked or self._busy()
+        self._waiting.append(event)
+        if not self._looking:
+            self._looking = True
+            self._poll()
+
+    async def _look(self) -> None:
+        """Go on if what the keys wait for has ended."""
+        self._looks += 1
+        if self._looks * _POLL > PATIENCE:
+            self._give_up()
+        await self._next()
+        self._looking = bool(self._waiting)
+        if self._looking:
+            self._poll()
+
     async def _next(self) -> None:
         if self._round or not self._waiting:
             return
         if self._busy():
-            now = time.monotonic()
-            self._blocked_since = self._blocked_since or now
-            if now - self._blocked_since > PATIENCE:
-                self._give_up()
-            else:
-                self._poll()
-        elif self._blocked_since is not None:
+            self._blocked = True
+        elif self._blocked:
             # The focus of what a worker opened may still be on its way.
-            self._blocked_since = None
-            self._sent = time.monotonic()
+            self._blocked = False
+            self._looks = 0
             self._walk(1)
         else:
             await self._send(self._waiting.popleft())
 
     def _poll(self) -> None:
-        asyncio.get_running_loop().call_later(_POLL, self._app.call_later, self._next)
+        asyncio.get_running_loop().call_later(_POLL, self._app.call_later, self._look)
 
     # Whether the last key is done
 
@@ -187,7 +198,7 @@ class KeyOrder:
 
     def _give_up(self) -> None:
         self._given_up.update(self._at_work())
-        self._round, self._blocked_since = 0, None
+        self._round, self._blocked = 0, False
         self._walks += 1
         number = len(self._waiting)
         self._waiting.clear()
