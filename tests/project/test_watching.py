@@ -220,7 +220,7 @@ async def test_what_is_watched_is_listed(watched: Watched) -> None:
         await watched.arm()
         watched.main.controllers.watch.watched()
         await watched.pilot.pause()
-        from workbench.ui.widgets.pick_list import PickList
+        from workbench.ui.dialogs.pick import PickList
 
         shown = watched.app.screen.query_one(PickList)
         texts = [shown.row_pieces(number, 100) for number in range(shown.row_count())]

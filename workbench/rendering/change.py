@@ -63,8 +63,8 @@ def add_before_and_after(document: Document, before: CaseRecord, after: CaseReco
         document.turns.append(len(document.lines))
         document.add([rule((Segment(f"turn {number + 1}", "heading"),), (), view.width)])
         turns = [record.turns[number] if number < len(record.turns) else None for record in (before, after)]
-        for word, reader in (("calls", _calls), ("results", _results), ("answer", _answer)):
-            one, other = (reader(turn) for turn in turns)
+        for word in ("calls", "results", "answer"):
+            one, other = (_answer(turn) if word == "answer" else _steps(turn, wanted=word) for turn in turns)
             if word != "results" or one != other:
                 document.add(both(view, word, one, other, differs=one != other))
     figures = [f"{name} {_figure(before, name)} → {_figure(after, name)}" for name in names if name not in told]
@@ -122,20 +122,12 @@ def _score(record: CaseRecord, name: str) -> list[Segment]:
     return [*told, Segment(" "), mark(HEURISTIC)] if is_heuristic(result) else told
 
 
-def _calls(turn: Turn | None) -> list[Segment]:
-    return _steps(turn, wanted="call")
-
-
-def _results(turn: Turn | None) -> list[Segment]:
-    return _steps(turn, wanted="result")
-
-
 def _steps(turn: Turn | None, *, wanted: str) -> list[Segment]:
     try:
         steps = tool_steps(turn.actual or {}) if turn is not None else []
     except (AttributeError, TypeError, LookupError):
         return [Segment("of a shape that nobody knows", "muted")]
-    found = [call or result for call, result in steps if (result is None) == (wanted == "call")]
+    found = [call or result for call, result in steps if (result is None) == (wanted == "calls")]
     told = "\n".join(f"{name} {compact(value)}" for name, value in found)
     return [safe(told)] if told else [Segment("none", "muted")]
 

@@ -141,7 +141,7 @@ def _lines(lines: Iterable[str], view: View) -> Iterator[Line]:
 
 def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
     """The lines in which two JSON values differ."""
-    before, after = (_json(value).splitlines() for value in values)
+    before, after = (json.dumps(value, indent=1, ensure_ascii=False, default=str).splitlines() for value in values)
     lines = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]
     yield ()
     yield (Segment(f" {name}", "label"),)
@@ -151,10 +151,6 @@ def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
         yield from both(
             view, "", [Segment("the same words", "muted")], [Segment("the same words", "muted")], differs=False
         )
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=1, ensure_ascii=False, default=str)
 
 
 def _room(view: View) -> int:

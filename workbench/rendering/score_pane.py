@@ -157,10 +157,6 @@ def _details(result: MetricResult, view: View) -> Iterator[Line]:
         yield from _rest(rest, view)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)
-
-
 def _words(key: str, words: list[Any], style: str, view: View) -> Iterator[Segment]:
     kept = words if view.full else words[:WORDS_SHOWN]
     yield Segment(f"{key}: ", "muted")
@@ -211,7 +207,7 @@ def _figures(record: CaseRecord, view: View) -> Iterator[Line]:
 def _figure_words(result: MetricResult, view: View) -> Iterator[Segment]:
     yield Segment(f"{one_line(result.name, limit=100)} ")
     yield Segment(score_text(result), "strong")
-    parts = {key: value for key, value in result.details.items() if _is_number(value)}
+    parts = {key: value for key, value in result.details.items() if isinstance(value, int | float)}
     if view.full or len(parts) < 5:
         for key, value in parts.items():
             yield Segment(f"  {_name(key)} {_simple(value)}", "muted")

@@ -22,7 +22,7 @@ _SIGNS = {"missing": "−", "extra": "+"}
 def text_lines(text: str, width: int, view: View, style: str = "") -> list[Line]:
     """One text, wrapped."""
     if not text:
-        return [_nothing()]
+        return [(Segment("nothing", "muted"),)]
     kept = text if view.full else text[:BRIEF_CHARACTERS]
     return _cut(
         wrap([Segment(plain(kept, limit=_FULL), style)], width), width, view, _lines_in(text[len(kept) :], width)
@@ -81,10 +81,6 @@ def _pieces(expected: str, actual: str, marks: tuple[object, object]) -> tuple[S
             return left, right, True
         return *compare(expected, actual), False
     return *compare(expected, actual), True
-
-
-def _nothing() -> Line:
-    return (Segment("nothing", "muted"),)
 
 
 def _side(pieces: Sequence[Piece], width: int, view: View) -> list[Line]:

@@ -13,7 +13,7 @@ from workbench.prices import Prices, criterion_cost, simulation_cost, total
 from workbench.rendering.trace.conversation import events_of
 from workbench.store import CaseRecord
 from workbench.text import one_line
-from workbench.trace.spans import Node, read_turn
+from workbench.trace.spans import read_turn
 from workbench.trace.totals import totals
 
 NO_PRICES = "no price table: with [prices] in the settings it is told in money"
@@ -69,13 +69,9 @@ def _parts(record: CaseRecord, prices: Prices) -> Iterator[tuple[str, float | No
         for node in root.walk():
             if node.kind == "model":
                 told += 1
-                yield _name(node), found[node.number].cost
+                yield node.name or _AGENT, found[node.number].cost
     if not told and record.usage.model_calls:
         yield _AGENT, None  # A report says how many tokens there were, but not of which model.
     for result in record.metrics.values():
         yield str(mapping(result.details.get("judge")).get("model") or _JUDGE), criterion_cost(result, prices)
     yield _USER, simulation_cost(record.simulated, prices)
-
-
-def _name(node: Node) -> str:
-    return node.name or _AGENT

@@ -43,7 +43,7 @@ def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Segment]]:
         yield "time", Segment(f"{'it never ended' if seconds is None else duration(seconds)}, {began}")
     if total.calls:
         told = f"{total.read:,} read, {total.written:,} written" if total.read or total.written else "not told"
-        yield "tokens", Segment(told if node.kind == "model" else f"{told}, in {_calls(total.calls)}")
+        yield "tokens", Segment(told if node.kind == "model" else f"{told}, in {counted(total.calls, 'model call')}")
     if total.calls and read.prices:
         cost = "not known: no price or no tokens" if total.cost is None else money(total.cost, read.prices.currency)
         yield "cost", Segment(cost, "" if total.cost is not None else "muted")
@@ -53,10 +53,6 @@ def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Segment]]:
     if within is not None:
         name = one_line(within.name, limit=100)
         yield "inside of", Segment(f"the tool {name}: no criterion of the trajectory sees it")
-
-
-def _calls(count: int) -> str:
-    return counted(count, "model call")
 
 
 def note_lines(words: str, width: int, style: str = "muted") -> Iterator[Line]:

@@ -191,7 +191,7 @@ class View(Protocol):
 
 
 class Controller:
-    """One concern of the main screen. Each action that it has is a method with the id of its row."""
+    """One concern of the main screen. Its actions are the methods that their rows in the action table name."""
 
     def __init__(self, view: View) -> None:
         self.view = view

@@ -1,6 +1,5 @@
 """The rows of a criteria config, one line each; what is folded is left out."""
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -9,6 +8,7 @@ from workbench.counting import threshold
 from workbench.model.places import Location
 from workbench.rendering.cells import cell_len, fit
 from workbench.text import one_line
+from workbench.ui.editing.row_list import in_short
 from workbench.ui.widgets.rows import Piece, RowView
 
 _Group: TypeAlias = tuple[int, Location]
@@ -170,13 +170,6 @@ def threshold_words(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"≥ {threshold(value)}"
     return f"≥ {in_short(value)}"[:30]
-
-
-def in_short(value: object) -> str:
-    """A value on one line, safe."""
-    if isinstance(value, str):
-        return one_line(value) if value.strip() else "(empty)"
-    return one_line(json.dumps(value, ensure_ascii=False))
 
 
 def _group(row: FormRow) -> _Group:

@@ -155,8 +155,12 @@ class Right(Vertical):
         return self._detail is not None and self._detail.display
 
     def enter(self) -> None:
-        """Takes the focus."""
+        """Take the focus."""
         (self.detail if self.shows_case else self.overview).focus()
+
+    def move(self, direction: str) -> bool:
+        """Scroll or move the cursor. Return whether that changed anything."""
+        return (self.detail if self.shows_case else self.overview).move(direction)
 
     def _show_detail(self, shown: bool) -> None:
         if self.shows_case != shown:

@@ -10,7 +10,7 @@ from workbench.rates import PassRate, pass_rate
 from workbench.rates import counts as counting
 from workbench.rendering.faces import FACES, FLAKY, Status
 from workbench.repeats.wording import percent
-from workbench.scores import cut_score
+from workbench.scores import cut_score, decisive
 from workbench.ui.history.words import counts, evalset_name
 from workbench.ui.tree.labels import label, style_of
 from workbench.ui.tree.query import Query, parse_query
@@ -147,7 +147,7 @@ class CaseRows(RowView):
             return left, list(_repeated(rate, state, width))
         word = "no end" if state == "not_run" else FACES[state].word
         right = [(word, style_of(state))]
-        score = _worst(line.row)
+        score = decisive((metric[0], metric[1], metric[2]) for metric in line.row["metrics"].values())
         if score is not None and width >= _SCORE_FROM:
             right.insert(0, (f"{cut_score(score[0], 2, 2)} ", "muted"))
         return left, right
@@ -204,13 +204,3 @@ def _repeated(rate: PassRate, state: Status, width: int) -> Iterator[Piece]:
         yield f"{percent(rate.rate)} ", "muted"
     word = "no end" if state == "not_run" else FACES[state].word
     yield (FLAKY.word, "flaky") if rate.flaky else (word, style_of(state))
-
-
-def _worst(row: Row) -> tuple[float, float] | None:
-    """Score and threshold of the criterion that came out worst against its threshold."""
-    scored = [
-        (metric[0] - (metric[1] or 0.0), metric[0], metric[1] or 0.0)
-        for metric in row["metrics"].values()
-        if metric[0] is not None and metric[2] in ("passed", "failed")
-    ]
-    return min(scored)[1:] if scored else None

@@ -165,9 +165,7 @@ class RunScreen(TwoSides):
         self.right.enter()
 
     def move_told(self, direction: str) -> bool:
-        if self.right.shows_case:
-            return self.right.detail.move(direction)
-        return self.right.overview.move(direction)
+        return self.right.move(direction)
 
     def enter_told(self) -> None:
         if self.right.shows_case:

@@ -14,25 +14,23 @@ class Navigation:
 
     def move(self, direction: str) -> None:
         """Move by a line (`down`, `up`), half a page (`page_down`, `page_up`) or to an end (`top`, `bottom`)."""
-        if not self._screen.in_right:
-            self._screen.tree_view.move(direction)
-        elif self._screen.right.shows_case:
-            self._screen.right.detail.move(direction)
+        if self._screen.in_right:
+            self._screen.right.move(direction)
         else:
-            self._screen.right.overview.move(direction)
+            self._screen.tree_view.move(direction)
 
     def open(self) -> None:
         """Open the row or go one in; unfold in a pane."""
-        if not self._screen.in_right:
+        if self._screen.in_right:
+            self._screen.right.move("right")
+        else:
             self._screen.tree_view.open_row()
-        elif self._screen.right.shows_case:
-            self._screen.right.detail.move("right")
 
     def close(self) -> None:
         """Close the row or go one out; fold in a pane, then leave it."""
         if not self._screen.in_right:
             self._screen.tree_view.close_row()
-        elif not (self._screen.right.shows_case and self._screen.right.detail.move("left")):
+        elif not self._screen.right.move("left"):
             self._screen.go_left()
 
     def enter(self) -> None:

@@ -19,6 +19,7 @@ from workbench.rates import PassRate
 from workbench.rendering.faces import FACES, Status
 from workbench.rendering.staleness import stale_count
 from workbench.repeats.change import rate_of
+from workbench.scores import decisive
 from workbench.store import CaseRecord, Store, case_of
 from workbench.ui.imports import ImportBook
 from workbench.ui.triage.book import Said, TriageBook
@@ -277,10 +278,5 @@ def _single_view(record: CaseRecord) -> View:
 
 
 def _decisive_score(record: CaseRecord) -> tuple[float | None, float]:
-    """Of the criteria that count: score and threshold of the one that came out worst against its threshold."""
-    scored = [
-        (result.score - (result.threshold or 0.0), result.score, result.threshold or 0.0)
-        for result in record.scores.values()
-        if result.score is not None and result.status in ("passed", "failed")
-    ]
-    return min(scored)[1:] if scored else (None, 0.0)
+    found = decisive((result.score, result.threshold, result.status) for result in record.scores.values())
+    return found or (None, 0.0)
