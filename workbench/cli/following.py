@@ -10,8 +10,9 @@ from typing import TextIO
 from workbench.agents.targets import find_root
 from workbench.cli.exit_codes import INTERRUPTED, UNDECIDED, exit_code
 from workbench.cli.interruption import Interruption
-from workbench.cli.outputs import Wanted, is_terminal, write_outputs
+from workbench.cli.outputs import is_terminal, write_outputs
 from workbench.cli.plain_progress import PlainProgress, Progress
+from workbench.cli.run_request import Wanted
 from workbench.cli.streams import write_line
 from workbench.config import Settings, read_settings
 from workbench.engine.plan.options import UsageFaultError

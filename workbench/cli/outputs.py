@@ -5,30 +5,15 @@ import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import TextIO
 
+from workbench.cli.run_request import Wanted
 from workbench.cli.streams import has_failed, write_file, write_line, write_pieces
 from workbench.prices import Prices
 from workbench.rendering.plain_summary import summary_lines
 from workbench.store import Store
 
 _WIDTH_WITHOUT_TERMINAL = 100
-
-
-class Wanted(Protocol):
-    """What a command line asks to be written. `json` may be `-` for standard output."""
-
-    @property
-    def json(self) -> str | None: ...
-
-    @property
-    def junit(self) -> Path | None: ...
-
-    @property
-    def plain(self) -> bool: ...
-
-    @property
-    def detailed(self) -> bool: ...
 
 
 def write_outputs(wanted: Wanted, store: Store, results: TextIO, prices: Prices) -> bool:

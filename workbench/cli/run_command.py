@@ -88,7 +88,7 @@ def run_command(**values: Any) -> int:
         values["runs"] = 1 if values["until_sure"] is None else MOST_UNTIL_SURE
     options = RunOptions(**{item.name: values.pop(item.name) for item in fields(RunOptions) if item.name in values})
     named = {item.name: values.pop(item.name) for item in fields(Targets) if item.name in values}
-    request = RunRequest(Targets(**named, folder=Path.cwd()), options, **values)
+    request = RunRequest(targets=Targets(**named, folder=Path.cwd()), options=options, **values)
     _check(request)
     targets = request.targets
     with reported(request.json):

@@ -1,4 +1,4 @@
-"""What a command line of `run` asks for."""
+"""What a command line of `run` or `score` asks for."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,15 +7,21 @@ from workbench.engine.plan.options import RunOptions
 from workbench.project.targets import Targets
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What a command line of `run` asks for. `json` may be `-` for standard output."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be written. `json` may be `-` for standard output."""
 
-    targets: Targets
-    options: RunOptions = field(default_factory=RunOptions)
     json: str | None = None
     junit: Path | None = None
     plain: bool = False
     detailed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest(Wanted):
+    """What a command line of `run` asks for."""
+
+    targets: Targets
+    options: RunOptions = field(default_factory=RunOptions)
     watch: bool = False
     fresh: bool = False

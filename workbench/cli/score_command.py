@@ -1,6 +1,5 @@
 """The command `score`: which stored run is scored again and how, checked without a look into the project."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +7,7 @@ import click
 
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused, reported
+from workbench.cli.run_request import Wanted
 from workbench.engine.plan.options import RunOptions
 from workbench.project.targets import refuse_missing
 
@@ -30,21 +30,6 @@ Exit codes
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreRequest:
-    """What a command line of `score` asks for. `json` may be `-` for standard output."""
-
-    run: str
-    config: Path | None = None
-    cases: tuple[str, ...] = ()
-    options: RunOptions = field(default_factory=RunOptions)
-    json: str | None = None
-    junit: Path | None = None
-    plain: bool = False
-    detailed: bool = False
-    state_dir: Path | None = None
-
-
 _OPTIONS = ("allow_not_evaluated", "all_votes", "max_judge_calls", "python")
 
 
@@ -62,30 +47,30 @@ _OPTIONS = ("allow_not_evaluated", "all_votes", "max_judge_calls", "python")
 @common.NO_CACHE
 @common.python("The interpreter of judges and metrics that are functions.")
 @common.STATE_DIR
-def score_command(**values: Any) -> int:
-    """Scores what the command line asks for; the exit code."""
-    run = _only(values.pop("words"))
-    options = RunOptions(use_cache=not values.pop("no_cache"), **{name: values.pop(name) for name in _OPTIONS})
-    request = ScoreRequest(run, **values, options=options)
+def score_command(
+    words: tuple[str, ...],
+    config: Path | None,
+    cases: tuple[str, ...],
+    no_cache: bool,
+    state_dir: Path | None,
+    **values: Any,
+) -> int:
+    """Score what the command line asks for; return the exit code."""
+    run = _only(words)
+    options = RunOptions(use_cache=not no_cache, **{name: values.pop(name) for name in _OPTIONS})
+    wanted = Wanted(**values)
     from workbench.history.run_words import refuse_unknown_runs
 
-    with reported(request.json):
-        refuse_unknown_runs([request.run], request.state_dir)
-        refuse_missing(request.config, "config")
+    with reported(wanted.json):
+        refuse_unknown_runs([run], state_dir)
+        refuse_missing(config, "config")
         from workbench.cli.following import carry_out
         from workbench.project.scoring import plan_of_run
 
         def plan() -> "Plan":
-            return plan_of_run(
-                request.run,
-                options,
-                folder=Path.cwd(),
-                config=request.config,
-                cases=request.cases,
-                explicit_state=request.state_dir,
-            )
+            return plan_of_run(run, options, folder=Path.cwd(), config=config, cases=cases, explicit_state=state_dir)
 
-        return carry_out(request, request.state_dir, plan)
+        return carry_out(wanted, state_dir, plan)
 
 
 def _only(words: tuple[str, ...]) -> str:

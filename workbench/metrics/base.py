@@ -99,12 +99,21 @@ def turn_pairs(request: ScoreRequest) -> list[tuple[dict[str, Any], dict[str, An
     Raises:
         NotScorableError: there is no reference, or its length is another one.
     """
-    name = request.criterion.name
     if request.expected is None:
-        raise NotScorableError(f"{name} compares with a reference, and this case has none")
-    if len(request.expected) != len(request.actual):
-        raise NotScorableError(f"{name}: {counted(len(request.expected), 'turn')} expected, {len(request.actual)} made")
+        raise NotScorableError(f"{request.criterion.name} compares with a reference, and this case has none")
+    same_length(request)
     return list(zip(request.expected, request.actual, strict=True))
+
+
+def same_length(request: ScoreRequest) -> None:
+    """Check that the reference, if there is one, has as many turns as were made.
+
+    Raises:
+        NotScorableError: it has more or fewer.
+    """
+    if request.expected is not None and len(request.expected) != len(request.actual):
+        name = request.criterion.name
+        raise NotScorableError(f"{name}: {counted(len(request.expected), 'turn')} expected, {len(request.actual)} made")
 
 
 def mean(scores: Iterable[float | None]) -> float | None:

@@ -17,7 +17,7 @@ from typing import Any
 from workbench.agents.functions import FunctionFailedError
 from workbench.counting import counted
 from workbench.events import MetricResult, MetricStatus
-from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest
+from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest, same_length
 from workbench.metrics.interval import Interval, declared_interval
 from workbench.scores import compared, sign
 from workbench.text import one_line
@@ -65,10 +65,7 @@ def function_path(config: Mapping[str, Any]) -> str:
 def _turns_with_rubrics(request: ScoreRequest) -> list[dict[str, Any]]:
     """The turns that were made, each with the case's rubrics and those of its reference, as ADK adds them to them."""
     actual, expected = request.actual, request.expected
-    if expected is not None and len(expected) != len(actual):
-        raise NotScorableError(
-            f"{request.criterion.name}: {counted(len(expected), 'turn')} expected, {len(actual)} made"
-        )
+    same_length(request)
     turns = []
     for index, turn in enumerate(actual):
         own = () if expected is None else expected[index].get("rubrics") or ()
@@ -110,7 +107,7 @@ def _scored(request: ScoreRequest, path: str, result: Mapping[str, Any]) -> Scor
     if value is None or wrong:
         status, reason = "error", wrong
     elif not fits and status in ("passed", "failed"):
-        reason = f"{path} returned {_count(len(turns), 'per-turn result')} for {_count(len(request.actual), 'turn')}"
+        reason = f"{path} returned {counted(len(turns), 'per-turn result')} for {counted(len(request.actual), 'turn')}"
         status = "error"
     elif status == "error":
         reason = f"{path} returned the status {result['status']}"
@@ -179,7 +176,3 @@ def _rubrics(result: Mapping[str, Any]) -> list[dict[str, Any]]:
         }
         for rubric in result["rubrics"]
     ]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -18,9 +18,10 @@ from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan
 from workbench.project.project import Project
 from workbench.project.targets import Targets
-from workbench.testing.execution import execute
+from workbench.rendering.plain_lines import notice_line
+from workbench.store import Store
 from workbench.testing.own_process import OwnPlace
-from workbench.testing.results import Evaluation
+from workbench.testing.results import Evaluation, evaluation
 from workbench.text import plain
 
 
@@ -114,6 +115,13 @@ async def evaluate_request(request: Request, options: RunOptions) -> Evaluation:
     place = None if request.loaded is None else OwnPlace(request.loaded)
     async with Project(keep_runs=False, keep_warm=False, place=place) as project:
         return await execute(project, plan)
+
+
+async def execute(project: Project, plan: Plan) -> Evaluation:
+    """Run the plan, and return the outcome of this run only."""
+    store = Store()
+    await project.run(plan, store.apply).execute()
+    return evaluation(store, tuple(notice_line(notice) for notice in store.notices if not notice.forecast))
 
 
 def refusal(fault: UsageFaultError) -> RefusedError:

@@ -1,4 +1,7 @@
-"""What an evaluation came to, as values that a test can look at."""
+"""The outcome of an evaluation, as values that a test can look at.
+
+Why a case did not pass is told in the words of the other front ends: a second wording would soon say something else.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,11 +10,13 @@ from typing import Any
 
 from workbench.events import CaseError, CaseStatus, MetricResult
 from workbench.history.judge_named import judged_by
+from workbench.rendering.explain import criteria_and_source, reasons, way_out
+from workbench.rendering.plain_case import plain_case
+from workbench.rendering.plain_lines import case_line
 from workbench.repeats.account import CaseRepeats, accounts
 from workbench.repeats.wording import sentence
-from workbench.store import Store, Turn
-from workbench.testing.explanation import details, explanation, printed, reason, summary
-from workbench.text import one_line
+from workbench.store import CaseRecord, Store, Turn
+from workbench.text import one_line, plain
 
 _EXPLAINED = 20
 
@@ -165,17 +170,52 @@ def outcomes(store: Store) -> tuple[CaseOutcome, ...]:
             eval_id=record.ref.eval_id,
             repeat=record.ref.repeat,
             status=record.status,
-            reason=reason(record),
+            reason=_reason(record),
             error=record.error,
             metrics=dict(record.metrics),
             turns=tuple(record.turns),
             expected=record.expected,
             duration_seconds=record.duration_seconds,
-            summary=summary(record),
-            explanation=explanation(record, store.run.root),
-            details=details(record),
-            output=printed(record),
+            summary=case_line(record),
+            explanation=_explanation(record, store.run.root),
+            details=_details(record),
+            output=_printed(record),
             matched_by=record.planned.matched_by,
         )
         for record in store.current_records()
     )
+
+
+_WIDTH = 72
+"""Cells: pytest puts eight before each line of an AssertionError, and terminals and logs of CI have eighty."""
+_OUTPUT_SHOWN = 20_000
+
+
+def _reason(record: CaseRecord) -> str:
+    """Return what kept the case from passing, on one line; "" if it passed."""
+    found = reasons(record)
+    return "; ".join(found) if found or record.state == "passed" else "no criterion applied"
+
+
+def _explanation(record: CaseRecord, root: str) -> str:
+    """Return the reasons, the criteria, and the whole case with expected beside actual; "" if it passed.
+
+    Safe for a terminal. `root` is the folder that paths in it are relative to.
+    """
+    if record.state == "passed":
+        return ""
+    lines = reasons(record) or ["no criterion applied"]
+    if record.error is not None:
+        lines += way_out(record.error, root)
+    criteria = criteria_and_source(record)
+    return "\n".join([*lines, *([f"criteria: {criteria}"] if criteria else []), "", _details(record)])
+
+
+def _details(record: CaseRecord) -> str:
+    """Return the whole case, expected beside actual, with every verdict. Safe for a terminal."""
+    return "\n".join(plain_case(record, _WIDTH))
+
+
+def _printed(record: CaseRecord) -> dict[str, str]:
+    """Return the last of what the agent printed, by stream. Safe for a terminal."""
+    return {stream: plain(text[-_OUTPUT_SHOWN:]) for stream, text in record.output.items() if text}

@@ -11,8 +11,7 @@ from workbench.engine.plan.plan import Plan, new_run_id
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 from workbench.testing.collected import CollectedCase, CollectedFile
-from workbench.testing.evaluation import refusal
-from workbench.testing.execution import execute
+from workbench.testing.evaluation import execute, refusal
 from workbench.testing.results import CaseOutcome
 
 _T = TypeVar("_T")

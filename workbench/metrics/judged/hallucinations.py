@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.judge.base import Judge
-from workbench.metrics.base import Bench, Scored, ScoreRequest
+from workbench.metrics.base import Bench, Scored, ScoreRequest, same_length
 from workbench.metrics.description import read_options
 from workbench.metrics.judged.claim_reply import UNLABELLED, Claim, read_claims, read_sentences
 from workbench.metrics.judged.context import Piece, Sources, context_of
@@ -33,7 +33,6 @@ from workbench.metrics.judged.outcome import (
     first_below,
     nothing_in_turn,
     over_case,
-    same_length,
     turn_result,
 )
 from workbench.metrics.judged.passages import Passage, passages

@@ -7,9 +7,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from workbench.counting import counted
 from workbench.events import MetricResult
-from workbench.metrics.base import NotScorableError, Scored, ScoreRequest, status_of
+from workbench.metrics.base import Scored, status_of
 from workbench.model.criteria import Criterion
 from workbench.text import one_line
 
@@ -62,17 +61,6 @@ def first_below(turns: Sequence[MetricResult], otherwise: str) -> str:
         ),
         otherwise,
     )
-
-
-def same_length(request: ScoreRequest) -> None:
-    """A reference is not needed, but if there is one it must have as many turns.
-
-    Raises:
-        NotScorableError: it has not.
-    """
-    if request.expected is not None and len(request.expected) != len(request.actual):
-        name = request.criterion.name
-        raise NotScorableError(f"{name}: {counted(len(request.expected), 'turn')} expected, {len(request.actual)} made")
 
 
 def asked_of(asked: int, of: int) -> str:

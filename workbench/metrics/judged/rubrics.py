@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from workbench.events import MetricResult
 from workbench.judge.base import Judge
-from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest
+from workbench.metrics.base import Bench, NotScorableError, Scored, ScoreRequest, same_length
 from workbench.metrics.description import RubricOptions, read_options
 from workbench.metrics.judged.descriptions import (
     ANSWER_RUBRICS,
@@ -31,7 +31,6 @@ from workbench.metrics.judged.outcome import (
     first_below,
     nothing_in_turn,
     over_case,
-    same_length,
     turn_result,
 )
 from workbench.metrics.judged.prompts import rubrics as prompt

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workbench.events import MetricResult
-from workbench.metrics.base import Bench, Scored, ScoreRequest
-from workbench.metrics.judged.outcome import nothing_in_turn, over_case, same_length
+from workbench.metrics.base import Bench, Scored, ScoreRequest, same_length
+from workbench.metrics.judged.outcome import nothing_in_turn, over_case
 from workbench.metrics.judged.service_scores import SERVICE, rated_turn
 from workbench.metrics.judged.turn_evidence import agents, events
 from workbench.metrics.judged.voting import MAX_KEPT

@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from workbench.events import MetricResult
-from workbench.metrics.base import Bench, Scored, ScoreRequest, mean, turn_pairs
-from workbench.metrics.judged.outcome import over_case, same_length, turn_result
+from workbench.metrics.base import Bench, Scored, ScoreRequest, mean, same_length, turn_pairs
+from workbench.metrics.judged.outcome import over_case, turn_result
 from workbench.metrics.judged.turn_texts import answer_text, user_text
 from workbench.metrics.judged.voting import MAX_KEPT
 from workbench.model.criteria import Criterion
