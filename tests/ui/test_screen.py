@@ -246,6 +246,13 @@ async def test_help_lists_the_keys_that_work_and_does_what_is_picked(open_screen
         assert "by score" in screen.text, "the key of the table is free now"
 
 
+async def test_panes_picked_from_the_list_of_keys_ask_for_a_digit(open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    async with screen.open((120, 40)) as pilot:
+        await pilot.press("question_mark", *"panecase", "enter")
+        await screen.until(pilot, lambda: isinstance(screen.app.screen, JumpScreen))
+
+
 async def test_a_clash_of_keys_is_said_once(open_screen: OpenScreen) -> None:
     screen = open_screen(overrides={"sort": ("r",)})
     async with screen.open() as pilot:

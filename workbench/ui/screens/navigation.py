@@ -68,9 +68,11 @@ class Navigation:
 
     # Panes
 
-    def pane(self, number: int) -> None:
-        """Show a pane by its number."""
-        if self._screen.right.shows_case:
+    def pane(self, number: int = 0) -> None:
+        """Show a pane by its number. Without one (picked from the list of keys), ask for it."""
+        if not number:
+            self.jump()
+        elif self._screen.right.shows_case:
             self._screen.right.detail.show_pane(number)
             if self._screen.has_class("-narrow"):
                 self._screen.go_right()
