@@ -2,6 +2,7 @@
 
 import asyncio
 import builtins
+import contextlib
 import json
 import re
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from workbench import Project, RunOptions, UsageFaultError
-from workbench.events import CaseFinished, RunFinished, RunStarted
+from workbench.events import CaseFinished, CaseStarted, Event, RunFinished, RunStarted
 
 AGENT = """
 def root_agent(message, session):
@@ -73,13 +74,14 @@ async def verdicts(project: Project) -> dict[str, str]:
     return {record.ref.eval_id: record.state for record in store.current_records()}
 
 
-def test_the_page_has_five_examples() -> None:
+def test_each_example_of_the_page_is_tested() -> None:
     assert list(EXAMPLES) == [
         "Open and list",
         "Run and print verdicts",
         "Score under another threshold",
         "Watch",
         "Compare two runs",
+        "Talk to an agent",
     ]
 
 
@@ -121,6 +123,10 @@ def test_example_compares_two_runs(desk: Path, run_example: Callable[..., list[s
     assert run_example("Compare two runs") == ["0 regressions"]
 
 
+def test_example_prints_what_the_agent_answers(desk: Path, run_example: Callable[..., list[str]]) -> None:
+    assert run_example("Talk to an agent") == ["It is on its way"]
+
+
 async def test_events_come_in_order_while_the_run_goes_on(desk: Path) -> None:
     async with Project.open("order_desk") as project:
         events = [event async for event in project.run(await project.plan())]
@@ -136,6 +142,51 @@ async def test_leaving_the_loop_ends_the_run(desk: Path) -> None:
             if isinstance(event, RunStarted):
                 break
         await asyncio.wait_for(project.close(), 20)
+
+
+async def test_after_an_iteration_the_result_is_what_was_seen(desk: Path) -> None:
+    async with Project.open("order_desk") as project:
+        run = project.run(await project.plan())
+        events = [event async for event in run]
+        store = await run.result()
+        assert store.run.run_id == next(event.run_id for event in events if isinstance(event, RunStarted))
+        assert store.counts() == {"passed": 1, "failed": 1}
+        assert sum(path.is_dir() for path in (desk.parent / ".workbench/runs").iterdir()) == 1
+
+
+async def test_a_run_is_iterated_over_once(desk: Path) -> None:
+    async with Project.open("order_desk") as project:
+        run = project.run(await project.plan())
+        await run.result()
+        with pytest.raises(RuntimeError, match="once"):
+            [event async for event in run]
+        assert project.store.counts() == {"passed": 1, "failed": 1}
+
+
+async def test_runs_of_a_project_take_turns(desk: Path) -> None:
+    events: list[Event] = []
+    async with Project.open("order_desk") as project:
+        runs = [project.run(await project.plan(), events.append) for _ in range(2)]
+        await asyncio.gather(*(run.result() for run in runs))
+    first = next(at for at, event in enumerate(events) if isinstance(event, RunFinished))
+    assert sum(isinstance(event, RunStarted) for event in events[:first]) == 1
+    assert sum(isinstance(event, CaseFinished) for event in events) == 4
+
+
+@pytest.mark.parametrize("way", ["break", "raise", "watch"])
+async def test_nothing_goes_on_after_the_project_is_closed(desk: Path, way: str) -> None:
+    (desk / "agent.py").write_text(SLOW, "utf-8")
+    before = asyncio.all_tasks()
+    with contextlib.suppress(SeenEnoughError):
+        async with Project.open("order_desk") as project:
+            news = project.watch() if way == "watch" else project.run(await project.plan())
+            async for event in news:
+                if isinstance(event, CaseStarted):
+                    if way == "raise":
+                        raise SeenEnoughError
+                    break
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
 
 
 async def test_compare_names_what_made_a_case_fail(desk: Path) -> None:

@@ -30,7 +30,7 @@ from workbench.history.retention import tidy
 from workbench.history.state_dir import judge_cache_dir
 from workbench.history.state_dir import state_dir as state_of
 from workbench.kept_records import keep_details
-from workbench.project.running import Running
+from workbench.project.running import Running, end
 from workbench.project.scoring import plan_of_run
 from workbench.project.targets import NamedTargets, Targets
 from workbench.project.watch import News, Watch
@@ -79,6 +79,9 @@ class Project:
         self._place = place
         self._named: Place | None = None
         """The place that `place` names, once it is needed."""
+        self.tasks: set[asyncio.Task[None]] = set()
+        """Runs and watches that have not ended."""
+        self._running = asyncio.Lock()
 
     @classmethod
     @asynccontextmanager
@@ -132,7 +135,8 @@ class Project:
         await self.close()
 
     async def close(self) -> None:
-        """End all processes, and wait until they are gone."""
+        """End all runs and processes, and wait until they are gone."""
+        await end(self.tasks)
         for journal in self._held.values():
             journal.release()
         self._held.clear()
@@ -282,7 +286,7 @@ class Project:
                 with contextlib.suppress(OSError):  # What cannot be deleted stays, and is tried after the next run.
                     await asyncio.to_thread(tidy, state, self.settings.history)
 
-        return Running(make, publish or self.store.apply, self.store, journal, self._begin_afresh, tidy_runs)
+        return Running(make, publish or self.store.apply, self.store, journal, self._turn, tidy_runs, self.tasks)
 
     def chat(
         self, agent: AgentFolder, root: Path, session_input: dict[str, Any], publish: Callable[[ChatEvent], None]
@@ -324,10 +328,14 @@ class Project:
         """Have the processes of agents started anew before the next run: their environment has changed."""
         self._renew = True
 
-    async def _begin_afresh(self) -> None:
-        if self._renew:
-            self._renew = False
-            await self.children.restart()
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Wait until no other run is going on, and be the one that is."""
+        async with self._running:
+            if self._renew:
+                self._renew = False
+                await self.children.restart()
+            yield
 
     def _read(self) -> Workspace:
         kept = None if self._explicit_state is None else read_owners(self._explicit_state)

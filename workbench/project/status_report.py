@@ -1,4 +1,4 @@
-"""What `status --json` writes: the last verdict of each case, whether it is stale, and why.
+"""The report of `status --json`: the last verdict of each case, whether it is stale, and why.
 
 `docs/status.schema.json` is generated from the models here (`python -m workbench.project.status_report` prints it).
 """

@@ -39,6 +39,7 @@ class Runner(Protocol):
 
     store: Store
     settings: Settings
+    tasks: set[asyncio.Task[None]]
 
     def run(self, plan: Plan, publish: Callable[[Event], None] | None = None) -> Running: ...
 
@@ -65,7 +66,7 @@ class Watch(Followed[News]):
         plan: Plan,
         take: Callable[[News], None] = lambda news: None,
     ) -> None:
-        super().__init__(take)
+        super().__init__(take, project.tasks)
         self._project = project
         self._plan = plan
         self._watcher = Watcher(
@@ -93,8 +94,7 @@ class Watch(Followed[News]):
         """Whether cases are running or being scored."""
         return self._task is not None and not self._task.done()
 
-    async def execute(self) -> None:
-        """Run and watch until `stop`."""
+    async def _do(self) -> None:
         watching = asyncio.create_task(self._take_saves())
         try:
             self._execute(self._plan)

@@ -107,6 +107,8 @@ class LocalPlace:
     async def close(self) -> None:
         """End the zygotes, so that the next run starts with what is installed and set now. Not while a run is going on:
         its agents are forks of them."""
+        if self._watching is not None:
+            self._watching.cancel()
         tasks, self._zygotes = list(self._zygotes.values()), {}
         for task in tasks:
             if not task.done():

@@ -133,8 +133,9 @@ class Changes:
                 return
             if lost:
                 self._queue.put_nowait(Batch(frozenset(), all_files=True))
-            elif before and before != self._watched:
-                self._queue.put_nowait(Batch(frozenset(files_in(self._watched - before))))
+            elif before != self._watched:
+                if before:
+                    self._queue.put_nowait(Batch(frozenset(files_in(self._watched - before))))
                 self._look_soon()
             lost = False
             try:
@@ -146,7 +147,7 @@ class Changes:
                 self._look_soon()
 
     def _look_soon(self) -> None:
-        """What was saved while one watch had ended and the next had not begun, nobody was told of."""
+        """Look for saves that no watch saw, because it had not begun or the one before had ended."""
         asyncio.get_running_loop().call_later(_BETWEEN, self._queue.put_nowait, Batch(frozenset(), True))
 
     def _see_root(self) -> None:
