@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -172,3 +173,15 @@ def statuses(report: dict[str, Any]) -> dict[str, str]:
 
 def lines_with(text: str, starts: Sequence[str]) -> list[str]:
     return [line for line in text.splitlines() if line.startswith(tuple(starts))]
+
+
+def heard(pipe: Path, process: "subprocess.Popen[bytes]") -> str:
+    """Wait for what an agent writes to a named pipe, and return it. A program that ends before that fails the test."""
+    descriptor, end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), os.pidfd_open(process.pid)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        try:
+            if descriptor not in select.select([descriptor, end], [], [])[0]:
+                pytest.fail(f"it ended before its agent ran: {process.communicate()!r}")
+        finally:
+            os.close(end)
+        return (file.read(1000) or b"").decode()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.projects import BAD, GOOD, RAISES, WAITS, Project, case, statuses
+from tests.cli.projects import BAD, GOOD, RAISES, WAITS, Project, case, heard, statuses
 
 ASKED = """
 def noted(agent):
@@ -35,8 +35,7 @@ class Killed:
         self.asked = project.root / "asked.log"
         self.environment = {"STARTED": str(self.started), "GO_ON": str(self.go_on), "ASKED": str(self.asked)}
         self.process = project.start("run", ".", "--concurrency", "1", environment=self.environment)
-        with self.started.open() as file:
-            file.read()
+        heard(self.started, self.process)
         assert self.process.stdout is not None
         shown = b""
         # What is shown is kept: else the kill may come between the end of a case and its line in the journal.
@@ -50,8 +49,7 @@ class Killed:
     def again(self, *words: str) -> tuple[str, str, dict[str, Any]]:
         """The same once more, to its end: standard output, standard error, report."""
         process = self.project.start("run", ".", "--json", "r.json", *words, environment=self.environment)
-        with self.started.open() as file:
-            file.read()
+        heard(self.started, process)
         self.go_on.write_text("go on\n")
         out, err = process.communicate(timeout=60)
         return out.decode(), err.decode(), json.loads((self.project.root / "r.json").read_text("utf-8"))

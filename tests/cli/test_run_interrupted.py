@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.cli.projects import GOOD, REPOSITORY, WAITS, Project, case, statuses
+from tests.cli.projects import GOOD, REPOSITORY, WAITS, Project, case, heard, statuses
 from workbench.exporting.report import json_schema
 
 
@@ -36,8 +36,8 @@ class Waiting:
         return self.process
 
     def wait(self) -> None:
-        with self._started.open() as started:
-            assert started.read() == "running\n"
+        assert self.process is not None
+        assert heard(self._started, self.process) == "running\n"
 
     def go_on(self) -> None:
         with self._go_on.open("w") as file:
@@ -127,7 +127,7 @@ def test_ctrl_c_works_for_what_a_script_started_in_the_background(waiting: Waiti
 def test_a_time_out_still_cuts_what_runs_after_ctrl_c(project: Project) -> None:
     waiting = Waiting(project)
     words = ["run", ".", "--concurrency", "1", "--timeout", "2", "--json", "report.json"]
-    process = project.start(*words, environment=waiting.environment)
+    process = waiting.process = project.start(*words, environment=waiting.environment)
     waiting.wait()
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)

@@ -11,7 +11,7 @@ import pytest
 from workbench.agents.workspace import open_workspace
 from workbench.dependencies.change import Change, words
 from workbench.dependencies.current import CurrentInputs, Execution, Options
-from workbench.dependencies.digests import Digests, project_salt
+from workbench.dependencies.digests import Digests, project_digests
 from workbench.dependencies.record import Record, compare
 
 SECRET = "the-secret-of-the-desk-4711"
@@ -83,7 +83,7 @@ class Desk:
     def now(self, options: Options) -> Any:
         workspace = open_workspace(self.root)
         (entry,) = workspace.evalsets
-        return CurrentInputs(self.root, workspace.agents, "salt", lambda value: value, options), entry
+        return CurrentInputs(self.root, workspace.agents, Digests("salt"), lambda value: value, options), entry
 
     def changes(self, then: Execution, options: Options | None = None) -> tuple[Change, ...]:
         now, entry = self.now(options or Options())
@@ -242,8 +242,8 @@ def test_digest_of_a_large_file_depends_on_its_last_byte(tmp_path: Path) -> None
 
 
 def test_salt_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
-    salt = project_salt(tmp_path)
-    assert project_salt(tmp_path) == salt
+    salt = project_digests(tmp_path).salt_id
+    assert project_digests(tmp_path).salt_id == salt
     assert (tmp_path / "salt").stat().st_mode & 0o777 == 0o600
     assert len(list(tmp_path.iterdir())) == 1
-    assert project_salt(tmp_path / "not there") != salt
+    assert project_digests(tmp_path / "not there").salt_id != salt

@@ -37,7 +37,8 @@ class Folder:
 
 @dataclass(slots=True)
 class Walk:
-    """Goes through `base` and everything below it. `left_out` fills while it goes: path and reason.
+    """Goes through `base` and everything below it. `left_out` fills while it goes: path and reason. So does
+    `unreadable`, with the folders that cannot be read.
 
     Folders come in the order of their names, each before what is in it. Linked folders come last, so that a folder is
     met at its own place first; a link out of `base` is not followed. No folder is met twice, whatever links say.
@@ -45,6 +46,7 @@ class Walk:
 
     base: Path
     left_out: list[tuple[Path, str]] = field(default_factory=list)
+    unreadable: list[Path] = field(default_factory=list)
     _seen: dict[tuple[int, int], Path] = field(default_factory=dict)
     _links: list[tuple[Path, tuple[IgnoreFile, ...]]] = field(default_factory=list)
 
@@ -89,6 +91,7 @@ class Walk:
                         files.append(entry.name)
         except OSError as error:
             self.left_out.append((path, f"cannot be read: {error.strerror or error}"))
+            self.unreadable.append(path)
             return None, []
         mark = next((mark for mark in _ENVIRONMENT_MARKS if mark in files or mark in folders), None)
         if mark and not is_start:

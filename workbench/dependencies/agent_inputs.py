@@ -46,8 +46,7 @@ class AgentFiles:
 
     def read_all(self) -> None:
         """Take the digests of all files in its folder that may count, so that they are those of this moment."""
-        for path in self._that_count(None):
-            self._digests.file(path)
+        self._digests.files(self._that_count(None))
 
     def bundle(self, read: Collection[Path] | None, listed: Iterable[Path] = ()) -> Bundle:
         """Return the files that an execution depends on that read these files and listed these folders. None: nobody
@@ -80,7 +79,8 @@ class AgentFiles:
         everything = scopes.get(self._name(self._folder)) == ALL
         seen = set(read)
         own = [path for path in self._that_count(None if everything else seen) if path not in seen]
-        files = {self._name(path): self._digests.file(path) for path in (*sorted(seen), *own[:_MOST_FILES])}
+        digests = self._digests.files((*sorted(seen), *own[:_MOST_FILES]))
+        files = {self._name(path): digest for path, digest in digests.items()}
         for folder in (folder for folder, scope in scopes.items() if scope == LISTED):
             for name in _names_in(self._root / folder):
                 files.setdefault(folder + name, LISTED)

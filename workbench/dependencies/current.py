@@ -59,10 +59,10 @@ class CurrentInputs:
     """The inputs of the cases in `root` as they are when they are first asked for. Reads files: for a thread."""
 
     def __init__(
-        self, root: Path, agents: Iterable[AgentFolder], salt: str, clean: Clean, options: Options | None = None
+        self, root: Path, agents: Iterable[AgentFolder], digests: Digests, clean: Clean, options: Options | None = None
     ) -> None:
         self.root = root
-        self.digests = Digests(salt)
+        self.digests = digests
         self._agents = {agent.name: agent for agent in agents}
         self._clean = clean
         self._options = options or Options()

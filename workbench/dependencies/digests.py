@@ -4,9 +4,12 @@ import contextlib
 import hashlib
 import os
 import secrets
+import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
+from workbench.dependencies.digest_cache import DigestCache, digest_cache
 from workbench.regular_file import open_regular
 
 ABSENT = "absent"
@@ -15,12 +18,14 @@ _UNREADABLE = "unreadable"
 _PIECE = 1 << 20
 _SALT_FILE = "salt"
 _OF_THIS_PROCESS = secrets.token_hex(16)
-_LARGE = 1 << 20
-_large_files: dict[tuple[object, ...], str] = {}
-"""Digests of large files by key, path and status, so that a watch does not read them again with each run."""
 
 
-def project_salt(state: Path) -> str:
+def project_digests(state: Path) -> "Digests":
+    """Return what makes the digests of the project whose state folder is `state`, with what is known from earlier."""
+    return Digests(_salt(state), state if state.is_dir() else None)
+
+
+def _salt(state: Path) -> str:
     """Return the salt of a project, which is kept in the state folder `state` for its owner only. Where it can be
     neither read nor written, it is one that only lasts as long as this process."""
     file = state / _SALT_FILE
@@ -38,11 +43,13 @@ def project_salt(state: Path) -> str:
 
 
 class Digests:
-    """Digests with one salt. The content of each file is read once, however large it is."""
+    """Digests with one salt. The content of each file is read once, however large it is. `state` is the state folder
+    where they are kept, None: nowhere."""
 
-    def __init__(self, salt: str) -> None:
+    def __init__(self, salt: str, state: Path | None = None) -> None:
         self._key = hashlib.blake2b(salt.encode("utf-8", "replace"), digest_size=16).digest()
         self._files: dict[Path, str] = {}
+        self._cache: DigestCache = digest_cache(state, self._key)
 
     @property
     def salt_id(self) -> str:
@@ -60,20 +67,27 @@ class Digests:
             found = self._files[path] = self._read(path)
         return found
 
+    def files(self, paths: Iterable[Path]) -> dict[Path, str]:
+        """Return the digests of many files, and keep those that were taken now."""
+        found = {path: self.file(path) for path in paths}
+        self._cache.keep()
+        return found
+
     def known(self, path: Path) -> str | None:
         """Return the digest of a file if it was asked for before."""
         return self._files.get(path)
 
     def _read(self, path: Path) -> str:
         try:
+            began = time.time_ns()
+            kept = self._cache.find(path, path.stat())
+            if kept is not None:
+                return kept
             with open_regular(path) as file:
-                status = os.fstat(file.fileno())
-                key = (self._key, path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-                if status.st_size < _LARGE:
-                    return self._content(file)
-                if key not in _large_files:
-                    _large_files[key] = self._content(file)
-                return _large_files[key]
+                before = os.fstat(file.fileno())
+                found = self._content(file)
+                self._cache.add(path, before, os.fstat(file.fileno()), found, began)
+                return found
         except (FileNotFoundError, NotADirectoryError):
             return ABSENT
         except (OSError, ValueError):

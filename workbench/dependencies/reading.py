@@ -1,6 +1,5 @@
 """Which files an agent may depend on: those it was seen to read, and those that it would read if it ran now."""
 
-import os
 import re
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from workbench.agents.criteria_choice import CONFIG_NAMES
 from workbench.agents.discovery import DEFINITION_FILES, EVALSET_SUFFIXES
 from workbench.agents.python_source import LARGEST_SOURCE
+from workbench.agents.walk import Walk
 from workbench.regular_file import read_regular
 
 _MODULES = (".py", ".pyi", ".so")
@@ -15,7 +15,6 @@ _PAPERS = re.compile(r"(readme|changelog|changes|license|licence|contributing|au
 _TEST_FILE = re.compile(r"(test_.*|.*_test|conftest)\.py")
 _SOURCES_READ = 200
 _NOT_THE_AGENTS = (".triage.json", ".evalset_result.json", ".pyc")
-_FOREIGN_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 
 
 class Reading:
@@ -52,19 +51,14 @@ class Reading:
 
 
 def files_in(folder: Path, others: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files in and below an agent's folder, without those of other agents, hidden folders and what is
-    installed there."""
-    foreign = {other for other in others if other != folder}
-    for step, folders, names in os.walk(folder):
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".") and name not in _FOREIGN_FOLDERS and Path(step, name) not in foreign
-        )
-        if "pyvenv.cfg" in names and Path(step) != folder:
-            folders.clear()
-            continue
-        yield from (Path(step, name) for name in sorted(names))
+    """Yield the files in the folders of an agent that the watch looks at, too, without those of other agents. Instead
+    of the files of a folder that cannot be read, its own path comes."""
+    inside = [other for other in others if other != folder and other.is_relative_to(folder)]
+    walk = Walk(folder)
+    for step in walk:
+        if not any(step.path.is_relative_to(other) for other in inside):
+            yield from (step.path / name for name in step.files)
+    yield from walk.unreadable
 
 
 def may_name(path: Path, folder: Path, others: Iterable[Path]) -> bool:

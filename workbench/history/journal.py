@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.owners import keep_last_owners, keep_owner
-from workbench.dependencies.digests import project_salt
+from workbench.dependencies.digests import Digests, project_digests
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.run.event_lines import Line
 from workbench.event_json import from_json
@@ -183,10 +183,9 @@ class Journal:
             _sync_folder(self.path.parent)
             self._name_synced = True
 
-    @property
-    def salt(self) -> str:
-        """The salt of the project's digests."""
-        return project_salt(Path(os.devnull) if self.path is None else self.path.parents[2])
+    def digests(self) -> Digests:
+        """Return what makes the digests of the project."""
+        return project_digests(Path(os.devnull) if self.path is None else self.path.parents[2])
 
     def keep(self, contents: Mapping[str, bytes]) -> None:
         """Keeps contents of files by their digests in the state folder; none where nothing can be written."""

@@ -11,7 +11,7 @@ from workbench.dependencies.agent_inputs import WRITTEN
 from workbench.dependencies.case_inputs import started_bundles
 from workbench.dependencies.change import CASE_INPUTS, Change, not_recorded, words
 from workbench.dependencies.current import CurrentInputs, Execution, Options
-from workbench.dependencies.digests import project_salt
+from workbench.dependencies.digests import project_digests
 from workbench.dependencies.kept import KeptInputs
 from workbench.dependencies.record import Bundle, Record, compare
 from workbench.engine.plan.interrupted import InterruptedCase, InterruptedRun, interrupted_run
@@ -160,7 +160,7 @@ def _changes(found: InterruptedRun, plan: Plan, state: Path) -> list[str]:
     if not found.announced.inputs:
         return ["an earlier version of the workbench made it"]
     clean = Secrets([setting.environment.values for setting in plan.agents.values()]).clean_data
-    now = plan_inputs(plan, project_salt(state), clean)
+    now = plan_inputs(plan, project_digests(state), clean)
     if found.inputs.salt_id != now.digests.salt_id:
         return ["its inputs were recorded with another salt"]
     options = {name: getattr(plan.options, name) for name in RESULT_OPTIONS if name not in _OF_VERDICTS}

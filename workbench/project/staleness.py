@@ -10,7 +10,7 @@ from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.case_inputs import started_bundles
 from workbench.dependencies.change import Change
 from workbench.dependencies.current import CurrentInputs, Execution, Options
-from workbench.dependencies.digests import project_salt
+from workbench.dependencies.digests import project_digests
 from workbench.dependencies.record import Record, compare
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.transcripts import StoredCase
@@ -32,7 +32,7 @@ def current_inputs(workspace: Workspace, state: Path, latest: Iterable[LatestRun
     options = Options.of_run(newest_options(state, latest))
     environments = [agent_environment(agent.folder, os.environ).values for agent in workspace.agents]
     clean = Secrets([os.environ, *environments]).clean_data
-    return CurrentInputs(workspace.root, workspace.agents, project_salt(state), clean, options)
+    return CurrentInputs(workspace.root, workspace.agents, project_digests(state), clean, options)
 
 
 def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[Name, Changes]:

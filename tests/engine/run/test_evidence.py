@@ -11,7 +11,7 @@ import pytest
 from tests.engine.project import Project, execute
 from workbench.dependencies.change import words
 from workbench.dependencies.current import Execution
-from workbench.dependencies.digests import Digests, project_salt
+from workbench.dependencies.digests import Digests, project_digests
 from workbench.dependencies.record import Record, compare
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan
@@ -55,7 +55,7 @@ class Run:
         reads = Reads(frozenset(self.plan.root / name for name in read))
         numbers, _ = self.evidence.of_finished(CaseFinished(entry.ref, "passed", error, 0.1), reads, is_simulated=False)
         then = Record(entry.ref.evalset_file, self.evidence._inputs.of(numbers))
-        now = plan_inputs(replace(self.plan), project_salt(self.state), lambda value: value)
+        now = plan_inputs(replace(self.plan), project_digests(self.state), lambda value: value)
         found = compare(then, now.record(entry.source.evalset, 0, Execution(then)))
         return [words(change) for change in found if change.name]
 

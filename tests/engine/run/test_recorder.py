@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from workbench.dependencies.digests import Digests
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.run.event_lines import Line
@@ -35,7 +36,6 @@ class Writer:
 
     notice = None
     answers = None
-    salt = "salt"
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -45,6 +45,9 @@ class Writer:
         self.error: OSError | None = None
         self.summed_up: list[int] = []
         self.closed = False
+
+    def digests(self) -> Digests:
+        return Digests("salt")
 
     def write(self, lines: Iterable[Line], *, sync: bool) -> None:
         if self.error is not None:

@@ -11,6 +11,7 @@ import pytest
 from tests.engine.project import Outcome, Project, evalset, execute, turn
 from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import AgentFolder, discover, name_agents
+from workbench.dependencies.digests import Digests
 from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.plan import Plan
@@ -241,7 +242,9 @@ async def test_a_disk_that_is_full_stops_it(ran: Any, children: Children) -> Non
     class Full:
         notice = Noticed("warning", "odd")
         answers = None
-        salt = "salt"
+
+        def digests(self) -> Digests:
+            return Digests("salt")
 
         def write(self, lines: Iterable[Line], *, sync: bool) -> None:
             raise OSError(28, "No space left on device")

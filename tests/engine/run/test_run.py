@@ -12,6 +12,7 @@ import pytest
 
 from tests.engine.project import Outcome, Project, evalset, execute, turn
 from workbench.agents import channel
+from workbench.dependencies.digests import Digests
 from workbench.engine.places.local import LocalPlace
 from workbench.engine.places.zygote import Ready
 from workbench.engine.plan.options import RunOptions
@@ -321,10 +322,12 @@ async def test_a_full_disk_stops_the_run_and_keeps_what_is_there(project: Projec
     class FullDisk:
         notice = None
         answers = None
-        salt = "salt"
 
         def __init__(self) -> None:
             self.lines: list[str] = []
+
+        def digests(self) -> Digests:
+            return Digests("salt")
 
         def write(self, lines: Any, *, sync: bool) -> None:
             if sync:

@@ -11,6 +11,7 @@ from typing import Any
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.walk import relative_to
 from workbench.dependencies.current import Clean, CurrentInputs, Options
+from workbench.dependencies.digests import Digests
 from workbench.dependencies.kept import KeptInputs, planned_key
 from workbench.dependencies.record import Bundle
 from workbench.engine.plan.options import kept_options
@@ -26,11 +27,11 @@ _CHANGED = "changed during the run"
 """Stands for the digest of such a file, and equals none."""
 
 
-def plan_inputs(plan: Plan, salt: str, clean: Clean) -> CurrentInputs:
+def plan_inputs(plan: Plan, digests: Digests, clean: Clean) -> CurrentInputs:
     """Return what reads the inputs of a plan's cases."""
     agents = [*plan.project_agents, *(setting.agent for setting in plan.agents.values())]
     options = plan.options
-    return CurrentInputs(plan.root, agents, salt, clean, Options(options.isolation, options.timeout, options.python))
+    return CurrentInputs(plan.root, agents, digests, clean, Options(options.isolation, options.timeout, options.python))
 
 
 class Evidence:
@@ -65,7 +66,7 @@ class Evidence:
         if self._writer is None:
             return
         with contextlib.suppress(Exception):  # Then no verdict of the run has a record, and none is taken for fresh.
-            now = plan_inputs(self._plan, self._writer.salt, lambda value: value)
+            now = plan_inputs(self._plan, self._writer.digests(), lambda value: value)
             for setting in self._plan.agents.values() if self._asks_agents else ():
                 now.files(setting.agent).read_all()
             self._now = now

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from workbench.dependencies.reading import files_in
 from workbench.engine.plan.plan import AgentSetting
 from workbench.events import Sources
 from workbench.regular_file import read_regular
@@ -34,7 +35,6 @@ _EVALUATION = (
     ".evalset_result.json",
 )
 """Endings of files that are compared case by case, or by nobody, not as the agent's own."""
-_NOT_THE_AGENTS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 _LARGEST = 256 * 1024
 _FILES = 300
 _TOGETHER = 4 * 1024 * 1024
@@ -130,10 +130,7 @@ def _models(content: bytes, *, in_quotes: bool) -> Iterator[str]:
 
 
 def _files(folder: Path, footprint: Collection[Path]) -> Iterator[Path]:
-    for path, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _NOT_THE_AGENTS)
-        yield from (Path(path, name) for name in sorted(names) if _is_source(name))
-    yield from (path for path in sorted(footprint) if _is_source(path.name))
+    yield from (path for path in (*files_in(folder, ()), *sorted(footprint)) if _is_source(path.name))
 
 
 def _is_source(name: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
+from workbench.dependencies.digests import Digests
 from workbench.engine.plan.owner_notes import OwnersToKeep
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.run.event_lines import Line, as_line
@@ -52,9 +53,8 @@ class EventWriter(PieceKeeper, Protocol):
         """Where what models answer is kept as long as the run may have to be resumed; None: nowhere."""
         ...
 
-    @property
-    def salt(self) -> str:
-        """The salt of the project's digests. From any thread."""
+    def digests(self) -> Digests:
+        """Return what makes the digests of the project. From any thread."""
         ...
 
     def keep(self, contents: Mapping[str, bytes]) -> None:

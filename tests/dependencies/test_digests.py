@@ -1,0 +1,174 @@
+"""Digests of files that are kept from one program to the next."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from workbench.dependencies import digest_cache as cache_module
+from workbench.dependencies.digest_cache import digest_cache
+from workbench.dependencies.digests import Digests, project_digests
+
+HOUR = 3_600_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def _kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep each digest, and take a file for unchanged that was written just now."""
+    monkeypatch.setattr(cache_module, "_WORTH_KEEPING", 1)
+    monkeypatch.setattr(cache_module, "_GRANULARITY", 0)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    folder = tmp_path / ".workbench"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files whose content is read for a digest."""
+    found: list[str] = []
+    content = Digests._content
+
+    def noted(self: Digests, file: BinaryIO) -> str:
+        found.append(Path(f"/proc/self/fd/{file.fileno()}").readlink().name)
+        return content(self, file)
+
+    monkeypatch.setattr(Digests, "_content", noted)
+    return found
+
+
+def _anew(state: Path) -> Digests:
+    """Begin as another program would."""
+    digest_cache.cache_clear()
+    return project_digests(state)
+
+
+def _write_with_old_time(file: Path) -> None:
+    file.write_bytes(b"2" * 1000)
+    os.utime(file, ns=(HOUR, HOUR))
+
+
+def _make_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _kept(state: Path) -> Path:
+    return state / "cache/digests.json"
+
+
+def test_file_that_did_not_change_is_not_read_again(state: Path, reads: list[str]) -> None:
+    file = state.parent / "data.bin"
+    file.write_bytes(b"1" * 1000)
+    first = _anew(state).files([file])
+    assert _anew(state).files([file]) == first
+    assert reads == ["data.bin"]
+    assert _kept(state).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda file: file.write_bytes(b"2" * 1000),
+        _write_with_old_time,
+        lambda file: (file.with_name("new").write_bytes(b"2" * 1000), file.with_name("new").replace(file)),
+        lambda file: os.truncate(file, 999),
+    ],
+    ids=["written", "with its old time", "replaced", "cut"],
+)
+def test_changed_file_is_read_again(state: Path, change: Callable[[Path], object]) -> None:
+    file = state.parent / "data.bin"
+    file.write_bytes(b"1" * 1000)
+    os.utime(file, ns=(HOUR, HOUR))
+    before = _anew(state).files([file])
+    change(file)
+    assert _anew(state).files([file]) != before
+
+
+def test_same_bytes_written_again_are_the_same(state: Path) -> None:
+    file = state.parent / "data.bin"
+    file.write_bytes(b"1" * 1000)
+    before = _anew(state).files([file])
+    file.write_bytes(b"1" * 1000)
+    assert _anew(state).files([file]) == before
+
+
+def test_file_as_young_as_its_digest_is_read_again(
+    state: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache_module, "_GRANULARITY", 2_000_000_000)
+    file = state.parent / "data.bin"
+    file.write_bytes(b"1" * 1000)
+    for _ in range(2):
+        _anew(state).files([file])
+    assert reads == ["data.bin"] * 2
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda file: file.write_bytes(file.read_bytes()[:-9]),
+        lambda file: file.write_bytes(b""),
+        lambda file: file.write_bytes(b"[" * 100_000),
+        lambda file: file.write_bytes(file.read_bytes().replace(b"data.bin", b"more.bin")),
+        lambda file: file.chmod(0o666),
+        lambda file: (file.rename(file.with_name("other")), file.symlink_to("other")),
+        _make_pipe,
+    ],
+    ids=["cut", "empty", "deep", "edited", "others may write it", "link", "pipe"],
+)
+def test_file_of_digests_that_cannot_be_trusted_is_ignored_and_replaced(
+    state: Path, harm: Callable[[Path], object], reads: list[str]
+) -> None:
+    file = state.parent / "data.bin"
+    file.write_bytes(b"1" * 1000)
+    before = _anew(state).files([file])
+    harm(_kept(state))
+    for _ in range(2):
+        assert _anew(state).files([file]) == before
+    assert reads == ["data.bin"] * 2
+    assert _kept(state).lstat().st_mode & 0o777 == 0o600
+    assert not _kept(state).is_symlink()
+
+
+def test_digests_made_with_another_salt_are_ignored(state: Path) -> None:
+    file = state.parent / "data.bin"
+    file.write_bytes(b"1" * 1000)
+    before = _anew(state).files([file])
+    (state / "salt").write_text("another", encoding="ascii")
+    assert _anew(state).files([file]) != before
+
+
+def test_number_of_kept_digests_is_limited(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "_MOST", 3)
+    files = [state.parent / f"{number}.bin" for number in range(5)]
+    for file in files:
+        file.write_bytes(b"1")
+    _anew(state).files(files)
+    kept = json.loads(_kept(state).read_bytes().partition(b"\n")[2])
+    assert [Path(entry[0]).name for entry in kept] == ["2.bin", "3.bin", "4.bin"]
+
+
+def test_two_programs_keep_each_others_digests(state: Path, reads: list[str]) -> None:
+    files = [state.parent / name for name in ("a.bin", "b.bin")]
+    for file in files:
+        file.write_bytes(b"1")
+    one, other = _anew(state), _anew(state)
+    other.files([state.parent / "none"])
+    one.files(files[:1])
+    other.files(files[1:])
+    _anew(state).files(files)
+    assert reads == ["a.bin", "b.bin"]
+
+
+def test_nothing_is_kept_where_there_is_no_state_folder(tmp_path: Path) -> None:
+    file = tmp_path / "data.bin"
+    file.write_bytes(b"1")
+    _anew(tmp_path / "none").files([file])
+    assert [path.name for path in tmp_path.iterdir()] == ["data.bin"]

@@ -1,0 +1,68 @@
+"""The files of an agent's folder that its verdicts may depend on."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.agents.workspace import open_workspace
+from workbench.dependencies.agent_inputs import AgentFiles
+from workbench.dependencies.digests import Digests
+from workbench.dependencies.reading import files_in
+from workbench.engine.watch.watcher import Watcher
+
+ANSWERS = "def root_agent(message, session):\n    return 'ok'\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name, text in {
+        ".gitignore": "models/\n",
+        "desk/agent.py": ANSWERS,
+        "desk/talk.evalset.json": '{"eval_set_id": "talk", "eval_cases": []}',
+        "desk/data/prices.csv": "1",
+        "desk/models/large.bin": "1",
+        "desk/node_modules/a.js": "1",
+        "desk/env/pyvenv.cfg": "",
+        "desk/env/lib/module.py": "",
+        "desk/__pycache__/agent.pyc": "",
+        "desk/.cache/answers.json": "{}",
+        "desk/helper/agent.py": ANSWERS,
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def _names(root: Path) -> set[str]:
+    found = files_in(root / "desk", [root / "desk", root / "desk/helper"])
+    return {path.relative_to(root).as_posix() for path in found}
+
+
+def test_installed_hidden_and_ignored_folders_are_no_inputs(root: Path) -> None:
+    assert _names(root) == {"desk/agent.py", "desk/talk.evalset.json", "desk/data/prices.csv"}
+
+
+def test_inputs_lie_in_the_folders_that_the_watch_looks_at(root: Path) -> None:
+    workspace = open_workspace(root)
+    watched = Watcher(workspace, lambda: workspace, dict)._folders()
+    assert {root / name for name in ("desk", "desk/data")} <= watched
+    assert {(root / name).parent for name in _names(root)} <= watched
+    assert watched.isdisjoint(root / name for name in ("desk/models", "desk/node_modules", "desk/env", "desk/.cache"))
+
+
+def test_folder_that_cannot_be_read_is_named_instead_of_its_files(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if Path(path).name == "data":
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    bundle = AgentFiles(root / "desk", root, [root / "desk/helper"], Digests("salt")).bundle(None)
+    assert bundle.inputs["agent_file"]["desk/data"] == "unreadable"
+    assert "desk/data/prices.csv" not in bundle.inputs["agent_file"]
