@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from workbench.agents.walk import STATE_FOLDER
 from workbench.engine.plan.options import UsageFaultError
 from workbench.history.run_words import place_of, state_of
-from workbench.history.state_dir import FOLDER, JOURNAL_FILE, runs_dir
+from workbench.history.state_dir import JOURNAL_FILE, runs_dir
 
 
 def kept(state: Path, run_id: str) -> Path:
@@ -18,13 +19,13 @@ def kept(state: Path, run_id: str) -> Path:
 
 @pytest.mark.parametrize("word", ["last", "2026"])
 def test_runs_of_older_state_folders_below_are_found(word: str, tmp_path: Path) -> None:
-    state = tmp_path / FOLDER
+    state = tmp_path / STATE_FOLDER
     with pytest.raises(UsageFaultError) as refused:
         place_of(word, state, tmp_path)
     assert "`agent-workbench run` keeps one" in refused.value.hint
-    older = kept(tmp_path / "desk" / FOLDER, "2026-11-21T10-30-00-3f2a")
+    older = kept(tmp_path / "desk" / STATE_FOLDER, "2026-11-21T10-30-00-3f2a")
     assert place_of(word, state, tmp_path) == older
-    assert state_of(older) == tmp_path / "desk" / FOLDER
+    assert state_of(older) == tmp_path / "desk" / STATE_FOLDER
     journal = kept(state, "2026-11-22T10-30-00-3f2a")
     assert place_of("2026-11-22", state, tmp_path) == journal
     with pytest.raises(UsageFaultError):

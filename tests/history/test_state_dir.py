@@ -4,18 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from workbench.history.state_dir import FOLDER, judge_cache_dir, make_state_dir, nested_states, runs_dir
+from workbench.agents.walk import STATE_FOLDER
+from workbench.history.state_dir import judge_cache_dir, make_state_dir, nested_states, runs_dir
 
 
 def _state(folder: Path) -> Path:
-    runs_dir(folder / FOLDER).mkdir(parents=True)
-    return folder / FOLDER
+    runs_dir(folder / STATE_FOLDER).mkdir(parents=True)
+    return folder / STATE_FOLDER
 
 
 def test_older_state_folders_are_found_a_few_levels_below(tmp_path: Path) -> None:
     found = [_state(tmp_path / "bot"), _state(tmp_path / "agents/desk")]
     _state(tmp_path / "a/b/c/d/e")
-    (tmp_path / "empty" / FOLDER).mkdir(parents=True)
+    (tmp_path / "empty" / STATE_FOLDER).mkdir(parents=True)
     assert nested_states(tmp_path) == found
 
 
@@ -32,8 +33,8 @@ def test_a_new_state_folder_takes_over_the_answers_of_judges(tmp_path: Path) -> 
     old = judge_cache_dir(_state(tmp_path / "bot")) / "ab" / ("ab" * 32 + ".json")
     old.parent.mkdir(parents=True)
     old.write_text("{}")
-    make_state_dir(tmp_path / FOLDER)
-    assert (judge_cache_dir(tmp_path / FOLDER) / "ab" / old.name).read_text() == "{}"
+    make_state_dir(tmp_path / STATE_FOLDER)
+    assert (judge_cache_dir(tmp_path / STATE_FOLDER) / "ab" / old.name).read_text() == "{}"
     assert old.exists()
 
 

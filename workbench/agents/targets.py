@@ -5,10 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Discovery, agent_at, discover
-from workbench.agents.walk import is_repository
+from workbench.agents.walk import STATE_FOLDER, is_repository
 from workbench.home import home
-
-STATE_FOLDER = ".workbench"
 
 
 def find_root(path: Path) -> Path:

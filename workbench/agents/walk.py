@@ -8,9 +8,11 @@ from pathlib import Path
 
 from workbench.agents.gitignore import IgnoreFile, ignored_by, read_ignore_file
 
+STATE_FOLDER = ".workbench"
+"""Where the workbench keeps what it must remember, in the root of a project."""
 _HIDDEN = {
     ".adk": "ADK keeps its own results here",
-    ".workbench": "the workbench keeps its own runs here",
+    STATE_FOLDER: "the workbench keeps its own runs here",
 }
 _INSTALLED = {
     "node_modules": "packages installed by npm",

@@ -11,8 +11,8 @@ from workbench.agents.criteria_choice import CriteriaChoice, CriteriaChooser
 from workbench.agents.discovery import DEFINITION_FILES, AgentFolder, Ignored, name_agents
 from workbench.agents.owners import KeptOwners, LastOwner, read_owners
 from workbench.agents.ownership import Owned, Owner, Ownership
-from workbench.agents.targets import STATE_FOLDER, absolute, at_its_place, discover_for, find_root
-from workbench.agents.walk import relative_to
+from workbench.agents.targets import absolute, at_its_place, discover_for, find_root
+from workbench.agents.walk import STATE_FOLDER, relative_to
 from workbench.model.evalset import BrokenCaseError, EvalsetDocument, open_evalset
 
 

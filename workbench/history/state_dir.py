@@ -4,10 +4,9 @@ import contextlib
 import os
 from pathlib import Path
 
-from workbench.agents.walk import is_repository
+from workbench.agents.walk import STATE_FOLDER, is_repository
 from workbench.atomic import replace_content
 
-FOLDER = ".workbench"
 _DEEPEST = 4
 _FOLDERS = 2_000
 """How many folders are looked into for older state folders."""
@@ -18,7 +17,7 @@ JOURNAL_FILE = "events.jsonl"
 
 def state_dir(root: Path, explicit: Path | None = None) -> Path:
     """Where the state of `root` is kept: `.workbench` in it, or the folder that `--state-dir` names. Makes nothing."""
-    return explicit.absolute() if explicit is not None else root / FOLDER
+    return explicit.absolute() if explicit is not None else root / STATE_FOLDER
 
 
 def states_of(state: Path) -> list[Path]:
@@ -27,7 +26,7 @@ def states_of(state: Path) -> list[Path]:
     The workbench once made a `.workbench` in each folder that was run. Those are used where they lie. One that
     `--state-dir` names stands for itself.
     """
-    return [state, *(nested_states(state.parent) if state.name == FOLDER else ())]
+    return [state, *(nested_states(state.parent) if state.name == STATE_FOLDER else ())]
 
 
 def nested_states(root: Path) -> list[Path]:
@@ -42,7 +41,7 @@ def nested_states(root: Path) -> list[Path]:
             if looked > _FOLDERS:
                 return found
             below += _folders_in(folder)
-        found += [folder / FOLDER for folder in below if os.path.isdir(runs_dir(folder / FOLDER))]  # noqa: PTH112 - raises nothing
+        found += [folder / STATE_FOLDER for folder in below if os.path.isdir(runs_dir(folder / STATE_FOLDER))]  # noqa: PTH112 - raises nothing
         level = below
     return found
 
@@ -66,7 +65,7 @@ def make_state_dir(path: Path) -> None:
     """
     is_new = not path.is_dir()
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if is_new and path.name == FOLDER:
+    if is_new and path.name == STATE_FOLDER:
         for nested in nested_states(path.parent):
             _take_over_answers(judge_cache_dir(nested), judge_cache_dir(path))
     ignore = path / ".gitignore"

@@ -111,7 +111,9 @@ class Session:
     def state_dir(self) -> Path:
         """Where runs and answers are kept."""
         assert self.workspace is not None
-        return self.explicit_state or self.workspace.root / ".workbench"
+        from workbench.history import state_dir as places
+
+        return places.state_dir(self.workspace.root, self.explicit_state)
 
     @property
     def runs_dir(self) -> Path:

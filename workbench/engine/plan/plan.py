@@ -13,8 +13,8 @@ from workbench.agents.discovery import AgentFolder
 from workbench.agents.drivers import driver_files
 from workbench.agents.environment import AgentEnvironment, agent_environment
 from workbench.agents.interpreter import Interpreter, InterpreterError, choose_interpreter
-from workbench.agents.targets import STATE_FOLDER, project_around
-from workbench.agents.walk import relative_to
+from workbench.agents.targets import project_around
+from workbench.agents.walk import STATE_FOLDER, relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.counting import counted
 from workbench.engine.plan.blocking import ConfigFaults, refuse_named, why_blocked, why_broken

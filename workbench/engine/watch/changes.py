@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.agents.walk import STATE_FOLDER
 from workbench.engine.watch.half_written import looks_unfinished
 from workbench.engine.watch.listening import NoNoticeError, forced, look, notified, poll, remote_kind
 
@@ -23,7 +24,7 @@ _LOCKED = 10.0
 _SLEPT = 2.0
 _BETWEEN = 0.1
 """Seconds that a new watch is given to begin."""
-_IGNORED_FOLDERS = frozenset({".git", ".workbench", "__pycache__", ".adk", ".mypy_cache", ".ruff_cache", ".venv"})
+_IGNORED_FOLDERS = frozenset({".git", STATE_FOLDER, "__pycache__", ".adk", ".mypy_cache", ".ruff_cache", ".venv"})
 _IGNORED_SUFFIXES = (".pyc", ".pyo", ".swp", ".swx", ".swo", "~", ".tmp", ".part", ".crdownload")
 
 
