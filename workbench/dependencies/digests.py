@@ -42,6 +42,15 @@ def _salt(state: Path) -> str:
     return _OF_THIS_PROCESS
 
 
+def was_written(path: Path, since: float) -> bool:
+    """Whether a file may have changed since a time: what is not there may be gone since."""
+    try:
+        status = path.stat()
+    except OSError:
+        return True
+    return max(status.st_mtime, status.st_ctime) >= since
+
+
 class Digests:
     """Digests with one salt. The content of each file is read once, however large it is. `state` is the state folder
     where they are kept, None: nowhere."""
@@ -76,6 +85,14 @@ class Digests:
     def known(self, path: Path) -> str | None:
         """Return the digest of a file if it was asked for before."""
         return self._files.get(path)
+
+    def changed(self, since: float) -> frozenset[Path]:
+        """Return the files that have another content by now. Only those touched `since` a time are read again."""
+        return frozenset(
+            path
+            for path, digest in list(self._files.items())
+            if (digest == ABSENT or was_written(path, since)) and self._read(path) != digest
+        )
 
     def _read(self, path: Path) -> str:
         try:

@@ -54,3 +54,24 @@ def test_listed_folder_is_told_but_not_one_that_is_searched_for_modules(make_age
     assert agent.imported["folders"] == []
     told = [folder for event in agent.run("hello").of("Touched") for folder in event["folders"]]
     assert told == [str(tmp_path / "desk" / "data")]
+
+
+@needs_fork
+def test_module_outside_of_the_project_is_told_but_no_library_and_no_data(
+    make_agent: MakeAgent, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path.parent / f"{tmp_path.name}_elsewhere"
+    for name, text in {"tone.py": "from wsgiref import util", "site-packages/lib.py": "", "data.txt": ""}.items():
+        (elsewhere / name).parent.mkdir(parents=True, exist_ok=True)
+        (elsewhere / name).write_text(text, encoding="utf-8")
+    source = f"""
+        import sys
+        sys.path[:0] = [{str(elsewhere)!r}, {str(elsewhere / "site-packages")!r}]
+        import lib, tone
+        open({str(elsewhere / "data.txt")!r}).close()
+
+        def root_agent(message, session):
+            return "hi"
+    """
+    imported = make_agent(source, files={"__init__.py": ""}).imported["files"]
+    assert [file for file in imported if not file.startswith(str(tmp_path / "desk"))] == [str(elsewhere / "tone.py")]

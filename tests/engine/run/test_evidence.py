@@ -1,5 +1,6 @@
 """What a run records of the inputs of its executions."""
 
+import asyncio
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.source import AgentSource
 from workbench.engine.processes.agent_process import Reads
 from workbench.engine.processes.children import Children
+from workbench.engine.run import evidence
 from workbench.engine.run.evidence import Evidence, plan_inputs
 from workbench.events import CaseError, CaseFinished, RunStarted
 from workbench.history.journal import Journal
@@ -49,14 +51,24 @@ class Run:
         self.evidence.read(str)
 
     def changes(self, *read: str, error: CaseError | None = None) -> list[str]:
-        """What differs now from what a case that read these files depended on."""
-        entry = self.plan.entries[0]
-        assert isinstance(entry.source, AgentSource)
+        """What differs now from what a case that read these files and ends now depended on."""
+        return self.since(self.inputs(*read, error=error))
+
+    def inputs(self, *read: str, error: CaseError | None = None) -> Record:
+        """What a case that read these files and ends now depends on."""
+        ref = self.plan.entries[0].ref
         reads = Reads(frozenset(self.plan.root / name for name in read))
-        numbers, _ = self.evidence.of_finished(CaseFinished(entry.ref, "passed", error, 0.1), reads, is_simulated=False)
-        then = Record(entry.ref.evalset_file, self.evidence._inputs.of(numbers))
+        event = CaseFinished(ref, "passed", error, 0.1)
+        asyncio.run(self.evidence.gather(event, reads, is_simulated=False))
+        numbers, _ = self.evidence.of_finished(event, reads, is_simulated=False)
+        return Record(ref.evalset_file, self.evidence._inputs.of(numbers))
+
+    def since(self, then: Record) -> list[str]:
+        """What differs now from these inputs."""
+        source = self.plan.entries[0].source
+        assert isinstance(source, AgentSource)
         now = plan_inputs(replace(self.plan), project_digests(self.state), lambda value: value)
-        found = compare(then, now.record(entry.source.evalset, 0, Execution(then)))
+        found = compare(then, now.record(source.evalset, 0, Execution(then)))
         return [words(change) for change in found if change.name]
 
 
@@ -80,6 +92,19 @@ def test_file_that_changes_during_the_run_makes_its_verdict_stale_at_once(
     run = Run(project)
     project.write(path, "after")
     assert run.changes("desk/prompt.txt", "shared/tone.txt", "desk/agent.py") == ([said] if said else [])
+
+
+def test_verdict_of_a_case_that_ended_while_a_file_was_another_is_stale_also_once_that_is_put_back(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evidence, "_LOOK_EVERY", 0.0)
+    run = Run(project)
+    project.write("desk/prompt.txt", "after")
+    (project.root / "desk/agent.py").touch()
+    first = run.inputs("desk/prompt.txt", "desk/agent.py")
+    project.write("desk/prompt.txt", "before")
+    assert run.since(first) == ["desk/prompt.txt"]
+    assert run.changes("desk/prompt.txt", "desk/agent.py") == [], "the next case read what is there now"
 
 
 def test_file_that_the_agent_writes_is_no_input(project: Project) -> None:

@@ -33,7 +33,8 @@ _on_written: List[Callable[[str], None]] = []
 
 
 def watch(*roots: str) -> None:
-    """From now on, in this process and what it forks, takes note of the files below `roots` that are opened."""
+    """From now on, in this process and what it forks, note the files below `roots` that are opened, and modules of the
+    user's that lie elsewhere."""
     global _roots
     first = not _roots
     _roots = tuple(os.path.join(os.path.abspath(root), "") for root in roots)
@@ -71,7 +72,7 @@ def _note(event: str, args: Tuple[Any, ...]) -> None:
     try:
         path = args[1] if event == "os.rename" else args[0]
         full = "" if path is None or isinstance(path, int) else os.path.abspath(os.fsdecode(path))
-        if not os.path.join(full, "").startswith(_roots) or any(part in full for part in _OTHERS):
+        if any(part in full for part in _OTHERS) or not (_is_inside(full) or _is_module(event, full)):
             return
         if event in _LISTING:
             if not sys._getframe(1).f_code.co_filename.startswith(_IMPORTS):
@@ -86,6 +87,15 @@ def _note(event: str, args: Tuple[Any, ...]) -> None:
             _off.append(True)
     except Exception:  # noqa: S110 (an agent's open must not fail because of ours)
         pass
+
+
+def _is_inside(full: str) -> bool:
+    return os.path.join(full, "").startswith(_roots)
+
+
+def _is_module(event: str, full: str) -> bool:
+    """Whether this is a module of the user's that lies elsewhere, such as on PYTHONPATH."""
+    return event == "open" and full.endswith(".py") and sources.is_project_file(full)
 
 
 def _writes(mode: Any, flags: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from workbench.agents.discovery import AgentFolder
 from workbench.agents.walk import relative_to
 from workbench.dependencies.current import Clean, CurrentInputs, Options
-from workbench.dependencies.digests import Digests
+from workbench.dependencies.digests import Digests, was_written
 from workbench.dependencies.kept import KeptInputs, planned_key
 from workbench.dependencies.record import Bundle
 from workbench.engine.plan.options import kept_options
@@ -25,6 +25,8 @@ from workbench.events import CaseFinished, CaseRef, FilesRead, Sources
 
 _CHANGED = "changed during the run"
 """Stands for the digest of such a file, and equals none."""
+_LOOK_EVERY = 0.5
+"""Seconds."""
 
 
 def plan_inputs(plan: Plan, digests: Digests, clean: Clean) -> CurrentInputs:
@@ -48,6 +50,9 @@ class Evidence:
         self._entries: dict[CaseRef, PlanEntry] = {}
         self._texts: dict[CaseRef, str] = {}
         self._began = 0.0
+        self._changed: frozenset[Path] = frozenset()
+        """Files that had changed since then when that was looked at last."""
+        self._look_again = 0.0
         self._now: CurrentInputs | None = None
         """None if inputs are not kept."""
         self._clean: Callable[[str], str] = str
@@ -97,6 +102,7 @@ class Evidence:
 
     async def gather(self, event: CaseFinished, reads: Reads | None, *, is_simulated: bool) -> None:
         """Read in a thread what `of_finished` needs: files that nobody has looked at yet may be large."""
+        await self._look_for_changes()
         entry = self._entries.get(event.case)
         if entry is None or self._key(event, entry, reads, is_simulated=is_simulated) in self._found:
             return
@@ -119,7 +125,7 @@ class Evidence:
     ) -> tuple[Any, ...]:
         made_with = entry.source.case.inputs if isinstance(entry.source, StoredSource) else ()
         stored = tuple(bundle.digest for bundle in made_with)
-        return event.case.agent, event.case.evalset_file, is_simulated, _timed_out(event), reads, stored
+        return event.case.agent, event.case.evalset_file, is_simulated, _timed_out(event), reads, self._changed, stored
 
     def _inputs_of(
         self, event: CaseFinished, entry: PlanEntry, reads: Reads | None, *, is_simulated: bool
@@ -202,18 +208,20 @@ class Evidence:
 
     def _files(self, now: CurrentInputs, agent: AgentFolder, reads: Reads) -> Bundle:
         read = reads.files - self._results(agent)
-        late = {path for path in read if now.digests.known(path) is None and self._was_written_late(path)}
+        unknown = {path for path in read if now.digests.known(path) is None}
+        late = {path for path in unknown if path.exists() and was_written(path, self._began)}
         found = now.files(agent).bundle(read - late, reads.folders)
+        files = found.inputs["agent_file"]
+        late |= {path for path in self._changed - self._results(agent) if relative_to(path, now.root) in files}
         changed = {relative_to(path, now.root): _CHANGED for path in late}
-        return Bundle({**found.inputs, "agent_file": {**found.inputs["agent_file"], **changed}}) if late else found
+        return Bundle({**found.inputs, "agent_file": {**files, **changed}}) if late else found
 
-    def _was_written_late(self, path: Path) -> bool:
-        """Whether a file that was not looked at before the import may have changed since the run began."""
-        try:
-            status = path.stat()
-        except OSError:
-            return False
-        return max(status.st_mtime, status.st_ctime) >= self._began
+    async def _look_for_changes(self) -> None:
+        """Find the files that have changed since the run began: a case that ends now may have read the change."""
+        moment = time.monotonic()
+        if self._now is not None and moment >= self._look_again:
+            self._look_again = moment + _LOOK_EVERY
+            self._changed = await asyncio.to_thread(self._now.digests.changed, self._began)
 
     def _results(self, agent: AgentFolder) -> frozenset[Path]:
         return frozenset(self._children.results.get(agent.folder, ()))
