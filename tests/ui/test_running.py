@@ -87,7 +87,7 @@ async def test_f_runs_what_failed_again(open_screen: OpenScreen) -> None:
     async with screen.open() as pilot:
         await screen.until(pilot, lambda: not screen.session.loading)
         await pilot.press("F")
-        assert "nothing has run yet" in screen.text
+        await screen.until(pilot, lambda: "nothing has run yet" in screen.text)
         await pilot.press("r")
         await started(screen, pilot)
         run = screen.runs[0]
@@ -156,8 +156,9 @@ async def test_updates_change_labels_never_cursor_scroll_or_rows(
 async def test_n_goes_through_the_problems(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
+        await screen.until(pilot, lambda: not screen.session.loading)
         await pilot.press("n")
-        assert "nothing has run yet" in screen.text
+        await screen.until(pilot, lambda: "nothing has run yet" in screen.text)
         await pilot.press("r")
         await started(screen, pilot)
         run = screen.runs[0]
@@ -296,7 +297,7 @@ async def test_the_options_change_one_run(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("j", "j", "o")
-        assert "criteria for the next run: 4 cases" in screen.text
+        await screen.until(pilot, lambda: "criteria for the next run: 4 cases" in screen.text)
         assert "defaults: no test_config.json or eval_config.json" in screen.text
         await pilot.press("m")
         assert "IN_ORDER" in screen.text

@@ -275,7 +275,7 @@ from workbench.ui import terminal
 terminal.prepare()
 before = set(sys.modules)
 import workbench.ui.workbench_app, workbench.ui.detail.pane, workbench.agents.workspace
-from workbench.ui.screens import options
+import workbench.ui.criteria.form
 loaded = set(sys.modules) - before
 heavy = [name for name in loaded if name.split(".")[0] in ("nltk", "numpy", "rouge_score", "scipy", "watchfiles")]
 heavy += [name for name in loaded if name.startswith(("google.adk", "google.genai"))]

@@ -4,12 +4,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from workbench.agents.criteria_choice import CONFIG_NAMES
-from workbench.agents.discovery import DEFINITION_FILES
-from workbench.agents.workspace import Workspace
 from workbench.dependencies.change import Input
 
 if TYPE_CHECKING:
+    from workbench.agents.workspace import Workspace
     from workbench.history.latest import LatestRun
 
 _NAMED: tuple[Input, ...] = ("agent_file", "agent_folder", "function")
@@ -19,8 +17,12 @@ Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 """Time of change, size and number of each file; None where there is none."""
 
 
-def workspace_files(workspace: Workspace) -> tuple[Path, ...]:
+def workspace_files(workspace: "Workspace") -> tuple[Path, ...]:
     """Return the files that say what a workspace is: evalsets, configs and agents, also those that may appear."""
+    # The first frame of the screen needs neither.
+    from workbench.agents.criteria_choice import CONFIG_NAMES
+    from workbench.agents.discovery import DEFINITION_FILES
+
     found = {entry.file for entry in workspace.evalsets}
     found |= {entry.criteria.config.path for entry in workspace.evalsets if entry.criteria.config.path is not None}
     folders = {folder for entry in workspace.evalsets for folder in _up_to(entry.file.parent, workspace.root)}
@@ -28,7 +30,7 @@ def workspace_files(workspace: Workspace) -> tuple[Path, ...]:
     return tuple(sorted(found))
 
 
-def input_files(latest: "Iterable[LatestRun]", workspace: Workspace) -> tuple[Path, ...]:
+def input_files(latest: "Iterable[LatestRun]", workspace: "Workspace") -> tuple[Path, ...]:
     """Return the files that the verdicts of these runs depend on, and the folders in which others may appear."""
     recorded = {workspace.root / name for run in latest for name in _recorded(run)}
     found = {*workspace_files(workspace), *recorded, *(path.parent for path in recorded)}

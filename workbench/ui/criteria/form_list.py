@@ -160,9 +160,11 @@ class FormList(RowView):
 
     def _in_short(self, head: FormRow) -> str:
         """The choices and the judge of a closed criterion."""
-        inside = (row for row in self.all_rows if _group(row) == _group(head) and row.depth == 1 and row.given)
-        told = [in_short(row.value) for row in inside if row.kind in ("choice", "word")]
-        return f"  {' · '.join(told)}" if told else " …"
+        inside = [row for row in self.all_rows if _group(row) == _group(head) and row.depth]
+        told = [
+            in_short(row.value) for row in inside if row.depth == 1 and row.given and row.kind in ("choice", "word")
+        ]
+        return f"  {' · '.join(told)}" if told else " …" if inside else ""
 
 
 def threshold_words(value: Any) -> str:
