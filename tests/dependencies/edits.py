@@ -135,7 +135,7 @@ EDITS: Mapping[Input, Edit] = {
     "agent_file": Edit(_write("desk/prompt.txt", "curt"), "desk/prompt.txt", "desk/prompt.txt", "run"),
     "agent_folder": Edit(_write("desk/extra.py", "X = 1\n"), "desk/extra.py", "desk/extra.py", "run"),
     "environment": Edit(_write("desk/.env", "DESK_MODE=loud\n"), "DESK_MODE", "desk/.env", "run"),
-    "packages": Edit(_install, "installed packages", None, "run"),
+    "packages": Edit(_install, "something 1.0 is new", None, "run"),
     "case": Edit(_replace(EVALSET, '"hello"', '"good day"'), "user messages", EVALSET, "run"),
     "session": Edit(_replace(EVALSET, '"warm"', '"cool"'), "state", EVALSET, "run"),
     "scenario": Edit(_replace(EVALSET, "Ask twice.", "Ask once."), "conversation_plan", EVALSET, "run", "simulated"),

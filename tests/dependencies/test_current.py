@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from workbench.agents.workspace import open_workspace
+from workbench.dependencies.agent_inputs import packages_bundle
 from workbench.dependencies.change import Change, words
 from workbench.dependencies.current import CurrentInputs, Execution, Options
 from workbench.dependencies.digests import Digests, project_digests
@@ -228,6 +229,26 @@ def test_evalset_that_lost_its_agent_has_another_owner(desk: Desk) -> None:
     then = desk.made()
     (desk.root / "desk/agent.py").unlink()
     assert "owner: agent" in [words(change) for change in desk.changes(then)]
+
+
+def test_versions_of_installed_packages_are_known_by_their_names(tmp_path: Path) -> None:
+    site = tmp_path / ".venv/lib/python3.12/site-packages"
+    for name in (
+        "google_adk-2.13.0.dist-info",
+        "old-1.0-py3.12.egg-info",
+        "Mine_Own-0.1.dist-info",
+        "~gone-1.dist-info",
+    ):
+        (site / name).mkdir(parents=True)
+    source = {"url": (tmp_path / "mine").as_uri(), "dir_info": {"editable": True}}
+    (site / "Mine_Own-0.1.dist-info/direct_url.json").write_text(json.dumps(source), encoding="utf-8")
+
+    def versions(root: Path) -> dict[str, str]:
+        found = packages_bundle(tmp_path / ".venv/bin/python", root).inputs["packages"]
+        return {name: value for name, value in found.items() if name not in ("interpreter", "workbench")}
+
+    assert versions(tmp_path) == {"google-adk": "2.13.0", "mine-own": "in place", "old": "1.0"}
+    assert versions(tmp_path / "elsewhere")["mine-own"] == "0.1"
 
 
 def test_digest_of_a_large_file_depends_on_its_last_byte(tmp_path: Path) -> None:

@@ -28,7 +28,6 @@ def test_every_kind_of_input_has_a_row_in_the_table() -> None:
         ("agent_file", None, "x", "x"),
         ("environment", "desk/.env", ".env x", "desk/.env"),
         ("environment", None, "environment x", None),
-        ("packages", None, "packages: x", None),
         ("case", None, "case: x", FILE),
         ("session", None, "session: x", FILE),
         ("scenario", None, "scenario: x", FILE),
@@ -47,6 +46,26 @@ def test_changed_value_is_named_with_its_file_and_effect(
     (change,) = compare(record(kind, {"x": "1", "y": "1"}, file), record(kind, {"x": "2", "y": "1"}, file))
     assert change == Change(kind, "x", named, KINDS[kind].effect)
     assert words(change) == said
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "said"),
+    [
+        ({"a": "1.0"}, {"a": "1.1"}, ["packages: a 1.0 → 1.1"]),
+        ({"a": "1.0"}, {"b": "2.0"}, ["packages: a 1.0 is gone", "packages: b 2.0 is new"]),
+        ({}, {"a": "1", "b": "1", "c": "1"}, ["3 packages"]),
+        (
+            {"interpreter": "/a", "a": "1", "b": "1", "c": "1"},
+            {"interpreter": "/b"},
+            ["packages: interpreter", "3 packages"],
+        ),
+        ({"interpreter": "/a", "a": "1.0"}, {"interpreter": "/b", "a": "1.0"}, ["packages: interpreter"]),
+    ],
+)
+def test_changed_packages_are_named_with_their_versions_unless_there_are_many(
+    then: Values, now: Values, said: list[str]
+) -> None:
+    assert [words(change) for change in compare(record("packages", then), record("packages", now))] == said
 
 
 def test_file_that_appears_is_a_change_of_its_folder() -> None:

@@ -2,18 +2,19 @@
 
 import functools
 import importlib.metadata
+import json
 import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from workbench.agents.environment import AgentEnvironment
 from workbench.agents.walk import relative_to
-from workbench.dependencies.change import Input
 from workbench.dependencies.digests import Digests
 from workbench.dependencies.reading import Reading, files_in
-from workbench.dependencies.record import Bundle
+from workbench.dependencies.record import INTERPRETER, Bundle
 from workbench.regular_file import read_regular
 
 ALL, MODULES, LISTED, WRITTEN = "all", "modules", "listed", "written"
@@ -30,6 +31,7 @@ _NAMED = re.compile(rb"\b[A-Z][A-Z0-9_]{2,}\b")
 _LARGEST_SOURCE = 1 << 20
 _MOST_NAMES = 500
 _INSTALLED = (".dist-info", ".egg-info", ".egg-link")
+_IN_PLACE = "in place"
 _MOST_FILES = 2000
 
 
@@ -110,14 +112,11 @@ def environment_bundles(
     return bundle(own, file), bundle(others, None)
 
 
-def packages_bundle(interpreter: Path, digests: Digests) -> Bundle:
-    """Return the agent's interpreter, what is installed beside it, and the version of the workbench."""
-    installed = _installed(interpreter)
-    adk = [name for name in installed if name.startswith("google_adk-")]
-    values = {"interpreter": str(interpreter), "installed packages": digests.text("\n".join(installed).encode())}
-    values["workbench"] = _workbench()
-    inputs: dict[Input, dict[str, str]] = {"packages": values | ({"google-adk": adk[-1]} if adk else {})}
-    return Bundle(inputs)
+def packages_bundle(interpreter: Path, root: Path) -> Bundle:
+    """Return the agent's interpreter, the versions of what is installed beside it, and that of the workbench. The
+    version of a package that is installed from `root` in place does not count: its files do, if they are read."""
+    own = {INTERPRETER: str(interpreter), "workbench": _workbench()}
+    return Bundle({"packages": {**_installed(interpreter, root), **own}})
 
 
 def _value(value: str | None, name: str, digests: Digests) -> str:
@@ -125,14 +124,33 @@ def _value(value: str | None, name: str, digests: Digests) -> str:
     return "" if value is None else digests.text(f"{name}={value}".encode("utf-8", "surrogateescape"), size=4)
 
 
-def _installed(interpreter: Path) -> list[str]:
-    names: list[str] = []
+def _installed(interpreter: Path, root: Path) -> dict[str, str]:
+    versions: dict[str, str] = {}
     for folder in sorted(interpreter.parent.parent.glob("lib/python*/*-packages")):
         try:
-            names += sorted(name for name in os.listdir(folder) if name.endswith(_INSTALLED))  # noqa: PTH208
+            entries = sorted(os.listdir(folder))  # noqa: PTH208
         except OSError:
-            names.append(f"? {folder}")
-    return names
+            versions[str(folder)] = "unreadable"
+            continue
+        for entry in entries:
+            if entry.endswith(_INSTALLED) and not entry.startswith("~"):  # pip has begun to remove such a one.
+                stem = entry.rpartition(".")[0]
+                name, _, version = stem.partition("-")
+                name = re.sub(r"[-_.]+", "-", name).lower()
+                version = version.partition("-py")[0]  # An egg's version has Python's behind it.
+                version = _IN_PLACE if _is_in_place(folder / entry, root) else version
+                versions[name] = f"{versions[name]}, {version}" if name in versions else version
+    return versions
+
+
+def _is_in_place(folder: Path, root: Path) -> bool:
+    """Whether what is installed is a link to sources in `root`."""
+    try:
+        source = json.loads(read_regular(folder / "direct_url.json", _LARGEST_SOURCE))
+        is_editable = source["dir_info"]["editable"] is True
+        return is_editable and Path(unquote(urlsplit(source["url"]).path)).is_relative_to(root)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False
 
 
 @functools.cache

@@ -85,6 +85,8 @@ def words(change: Change) -> str:
         return f"{change.input.replace('_', ' ')} not recorded"
     if change.input == "environment" and change.file is not None:
         return f"{PurePosixPath(change.file).name} {change.name}"
+    if change.input == "packages" and change.name.endswith(" packages"):
+        return change.name  # How many they are, if there are many.
     new = " is new" if change.input == "agent_folder" else ""
     return f"{KINDS[change.input].words}{change.name}{new}"
 

@@ -159,7 +159,7 @@ class CurrentInputs:
                 return python or Path()  # Nothing is installed beside it.
 
         found = self._once(("python", agent), choose)
-        bundle: Bundle = self._once(("packages", found), lambda: packages_bundle(found, self.digests))
+        bundle: Bundle = self._once(("packages", found), lambda: packages_bundle(found, self.root))
         return bundle
 
     def criteria(self, config: CriteriaConfig, *, is_simulated: bool) -> tuple[Bundle, Bundle]:

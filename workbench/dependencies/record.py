@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from workbench.counting import counted
 from workbench.dependencies.change import KINDS, Change, Effect, Input, not_recorded
 
 Values = Mapping[str, str]
 """Name of an input → its value: a digest, or short JSON text."""
 CODE = "custom_metrics"
 """The option of a criterion that is the user's own function. It is told its threshold and decides by itself."""
+
+INTERPRETER = "interpreter"
+"""The name of the path of Python among the packages."""
+_NAMED = 2
+"""Packages that are named one by one. Of more, only the number is given."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,9 @@ def _changes(kind: Input, old: dict[str, _Placed], new: dict[str, _Placed], eval
     if kind == "criteria":
         yield from _of_criteria(old, new)
         return
+    if kind == "packages":
+        yield from _of_packages(old, new)
+        return
     for name in sorted({*old, *new}):
         before, after = old.get(name), new.get(name)
         if before is None or after is None or before.value != after.value:
@@ -161,6 +170,23 @@ def _of_criteria(old: dict[str, _Placed], new: dict[str, _Placed]) -> Iterator[C
             if one is None or other is None or one.value != other.value:
                 effect: Effect = "score" if own_code else effect_of(criterion, name.removeprefix(f"{criterion} "))
                 yield Change("criteria", name, place, effect)
+
+
+def _of_packages(old: dict[str, _Placed], new: dict[str, _Placed]) -> Iterator[Change]:
+    """Yield one change for each package with another version, or a single one for many of them."""
+    before, now = ({name: placed.value for name, placed in values.items()} for values in (old, new))
+    changed = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+    names = [_package(name, before.get(name), now.get(name)) for name in changed if name != INTERPRETER]
+    if len(names) > _NAMED:
+        names = [counted(len(names), "package")]
+    for name in (*(name for name in changed if name == INTERPRETER), *names):
+        yield Change("packages", name, None, KINDS["packages"].effect)
+
+
+def _package(name: str, before: str | None, now: str | None) -> str:
+    if before is None:
+        return f"{name} {now} is new"
+    return f"{name} {before} is gone" if now is None else f"{name} {before} → {now}"
 
 
 def _criterion(name: str) -> str:
