@@ -223,10 +223,18 @@ async def test_wrong_names_and_thresholds_are_refused(desk: Path) -> None:
         with pytest.raises(UsageFaultError, match="refnds"):
             await project.plan("refnds.evalset.json")
         await verdicts(project)
-        with pytest.raises(UsageFaultError, match="response_mtch_score"):
+        with pytest.raises(UsageFaultError, match=r"^criteria:.*response_mtch_score"):
             await project.score(criteria={"response_mtch_score": 0.5})
         with pytest.raises(UsageFaultError, match="response_match_score"):
             await project.score(criteria={"response_match_score": None})
+
+
+async def test_unknown_place_is_refused_before_anything_is_written(desk: Path) -> None:
+    async with Project("order_desk", place="nowhere") as project:
+        plan = await project.plan()
+        with pytest.raises(UsageFaultError, match="nowhere"):
+            project.run(plan)
+    assert not (desk.parent / ".workbench").exists()
 
 
 async def test_options_are_those_of_the_plan(desk: Path) -> None:

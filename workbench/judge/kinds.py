@@ -64,19 +64,22 @@ def kind_of(model: str) -> JudgeKind:
     Raises:
         NotAvailableError: it names none.
     """
+    failures = []
     for kind in _in_order():
         try:
             is_its_own = kind.answers_for(model)
         except NotAvailableError:
             raise
-        except Exception:
+        except Exception as error:
             if is_own(kind):
                 raise
+            failures.append(_failure(kind, error))
             continue
         if is_its_own:
             return kind
     hint = f"name one of: {', '.join(kind.spelling for kind in JUDGES.values())}"
-    raise NotAvailableError(f"{model or 'an empty name'} is no judge that is known here", hint)
+    message = f"{model or 'an empty name'} is no judge that is known here"
+    raise NotAvailableError("; ".join([message, *failures]), hint)
 
 
 def is_own(kind: JudgeKind) -> bool:
@@ -100,10 +103,14 @@ def who_judges(options: JudgeOptions, environment: JudgeEnvironment) -> JudgeIde
     except NotAvailableError:
         raise
     except Exception as error:
-        package = JUDGES.extension(kind.name).package
-        message = f"the judge {kind.name} of {package} failed: {type(error).__name__}: {error}"
-        raise NotAvailableError(message, f"update {package}, or name another judge") from error
+        way_out = f"update {JUDGES.extension(kind.name).package}, or name another judge"
+        raise NotAvailableError(_failure(kind, error), way_out) from error
     return identity
+
+
+def _failure(kind: JudgeKind, error: Exception) -> str:
+    package = JUDGES.extension(kind.name).package
+    return f"the judge {kind.name} of {package} failed: {type(error).__name__}: {error}"
 
 
 def _in_order() -> Iterator[JudgeKind]:

@@ -246,4 +246,4 @@ def _fault(
 ) -> Fault:
     path = json_path(location)
     line, column = config.place(path)
-    return Fault(config.path or Path(), line, column, path, message, hint, severity)
+    return Fault(config.path or Path("criteria"), line, column, path, message, hint, severity)

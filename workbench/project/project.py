@@ -270,7 +270,12 @@ class Project:
         return await asyncio.to_thread(compare_now)
 
     def run(self, plan: Plan, publish: Publish | None = None) -> Running:
-        """Prepare a run of the plan. Its events go to `publish`; None: to the store of the project."""
+        """Prepare a run of the plan. Its events go to `publish`; None: to the store of the project.
+
+        Raises:
+            UsageFaultError: there is no such place as the project's.
+        """
+        place = self._agents_place()
         state = state_of(plan.root, self._explicit_state)
         journal = self._journal(state, plan)
         if journal is not None:
@@ -279,7 +284,7 @@ class Project:
         cache = judge_cache_dir(state) if is_kept else None
 
         def make(take: Publish) -> Run:
-            return Run(plan, take, self.children, journal, cache, self._agents_place())
+            return Run(plan, take, self.children, journal, cache, place)
 
         async def tidy_runs() -> None:
             if journal is not None and journal.path is not None:

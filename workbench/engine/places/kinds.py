@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from workbench.engine.places.place import NotStartedError, Place
+from workbench.engine.places.place import Place
+from workbench.engine.plan.options import UsageFaultError
 from workbench.plugins import ExtensionPoint, resolve
 
 
@@ -33,15 +34,17 @@ def place_at(word: str, local: Place) -> Place:
     """Return the place that a word names; `local` is this machine.
 
     Raises:
-        NotStartedError: no kind of places knows the word, or the place cannot be made.
+        UsageFaultError: no kind of places knows the word, or the place cannot be made.
     """
-    kind = next((kind for kind in PLACES.values() if kind.answers_for(word)), None)
-    if kind is None:
-        known = ", ".join(kind.spelling for kind in PLACES.values())
-        raise NotStartedError(f"{word} is no place that is known here: name one of {known}")
-    try:
-        place: Place = resolve(kind.make)(word, local)
-    except (Exception, SystemExit) as error:
-        package = PLACES.extension(kind.name).package
-        raise NotStartedError(f"{word} of {package} cannot be used: {type(error).__name__}: {error}") from error
-    return place
+    failures = []
+    for kind in PLACES.values():
+        try:
+            if kind.answers_for(word):
+                place: Place = resolve(kind.make)(word, local)
+                return place
+        except (Exception, SystemExit) as error:
+            package = PLACES.extension(kind.name).package
+            failures.append(f"the place {kind.name} of {package} failed: {type(error).__name__}: {error}")
+    known = ", ".join(kind.spelling for kind in PLACES.values())
+    message = "; ".join([f"there is no place {word}", *failures])
+    raise UsageFaultError(message, f"name one of {known}")

@@ -1,0 +1,39 @@
+"""Places found by the words that name them."""
+
+from typing import cast
+
+import pytest
+
+from workbench.engine.places import kinds
+from workbench.engine.places.kinds import LOCAL, PlaceKind, place_at
+from workbench.engine.places.place import Place
+from workbench.engine.plan.options import UsageFaultError
+from workbench.plugins import Extension
+
+HERE = cast(Place, object())
+
+
+class Installed:
+    """The workbench's own place, and a broken one of a package."""
+
+    def values(self) -> list[PlaceKind]:
+        return [PlaceKind("odd", "`odd`", self.fails, "odd:make"), LOCAL]
+
+    def fails(self, word: str) -> bool:
+        raise ZeroDivisionError
+
+    def extension(self, name: str) -> Extension:
+        return Extension("places", name, "odd:ODD", "odd-package")
+
+
+def test_word_without_a_place_is_refused_with_those_that_are_there() -> None:
+    with pytest.raises(UsageFaultError, match="there is no place nowhere") as refused:
+        place_at("nowhere", HERE)
+    assert "`local`" in refused.value.hint
+
+
+def test_place_that_fails_is_named_and_does_not_hide_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds, "PLACES", Installed())
+    assert place_at("local", HERE) is HERE
+    with pytest.raises(UsageFaultError, match="the place odd of odd-package failed: ZeroDivisionError"):
+        place_at("nowhere", HERE)
