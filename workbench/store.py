@@ -552,11 +552,12 @@ class Store:
                 for turn, result in zip(record.turns, event.turns, strict=False):
                     _put(turn.metrics, result, record.criteria)
             case CaseFinished():
+                # First: a comparison in another thread takes a case with a verdict for one whose inputs are all known.
+                record.inputs = self._inputs.of(event.inputs)
                 record.state = event.status
                 record.error = event.error
                 record.duration_seconds = event.duration_seconds
                 record.usage = event.usage
-                record.inputs = self._inputs.of(event.inputs)
 
 
 def _apply_to_turn(turn: Turn, event: AgentActed | TurnFinished | SpansRecorded) -> None:
