@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from workbench.agents.python_source import parse_source
 from workbench.counting import counted, few
-from workbench.dependencies.change import Change, Input, few_words
+from workbench.dependencies.change import KINDS, Change, Input, few_words
 from workbench.dependencies.record import criterion_of
 from workbench.history.changed_inputs import Sided, changed_inputs, words_between
 from workbench.history.file_kinds import is_prompt
@@ -29,7 +29,9 @@ _LONGEST = 5000
 _LINES = 40
 _CODE = {".py"}
 _OF_FILES: tuple[Input, ...] = ("agent_file", "agent_folder")
-_ASKED: tuple[Input, ...] = (*("packages", "case", "session", "scenario", "simulator", "frozen", "owner", "options"),)
+_ASKED: tuple[Input, ...] = tuple(
+    name for name, kind in KINDS.items() if kind.effect == "run" and name not in (*_OF_FILES, "environment")
+)
 """The other kinds of input that reach the agent."""
 _MODEL_NAME = re.compile(r"(^|_)model(_name|_id)?$", re.IGNORECASE)
 
