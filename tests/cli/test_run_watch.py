@@ -206,7 +206,7 @@ def test_a_new_save_supersedes_what_runs(project: Project) -> None:
         lines.until("running the agent")
         project.write("echo/agent.py", agent("You said "))
         assert "PASS" in lines.until("echo/talk/good tool")
-        assert not any(line.startswith("ERROR") for line in lines.seen)
+        assert [line for line in lines.seen if line.startswith("ERROR")] == []
         assert any(line.startswith("superseded after") for line in lines.seen)
         assert "1 passed" in "".join(lines.round())
 

@@ -17,7 +17,7 @@ class Recorded:
 
     def __init__(self, plan: Plan, journal: Journal) -> None:
         self._plan = plan
-        self._evidence = Evidence(plan, cast(Children, SimpleNamespace(footprints={}, results={})), journal)
+        self._evidence = Evidence(plan, cast(Children, SimpleNamespace(touched={})), journal)
         self._evidence.begin()
         self._evidence.read(str)
 

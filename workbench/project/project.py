@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +20,7 @@ from workbench.engine.places.kinds import place_at
 from workbench.engine.places.place import Place
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, agent_setting
+from workbench.engine.processes.agent_process import Touched
 from workbench.engine.processes.children import Children
 from workbench.engine.processes.trial_imports import IMPORT_SECONDS, TrialImport, try_imports
 from workbench.engine.run.recorder import Publish
@@ -319,15 +320,19 @@ class Project:
 
     def footprints(self) -> dict[Path, frozenset[Path]]:
         """Return the files that agents were seen to read, by the agent's folder. From any thread."""
-        return _frozen(self._children.footprints) if self._children is not None else {}
+        return self._touched(lambda touched: touched.files)
 
     def listed(self) -> dict[Path, frozenset[Path]]:
         """Return the folders whose files agents were seen to list, by the agent's folder. From any thread."""
-        return _frozen(self._children.listed) if self._children is not None else {}
+        return self._touched(lambda touched: touched.folders)
 
     def results(self) -> dict[Path, frozenset[Path]]:
         """Return the files that agents were seen to write, by the agent's folder. From any thread."""
-        return _frozen(self._children.results) if self._children is not None else {}
+        return self._touched(lambda touched: touched.written)
+
+    def _touched(self, part: Callable[[Touched], set[Path]]) -> dict[Path, frozenset[Path]]:
+        known = {} if self._children is None else self._children.touched
+        return {folder: frozenset(part(touched)) for folder, touched in list(known.items())}
 
     def renew(self) -> None:
         """Have the processes of agents started anew before the next run: their environment has changed."""
@@ -351,7 +356,3 @@ class Project:
         if plan.run_id in self._held:
             return self._held.pop(plan.run_id)
         return Journal.open(state, plan.run_id) if self._keep_runs else None
-
-
-def _frozen(files: Mapping[Path, Collection[Path]]) -> dict[Path, frozenset[Path]]:
-    return {folder: frozenset(paths) for folder, paths in list(files.items())}

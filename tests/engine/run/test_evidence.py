@@ -17,7 +17,7 @@ from workbench.dependencies.record import Record, compare
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.source import AgentSource
-from workbench.engine.processes.agent_process import Reads
+from workbench.engine.processes.agent_process import Reads, Touched
 from workbench.engine.processes.children import Children
 from workbench.engine.run import evidence
 from workbench.engine.run.evidence import Evidence, plan_inputs
@@ -45,7 +45,7 @@ class Run:
         self.plan: Plan = project.plan()
         self.state = project.root / ".workbench"
         journal = Journal.open(self.state, self.plan.run_id)
-        self.seen = SimpleNamespace(footprints={}, results={})
+        self.seen = SimpleNamespace(touched={})
         self.evidence = Evidence(self.plan, cast(Children, self.seen), journal)
         self.evidence.begin()
         self.evidence.read(str)
@@ -110,7 +110,7 @@ def test_verdict_of_a_case_that_ended_while_a_file_was_another_is_stale_also_onc
 def test_file_that_the_agent_writes_is_no_input(project: Project) -> None:
     run = Run(project)
     log = project.write("desk/log.txt", "1")
-    run.seen.results[project.root / "desk"] = {log}
+    run.seen.touched[project.root / "desk"] = Touched(written={log})
     assert run.changes("desk/prompt.txt", "desk/log.txt") == []
 
 

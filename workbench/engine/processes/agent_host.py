@@ -10,7 +10,7 @@ from workbench.engine.places.place import NotStartedError, Place, Stream
 from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import AgentSetting, Plan, PlanEntry
 from workbench.engine.plan.source import AgentSource
-from workbench.engine.processes.agent_process import AgentProcess, Imported
+from workbench.engine.processes.agent_process import AgentProcess, Imported, Touched
 from workbench.engine.processes.children import Children
 from workbench.events import CaseError, ErrorKind, Noticed
 
@@ -151,10 +151,8 @@ class AgentHost:
         """Starts the agent's process."""
         setting, children = self._setting, self._children
         # What it reads outlives it: it is what a later change is held against.
-        touched = children.footprints.setdefault(setting.agent.folder, set())
-        listed = children.listed.setdefault(setting.agent.folder, set())
-        written = children.results.setdefault(setting.agent.folder, set())
-        process = AgentProcess(self._note_stall, touched, listed, written)
+        touched = children.touched.setdefault(setting.agent.folder, Touched())
+        process = AgentProcess(self._note_stall, touched)
         try:
             await process.start(self._place, setting, cases=self._alike)
         except NotStartedError as error:

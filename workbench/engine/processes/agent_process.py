@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
@@ -48,14 +48,21 @@ class Reads:
         return Reads(self.files | other.files, self.folders | other.folders)
 
 
+@dataclass
+class Touched:
+    """What an agent was seen to do to the project in all runs so far: the files that it read, the folders whose files
+    it listed, and the files that it wrote, which are results, whoever reads them."""
+
+    files: set[Path] = field(default_factory=set)
+    folders: set[Path] = field(default_factory=set)
+    written: set[Path] = field(default_factory=set)
+
+
 class AgentProcess:
     """A process that imports one agent and runs its cases, to be started once. `on_stalled` is told why, if the process
-    is replaced because it stood still. `touched` and `listed` collect the project's files that were read and folders
-    that were listed, as far as that is known; `written` those that were written: results, whoever reads them."""
+    is replaced because it stood still. `touched` collects what the process and its cases say they touched."""
 
-    def __init__(
-        self, on_stalled: Callable[[str], None], touched: set[Path], listed: set[Path], written: set[Path]
-    ) -> None:
+    def __init__(self, on_stalled: Callable[[str], None], touched: Touched) -> None:
         self.imported: asyncio.Future[Imported | CaseError] = asyncio.get_running_loop().create_future()
         """What the process says, or why the agent cannot be used."""
         self.printed: list[tuple[Stream, str]] = []
@@ -66,8 +73,6 @@ class AgentProcess:
         self.reads = Reads()
         """What this process itself has read: the import, and cases that share it."""
         self._touched = touched
-        self._listed = listed
-        self._written = written
         self._room = _PRINT_KEPT
         self._numbers = itertools.count(1)
         self._cases: dict[int, CaseProcess] = {}
@@ -116,15 +121,15 @@ class AgentProcess:
 
     def note_reads(self, reads: Reads, *, own: bool) -> None:
         """Take in what the process, or a case of it, says it has read; `own` if it was this process that did."""
-        self._touched |= reads.files - self._written
-        self._listed |= reads.folders
+        self._touched.files |= reads.files - self._touched.written
+        self._touched.folders |= reads.folders
         if own:
             self.reads |= reads
 
     def note_written(self, files: Any) -> None:
         """Takes in paths that the process, or a case of it, writes: they are results, whoever reads them."""
-        self._written |= _paths(files)
-        self._touched -= self._written
+        self._touched.written |= _paths(files)
+        self._touched.files -= self._touched.written
 
     def _take(self, frame: Frame, size: int) -> None:
         if "id" in frame:

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 
 from workbench.engine.places.local import LocalPlace
+from workbench.engine.processes.agent_process import Touched
 from workbench.engine.scoring.client import Scorer
 
 
@@ -21,12 +22,8 @@ class Children:
         self.lifeline, self._lifeline_end = os.pipe()
         self.scorer = Scorer(self.lifeline)
         self.local = LocalPlace(self.lifeline, keep_warm=keep_warm)
-        self.footprints: dict[Path, set[Path]] = {}
-        """Folder of an agent → the project's files that it was seen to read, in all runs so far."""
-        self.listed: dict[Path, set[Path]] = {}
-        """Folder of an agent → the project's folders whose files it was seen to list."""
-        self.results: dict[Path, set[Path]] = {}
-        """Folder of an agent → the project's files that it was seen to write."""
+        self.touched: dict[Path, Touched] = {}
+        """Folder of an agent → what it was seen to read, list and write."""
 
     async def __aenter__(self) -> "Children":
         return self

@@ -17,7 +17,7 @@ from workbench.dependencies.record import Bundle
 from workbench.engine.plan.options import kept_options
 from workbench.engine.plan.plan import Plan, PlanEntry
 from workbench.engine.plan.source import AgentSource, StoredSource
-from workbench.engine.processes.agent_process import Reads
+from workbench.engine.processes.agent_process import Reads, Touched
 from workbench.engine.processes.children import Children
 from workbench.engine.run.provenance import Kept, read_sources, versions
 from workbench.engine.run.recorder import EventWriter
@@ -224,22 +224,25 @@ class Evidence:
             self._changed = await asyncio.to_thread(self._now.digests.changed, self._began)
 
     def _results(self, agent: AgentFolder) -> frozenset[Path]:
-        return frozenset(self._children.results.get(agent.folder, ()))
+        return frozenset(self._touched_by(agent).written)
 
     def _results_of(self, agent: AgentFolder) -> list[str]:
         return sorted(relative_to(path, self._plan.root) for path in self._results(agent))
 
     def _files_seen(self) -> int:
-        seen = (self._children.footprints, self._children.results)
-        folders = [setting.agent.folder for setting in self._plan.agents.values()]
-        return sum(len(files.get(folder, ())) for files in seen for folder in folders)
+        touched = [self._touched_by(setting.agent) for setting in self._plan.agents.values()]
+        return sum(len(one.files) + len(one.written) for one in touched)
+
+    def _touched_by(self, agent: AgentFolder) -> Touched:
+        return self._children.touched.get(agent.folder) or Touched()
 
     def _keep(self, known: Sources | None) -> Kept:
         """Keep the contents of the agents' files that are not `known` yet."""
         if self._writer is None:
             return Kept({}, {}, {})
         try:
-            kept = read_sources(self._plan.agents, self._children.footprints, self._clean, known)
+            footprints = {folder: touched.files for folder, touched in list(self._children.touched.items())}
+            kept = read_sources(self._plan.agents, footprints, self._clean, known)
             self._writer.keep(kept.contents)
         except Exception:
             return Kept({}, {}, {})
