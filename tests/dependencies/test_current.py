@@ -218,6 +218,14 @@ def test_timeout_counts_only_where_a_case_ran_into_it(desk: Desk) -> None:
     assert words(change) == "--isolation"
 
 
+def test_module_that_a_judging_function_imports_counts(desk: Desk) -> None:
+    desk.write("shared/judges.py", "from shared import wording\n\n\ndef strict(question):\n    pass\n")
+    desk.write("shared/wording.py", "X = 1\n")
+    then = desk.made()
+    desk.write("shared/wording.py", "X = 2\n")
+    assert [words(change) for change in desk.changes(then)] == ["function shared/wording.py"]
+
+
 def test_execution_of_which_nobody_knows_what_it_read_depends_on_its_whole_folder(desk: Desk) -> None:
     then = desk.made(read=False)
     desk.write("desk/notes.txt", "read by nobody?")

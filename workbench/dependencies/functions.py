@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.agents.function_source import function_file
+from workbench.agents.worker.imports import imports_of
 from workbench.judge.base import NotAvailableError
 from workbench.judge.kinds import JUDGES, is_own, kind_of
 from workbench.judge.options import read_judge_options
@@ -21,20 +22,21 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 
 def judging_files(config: CriteriaConfig, root: Path, folder: Path) -> list[Path]:
     """Return the files of the project's custom metrics and judges, and of the criteria and judges of other packages,
-    sorted; `folder` is the agent's. What they import is not looked at."""
+    sorted; `folder` is the agent's. Of the project's, what they import from it counts, too."""
     own = _files([{item.name: item.value for item in config.criteria}, config.custom_metrics], root, folder)
     return sorted({*own, *_plugin_files(config)})
 
 
 def simulating_files(config: CriteriaConfig, root: Path, folder: Path) -> list[Path]:
-    """Return the project's files of functions that play the user, sorted."""
+    """Return the project's files of functions that play the user, and what they import from it, sorted."""
     return _files(config.user_simulator_config, root, folder)
 
 
 def _files(settings: Any, root: Path, folder: Path) -> list[Path]:
     names = {text.removeprefix(FUNCTION) for text in _texts(settings)}
     files = {function_file(name, root, folder) for name in names if _NAME.fullmatch(name)}
-    return sorted(file for file in files if file is not None)
+    start = [str(file) for file in files if file is not None]
+    return sorted(Path(source.file) for source in imports_of(start, str(folder), str(root)).sources)
 
 
 def _plugin_files(config: CriteriaConfig) -> Iterator[Path]:

@@ -66,8 +66,12 @@ def search_path(folder: str, root: str) -> Tuple[List[str], List[str]]:
 
 def read_imports(folder: str, root: str) -> Imports:
     """Follow the imports of the agent in `folder` through its project, starting with `__init__.py` and `agent.py`."""
+    return imports_of([os.path.join(folder, name) for name in (_INIT, "agent.py")], folder, root)
+
+
+def imports_of(start: Sequence[str], folder: str, root: str) -> Imports:
+    """Follow the imports of these files, which are searched for as those of the agent in `folder`."""
     first, last = search_path(folder, root)
-    start = [os.path.join(folder, name) for name in (_INIT, "agent.py")]
     return _Reading(list(dict.fromkeys((*first, *last)))).read([file for file in start if os.path.isfile(file)])
 
 
