@@ -182,7 +182,6 @@ async def test_a_message_of_several_lines(project: Path) -> None:
 
 
 @pytest.mark.usefixtures("messages_stay")
-@pytest.mark.usefixtures("messages_stay")
 async def test_a_message_that_is_too_long_is_said_to_be_cut(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)
