@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from tests.cli.projects import BAD, GOOD, WAITS, Project
+from tests.cli.projects import BAD, GOOD, WAITS, Project, heard
 
 WITHIN = 60.0
 
@@ -199,11 +199,15 @@ def test_a_syntax_error_is_shown_and_the_verdicts_stay(project: Project) -> None
 
 
 def test_a_new_save_supersedes_what_runs(project: Project) -> None:
-    slow = "import time\n\ndef root_agent(message, session):\n    time.sleep(60)\n"
+    started = project.root / "started"
+    os.mkfifo(started)
+    says = f"    with open({str(started)!r}, 'w') as pipe:\n        pipe.write('runs')\n"
+    slow = f"import time\n\ndef root_agent(message, session):\n{says}    time.sleep(60)\n"
     project.evalset(GOOD)
     with watching(project) as lines:
         project.write("echo/agent.py", slow)
-        lines.until("running the agent")
+        # Once it runs, it has been imported: the next save cannot be taken for what it imports.
+        assert heard(started, lines.process) == "runs"
         project.write("echo/agent.py", agent("You said "))
         assert "PASS" in lines.until("echo/talk/good tool")
         assert [line for line in lines.seen if line.startswith("ERROR")] == []
