@@ -63,7 +63,7 @@ def test_agent_kind_judge_criterion_and_exporter_of_a_package_are_used(project: 
 AT_A_PLACE = """
 import asyncio, sys
 from pathlib import Path
-from workbench.engine.plan.options import RunOptions
+from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.project.project import Project
 from workbench.project.targets import Targets
 
@@ -71,7 +71,10 @@ async def main():
     targets = Targets(("table",), Path.cwd())
     plan = targets.plan(RunOptions(), targets.open())
     async with Project(place=sys.argv[1], keep_runs=False) as project:
-        store = await project.run(plan).result()
+        try:
+            store = await project.run(plan).result()
+        except UsageFaultError as fault:
+            sys.exit(f"{fault}: {fault.hint}")
     print(sorted(record.status for record in store.current_records()))
 
 asyncio.run(main())
@@ -96,7 +99,7 @@ def test_place_of_a_package_runs_the_agents(project: Project, site: Path) -> Non
     assert (project.root / "started.log").read_text(encoding="utf-8") == "table\n"
     assert at_place(project, "local", site).stdout == "['failed', 'passed']\n"
     said = at_place(project, "moon", site).stderr
-    assert "moon is no place that is known here: name one of `local`, `nearby:FILE` (keeps a log)" in said
+    assert said == "there is no place moon: name one of `local`, `nearby:FILE` (keeps a log)\n"
 
 
 def test_verdict_is_stale_once_a_package_that_judged_has_changed(project: Project, site: Path, tmp_path: Path) -> None:

@@ -93,7 +93,9 @@ async def test_what_opens_on_top(screen: Screen, keys: str, name: str) -> None:
     async with screen.open((80, 24)) as pilot:
         await pilot.press("j", "j", "j")
         await screen.until(pilot, lambda: "on_time ─" in screen.text)
+        before = screen.text
         await pilot.press(keys)
+        await screen.until(pilot, lambda: screen.text != before)
         await pilot.pause()
         compare(screen, name)
 
