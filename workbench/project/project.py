@@ -22,7 +22,7 @@ from workbench.engine.plan.options import RunOptions
 from workbench.engine.plan.plan import Plan, agent_setting
 from workbench.engine.processes.agent_process import Touched
 from workbench.engine.processes.children import Children
-from workbench.engine.processes.trial_imports import IMPORT_SECONDS, TrialImport, try_imports
+from workbench.engine.processes.trial_imports import TrialImport, try_imports
 from workbench.engine.run.recorder import Publish
 from workbench.engine.run.run import Run
 from workbench.history.journal import Journal
@@ -300,12 +300,9 @@ class Project:
         """Prepare a conversation with an agent, beside runs. What happens in it goes to `publish`."""
         return Chat(agent_setting(agent, root, RunOptions()), session_input, self.children, publish)
 
-    async def import_agents(
-        self, workspace: Workspace, *, timeout: float = IMPORT_SECONDS
-    ) -> AsyncIterator[TrialImport]:
+    async def import_agents(self, workspace: Workspace) -> AsyncIterator[TrialImport]:
         """Import each agent of the workspace in a child process, and yield each outcome as soon as it is known."""
-        options = RunOptions(timeout=timeout)
-        async for outcome in try_imports(checked_agents(workspace), workspace.root, self.children, options):
+        async for outcome in try_imports(checked_agents(workspace), workspace.root, self.children):
             yield outcome
 
     async def warm(self, workspace: Workspace) -> None:

@@ -37,13 +37,12 @@ class TrialImport:
         return inside[-1] if inside else (self.agent.definition, 0)
 
 
-async def try_imports(
-    agents: Sequence[AgentFolder], root: Path, children: Children, options: RunOptions
-) -> AsyncIterator[TrialImport]:
+async def try_imports(agents: Sequence[AgentFolder], root: Path, children: Children) -> AsyncIterator[TrialImport]:
     """Import agents and yield each outcome as soon as it is known. The agents' processes are ended.
 
-    `options` gives the interpreter (`python`) and the time that one import may take (`timeout`, seconds).
+    Each import may take `IMPORT_SECONDS`.
     """
+    options = RunOptions(timeout=IMPORT_SECONDS)
     free = asyncio.Semaphore(_AT_ONCE)
 
     async def one(agent: AgentFolder) -> TrialImport:
