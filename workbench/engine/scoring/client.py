@@ -3,16 +3,14 @@
 import asyncio
 import itertools
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import workbench
 from workbench.agents.channel import Frame
-from workbench.agents.child_process import ChildProcess, Command
+from workbench.agents.child_process import ChildProcess, own_python
 from workbench.agents.worker.frames import FrameTooLargeError
 from workbench.engine.scoring.conversation import Conversation
 from workbench.engine.scoring.scoring_request import ATTEMPTS, OnScored, Request, blame, frames_of
@@ -162,7 +160,8 @@ class Scorer:
         if self._child is None:
             self.ready = False
             self._told.clear()
-            child = ChildProcess(_command(), self._lifeline, self._take)
+            command = own_python(MODULE, {**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+            child = ChildProcess(command, self._lifeline, self._take)
             child.ended.add_done_callback(lambda ended: self._lost(child, ended.result()))
             self._child = child
         return self._child
@@ -277,13 +276,3 @@ class Scorer:
             if not request.done.done():
                 request.overdue = False
                 self._send(request)
-
-
-def _command() -> Command:
-    """Our own interpreter. The folder above the package is named only where Python would not find it by itself, and
-    the working directory is kept off the path: it belongs to the user, and may hold modules of any name."""
-    home = Path(workbench.__file__).parents[1]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    if home.name not in ("site-packages", "dist-packages"):
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (environment.get("PYTHONPATH"), str(home))))
-    return Command([sys.executable, "-P", "-X", "utf8", "-m", MODULE], environment, home)
