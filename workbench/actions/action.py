@@ -21,22 +21,36 @@ Where: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """`id` names it in the keymap of the user's settings; `label` is for footer and palette (two or three words),
-    `help` is one sentence. `footer` > 0 puts it into the footer, small numbers first. No keys: palette only. `by` names
-    the controller of the main screen whose method does it; elsewhere a screen's method `action_<method>` does."""
+    """`does` is the call behind it: `controller.method('argument')` on the main screen; on another one, `method` for
+    its `action_<method>`. `keys_typed` are separated by spaces; without any it is in the palette only. `label` is for
+    footer and palette (two or three words), `help` is one sentence. `footer` > 0 puts it into the footer, small numbers
+    first. `id` names it in the keymap of the user's settings; by default it is the name of the method."""
 
-    id: str
-    keys: tuple[str, ...]
+    does: str
+    keys_typed: str
     label: str
     help: str
     group: str
     footer: int = 0
-    by: str = ""
-    call: str = ""
-    """The method and its arguments, as `move('down')`. By default the method is `id`, without arguments."""
+    id: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "call", self.call or self.id)
+        object.__setattr__(self, "id", self.id or self.method)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Its keys before the user's settings."""
+        return tuple(self.keys_typed.split())
+
+    @property
+    def by(self) -> str:
+        """The name of the controller, "" outside of the main screen."""
+        return self.does.partition("(")[0].rpartition(".")[0]
+
+    @property
+    def call(self) -> str:
+        """The method with its arguments."""
+        return self.does.removeprefix(f"{self.by}.")
 
     @property
     def where(self) -> Where:
