@@ -1,7 +1,7 @@
 """The kinds of inputs that a verdict depends on, and one change of such an input.
 
-A new kind of input is a row of `KINDS` here, its values of now in `workbench.dependencies.current`, and those that a
-run records in `workbench.engine.run.evidence`.
+A new kind of input is a row of `KINDS` here. Files are found by `workbench.dependencies.functions.other_files`. Other
+values are read in `workbench.dependencies.current`, and recorded by a run in `workbench.engine.run.evidence`.
 Every view (stale marks, `status`, resume, watch, score, compare) works on changes and needs nothing else.
 """
 

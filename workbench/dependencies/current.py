@@ -13,8 +13,9 @@ from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry
 from workbench.dependencies.agent_inputs import AgentFiles, environment_bundles, packages_bundle
 from workbench.dependencies.case_inputs import case_bundle, criteria_bundle, readable, simulator_bundle
+from workbench.dependencies.change import KINDS
 from workbench.dependencies.digests import Digests
-from workbench.dependencies.functions import judging_files, simulating_files
+from workbench.dependencies.functions import other_files
 from workbench.dependencies.record import Bundle, Record, digest
 from workbench.model.criteria import CriteriaConfig, stored_config
 from workbench.model.evalset import EvalsetDocument, case_or_none
@@ -90,8 +91,8 @@ class CurrentInputs:
         )
         yield self.options(timed_out=TIMEOUT in then.record.names("options"))
         yield from self._once(
-            ("functions", entry.relative, agent, is_simulated),
-            lambda: self.functions(config, agent, is_simulated=is_simulated),
+            ("other files", entry.relative, agent, is_simulated),
+            lambda: self.other_files(config, agent, is_simulated=is_simulated),
         )
         yield self.owner(agent)
         if agent is not None:
@@ -123,17 +124,20 @@ class CurrentInputs:
         """Return which agent runs an evalset."""
         return Bundle({"owner": {} if agent is None else {"agent": relative_to(agent.folder, self.root)}})
 
-    def functions(self, config: CriteriaConfig, agent: AgentFolder | None, *, is_simulated: bool) -> tuple[Bundle, ...]:
-        """Return the files of Python functions that judge, and with `is_simulated` of those that play the user."""
-        folder = self.root if agent is None else agent.folder
-        files = judging_files(config, self.root, folder)
-        judging = Bundle({"function": {relative_to(file, self.root): self.digests.file(file) for file in files}})
-        playing = simulating_files(config, self.root, folder) if is_simulated else []
-        return judging, *(
-            Bundle({"simulator": {name: self.digests.file(file)}}, name)
-            for file in playing
-            for name in [relative_to(file, self.root)]
-        )
+    def other_files(
+        self, config: CriteriaConfig, agent: AgentFolder | None, *, is_simulated: bool
+    ) -> tuple[Bundle, ...]:
+        """Return the files besides evalset, config and agent; with `is_simulated` also those that play the user."""
+        bundles: list[Bundle] = []
+        for kind, files in other_files(config, self.root, self.root if agent is None else agent.folder).items():
+            if kind == "simulator" and not is_simulated:
+                continue
+            values = {relative_to(file, self.root): self.digests.file(file) for file in files}
+            if KINDS[kind].place == "name":
+                bundles.append(Bundle({kind: values}))
+            else:
+                bundles += (Bundle({kind: {name: value}}, name) for name, value in values.items())
+        return tuple(bundles)
 
     def files(self, agent: AgentFolder) -> AgentFiles:
         """Return the files of an agent."""

@@ -1,4 +1,5 @@
-"""The files of Python functions that judge for a criteria config: verdicts depend on them as on the agent's own."""
+"""Files that verdicts depend on besides evalset, config and agent: today those of Python functions that judge or play
+the user."""
 
 import contextlib
 import re
@@ -8,6 +9,7 @@ from typing import Any
 
 from workbench.agents.function_source import function_file
 from workbench.agents.worker.imports import imports_of
+from workbench.dependencies.change import Input
 from workbench.judge.base import NotAvailableError
 from workbench.judge.kinds import JUDGES, is_own, kind_of
 from workbench.judge.options import read_judge_options
@@ -20,16 +22,20 @@ from workbench.plugins import module_file
 _NAME = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 
 
-def judging_files(config: CriteriaConfig, root: Path, folder: Path) -> list[Path]:
-    """Return the files of the project's custom metrics and judges, and of the criteria and judges of other packages,
-    sorted; `folder` is the agent's. Of the project's, what they import from it counts, too."""
+def other_files(config: CriteriaConfig, root: Path, folder: Path) -> dict[Input, list[Path]]:
+    """Return the files by kind of input, sorted; `folder` is the agent's. Those of the kind `simulator` count where
+    there is a simulated user."""
+    return {
+        "function": _judging_files(config, root, folder),
+        "simulator": _files(config.user_simulator_config, root, folder),
+    }
+
+
+def _judging_files(config: CriteriaConfig, root: Path, folder: Path) -> list[Path]:
+    """Return the files of the project's custom metrics and judges, and of the criteria and judges of other packages.
+    Of the project's, what they import from it counts, too."""
     own = _files([{item.name: item.value for item in config.criteria}, config.custom_metrics], root, folder)
     return sorted({*own, *_plugin_files(config)})
-
-
-def simulating_files(config: CriteriaConfig, root: Path, folder: Path) -> list[Path]:
-    """Return the project's files of functions that play the user, and what they import from it, sorted."""
-    return _files(config.user_simulator_config, root, folder)
 
 
 def _files(settings: Any, root: Path, folder: Path) -> list[Path]:

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from workbench.dependencies.change import Input
+from workbench.dependencies.change import KINDS
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
     from workbench.history.latest import LatestRun
 
-_NAMED: tuple[Input, ...] = ("agent_file", "agent_folder", "function")
+_NAMED = tuple(kind for kind, treated in KINDS.items() if treated.place == "name")
 """The kinds of inputs whose names are paths relative to the root."""
 _MOST = 20_000
 Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]

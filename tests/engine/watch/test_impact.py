@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.watch.conftest import ALONE, Shop, turn
+from workbench.dependencies.change import KINDS, Kind
+from workbench.engine.watch import impact as impact_module
 from workbench.engine.watch.impact import Saves, impact
 from workbench.engine.watch.snapshot import Key
 
@@ -193,6 +195,16 @@ def test_a_function_that_plays_the_user_runs_the_scenarios(shop: Shop) -> None:
     shop.write("shared/judges.py", "def user(question): ...\n")
     found = shop.changes(lambda: shop.write("shared/judges.py", "def user(question): pass\n"), "shared/judges.py")
     assert found.depths == {Key("desk/talk.evalset.json", "simulated"): "run"}
+    assert not found.idle
+
+
+def test_files_of_a_new_kind_of_input_are_known_to_the_watch(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    fixtures = shop.root / "fixtures.json"
+    monkeypatch.setitem(KINDS, "function", Kind("run", "fixtures ", "name"))
+    monkeypatch.setattr(impact_module, "other_files", lambda config, root, folder: {"function": [fixtures]})
+    shop.write("fixtures.json", "{}")
+    found = shop.changes(lambda: shop.write("fixtures.json", "[]"), "fixtures.json")
+    assert found.depths == dict.fromkeys(shop.keys(["desk"]), "run")
     assert not found.idle
 
 

@@ -183,11 +183,11 @@ class Evidence:
         """Yield the inputs besides what the evalset and the config say of the case."""
         setting = self._plan.agents.get(entry.ref.agent)
         agent = None if setting is None else setting.agent
-        functions = now.functions(entry.config, agent, is_simulated=is_simulated)
+        others = now.other_files(entry.config, agent, is_simulated=is_simulated)
         if isinstance(entry.source, StoredSource):
-            yield from self._of_stored(entry, entry.source, functions)
+            yield from self._of_stored(entry, entry.source, others)
             return
-        yield from functions
+        yield from others
         yield now.options(timed_out=timed_out)
         yield now.owner(agent)
         if agent is not None:
@@ -196,7 +196,7 @@ class Evidence:
             yield now.packages(agent)
             yield files.bundle(None) if reads is None else self._files(now, agent, reads)
 
-    def _of_stored(self, entry: PlanEntry, source: StoredSource, functions: Iterable[Bundle]) -> Iterator[Bundle]:
+    def _of_stored(self, entry: PlanEntry, source: StoredSource, others: Iterable[Bundle]) -> Iterator[Bundle]:
         """Yield the inputs of a transcript that is scored again: those with which it was made, and who judges now."""
         made_with = source.case.inputs
         if self._plan.resumed is not None:
@@ -204,7 +204,7 @@ class Evidence:
             made_with = self._inputs.of(self._inputs.planned.get(planned_key(entry.ref.agent, entry.ref.evalset_file)))
             made_with = tuple(bundle for bundle in made_with if "criteria" not in bundle.inputs)
         yield from (bundle for bundle in made_with if "function" not in bundle.inputs)
-        yield from (bundle for bundle in functions if "function" in bundle.inputs)
+        yield from (bundle for bundle in others if "function" in bundle.inputs)
 
     def _files(self, now: CurrentInputs, agent: AgentFolder, reads: Reads) -> Bundle:
         read = reads.files - self._results(agent)

@@ -16,7 +16,7 @@ from workbench.dependencies.case_inputs import criteria_bundle, simulator_bundle
 from workbench.dependencies.change import EFFECTS, KINDS, Change, Effect, Input, few_words, strongest
 from workbench.dependencies.current import case_at
 from workbench.dependencies.digests import Digests
-from workbench.dependencies.functions import judging_files, simulating_files
+from workbench.dependencies.functions import other_files
 from workbench.dependencies.reading import Reading, may_name
 from workbench.dependencies.record import Bundle, Record, compare
 from workbench.engine.watch.snapshot import Key, Snapshot
@@ -91,10 +91,12 @@ def impact(old: Snapshot, new: Snapshot, saves: Saves) -> Impact:
     broken = {entry.file for entry in new.workspace.evalsets if entry.document.broken}
     used = found.screen_only | (broken & changed)
     now = _readable(new, before)
+    others: set[Path] = set()
     for entry in now.workspace.evalsets:
         used |= _of_entry(found, before.get(entry.relative), entry, changed, now.workspace.root)
-        used |= _of_functions(found, entry, now.workspace, changed)
-    used |= _of_agents(found, old, now, saves, changed - used | _functions(now.workspace, changed))
+        others |= _of_others(found, entry, now.workspace, changed)
+    # A file with a function that judges may be the agent's as well.
+    used |= others | _of_agents(found, old, now, saves, changed - used | others)
     found.gone = old.cases() - now.cases()
     found.idle = changed - used
     return found
@@ -209,26 +211,16 @@ def _file_change(path: Path, saves: Saves, folder: Path, workspace: Workspace) -
     return Change(kind, name, name, KINDS[kind].effect)
 
 
-def _of_functions(found: Impact, entry: EvalsetEntry, workspace: Workspace, changed: set[Path]) -> set[Path]:
-    """Take in what Python functions say that judge, or play the user. Return their files."""
-    if not any(path.suffix == ".py" for path in changed):
-        return set()
-    folder, config = _folder(entry, workspace), entry.criteria.config
-    judging = changed.intersection(judging_files(config, workspace.root, folder))
-    playing = changed.intersection(simulating_files(config, workspace.root, folder))
-    _add_to_all(found, entry, _named("function", judging, workspace))
-    _add_to_scenarios(found, entry, _named("simulator", playing, workspace))
-    return judging | playing
-
-
-def _named(kind: Input, files: Iterable[Path], workspace: Workspace) -> list[Change]:
-    names = sorted(relative(path, workspace) for path in files)
-    return [Change(kind, name, name, KINDS[kind].effect) for name in names]
-
-
-def _functions(workspace: Workspace, changed: set[Path]) -> set[Path]:
-    """Those of the files that hold such functions: they may be the agent's as well."""
-    return {path for entry in workspace.evalsets for path in files_that_judge(entry, workspace)} & changed
+def _of_others(found: Impact, entry: EvalsetEntry, workspace: Workspace, changed: set[Path]) -> set[Path]:
+    """Take in what files say besides evalset, config and agent. Return those that changed."""
+    used: set[Path] = set()
+    for kind, files in others_of(entry, workspace).items():
+        mine = changed.intersection(files)
+        names = sorted(relative(path, workspace) for path in mine)
+        add = _add_to_scenarios if kind == "simulator" else _add_to_all
+        add(found, entry, [Change(kind, name, name, KINDS[kind].effect) for name in names])
+        used |= mine
+    return used
 
 
 def _add_to_all(found: Impact, entry: EvalsetEntry, changes: Collection[Change]) -> None:
@@ -255,14 +247,10 @@ def _compare(evalset: str, then: Iterable[Bundle], now: Iterable[Bundle]) -> tup
     return compare(Record(evalset, tuple(then)), Record(evalset, tuple(now)))
 
 
-def files_that_judge(entry: EvalsetEntry, workspace: Workspace) -> list[Path]:
-    """Return the files of Python functions that judge the cases of an evalset, or play their user."""
-    config, folder = entry.criteria.config, _folder(entry, workspace)
-    return sorted({*judging_files(config, workspace.root, folder), *simulating_files(config, workspace.root, folder)})
-
-
-def _folder(entry: EvalsetEntry, workspace: Workspace) -> Path:
-    return workspace.root if entry.agent is None else entry.agent.folder
+def others_of(entry: EvalsetEntry, workspace: Workspace) -> dict[Input, list[Path]]:
+    """Return the files that the verdicts of an evalset depend on besides itself, its config and its agent."""
+    folder = workspace.root if entry.agent is None else entry.agent.folder
+    return other_files(entry.criteria.config, workspace.root, folder)
 
 
 def relative(path: Path, workspace: Workspace) -> str:

@@ -1,6 +1,7 @@
 """From files that change to what is to be done: the watch over one workspace."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.engine.watch.changes import Batch, Changes, files_in
 from workbench.engine.watch.contents import ABSENT, Contents, Moment
 from workbench.engine.watch.half_written import FileFault, syntax_fault
-from workbench.engine.watch.impact import Impact, Saves, files_that_judge, impact, owner_change
+from workbench.engine.watch.impact import Impact, Saves, impact, others_of, owner_change
 from workbench.engine.watch.links import Links, without_twins
 from workbench.engine.watch.rereading import reread
 from workbench.engine.watch.snapshot import Key, Snapshot, take_snapshot
@@ -196,7 +197,8 @@ class Watcher:
             mine.append((entry.file, "its evalset"))
             if entry.criteria.config.path is not None:
                 mine.append((entry.criteria.config.path, "criteria"))
-            mine += [(path, "it judges") for path in files_that_judge(entry, self._snapshot.workspace)]
+            for kind, files in others_of(entry, self._snapshot.workspace).items():
+                mine += [(path, f"its {kind}") for path in files]
             if entry.agent is None or begun:
                 continue
             environment = self._snapshot.environments.get(entry.agent.folder)
@@ -209,7 +211,8 @@ class Watcher:
 
     def files_of(self, entry: EvalsetEntry) -> list[Path]:
         """The files that the verdicts of an evalset depend on, as far as that is known."""
-        files = {entry.file, entry.criteria.config.path, *files_that_judge(entry, self._snapshot.workspace)}
+        others = others_of(entry, self._snapshot.workspace).values()
+        files = {entry.file, entry.criteria.config.path, *itertools.chain.from_iterable(others)}
         if entry.agent is not None:
             environment = self._snapshot.environments.get(entry.agent.folder)
             files.add(environment.file if environment is not None else None)
@@ -249,7 +252,8 @@ class Watcher:
         workspace = self._snapshot.workspace
         files = {entry.file for entry in workspace.evalsets}
         files |= {entry.criteria.config.path for entry in workspace.evalsets if entry.criteria.config.path}
-        files |= {file for entry in workspace.evalsets for file in files_that_judge(entry, workspace)}
+        others = (others_of(entry, workspace).values() for entry in workspace.evalsets)
+        files.update(*itertools.chain.from_iterable(others))
         files |= {item.file for item in self._snapshot.environments.values() if item.file is not None}
         files |= {path for footprint in list(self._footprints().values()) for path in list(footprint)}
         files |= self._screen_files
