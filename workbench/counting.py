@@ -8,6 +8,11 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def counted_status(status: str, number: int) -> str:
+    """Return `9 passed`, `1 error`, `2 errors`, `3 not evaluated`."""
+    return f"{number} {status.replace('_', ' ')}{'s' * (status == 'error' and number != 1)}"
+
+
 def few(names: Iterable[str], most: int = 3) -> str:
     """Return the first names and the number of the others: `a, b, c and 4 more`."""
     listed = list(names)

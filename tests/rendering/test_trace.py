@@ -14,11 +14,10 @@ from workbench.rendering.lines import text_of, width_of
 from workbench.rendering.rows import View
 from workbench.rendering.trace import pane, reading
 from workbench.rendering.trace.conversation import conversation_lines, messages, own_events
-from workbench.rendering.trace.data import BRIEF, data_lines
-from workbench.rendering.trace.pane import build
-from workbench.rendering.trace.plain import trace_lines
+from workbench.rendering.trace.pane import build, trace_lines
 from workbench.rendering.trace.reading import read_again, read_trace
 from workbench.rendering.trace.row import duration, in_column, row_line
+from workbench.rendering.trace.sections import BRIEF, data_lines
 from workbench.store import CaseRecord, Turn
 from workbench.trace.spans import read_turn
 

@@ -10,7 +10,7 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line
-from workbench.counting import few
+from workbench.counting import counted_status, few
 from workbench.text import one_line
 
 if TYPE_CHECKING:
@@ -178,8 +178,7 @@ def _line(run: dict[str, Any], *, is_baseline: bool) -> str:
     unreached = (run.get("no_verdict") or 0) if run["seconds"] is None else 0
     counts = unreached_apart(run["counts"], unreached)
     counts["without a verdict"] = counts.pop("not_run")
-    parts = [f"{counts[status]} {status.replace('_', ' ')}" for status in counts if counts[status]]
-    parts = [part.replace(" error", " errors") if part != "1 error" else part for part in parts]
+    parts = [counted_status(status, count) for status, count in counts.items() if count]
     marks = ["baseline"] if is_baseline else []
     if run.get("kept_in"):
         marks.append(f"in {run['kept_in']}")

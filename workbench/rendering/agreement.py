@@ -5,12 +5,11 @@ from collections.abc import Iterable, Iterator
 from workbench.authoring.triage.agreement import JudgeAgreement
 from workbench.counting import counted
 from workbench.rendering.cells import cut
-from workbench.rendering.faces import FACES, LABELS, VERDICTS
+from workbench.rendering.faces import JUDGED
 from workbench.rendering.lines import BLANK, Line, Segment, cut_line, pad, rule, wrap
 from workbench.text import one_line
 
 _PARTS = {"": "verdicts", "sentence": "sentences", "rubric": "rubrics", "verdict": "verdicts over turns"}
-_FACES = {**LABELS, **VERDICTS, "passed": FACES["passed"], "failed": FACES["failed"]}
 _SIDE = 16
 _CELL = 14
 _NARROW_CELL = 7
@@ -64,23 +63,19 @@ def _matrix(one: JudgeAgreement, width: int) -> Iterator[Line]:
     labels = one.labels
     cell = _CELL if _SIDE + _CELL * len(labels) <= width else _NARROW_CELL
     head: list[Segment] = [Segment(" you ↓  judge → ".ljust(_SIDE), "label")]
-    head += [Segment(_right(_word(label, cell), cell), "label") for label in labels]
+    head += [Segment(_word(label, cell).rjust(cell), "label") for label in labels]
     yield cut_line(tuple(head), width)
     for user in labels:
-        face = _FACES.get(user)
+        face = JUDGED.get(user)
         row: Line = pad((Segment(f" {_word(user, _SIDE - 2)}", face.variable if face else ""),), _SIDE)
         for judge in labels:
             count = one.pairs.counts.get((user, judge), 0)
             style = "muted" if not count else "strong" if user == judge else "status-failed"
-            row = (*row, Segment(_right(str(count) if count else "·", cell), style))
+            row = (*row, Segment((str(count) if count else "·").rjust(cell), style))
         yield cut_line(row, width)
 
 
 def _word(label: str, width: int) -> str:
-    face = _FACES.get(label)
+    face = JUDGED.get(label)
     word = f"{face.glyph} {face.word}" if face else one_line(label, limit=20)
     return cut(word, width - 1)
-
-
-def _right(text: str, width: int) -> str:
-    return text.rjust(width)

@@ -9,7 +9,18 @@ from workbench.metrics.call_rows import call_rows
 from workbench.metrics.json_difference import shown, type_name
 from workbench.model.invocation import ToolCall
 from workbench.rendering.json_text import INDENT, compact, is_marked, pretty, step
-from workbench.rendering.lines import Line, Segment, beside, cut_line, fold, joined, width_of, wrap, wrap_indented
+from workbench.rendering.lines import (
+    Line,
+    Segment,
+    beside,
+    cut_line,
+    fold,
+    joined,
+    shortened,
+    width_of,
+    wrap,
+    wrap_indented,
+)
 from workbench.rendering.rows import GLYPHS, View, label, mark_lead, pair, under
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
@@ -84,7 +95,7 @@ def _brief(lines: list[Line], mark: str, width: int) -> list[Line]:
         if mark and any(segment.style == mark for segment in line):
             near.update((index - 1, index, index + 1))
     if len(near) <= 2:
-        return [*lines[: BRIEF_LINES - 1], fold(f"… {counted(len(lines) - BRIEF_LINES + 1, 'more line')}", width)]
+        return shortened(lines, BRIEF_LINES, width)
     kept: list[Line] = []
     gap = 0
     for index, line in enumerate(lines):

@@ -15,9 +15,9 @@ def cut(text: str, width: int, *, end: str = "…") -> str:
     return end[:width] if room <= 0 else set_cell_size(text, room).rstrip(" ") + end
 
 
-def fit(text: str, width: int, *, end: str = "…") -> str:
+def fit(text: str, width: int) -> str:
     """`text` (already safe) in exactly `width` cells: cut as by `cut`, or padded on the right."""
-    short = cut(text, width, end=end)
+    short = cut(text, width)
     return short + " " * (max(width, 0) - cell_len(short))
 
 

@@ -1,18 +1,17 @@
 """The pane "Change": a case before and after the verdict that made it another one, and how the files differ."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from workbench.counting import counted
 from workbench.history.summary import tool_steps
-from workbench.json_values import parts_of
 from workbench.rendering.changed import FileChange
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.faces import FACES, HEURISTIC
 from workbench.rendering.json_text import compact
 from workbench.rendering.judge_words import mark
-from workbench.rendering.judged import is_heuristic
-from workbench.rendering.lines import Line, Segment, beside, column_width, fold, hang, rule, safe, wrap
+from workbench.rendering.judged import is_heuristic, said
+from workbench.rendering.lines import Line, Segment, beside, column_width, fold, hang, heading, safe, wrap
 from workbench.rendering.rows import View, remark
 from workbench.scores import cut_score
 from workbench.store import CaseRecord, Turn
@@ -59,9 +58,7 @@ def add_before_and_after(document: Document, before: CaseRecord, after: CaseReco
         one, other = _score(before, name), _score(after, name)
         document.add(both(view, name, one, other, differs=one != other))
     for number in range(max(len(before.turns), len(after.turns))):
-        document.gap()
-        document.turns.append(len(document.lines))
-        document.add([rule((Segment(f"turn {number + 1}", "heading"),), (), view.width)])
+        document.begin_turn([heading(f"turn {number + 1}", view.width)])
         turns = [record.turns[number] if number < len(record.turns) else None for record in (before, after)]
         for word in ("calls", "results", "answer"):
             one, other = (_answer(turn) if word == "answer" else _steps(turn, wanted=word) for turn in turns)
@@ -105,10 +102,10 @@ def both(view: View, word: str, before: list[Segment], after: list[Segment], *, 
 
 def _state(record: CaseRecord) -> list[Segment]:
     face = FACES[record.state]
-    said = [Segment(f"{face.glyph} {face.word}", face.variable)]
+    told = [Segment(f"{face.glyph} {face.word}", face.variable)]
     if record.error is not None:
-        said.append(safe(f"  {record.error.message}"[:1000], face.variable))
-    return said
+        told.append(safe(f"  {record.error.message}"[:1000], face.variable))
+    return told
 
 
 def _score(record: CaseRecord, name: str) -> list[Segment]:
@@ -133,13 +130,12 @@ def _steps(turn: Turn | None, *, wanted: str) -> list[Segment]:
 
 
 def _answer(turn: Turn | None) -> list[Segment]:
-    texts = [part.get("text") for part in parts_of((turn.actual or {}).get("final_response") if turn else None)]
-    text = "\n".join(text for text in texts if isinstance(text, str))
+    text = said((turn.actual or {}).get("final_response") if turn else None)
     return [safe(text)] if text else [Segment("nothing", "muted")]
 
 
 def _files(files: tuple[FileChange, ...] | None, view: View) -> Iterator[Line]:
-    yield rule((Segment("files between the two verdicts", "heading"),), (), view.width)
+    yield heading("files between the two verdicts", view.width)
     if files is None:
         yield from remark("Not known: nobody watched them. w arms the watch, which keeps what files held.", view)
     elif not files:
@@ -147,6 +143,13 @@ def _files(files: tuple[FileChange, ...] | None, view: View) -> Iterator[Line]:
     for change in files or ():
         yield from hang([Segment(" ")], wrap([safe(one_line(change.name), "strong")], max(view.width - 1, 10)), 1)
         yield from _difference(change, view)
+
+
+def difference_lines(lines: Iterable[str], view: View, gutter: int) -> Iterator[Line]:
+    """Lines of a unified difference, in their colours."""
+    for line in lines:
+        style = {"+": "diff-extra", "-": "diff-missing", "@": "muted"}.get(line[:1], "")
+        yield from hang([], wrap([safe(line, style)], max(view.width - gutter, 10)), gutter)
 
 
 def _difference(change: FileChange, view: View) -> Iterator[Line]:
@@ -160,8 +163,6 @@ def _difference(change: FileChange, view: View) -> Iterator[Line]:
         2:
     ]
     most = len(lines) if view.full else _LINES_OF_FILE
-    for line in lines[:most]:
-        style = {"+": "diff-extra", "-": "diff-missing", "@": "muted"}.get(line[:1], "")
-        yield from hang([Segment(" ")], wrap([safe(line, style)], max(view.width - 2, 10)), 2)
+    yield from difference_lines(lines[:most], view, 2)
     if len(lines) > most:
         yield fold(f"   … {counted(len(lines) - most, 'more line')}", view.width)

@@ -11,7 +11,7 @@ from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.faces import HOLDS, LABELS, Face
 from workbench.rendering.judge_words import criterion_head, nothing_yet
 from workbench.rendering.judged import number, question_key, results, shown_in
-from workbench.rendering.lines import BLANK, Line, Segment, cut_line, flow, hang, labelled, pad, rule, wrap
+from workbench.rendering.lines import BLANK, Line, Segment, cut_line, flow, hang, heading, labelled, pad, wrap
 from workbench.rendering.rows import View, part, under
 from workbench.rendering.trace.conversation import events_of
 from workbench.rendering.triaged import overridden
@@ -91,10 +91,8 @@ def _tally(labels: list[str]) -> Iterator[Line]:
 
 
 def _add_turn(document: Document, subject: Subject, index: int, result: MetricResult, column: int, view: View) -> None:
-    document.gap()
-    document.turns.append(len(document.lines))
-    score = "" if result.score is None else cut_score(result.score, 2, 2)
-    document.add([rule((Segment(f"turn {index + 1}", "heading"),), (Segment(score),) if score else (), view.width)])
+    score = () if result.score is None else (Segment(cut_score(result.score, 2, 2)),)
+    document.begin_turn([heading(f"turn {index + 1}", view.width, score)])
     texts = objects(result.details.get("texts"))
     if not texts:
         document.add(part("", [Segment(plain(result.reason) or "nothing to judge", "muted")], view))

@@ -10,10 +10,10 @@ from workbench import counting
 from workbench.history.causes import ChangedFile
 from workbench.history.compare import ChangedCase, Comparison
 from workbench.history.summary import Row, Summary
-from workbench.rendering.change import add_before_and_after, both
+from workbench.rendering.change import add_before_and_after, both, difference_lines
 from workbench.rendering.document import Document
 from workbench.rendering.faces import FACES
-from workbench.rendering.lines import Line, Segment, flow, hang, rule, safe, wrap
+from workbench.rendering.lines import Line, Segment, flow, hang, heading, safe, wrap
 from workbench.rendering.rows import View, remark
 from workbench.store import CaseRecord
 from workbench.text import one_line
@@ -41,7 +41,7 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
     document.gap()
     document.add(hang([Segment(" ")], flow(_counts(found), _room(view), "   "), 1))
     document.gap()
-    document.add([rule((Segment("what differs between the runs", "heading"),), (), view.width)])
+    document.add([heading("what differs between the runs", view.width)])
     for words in found.differences:
         document.add(hang([Segment(" ")], wrap([safe(words)], _room(view)), 1))
     if not found.differences and not found.files:
@@ -50,7 +50,7 @@ def overview(found: Comparison, names: tuple[str, str], view: View) -> Document:
     for word, rows in (("only in the earlier run", found.only_before), ("only in the later run", found.only_after)):
         if rows:
             document.gap()
-            document.add([rule((Segment(f"{len(rows):,} {word}", "heading"),), (), view.width)])
+            document.add([heading(f"{len(rows):,} {word}", view.width)])
             document.add(hang([Segment(" ")], wrap([safe(_listed(rows))], _room(view)), 1))
     return document
 
@@ -90,7 +90,7 @@ def one_case(
     if kinds & {"criteria", "judge"}:
         document.add(_texts("criteria", [record.criteria for record in records], view))
     document.gap()
-    document.add([rule((Segment("before and after", "heading"),), (), view.width)])
+    document.add([heading("before and after", view.width)])
     add_before_and_after(document, *records, view)
     return document
 
@@ -130,13 +130,7 @@ def _files(files: Iterable[ChangedFile], view: View) -> Iterator[Line]:
         yield (Segment(f" {file.kind} ", "label"), safe(file.path, "strong"))
         if not file.lines:
             yield from remark("Its content is not kept.", view)
-        yield from _lines(file.lines, view)
-
-
-def _lines(lines: Iterable[str], view: View) -> Iterator[Line]:
-    for line in lines:
-        style = {"+": "diff-extra", "-": "diff-missing", "@": "muted"}.get(line[:1], "")
-        yield from hang([Segment("  ")], wrap([safe(line, style)], max(view.width - 3, 10)), 3)
+        yield from difference_lines(file.lines, view, 3)
 
 
 def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
@@ -146,11 +140,10 @@ def _texts(name: str, values: Sequence[Any], view: View) -> Iterator[Line]:
     yield ()
     yield (Segment(f" {name}", "label"),)
     if lines:
-        yield from _lines((line for line in lines if not line.startswith("@")), view)
+        yield from difference_lines((line for line in lines if not line.startswith("@")), view, 3)
     else:
-        yield from both(
-            view, "", [Segment("the same words", "muted")], [Segment("the same words", "muted")], differs=False
-        )
+        same = [Segment("the same words", "muted")]
+        yield from both(view, "", same, same, differs=False)
 
 
 def _room(view: View) -> int:

@@ -62,8 +62,7 @@ def _add_turns(document: Document, subject: Subject, view: View, ran: bool) -> N
     total = max(len(turns), len(expected or ()))
     running = record is not None and record.state == "running"
     for index in range(total):
-        document.gap()
-        document.turns.append(len(document.lines))
+        document.begin_turn()
         turn = turns[index] if index < len(turns) else None
         reference = expected[index] if expected is not None and index < len(expected) else None
         if expected is not None and reference is None:

@@ -247,6 +247,12 @@ class Document:
         """Whether something is cut or folded that a full view would show."""
         return any(segment.style == "fold" for line in self.lines for segment in line)
 
+    def begin_turn(self, heading: Iterable[Line] = ()) -> None:
+        """A turn begins here, behind a blank line."""
+        self.gap()
+        self.turns.append(len(self.lines))
+        self.add(heading)
+
     def turn_at(self, line: int) -> int | None:
         """The turn that `line` belongs to; the first one for what stands above it."""
         if not self.turns:

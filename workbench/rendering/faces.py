@@ -70,6 +70,9 @@ VERDICTS: Mapping[str, Face] = {
 }
 """What a judge said to a question, and what was made of it where that could not be read."""
 
+JUDGED: Mapping[str, Face] = {**LABELS, **VERDICTS, "passed": FACES["passed"], "failed": FACES["failed"]}
+"""All that a judge may say and a user may confirm or override."""
+
 SPLIT = Face("◐", "split", "status-not-evaluated", 0)
 """The votes of a judge disagree."""
 TRIAGED = Face("⚑", "triaged", "status-informational", 0)

@@ -19,7 +19,7 @@ from workbench.rendering.judge_words import (
     vote_words,
 )
 from workbench.rendering.judged import Asked, all_asked, judge_of, reply_verdicts, results, votes_differ
-from workbench.rendering.lines import BLANK, Line, Segment, flow, hang, joined, rule
+from workbench.rendering.lines import BLANK, Line, Segment, flow, hang, heading, joined
 from workbench.rendering.replies import question_lines
 from workbench.rendering.rows import View, label, part, under
 from workbench.rendering.triaged import overridden
@@ -65,15 +65,13 @@ def _add_turn(
     document: Document, subject: Subject, result: MetricResult, turn: int | None, asked: list[Asked], view: View
 ) -> None:
     assert subject.record is not None
-    document.gap()
-    document.turns.append(len(document.lines))
     details = result.details if turn is None else subject.record.turns[turn].metrics[result.name].details
     ending: Line = ()
     leading = leading_vote(details)
     if leading:
         ending = joined([(verdict_mark(leading),), *([(mark(SPLIT),)] if votes_differ(details) else [])], "  ", "")
     title = "over the case" if turn is None else f"turn {turn + 1}"
-    document.add([rule((Segment(title, "heading"),), ending, view.width)])
+    document.begin_turn([heading(title, view.width, ending)])
     document.add(under(label("votes"), flow(vote_words(details, leading), view.room)))
     for place, item in enumerate(asked):
         if place:
@@ -103,7 +101,7 @@ def _service(record: CaseRecord, result: MetricResult, view: View) -> Iterator[L
         fault = mapping(turn.details.get("error"))
         if not explanation and not fault:
             continue
-        yield rule((Segment(f"turn {index + 1}", "heading"),), (), view.width)
+        yield heading(f"turn {index + 1}", view.width)
         if explanation:
             yield from part("service", [Segment(plain(explanation))], view)
         if fault:

@@ -20,7 +20,7 @@ from workbench.rendering.judged import (
     versions,
     votes_differ,
 )
-from workbench.rendering.lines import Line, Segment, flow, rule
+from workbench.rendering.lines import Line, Segment, flow, heading
 from workbench.rendering.rows import View, label, part, remark, under
 from workbench.rendering.status import badge, score_text
 from workbench.store import CaseRecord
@@ -77,7 +77,7 @@ def criterion_head(record: CaseRecord, result: MetricResult, view: View) -> Iter
     ending: Line = (*badge(result.status),)
     if score:
         ending = (Segment(f"{score}  ", FACES[result.status].variable), *ending)
-    yield rule((Segment(one_line(result.name, limit=200), "heading"),), ending, view.width)
+    yield heading(one_line(result.name, limit=200), view.width, ending)
     yield from judge_lines(record, result, view)
 
 

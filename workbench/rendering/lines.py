@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate, zip_longest
 from typing import NamedTuple, TypeAlias
 
+from workbench.counting import counted
 from workbench.rendering.cells import cell_len, cut
 from workbench.text import plain, visible
 
@@ -76,10 +77,10 @@ def wrap_indented(segments: Iterable[Segment], width: int) -> Iterator[Line]:
             yield (Segment(" " * (indent + _FURTHER * bool(index))), *line)
 
 
-def pad(line: Line, width: int, style: str = "") -> Line:
+def pad(line: Line, width: int) -> Line:
     """The line followed by blanks up to `width` cells."""
     room = width - width_of(line)
-    return (*line, Segment(" " * room, style)) if room > 0 else line
+    return (*line, Segment(" " * room)) if room > 0 else line
 
 
 def cut_line(line: Line, width: int) -> Line:
@@ -101,6 +102,13 @@ def cut_line(line: Line, width: int) -> Line:
 def fold(words: str, width: int) -> Line:
     """One line of at most `width` cells that stands for what is not shown."""
     return cut_line((Segment(words, "fold"),), width)
+
+
+def shortened(lines: list[Line], most: int, width: int) -> list[Line]:
+    """The lines, or the first ones and how many more there are: `most` together."""
+    if len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], fold(f"… {counted(len(lines) - most + 1, 'more line')}", width)]
 
 
 def hang(lead: Iterable[Segment], body: Iterable[Line], gutter: int) -> Iterator[Line]:
@@ -144,6 +152,11 @@ def rule(left: Line, right: Line, width: int) -> Line:
     start = cut_line(start, max(width - width_of(end) - 1, 8))
     room = width - width_of(start) - width_of(end)
     return cut_line((*start, Segment("─" * max(room, 0), "rule"), *end), width)
+
+
+def heading(words: str, width: int, right: Line = ()) -> Line:
+    """`─ words ─────── right ─`, the first line of a part of a page."""
+    return rule((Segment(words, "heading"),), right, width)
 
 
 def joined(parts: Iterable[Line], separator: str = " · ", style: str = "muted") -> Line:

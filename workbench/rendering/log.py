@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from workbench.counting import counted
-from workbench.json_values import mapping, parts_of
+from workbench.json_values import parts_of
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.error import error_lines
 from workbench.rendering.json_text import compact
-from workbench.rendering.lines import Line, Segment, fold, hang, rule, safe, wrap
+from workbench.rendering.judged import said
+from workbench.rendering.lines import Line, Segment, fold, hang, heading, safe, wrap
 from workbench.rendering.rows import View, remark
+from workbench.rendering.trace.conversation import events_of
 from workbench.store import Turn
 from workbench.text import one_line, plain
 
@@ -38,16 +40,14 @@ def build(subject: Subject, view: View) -> Document:
         document.gap()
         document.add(remark("The agent printed nothing.", view))
     for number, turn in enumerate(record.turns, 1):
-        document.gap()
-        document.turns.append(len(document.lines))
-        document.add([rule((Segment(f"turn {number}", "heading"),), (), view.width)])
+        document.begin_turn([heading(f"turn {number}", view.width)])
         add_turn(document, number - 1, turn, view)
     return document
 
 
 def output_lines(stream: str, text: str, view: View) -> Iterator[Line]:
     """What was printed, under a heading."""
-    yield rule((Segment(f"what the agent printed to {stream}", "heading"),), (), view.width)
+    yield heading(f"what the agent printed to {stream}", view.width)
     lines = text.rstrip("\n").split("\n")
     if not view.full and len(lines) > BRIEF_OUTPUT:
         # The newest lines say why it stopped.
@@ -84,22 +84,17 @@ class _Step(NamedTuple):
 
 def _steps(turn: Turn) -> Iterator[_Step]:
     """Everything that happened in the turn, in order, as far as it can be read."""
-    yield _Step("user", "", Segment(plain(_text(turn.user))), (("user", ""),))
-    said = ""
-    for number, event in enumerate(turn.acted or _events(turn.actual)):
+    yield _Step("user", "", Segment(plain(said(turn.user))), (("user", ""),))
+    last = ""
+    for number, event in enumerate(events_of(turn)):
         if isinstance(event, dict):
             for step in _event_steps(event):
-                said = step.body.text
+                last = step.body.text
                 yield step._replace(names=(("event", f"/{number}"), *step.names))
     if turn.actual is not None:
-        answer = plain(_text(turn.actual.get("final_response")))
-        if not answer or answer != said:
+        answer = plain(said(turn.actual.get("final_response")))
+        if not answer or answer != last:
             yield _Step("answer", "", Segment(answer or "nothing"), (("answer", ""),))
-
-
-def _events(actual: dict[str, Any] | None) -> list[Any]:
-    events = mapping(mapping(actual).get("intermediate_data")).get("invocation_events")
-    return events if isinstance(events, list) else []
 
 
 def _event_steps(event: dict[str, Any]) -> Iterator[_Step]:
@@ -116,7 +111,3 @@ def _event_steps(event: dict[str, Any]) -> Iterator[_Step]:
             yield _Step("thought" if part.get("thought") else "says", author, Segment(plain(part["text"])))
         else:
             yield _Step("part", author, Segment(plain(compact(part))))
-
-
-def _text(content: Any) -> str:
-    return "\n".join(part["text"] for part in parts_of(content) if isinstance(part.get("text"), str))

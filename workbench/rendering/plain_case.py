@@ -7,7 +7,7 @@ from workbench.metrics.description import Shown
 from workbench.rendering import claims, diff, judge_pane, rubrics, score_pane, simulator
 from workbench.rendering.document import Document, Subject
 from workbench.rendering.judged import is_shown_in
-from workbench.rendering.lines import BLANK, Line, Segment, hang, rule, text_of
+from workbench.rendering.lines import BLANK, Line, hang, heading, text_of
 from workbench.rendering.panes import criteria_of
 from workbench.rendering.rows import View
 from workbench.rendering.title import title, verdict
@@ -29,7 +29,7 @@ def case_lines(record: CaseRecord, width: int) -> Iterator[Line]:
     subject, view = Subject(record), View(max(width, 24), full=True)
     ending = verdict(subject)
     name = title(subject, view.width - sum(len(segment.text) for segment in ending) - 8)
-    lines: list[Line] = [rule((Segment(name, "heading"),), ending, view.width)]
+    lines: list[Line] = [heading(name, view.width, ending)]
     lines += diff.build(subject, view).lines
     lines += [(), *score_pane.score_lines(subject, view, explained=False), *_judged_lines(subject, view), ()]
     yield from lines

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.counting import counted, few
+from workbench.counting import counted, counted_status, few
 from workbench.json_values import string
 from workbench.prices import Prices, case_cost, money, total
 from workbench.rendering.explain import criteria_text, matched_by_location, reasons, way_out
+from workbench.rendering.faces import COUNTED
 from workbench.rendering.judged import judge_of
 from workbench.rendering.plain_lines import label
 from workbench.rendering.repeat_lines import repeat_lines, repeats_of
@@ -18,13 +19,6 @@ _SECTIONS: tuple[tuple[CaseState, str, str], ...] = (
     ("failed", "Failures:", "bold red"),
     ("not_evaluated", "Not evaluated:", "bold yellow"),
     ("cancelled", "Cancelled:", "bold"),
-)
-_WORDS: tuple[tuple[CaseState, str], ...] = (
-    ("passed", "passed"),
-    ("failed", "failed"),
-    ("error", "error"),
-    ("not_evaluated", "not evaluated"),
-    ("cancelled", "cancelled"),
 )
 _NO_PRICES = Prices()
 _FILES_NAMED = 5
@@ -91,8 +85,7 @@ def count_text(store: Store) -> str:
     """`12 cases in 4.2 s: 9 passed, 2 failed, 1 error`."""
     counts = store.counts()
     total = counts.total()
-    parts = [f"{counts[state]} {word}" for state, word in _WORDS if counts[state]]
-    parts = [part if part == "1 error" else part.replace(" error", " errors") for part in parts]
+    parts = [counted_status(state, counts[state]) for state in COUNTED if counts[state]]
     interrupted = "interrupted, " if store.run.interrupted else ""
     cases = counted(total, "case")
     return f"{interrupted}{cases} in {store.run.duration_seconds:.1f} s: {', '.join(parts) or 'nothing ran'}"

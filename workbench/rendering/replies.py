@@ -11,7 +11,7 @@ from workbench.rendering.faces import LABELS
 from workbench.rendering.json_text import pretty_lines
 from workbench.rendering.judge_words import mark, reply_cost, verdict_mark
 from workbench.rendering.judged import count, verdict_of
-from workbench.rendering.lines import MIN_WIDTH, Line, Segment, cut_line, flow, fold, hang, wrap
+from workbench.rendering.lines import MIN_WIDTH, Line, Segment, cut_line, flow, hang, shortened, wrap
 from workbench.rendering.rows import View
 from workbench.text import one_line, plain
 
@@ -95,6 +95,4 @@ def _raw(text: str, opened: bool, room: int) -> list[Line]:
         except (ValueError, RecursionError):
             pass
     lines = list(wrap([Segment(plain(text) or "(an empty text)", "" if text else "muted")], room))
-    if opened or len(lines) <= BRIEF_REPLY:
-        return lines
-    return [*lines[: BRIEF_REPLY - 1], fold(f"… {counted(len(lines) - BRIEF_REPLY + 1, 'more line')}", room)]
+    return lines if opened else shortened(lines, BRIEF_REPLY, room)

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Document, Subject, Target
 from workbench.rendering.judge_words import criterion_head, nothing_yet, verdict_mark, vote_words
 from workbench.rendering.judged import count, is_shown_in, number, question_key, questions, replies, results, shown_in
-from workbench.rendering.lines import Line, Segment, flow, fold, hang, rule, wrap
+from workbench.rendering.lines import Line, Segment, flow, hang, heading, shortened, wrap
 from workbench.rendering.rows import View, part
 from workbench.rendering.triaged import overridden
 from workbench.scores import cut_score
@@ -80,10 +79,8 @@ def _add_turn(
     rubrics = objects(result.details.get("rubrics"))
     if not rubrics and not result.reason:
         return
-    document.gap()
-    document.turns.append(len(document.lines))
     score = (Segment(cut_score(result.score, 2, 2)),) if result.score is not None else ()
-    document.add([rule((Segment(f"turn {index + 1}", "heading"),), score, view.width)])
+    document.begin_turn([heading(f"turn {index + 1}", view.width, score)])
     if not rubrics:
         document.add(part("", [Segment(plain(result.reason), "muted")], view))
     for place, rubric in enumerate(rubrics):
@@ -113,9 +110,7 @@ def _rubric(rubric: dict[str, Any], opened: bool, view: View, mine: Line) -> Ite
     yield from hang([], flow(told, room), _GUTTER)
     reason = string(rubric.get("rationale")).strip()
     lines = list(wrap([Segment(plain(reason) or "no reason was given", "muted")], room))
-    if len(lines) > BRIEF_REASON and not opened:
-        lines = [*lines[: BRIEF_REASON - 1], fold(f"… {counted(len(lines) - BRIEF_REASON + 1, 'more line')}", room)]
-    yield from hang([], lines, _GUTTER)
+    yield from hang([], lines if opened else shortened(lines, BRIEF_REASON, room), _GUTTER)
 
 
 def _given(rubric: dict[str, Any], result: MetricResult) -> list[tuple[int, dict[str, Any]]]:

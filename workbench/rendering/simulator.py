@@ -4,14 +4,13 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from workbench.counting import counted
 from workbench.events import MetricResult
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.document import Aside, Document, Subject, Target
 from workbench.rendering.faces import FACES, SPLIT
 from workbench.rendering.judge_words import cost_words, criterion_head, mark, verdict_mark, vote_words, who
 from workbench.rendering.judged import count, is_split, question_key, said, shown_in, versions
-from workbench.rendering.lines import Line, Segment, flow, fold, hang, joined, rule, wrap
+from workbench.rendering.lines import Line, Segment, flow, hang, heading, joined, shortened, wrap
 from workbench.rendering.replies import question_lines
 from workbench.rendering.rows import View, label, part, remark, under
 from workbench.rendering.texts import text_lines
@@ -72,12 +71,7 @@ def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Li
         if not lines:
             continue
         yield (Segment(name, "label"),)
-        if len(lines) > BRIEF_SETTING and not full:
-            lines = [
-                *lines[: BRIEF_SETTING - 1],
-                fold(f"… {counted(len(lines) - BRIEF_SETTING + 1, 'more line')}", width),
-            ]
-        yield from hang([], lines, 2)
+        yield from hang([], lines if full else shortened(lines, BRIEF_SETTING, width), 2)
 
 
 def _setting_part(value: Any, width: int) -> Iterator[Line]:
@@ -106,10 +100,8 @@ def _conversation(document: Document, subject: Subject, view: View) -> None:
     asked = {event.turn: mapping(event.question) for event in record.simulated if not event.ended}
     bad = 0
     for index, turn in enumerate(record.turns):
-        document.gap()
-        document.turns.append(len(document.lines))
         result = turn.metrics.get(shown_in(turn.metrics, "simulator"))
-        document.add([rule((Segment(f"turn {index + 1}", "heading"),), _verdict(result, scenario), view.width)])
+        document.begin_turn([heading(f"turn {index + 1}", view.width, _verdict(result, scenario))])
         key = f"simulated/{index}"
         document.add_item(
             key,

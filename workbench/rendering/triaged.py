@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from workbench.rendering.document import Subject
-from workbench.rendering.faces import FACES, LABELS, TRIAGED, TRIAGED_EARLIER, VERDICTS
+from workbench.rendering.faces import JUDGED, TRIAGED, TRIAGED_EARLIER
 from workbench.rendering.lines import BLANK, Line, Segment
 from workbench.rendering.rows import View, part
 from workbench.scores import cut_score
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from workbench.authoring.triage.judged import Standing
 
 _STYLE = TRIAGED.variable
-_WORDS = {**LABELS, **VERDICTS, "passed": FACES["passed"], "failed": FACES["failed"]}
 
 
 def triage_chip(subject: Subject) -> Line:
@@ -70,7 +69,7 @@ def _beside(entry: "Entry") -> str:
 
 
 def _word(label: str) -> str:
-    face = _WORDS.get(label)
+    face = JUDGED.get(label)
     return face.word if face else one_line(label, limit=40) or "nothing"
 
 

@@ -10,7 +10,7 @@ from workbench.rendering.anchors import Anchor, Anchors, Piece, anchors, pieces_
 from workbench.rendering.calls import call_section
 from workbench.rendering.json_text import compact, pretty_lines
 from workbench.rendering.judged import shown_in
-from workbench.rendering.lines import Line, Segment, rule, safe, wrap
+from workbench.rendering.lines import Line, Segment, heading, safe, wrap
 from workbench.rendering.rows import View, label, part, side_lead, under
 from workbench.rendering.scores import turn_scores
 from workbench.rendering.status import badge, worst
@@ -41,7 +41,7 @@ def turn_pieces(
     else:
         words = "to come" if turn is None else "running" if turn.actual is None else "done"
         end = (Segment(words, "muted"),) if running else ()
-    yield pieces_of([rule((Segment(title, "heading"),), end, view.width)])
+    yield pieces_of([heading(title, view.width, end)])
     if running and turn is None:
         return
     try:

@@ -39,10 +39,7 @@ class _Word(NamedTuple):
 def compare(expected: str, actual: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
     """The pieces of both texts by our own comparison: words, marks of punctuation and white space all count."""
     left, right = _words(expected[:LIMIT]), _words(actual[:LIMIT])
-    wanted, got = (
-        [text[word.start : word.end] for word in words] for text, words in ((expected, left), (actual, right))
-    )
-    pairs = lcs_pairs(wanted, got)
+    pairs = lcs_pairs(_texts(expected, left), _texts(actual, right))
     uneven = list(_uneven_gaps(expected, actual, left, right, pairs))
     rows, columns = {row for row, _ in pairs}, {column for _, column in pairs}
     missing = _spans(left, rows, {row for row, _ in uneven})

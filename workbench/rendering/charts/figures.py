@@ -54,20 +54,20 @@ def scores(records: Iterable[CaseRecord]) -> list[Scores]:
     return [_scores(name, of_cases.values()) for name, of_cases in found.items()]
 
 
-def slowest(records: Iterable[CaseRecord], most: int = LONGEST) -> list[Share]:
+def slowest(records: Iterable[CaseRecord]) -> list[Share]:
     """The cases that took the longest, in seconds, each with its slowest execution."""
-    return _largest(((record, record.duration_seconds) for record in records), most)
+    return _largest((record, record.duration_seconds) for record in records)
 
 
-def dearest(records: Iterable[CaseRecord], costs: Costs, most: int = LONGEST) -> list[Share]:
+def dearest(records: Iterable[CaseRecord], costs: Costs) -> list[Share]:
     """The cases that cost the most, of those whose cost is known, each with its dearest execution."""
-    return _largest(((record, costs.amounts.get(record.ref, 0.0)) for record in records), most)
+    return _largest((record, costs.amounts.get(record.ref, 0.0)) for record in records)
 
 
-def longest(records: Iterable[CaseRecord], most: int = LONGEST) -> list[Share]:
+def longest(records: Iterable[CaseRecord]) -> list[Share]:
     """The cases with the most tokens, in and out, of the agent, the simulated user and the judges, each with its
     largest execution."""
-    return _largest(((record, float(tokens(record))) for record in records), most)
+    return _largest((record, float(tokens(record))) for record in records)
 
 
 def tokens(record: CaseRecord) -> int:
@@ -101,12 +101,11 @@ def _score(result: MetricResult) -> float | None:
     return result.score if counts else None
 
 
-def _largest(amounts: Iterable[tuple[CaseRecord, float]], most: int) -> list[Share]:
+def _largest(amounts: Iterable[tuple[CaseRecord, float]]) -> list[Share]:
     """One of each case, its largest: repeats of one would leave no room for others."""
-    found: dict[tuple[str, ...], Share] = {}
+    found: dict[Case, Share] = {}
     for record, amount in amounts:
-        ref = record.ref
-        case = ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id
+        case = case_of(record.ref)
         if record.finished and amount > 0 and (case not in found or amount > found[case].amount):
             found[case] = Share(record, amount)
-    return sorted(found.values(), key=lambda share: -share.amount)[:most]
+    return sorted(found.values(), key=lambda share: -share.amount)[:LONGEST]

@@ -8,7 +8,7 @@ from workbench.rendering.cells import cell_len, fit
 from workbench.rendering.charts.costs import NO_PRICES, Costs, not_known
 from workbench.rendering.charts.figures import BINS, STEPS, Scores, Share, dearest, longest, scores, slowest
 from workbench.rendering.charts.trend import tenths, trend_words
-from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang, rule, wrap
+from workbench.rendering.lines import BLANK, Line, Segment, cut_line, hang, heading, wrap
 from workbench.scores import compared, cut_score
 from workbench.store import CaseRecord
 from workbench.text import one_line
@@ -54,7 +54,7 @@ def picture_lines(
 
 def _heading(name: str, hint: str, width: int) -> Iterator[Line]:
     right: Line = (Segment(hint, "muted"),) if hint and len(name) + len(hint) + 10 <= width else ()
-    yield rule((Segment(name, "heading"),), right, width)
+    yield heading(name, width, right)
 
 
 def _nothing(words: str, width: int) -> Iterator[Line]:

@@ -38,7 +38,7 @@ class Message:
     @cached_property
     def text(self) -> str:
         """What it says, on one line."""
-        return one_line(self.told if isinstance(self.told, str) else _words(mapping(self.told)), limit=_LONGEST)
+        return one_line(self.told if isinstance(self.told, str) else part_words(mapping(self.told)), limit=_LONGEST)
 
 
 def events_of(turn: Turn) -> list[Any]:
@@ -96,7 +96,8 @@ def conversation_lines(listed: Sequence[Message], lit: frozenset[int], width: in
         yield fold(f"… {more:,} more", width)
 
 
-def _words(part: dict[str, Any]) -> str:
+def part_words(part: dict[str, Any]) -> str:
+    """What a part of a message says or does, not yet safe."""
     call, response = part.get("function_call"), part.get("function_response")
     if isinstance(call, dict):
         return f"calls {string(call.get('name'))} {beginning(call.get('args'), _READ)}"

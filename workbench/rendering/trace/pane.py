@@ -12,15 +12,20 @@ from workbench.counting import counted
 from workbench.prices import Prices, money
 from workbench.rendering.document import Document, Item, Subject, Target
 from workbench.rendering.judged import said
-from workbench.rendering.lines import Line, Segment, rule
+from workbench.rendering.lines import Line, Segment, cut_line, hang, labelled, rule, wrap
 from workbench.rendering.rows import View, remark
-from workbench.rendering.trace.aside import aside_lines, note_lines
+from workbench.rendering.trace.conversation import conversation_lines, own_events
 from workbench.rendering.trace.reading import TraceRead, TurnRead, read_again
-from workbench.rendering.trace.row import Columns, Scale, duration, row_line
-from workbench.rendering.trace.sections import add_sections
-from workbench.store import Turn
+from workbench.rendering.trace.row import Columns, Scale, duration, name_of, row_line
+from workbench.rendering.trace.sections import add_sections, graph_lines
+from workbench.store import CaseRecord, Turn
 from workbench.text import one_line, plain
 from workbench.trace.spans import Node, TurnTrace
+
+MOST_ROWS = 2_000
+"""Rows of a case on a page; the screen shows all of them."""
+_UNTIMED = "recorded without times: this is what its events tell"
+_WORDS = {"agent": "agent", "model": "model call", "tool": "tool call", "turn": "turn"}
 
 
 def add_rows(document: Document, read: TraceRead, turn: TurnRead, columns: Columns, view: View) -> None:
@@ -56,7 +61,7 @@ class _Rows:
 
     def item(self, number: int, start: int) -> Item:
         node, key = self.turn.nodes[number], self.turn.keys[number]
-        aside = partial(aside_lines, self.read, node)
+        aside = partial(_aside, self.read, node)
         return Item(key, start, start + 1, opens=True, targets=_targets(node), aside=aside, heads=True)
 
     def names(self, number: int) -> list[str]:
@@ -91,9 +96,6 @@ def _targets(node: Node) -> tuple[Target, ...]:
     return (Target("Diff", names), Target("Log", names))
 
 
-_UNTIMED = "recorded without times: this is what its events tell"
-
-
 def build(subject: Subject, view: View) -> Document:
     """The whole pane."""
     record = subject.record
@@ -123,8 +125,7 @@ def add_trace(
     timed = any(turn.trace.timed for turn in read.turns)
     columns = Columns.fitting(view.width, timed=timed, priced=bool(prices))
     for number, turn in enumerate(read.turns):
-        document.gap()
-        document.turns.append(len(document.lines))
+        document.begin_turn()
         document.add_place([f"user/{number}"], [_heading(read, number, view.width)])
         last = going and number == len(turns) - 1 and turn.turn.spans is None
         document.add(_remarks(turn.trace, view.width, going=last))
@@ -151,14 +152,78 @@ def _heading(read: TraceRead, number: int, width: int) -> Line:
 
 def _remarks(trace: TurnTrace, width: int, *, going: bool) -> Iterator[Line]:
     if going:
-        yield from note_lines("it is going on: times come with its end", width)
+        yield from _note("it is going on: times come with its end", width)
     elif not trace.timed:
-        yield from note_lines(plain(trace.trouble) or _UNTIMED, width)
+        yield from _note(plain(trace.trouble) or _UNTIMED, width)
     if trace.root.error and not any(child.error == trace.root.error for child in trace.root.children):
-        yield from note_lines(plain(trace.root.error), width, "status-error")
+        yield from _note(plain(trace.root.error), width, "status-error")
     if trace.root.note:
-        yield from note_lines(f"not all could be watched: {plain(trace.root.note)}", width)
+        yield from _note(f"not all could be watched: {plain(trace.root.note)}", width)
     if trace.lost:
-        yield from note_lines(f"{trace.lost:,} more were too many to be told", width)
+        yield from _note(f"{trace.lost:,} more were too many to be told", width)
     if not trace.root.children and not going:
-        yield from note_lines("nothing is known of what was done", width)
+        yield from _note("nothing is known of what was done", width)
+
+
+def _aside(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
+    """What is told beside a row: its message, what it cost, and the way to it, in at most `width` cells a line."""
+    return (cut_line(line, width) for line in _told(read, node, width))
+
+
+def _told(read: TraceRead, node: Node, width: int) -> Iterator[Line]:
+    turn = read.turns[node.turn]
+    yield (Segment(f"{_WORDS[node.kind]} ", "label"), Segment(name_of(node), "strong"))
+    yield from conversation_lines(turn.messages, own_events(node, turn.trace), width)
+    yield rule((), (), width)
+    for name, body in _facts(read, node):
+        yield from labelled(name, [body], width)
+    yield rule((Segment("path", "label"),), (), width)
+    yield from graph_lines(read, node, width)
+
+
+def _facts(read: TraceRead, node: Node) -> Iterator[tuple[str, Segment]]:
+    trace, total = read.turns[node.turn].trace, read.turns[node.turn].totals[node.number]
+    if node.error:
+        yield "error", Segment(plain(node.error), "status-error")
+    if node.note:
+        yield "note", Segment(plain(node.note), "muted")
+    if trace.timed:
+        began = f"{duration(max(node.start - trace.root.start, 0.0))} into the turn"
+        seconds = node.seconds
+        yield "time", Segment(f"{'it never ended' if seconds is None else duration(seconds)}, {began}")
+    if total.calls:
+        told = f"{total.read:,} read, {total.written:,} written" if total.read or total.written else "not told"
+        yield "tokens", Segment(told if node.kind == "model" else f"{told}, in {counted(total.calls, 'model call')}")
+    if total.calls and read.prices:
+        cost = "not known: no price or no tokens" if total.cost is None else money(total.cost, read.prices.currency)
+        yield "cost", Segment(cost, "" if total.cost is not None else "muted")
+    if node.events:
+        yield "event", Segment("it gave what is lit above", "evidence-for")
+    within = next((part for part in reversed(node.path[:-1]) if part.kind == "tool"), None)
+    if within is not None:
+        name = one_line(within.name, limit=100)
+        yield "inside of", Segment(f"the tool {name}: no criterion of the trajectory sees it")
+
+
+def _note(words: str, width: int, style: str = "muted") -> Iterator[Line]:
+    """A remark under a heading."""
+    return hang([], wrap([Segment(words, style)], max(width - 2, 10)), 1)
+
+
+def trace_lines(record: CaseRecord, width: int) -> Iterator[Line]:
+    """The trace where nothing can be unfolded: the waterfall of each turn, and the path it took. None if the case was
+    not watched."""
+    if not any(turn.spans is not None for turn in record.turns):
+        return
+    document = Document()
+    add_trace(document, record.turns, None, None, View(width))
+    yield from document.lines[:MOST_ROWS]
+    if len(document.lines) > MOST_ROWS:
+        yield (Segment(f" … {counted(len(document.lines) - MOST_ROWS, 'more row')}: the screen shows them", "fold"),)
+    read = read_again(record.turns, None, None)
+    for number, turn in enumerate(read.turns):
+        if turn.way:
+            yield ()
+            yield (Segment(f" path of turn {number + 1}", "label"),)
+            for line in graph_lines(read, turn.trace.root, width - 1):
+                yield cut_line((Segment(" "), *line), width)

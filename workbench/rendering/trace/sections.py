@@ -3,7 +3,8 @@
 The contents of a request are made when they come in sight, because a late request has all before it.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +12,11 @@ from workbench.counting import counted
 from workbench.json_values import mapping, objects, string
 from workbench.rendering.cells import cut
 from workbench.rendering.document import Aside, Document, Item
-from workbench.rendering.json_text import beginning
+from workbench.rendering.json_text import beginning, pretty
 from workbench.rendering.judged import said
-from workbench.rendering.lines import Line, Segment, cut_line, hang, wrap
+from workbench.rendering.lines import Line, Segment, cut_line, fold, hang, wrap, wrap_indented
 from workbench.rendering.rows import View
-from workbench.rendering.trace.data import data_lines
+from workbench.rendering.trace.conversation import part_words
 from workbench.rendering.trace.reading import Lost, TraceRead
 from workbench.rendering.trace.row import GLYPHS
 from workbench.text import one_line, plain
@@ -24,8 +25,14 @@ from workbench.trace.requests import request_of, tool_names
 from workbench.trace.spans import Node
 
 INNER = 6
+_INDENT = 4
 _READ = 1_600
 """Characters of which a line is made."""
+BRIEF = 120
+"""Lines of one value that are shown; copying gives all of it."""
+_COUNTED = 1_000
+"""Lines of a value that are laid out at all: of a long one it is enough to know that there are more."""
+_KEY = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: )(.*)$', re.DOTALL)
 
 
 def add_contents(document: Document, read: TraceRead, key: str, digests: Sequence[str], view: View) -> None:
@@ -73,17 +80,7 @@ def content_words(content: Any) -> str:
     """What a content says, on one line."""
     if isinstance(content, Lost):
         return content.why
-    return "; ".join(_part_words(part) for part in objects(mapping(content).get("parts"))) or brief(content)
-
-
-def _part_words(part: dict[str, Any]) -> str:
-    call, response = mapping(part.get("function_call")), mapping(part.get("function_response"))
-    if call:
-        return one_line(f"calls {string(call.get('name'))} {beginning(call.get('args'), _READ)}")
-    if response:
-        return one_line(f"{string(response.get('name'))} gave {beginning(response.get('response'), _READ)}")
-    text = part.get("text")
-    return one_line(text if isinstance(text, str) else beginning(part, _READ))
+    return "; ".join(one_line(part_words(part)) for part in objects(mapping(content).get("parts"))) or brief(content)
 
 
 def _simple(content: Any) -> Any:
@@ -99,9 +96,6 @@ def brief(value: Any) -> str:
     if isinstance(value, Lost):
         return one_line(value.why)
     return one_line(value if isinstance(value, str) else beginning(value, _READ), limit=200)
-
-
-_INDENT = 4
 
 
 def add_sections(document: Document, read: TraceRead, node: Node, key: str, view: View) -> None:
@@ -264,3 +258,54 @@ def _stop_line(line: Drawn, width: int) -> Line:
 
 def _one(name: str) -> str:
     return one_line(name, limit=100)
+
+
+# Values
+
+
+def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
+    """A value `indent` cells from the left."""
+    width = max(view.width - indent, 10)
+    if isinstance(value, Lost):
+        lines = list(wrap([Segment(plain(value.why), "muted")], width))
+    elif isinstance(value, str):
+        lines = list(wrap([Segment(plain(value))], width))
+    elif (begins := _cut_off(value)) is not None:
+        told = f"cut at {value['cut_at']:,} of {value['characters']:,} characters of JSON"
+        lines = [(Segment(told, "status-not-evaluated"),), *wrap([Segment(plain(begins, limit=200_000))], width)]
+    else:
+        text = pretty(value) if view.full else _first_lines(pretty(value), _COUNTED)
+        lines = [_with_key(line) for line in wrap_indented(text, width)]
+    if len(lines) > BRIEF and not view.full:
+        most = _COUNTED - BRIEF
+        more = counted(min(len(lines) - BRIEF, most), "more line")
+        over = "over " * (len(lines) > _COUNTED)
+        lines = [*lines[:BRIEF], fold(f"… {over}{more}: Y copies all of them", width)]
+    yield from hang([], lines, indent)
+
+
+def _first_lines(text: Iterable[Segment], count: int) -> Iterator[Segment]:
+    """So much of a text as gives one line more than that."""
+    for segment in text:
+        count -= segment.text.count("\n")
+        if count < 0:
+            return
+        yield segment
+
+
+def _cut_off(value: Any) -> str | None:
+    """The beginning of a piece that was too long to be kept (`agents.worker.spans`); None for any other value."""
+    if isinstance(value, dict) and value.keys() == {"cut_at", "characters", "begins"}:
+        numbers = type(value["cut_at"]) is int and type(value["characters"]) is int
+        return value["begins"] if numbers and isinstance(value["begins"], str) else None
+    return None
+
+
+def _with_key(line: Line) -> Line:
+    """A line of JSON with the key in another style. A line is one segment or few: what differs is marked nowhere."""
+    text = "".join(segment.text for segment in line)
+    found = _KEY.match(text)
+    if found is None:
+        return (Segment(text),)
+    blank, key, colon, rest = found.groups()
+    return (Segment(blank), Segment(key, "label"), Segment(colon, "muted"), Segment(rest))

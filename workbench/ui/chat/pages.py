@@ -7,7 +7,7 @@ from workbench.model.invocation import content_text
 from workbench.rendering.document import AsideWhen, Document
 from workbench.rendering.error import error_lines
 from workbench.rendering.json_text import pretty_lines
-from workbench.rendering.lines import Line, Segment, hang, rule, safe, wrap
+from workbench.rendering.lines import Line, Segment, hang, heading, safe, wrap
 from workbench.rendering.log import add_turn, output_lines
 from workbench.rendering.rows import View, remark
 from workbench.rendering.trace.pane import add_trace
@@ -24,7 +24,7 @@ def conversation(talk: Talk, view: View) -> Document:
             document.add(hang([Segment(" → ", "hint")], wrap([safe(notice.hint)], view.width - 4), 3))
         document.gap()
     if talk.initial:
-        document.add([rule((Segment("the session begins with", "heading"),), (), view.width)])
+        document.add([heading("the session begins with", view.width)])
         document.add(hang([], pretty_lines(talk.initial, view.width - 2), 1))
         document.gap()
     for number, item in enumerate(talk.turns):
@@ -45,7 +45,7 @@ def _turn(number: int, item: TalkTurn, view: View) -> Document:
         return item.laid[1]
     document = Document()
     end: Line = (Segment("…", "label"),) if item.going else ()
-    document.add([rule((Segment(f"turn {number + 1}", "heading"),), end, view.width)])
+    document.add([heading(f"turn {number + 1}", view.width, end)])
     add_turn(document, number, item.shown, view)
     if item.error is not None:
         document.add(error_lines(item.error, view, traceback=True))
@@ -59,7 +59,7 @@ def state(talk: Talk, view: View) -> Document:
     """What the session remembers, and before that, what it began with."""
     document = Document()
     told = talk.state
-    document.add([rule((Segment("the session's state now", "heading"),), (), view.width)])
+    document.add([heading("the session's state now", view.width)])
     if told is None:
         document.add(remark("Not known yet.", view))
     elif told.why:
@@ -69,7 +69,7 @@ def state(talk: Talk, view: View) -> Document:
     else:
         document.add(hang([], pretty_lines(told.state, view.width - 2), 1))
     document.gap()
-    document.add([rule((Segment("before the first message", "heading"),), (), view.width)])
+    document.add([heading("before the first message", view.width)])
     if talk.initial:
         document.add(hang([], pretty_lines(talk.initial, view.width - 2), 1))
     else:
