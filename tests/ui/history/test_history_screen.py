@@ -173,7 +173,7 @@ async def test_repeats_of_a_kept_run_stand_together_and_d_deletes_it(
         await pilot.press("H")
         await _shows(screen, pilot, "1 run")
         await pilot.press("enter")
-        await _shows(screen, pilot, "∿ late_parcel", "1/2 50 % flaky", "Repeats", "1 of 2")
+        await _shows(screen, pilot, "∿ late_parcel", "1/2 flaky agent", "Repeats", "1 of 2")
         assert "#1" not in screen.text
         await pilot.press("l")
         await _shows(screen, pilot, "▾ ∿ late_parcel", "✓ #1", "✗ #2")

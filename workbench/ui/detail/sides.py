@@ -13,7 +13,6 @@ from textual.widgets import Static
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.outline import ALL
 from workbench.ui.tree.query import parse_query
-from workbench.ui.tree.verdicts import Verdicts
 from workbench.ui.widgets.overview import Line, Overview
 from workbench.ui.widgets.plain_input import PlainInput
 
@@ -61,13 +60,11 @@ class FilterInput(PlainInput):
 class Cases(Vertical):
     """The framed tree; below it, as long as there is one, the filter."""
 
-    def __init__(
-        self, verdicts: Verdicts, now: Callable[[], float], loading: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, tree_view: CaseTree, loading: Callable[[], bool] = lambda: False) -> None:
         """`loading` says whether files or results are still being read."""
         super().__init__()
         self._loading = loading
-        self.tree_view = CaseTree(verdicts, now)
+        self.tree_view = tree_view
         self.input = FilterInput(placeholder="text  :fail  :error  metric<0.8")
         self._nothing = Static("", classes="nothing", markup=False)
 

@@ -7,7 +7,7 @@ from workbench.history.compare import ORDER, ChangedCase, Comparison
 from workbench.history.summary import Summary
 from workbench.rendering.comparison import counted
 from workbench.rendering.faces import FACES
-from workbench.ui.history.case_rows import state_of
+from workbench.ui.history.words import state_of
 from workbench.ui.tree.labels import label, style_of
 from workbench.ui.widgets.rows import Piece, RowView
 

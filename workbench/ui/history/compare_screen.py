@@ -47,7 +47,8 @@ class CompareScreen(TwoSides):
         go: Callable[[CaseRef], bool],
     ) -> None:
         self.changes, self._body = ChangeRows(), Body()
-        super().__init__(keys, host, self.changes, Vertical(self._body, classes="told framed"))
+        told = Vertical(self._body, classes="told framed")
+        super().__init__(keys, host, self.changes, Vertical(self.changes), told)
         self._before, self._after, self._state, self._go = before, after, state, go
         self._found: Comparison | None = None
         self._trouble = ""

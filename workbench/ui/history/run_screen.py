@@ -6,7 +6,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
@@ -20,20 +19,17 @@ from workbench.history.summary import Summary
 from workbench.kept_records import as_it_ended, read_records
 from workbench.prices import Prices
 from workbench.rendering.document import Subject
-from workbench.repeats.account import CaseRepeats, account
+from workbench.repeats.account import account
 from workbench.store import CaseRecord
 from workbench.text import one_line
-from workbench.ui.detail.sides import FilterInput, Right
+from workbench.ui.detail.sides import Cases, Right
 from workbench.ui.history import words
-from workbench.ui.history.case_rows import CaseRows
-from workbench.ui.history.case_rows import Line as CaseLine
 from workbench.ui.history.deleting import asked_about, delete, why_not
+from workbench.ui.history.kept_tree import KeptTree
 from workbench.ui.history.two_sides import TwoSides
 from workbench.ui.host import Host
 from workbench.ui.keys import bindings, bindings_of
-from workbench.ui.tree.query import parse_query
 from workbench.ui.widgets.overview import Line
-from workbench.ui.widgets.plain_input import PlainInput
 
 Keep = Callable[[CaseRecord], None]
 Go = Callable[[CaseRef], bool]
@@ -62,27 +58,22 @@ class RunScreen(TwoSides):
         compare: Callable[[KeptRun], None],
         running: Callable[[], str],
     ) -> None:
-        self.cases, self.right = CaseRows(), Right()
-        super().__init__(keys, host, self.cases, self.right)
+        self.tree_view, self.right = KeptTree(), Right()
+        self.cases = Cases(self.tree_view)
+        super().__init__(keys, host, self.tree_view, self.cases, self.right)
         self._run, self._state = run, state
         self._prices = prices
         self._keep, self._go, self._compare, self._going_on = keep, go, compare, running
         self._summary = Summary()
         self._trouble: list[str] = []
         self._records: dict[CaseRef, CaseRecord] = {}
-        self._repeats: dict[CaseRef, CaseRepeats] = {}
-        """Of cases that were executed more than once, by the execution that came out worst."""
-        self._filter = FilterInput(placeholder="text  :fail  :error  :pass")
-
-    def below_list(self) -> ComposeResult:
-        yield self._filter
 
     def on_mount(self) -> None:
         super().on_mount()
         self.right.add_class("told")
-        self.frame.border_title = Content("cases of this run")
+        self.cases.border_title = Content("cases of this run")
         self.right.show_page("this run", [("reading …", "")])
-        self.cases.when_moved = self._show
+        self.tree_view.when_moved = self._show
         self._say_which()
         self.run_worker(self._read(), group="read", exclusive=True)
 
@@ -94,7 +85,7 @@ class RunScreen(TwoSides):
         except UsageFaultError as error:
             self.right.show_page("this run", [("cannot be read", one_line(str(error)))])
             return
-        self.cases.show_run(self._summary)
+        self.tree_view.show_run(self._summary, self._run.file)
         self._say_which()
 
     # What is shown
@@ -106,16 +97,16 @@ class RunScreen(TwoSides):
         self.show_bar(f"◂ run of {when}, as it was then   {told}   {words.what(run)}", "esc: back")
 
     def _show(self) -> None:
-        line = self.cases.line
-        unread = any(ref not in self._records for ref in line.refs)
-        self.when_resting((lambda: self._load(line)) if unread else None)
-        if line.ref is None:
+        refs = self.tree_view.refs
+        unread = any(ref not in self._records for ref in refs)
+        self.when_resting((lambda: self._load(refs)) if unread else None)
+        if not refs:
             self.right.show_page("this run", self._about())
         elif not unread:
-            self._show_case(line)
+            self._show_case()
 
-    async def _load(self, line: CaseLine) -> None:
-        wanted = {ref for ref in line.refs if ref not in self._records}
+    async def _load(self, refs: tuple[CaseRef, ...]) -> None:
+        wanted = {ref for ref in refs if ref not in self._records}
         try:
             found = await asyncio.to_thread(read_records, self._run.file, wanted)
             damaged = bool(self._trouble) and self._summary.is_complete
@@ -123,18 +114,15 @@ class RunScreen(TwoSides):
         except (OSError, ValueError) as error:
             self.right.show_page("this case", [("cannot be read", one_line(str(error)))])
             return
-        if self.cases.line == line and all(ref in self._records for ref in line.refs):
-            self._show_case(line)
+        if self.tree_view.refs == refs and all(ref in self._records for ref in refs):
+            self._show_case()
 
-    def _show_case(self, line: CaseLine) -> None:
-        """An execution, or, where the case itself is meant, what decided it with all of them taken together."""
-        assert line.ref is not None
-        record, repeats = self._records[line.ref], None
-        if line.repeats:
-            repeats = self._repeats.get(line.ref)
-            if repeats is None:
-                repeats = account([self._records[ref] for ref in line.refs], record.until_sure)
-                self._repeats[line.ref] = repeats
+    def _show_case(self) -> None:
+        """Show an execution; for a case, the one that decided it, with all of them taken together."""
+        refs, ref = self.tree_view.refs, self.tree_view.ref
+        assert ref is not None
+        record = self._records[ref]
+        repeats = account([self._records[one] for one in refs], record.until_sure) if len(refs) > 1 else None
         self.right.show_case(Subject(record, runs=runs_dir(self._state), prices=self._prices, repeats=repeats))
 
     def _about(self) -> list[Line]:
@@ -174,17 +162,24 @@ class RunScreen(TwoSides):
     # Keys
 
     def action_open(self) -> None:
-        if self.in_right or not self.cases.unfold():
+        row = self.tree_view.row
+        if self.in_right or row is None or not self.tree_view.model.outline.has_children(row):
             super().action_open()
+        else:
+            self.tree_view.open_row()
 
     def action_close(self) -> None:
-        if self.in_right or not self.cases.fold():
+        if self.in_right or not self.tree_view.fold():
             super().action_close()
+
+    def action_enter(self) -> None:
+        if self.in_right or self.tree_view.refs or not self.tree_view.toggle_row():
+            super().action_enter()
 
     def action_back(self) -> None:
         if self.in_right and self.right.shows_case and self.right.detail.go_back():
             return
-        if self.in_right or not self._filter.end():
+        if self.in_right or not self.cases.input.end():
             super().action_back()
 
     def action_pane(self, number: int) -> None:
@@ -202,14 +197,14 @@ class RunScreen(TwoSides):
             self.say("there is no event of that in the trace")
 
     def action_stored_problem(self, step: int) -> None:
-        if not self.cases.next_problem(step):
+        if self.tree_view.next_problem(step) is None:
             self.say("nothing failed in this run")
 
     def action_stored_filter(self) -> None:
-        self._filter.open()
+        self.cases.input.open()
 
     def action_stored_keep(self) -> None:
-        record = self._records.get(ref) if (ref := self.cases.line.ref) is not None else None
+        record = self._records.get(ref) if (ref := self.tree_view.ref) is not None else None
         if record is None:
             self.say("put the cursor on a case first")
         else:
@@ -219,7 +214,7 @@ class RunScreen(TwoSides):
         self._compare(self._run)
 
     def action_stored_go(self) -> None:
-        ref = self.cases.line.ref
+        ref = self.tree_view.ref
         if ref is None:
             self.say("put the cursor on a case first")
         elif not self._go(ref):
@@ -239,23 +234,10 @@ class RunScreen(TwoSides):
             self.notify(told, markup=False)
 
     def action_stored_copy(self) -> None:
-        ref = self.cases.line.ref
+        ref = self.tree_view.ref
         self.copy(*("the id of the run", self._run.run_id) if ref is None else ("the id", ref.eval_id))
 
     def action_stored_copy_shown(self) -> None:
         found = self.right.detail.copy_text() if self.right.shows_case else None
         if found is not None:
             self.copy(*found)
-
-    # The filter
-
-    def on_input_changed(self, event: PlainInput.Changed) -> None:
-        event.stop()
-        query = parse_query(event.value)
-        self.cases.set_query(query)
-        told = query.faults[0] if query.faults else "" if query.empty else counted(self.cases.cases, "case")
-        self.frame.border_subtitle = Content(told) if told else None
-
-    def on_filter_input_left(self, event: FilterInput.Left) -> None:
-        event.stop()
-        self.go_left()

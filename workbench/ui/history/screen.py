@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
@@ -48,21 +48,14 @@ class HistoryScreen(ListScreen):
         running: Callable[[], str],
     ) -> None:
         self.runs = RunRows()
-        super().__init__(keys, host, self.runs)
+        self._filter = FilterInput(placeholder="text  :fail  :error  :baseline  :adk")
+        self._about = Static("", classes="about", markup=False)
+        super().__init__(keys, host, self.runs, Vertical(self.runs, self._filter, self._about))
         self._state, self._root, self._agents = state, root, agents
         self._show_run, self._compare, self._going_on = show, compare, running
         self._all: Sequence[KeptRun] = ()
         self._read_once = False
         self._aging = aging.Aging(self, self._age)
-        self._filter = FilterInput(placeholder="text  :fail  :error  :baseline  :adk")
-        self._about = Static("", classes="about", markup=False)
-
-    def compose(self) -> ComposeResult:
-        with self.frame:
-            yield self.runs
-            yield self._filter
-            yield self._about
-        yield self.key_line
 
     def on_mount(self) -> None:
         super().on_mount()

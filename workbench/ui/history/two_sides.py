@@ -28,19 +28,23 @@ _SOON = 0.05
 
 
 class ListScreen(Screen[None]):
-    """A framed list with the keys that move in it, and a footer that also says what came of a key."""
+    """A list in its frame with the keys that move in it, and a footer that also says what came of a key."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("move_down", "move_up", "page_down", "page_up", "top", "bottom", "back", "close")
     ]
     where: ClassVar[Where]
 
-    def __init__(self, keys: Mapping[str, tuple[str, ...]], host: Host, listed: RowView) -> None:
+    def __init__(self, keys: Mapping[str, tuple[str, ...]], host: Host, listed: RowView, frame: Vertical) -> None:
         super().__init__()
         self._keys, self._host = keys, host
-        self.list = listed
-        self.frame = Vertical(classes="listed")
+        self.list, self.frame = listed, frame
+        frame.add_class("listed")
         self.key_line = KeyLine(footer(self.where), keys)
+
+    def compose(self) -> ComposeResult:
+        yield self.frame
+        yield self.key_line
 
     def on_mount(self) -> None:
         self.list.focus()
@@ -66,8 +70,10 @@ class TwoSides(ListScreen):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-normal")]  # noqa: RUF012 - Textual's declaration
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("open", "enter", "next_pane", "previous_pane", "maximise")]
 
-    def __init__(self, keys: Mapping[str, tuple[str, ...]], host: Host, listed: RowView, told: Widget) -> None:
-        super().__init__(keys, host, listed)
+    def __init__(
+        self, keys: Mapping[str, tuple[str, ...]], host: Host, listed: RowView, frame: Vertical, told: Widget
+    ) -> None:
+        super().__init__(keys, host, listed, frame)
         self.told = told
         self._bar = Static("", classes="which", markup=False)
         self._bar_parts: tuple[str, str] = ("", "")
@@ -76,15 +82,9 @@ class TwoSides(ListScreen):
     def compose(self) -> ComposeResult:
         yield self._bar
         with Horizontal(classes="sides"):
-            with self.frame:
-                yield self.list
-                yield from self.below_list()
+            yield self.frame
             yield self.told
         yield self.key_line
-
-    def below_list(self) -> ComposeResult:
-        """What stands below the list, in its frame."""
-        yield from ()
 
     def show_bar(self, left: str, right: str) -> None:
         """The line on top: what is shown, and the way back; both safe."""

@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from workbench.counting import counted, few
 from workbench.history.kept_runs import KeptRun
+from workbench.history.summary import Row, Summary
 from workbench.rendering.charts.trend import tenths
 from workbench.rendering.faces import COUNTED, FACES, HEURISTIC, OTHER_CRITERIA, Status
 from workbench.text import one_line
@@ -17,6 +18,14 @@ _LEAST_CHANGE = 1e-6
 SHOWN: tuple[Status, ...] = (*COUNTED, "not_run")
 """A run that was killed has cases without an end: neither fails nor errors."""
 _WORDS: dict[Status, str] = {"not_run": "without an end"}
+
+
+def state_of(run: Summary, row: Row) -> Status:
+    """Return the status of a case in its run; `not_run` if neither its end nor that of the run is known."""
+    if row["status"] is None and run.seconds is None:
+        return "not_run"
+    status = run.status_of(row)
+    return status if status in FACES else "error"
 
 
 def local(started: str) -> datetime | None:

@@ -45,7 +45,7 @@ class Shell(Screen[None]):
         self.session = session
         self.keys = keys
         self.bar = Bar()
-        self.cases = Cases(session.verdicts, session.elapsed, lambda: session.awaits_verdicts)
+        self.cases = Cases(CaseTree(session.verdicts, session.elapsed), lambda: session.awaits_verdicts)
         self.right = Right()
         self.key_line = KeyLine(footer(), keys)
         self._shown_record: CaseRecord | None = None
