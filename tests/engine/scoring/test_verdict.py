@@ -5,8 +5,7 @@ from typing import cast
 
 import pytest
 
-from workbench.engine.scoring.judge_faults import faults_behind, only_limited
-from workbench.engine.scoring.verdict import case_status, metric_error
+from workbench.engine.scoring.verdict import case_status, faults_behind, metric_error, only_limited
 from workbench.events import CaseStatus, MetricResult, MetricStatus
 from workbench.judge.base import FaultKind, JudgeFault, Reply, reply_record
 from workbench.metrics.base import Scored

@@ -12,8 +12,8 @@ import pytest
 import watchfiles
 
 from workbench.engine.watch.changes import Batch, Changes, is_watched
-from workbench.engine.watch.half_written import looks_unfinished
 from workbench.engine.watch.listening import notified, remote_kind
+from workbench.engine.watch.unusable import looks_unfinished
 
 WITHIN = 20.0
 

@@ -13,7 +13,7 @@ from workbench.agents.walk import relative_to
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.counting import counted
 from workbench.engine.plan.options import UsageFaultError, UsageKind
-from workbench.events import CaseError
+from workbench.events import CaseError, ErrorKind
 from workbench.metrics.registry import check_criteria
 from workbench.model.criteria import CriteriaConfig
 from workbench.model.faults import Fault
@@ -26,7 +26,7 @@ class ConfigFaults:
     """The faults of criteria configs, each config checked once. `root` is what paths in sentences are relative to."""
 
     def __init__(self, root: Path) -> None:
-        self._root = root
+        self.root = root
         self._found: dict[int, tuple[CriteriaConfig, tuple[Fault, ...]]] = {}
 
     def of(self, config: CriteriaConfig) -> tuple[Fault, ...]:
@@ -42,11 +42,7 @@ class ConfigFaults:
     def blocked(self, choice: CriteriaChoice) -> CaseError | None:
         """The error of the cases that a config governs; None if it is sound."""
         errors = self.errors(choice.config)
-        if not errors:
-            return None
-        named = relative_to(errors[0].file, self._root)
-        more = f" (and {_more(errors)})" if len(errors) > 1 else ""
-        return CaseError("config", errors[0].sentence(named) + more, _CHECK if more else "")
+        return _first_of("config", errors, self.root) if errors else None
 
     def refuse_given(self, choices: Iterable[CriteriaChoice]) -> None:
         """Refuse a config that was named on the command line and is wrong.
@@ -56,7 +52,7 @@ class ConfigFaults:
         """
         for choice in choices:
             if choice.given and self.errors(choice.config):
-                raise _refusal(self.errors(choice.config), self._root, "config")
+                raise _refusal(self.errors(choice.config), self.root, "config")
 
 
 def refuse_named(named: Sequence[EvalsetEntry], root: Path) -> None:
@@ -73,13 +69,9 @@ def refuse_named(named: Sequence[EvalsetEntry], root: Path) -> None:
             raise UsageFaultError(f"{entry.relative}: {_no_agent(entry)}", _NAME_AGENT)
 
 
-def why_broken(entry: EvalsetEntry) -> CaseError | None:
+def why_broken(entry: EvalsetEntry, root: Path) -> CaseError | None:
     """The error that stands for all cases of a broken file; None if it is sound."""
-    if not entry.document.broken:
-        return None
-    errors = _errors(entry.document.faults)
-    more = f" (and {_more(errors)})" if len(errors) > 1 else ""
-    return CaseError("broken_file", errors[0].sentence(entry.relative) + more, _CHECK if more else "")
+    return _first_of("broken_file", _errors(entry.document.faults), root) if entry.document.broken else None
 
 
 def lost_agent(owner: Owner) -> CaseError | None:
@@ -100,9 +92,6 @@ def why_blocked(entry: EvalsetEntry, configs: ConfigFaults) -> CaseError | None:
     return configs.blocked(entry.criteria)
 
 
-_CHECK = "`agent-workbench check` lists all of them"
-
-
 def _no_agent(entry: EvalsetEntry) -> str:
     return entry.agent_reason if entry.owned.lost else f"the evalset belongs to no agent: {entry.agent_reason}"
 
@@ -111,8 +100,12 @@ def _errors(faults: Iterable[Fault]) -> list[Fault]:
     return [fault for fault in faults if fault.severity == "error"]
 
 
-def _more(errors: Sequence[Fault]) -> str:
-    return counted(len(errors) - 1, "more fault")
+def _first_of(kind: ErrorKind, errors: Sequence[Fault], root: Path) -> CaseError:
+    first = errors[0].sentence(relative_to(errors[0].file, root))
+    if len(errors) == 1:
+        return CaseError(kind, first)
+    more = counted(len(errors) - 1, "more fault")
+    return CaseError(kind, f"{first} (and {more})", "`agent-workbench check` lists all of them")
 
 
 def _refusal(faults: Sequence[Fault], root: Path, kind: UsageKind) -> UsageFaultError:

@@ -167,7 +167,7 @@ def _entries(item: Chosen[EvalsetEntry], runs: int, configs: ConfigFaults) -> It
     entry, document = item.entry, item.entry.document
     agent = entry.agent_name
     matched_by = "" if entry.agent is None else entry.owned.rule
-    broken = why_broken(entry)
+    broken = why_broken(entry, configs.root)
     if broken is not None:
         ref = CaseRef(agent, entry.relative, document.eval_set_id, "")
         yield PlanEntry(ref, entry.criteria, AgentSource(entry, None), broken, matched_by)

@@ -1,12 +1,10 @@
 """What is going to be scored again: stored transcripts, each with the criteria that apply to it now."""
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from workbench.agents.criteria_choice import CriteriaChoice
 from workbench.agents.discovery import AgentFolder
-from workbench.counting import few
 from workbench.engine.plan.blocking import ConfigFaults
 from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import (
@@ -18,12 +16,11 @@ from workbench.engine.plan.plan import (
     fault_notices,
     new_run_id,
 )
+from workbench.engine.plan.selection import refuse_unknown_cases
 from workbench.engine.plan.source import StoredSource
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
 from workbench.events import CaseError, Noticed
 from workbench.model.criteria import stored_config
-
-_LISTED = 5
 
 CriteriaOf = Callable[[str], CriteriaChoice | None]
 """The criteria that apply now to an evalset (its path relative to the root); None where its file is gone."""
@@ -82,18 +79,8 @@ def _chosen(run: StoredRun, case_ids: Sequence[str]) -> list[StoredCase]:
     cases = list(run.cases.values())
     if not cases:
         raise UsageFaultError(f"run {run.run_id} has no cases", "", "nothing")
-    known = {case.ref.eval_id for case in cases}
-    for case_id in case_ids:
-        if case_id not in known:
-            raise UsageFaultError(f"run {run.run_id} has no case {case_id}", _nearest(case_id, known))
+    refuse_unknown_cases(case_ids, {case.ref.eval_id for case in cases}, f"run {run.run_id}")
     return [case for case in cases if not case_ids or case.ref.eval_id in case_ids]
-
-
-def _nearest(case_id: str, known: set[str]) -> str:
-    near = difflib.get_close_matches(case_id, known, n=1, cutoff=0.5)
-    if near:
-        return f"There is the case {near[0]}"
-    return f"There are the cases {few(sorted(known), _LISTED)}"
 
 
 def _as_stored(case: StoredCase, run: StoredRun) -> CriteriaChoice:

@@ -226,7 +226,7 @@ def _entry_by_id(listing: Listing[NamedT], name: str) -> NamedT:
 def _indexes(entry: Named, case_ids: Sequence[str]) -> set[int]:
     by_id = {name: index for index, name in enumerate(entry.case_ids)}
     if not entry.broken:
-        _refuse_unknown_cases(case_ids, by_id, entry.relative)
+        refuse_unknown_cases(case_ids, by_id, entry.relative)
     return {by_id[name] for name in case_ids if name in by_id}
 
 
@@ -236,7 +236,7 @@ def _only(chosen: Sequence[Chosen[NamedT]], case_ids: Sequence[str]) -> list[Cho
         [pair for pair in enumerate(item.entry.case_ids) if item.indexes is None or pair[0] in item.indexes]
         for item in chosen
     ]
-    _refuse_unknown_cases(case_ids, {name for own in cases for _, name in own})
+    refuse_unknown_cases(case_ids, {name for own in cases for _, name in own})
     kept: list[Chosen[NamedT]] = []
     for item, own in zip(chosen, cases, strict=True):
         indexes = tuple(index for index, name in own if name in case_ids)
@@ -245,11 +245,15 @@ def _only(chosen: Sequence[Chosen[NamedT]], case_ids: Sequence[str]) -> list[Cho
     return kept
 
 
-def _refuse_unknown_cases(case_ids: Iterable[str], known: Collection[str], file: str = "") -> None:
-    """Refuse ids that no case has; `known` are those in `file`, or in all that is selected."""
+def refuse_unknown_cases(case_ids: Iterable[str], known: Collection[str], where: str = "") -> None:
+    """Refuse ids that no case has; `known` are those in the file or run `where`, or in all that is selected.
+
+    Raises:
+        UsageFaultError: one of `case_ids` is not known.
+    """
     missing = next((name for name in case_ids if name not in known), None)
     if missing is not None:
-        words = f"{file} has no case {missing}" if file else f"there is no case {missing} in what is selected"
+        words = f"{where} has no case {missing}" if where else f"there is no case {missing} in what is selected"
         raise UsageFaultError(words, nearest_name(missing, known, "There is the case", "There are the cases"))
 
 

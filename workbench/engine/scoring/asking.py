@@ -14,15 +14,15 @@
 import asyncio
 import dataclasses
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from workbench.agents.worker.frames import Channel
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.scoring import simulated
-from workbench.engine.scoring.judge_faults import only_limited
 from workbench.engine.scoring.scored_case import Case, crashed, reply
+from workbench.engine.scoring.simulated import Message
+from workbench.engine.scoring.verdict import only_limited
 from workbench.events import MetricResult
 from workbench.judge.base import NotAvailableError
 from workbench.judge.desk import Desk, JudgeEnvironment, RunLimits
@@ -33,13 +33,7 @@ _ALIVE_EVERY = 20.0
 _ON_THEIR_WAY = 1.0
 """Seconds that are left to answers when the workbench is gone; the scorer itself has 2."""
 
-Message: TypeAlias = dict[str, Any]
-Send: TypeAlias = Callable[[Message], None]
-Handler: TypeAlias = Callable[[Message, Send, Desk, Mapping[str, JudgeEnvironment]], Awaitable[None]]
-"""Deals with one frame of another room, as a task: `send` takes what it answers. It is cancelled by a `drop` with the
-same id."""
-
-HANDLERS: Mapping[str, Handler] = simulated.HANDLERS
+HANDLERS = simulated.HANDLERS
 
 
 class Counting(Protocol):

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 from workbench.agents.channel import Frame
 from workbench.agents.child_process import ChildProcess, own_python
 from workbench.agents.worker.frames import FrameTooLargeError
-from workbench.engine.scoring.conversation import Conversation
-from workbench.engine.scoring.scoring_request import ATTEMPTS, OnScored, Request, blame, frames_of
+from workbench.engine.scoring.conversation import ATTEMPTS, Conversation, OnScored, Request, blame, frames_of
 from workbench.events import MetricResult
 from workbench.metrics.base import Scored
 from workbench.metrics.registry import asks

@@ -25,6 +25,8 @@ from workbench.simulation.simulated_user import Ended, Failed, Said, SimulatedUs
 
 Message: TypeAlias = dict[str, Any]
 Send: TypeAlias = Callable[[Message], None]
+Handler: TypeAlias = Callable[[Message, Send, Desk, Mapping[str, JudgeEnvironment]], Awaitable[None]]
+"""Deals with one frame, as a task: `send` takes what it answers. It is cancelled by a `drop` with the same id."""
 
 _heard: dict[int, "asyncio.Queue[Message]"] = {}
 """What the conversations under way have not taken in yet, by number."""
@@ -60,11 +62,8 @@ async def hear(message: Message, send: Send, desk: Desk, environments: Mapping[s
         _heard[message["id"]].put_nowait(message)
 
 
-HANDLERS: Mapping[str, Callable[[Message, Send, Desk, Mapping[str, JudgeEnvironment]], Awaitable[None]]] = {
-    "simulate": simulate,
-    "heard": hear,
-}
-"""Operation → what deals with its frame (`workbench.engine.scoring.asking.Handler`)."""
+HANDLERS: Mapping[str, Handler] = {"simulate": simulate, "heard": hear}
+"""Operation → what deals with its frame."""
 
 
 def _answer(send: Send, number: int, step: Step, tally: Mapping[str, Any]) -> None:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.agents.walk import STATE_FOLDER
-from workbench.engine.watch.half_written import looks_unfinished
 from workbench.engine.watch.listening import NoNoticeError, forced, look, notified, poll, remote_kind
+from workbench.engine.watch.unusable import looks_unfinished
 
 _UNFINISHED = 0.15
 _MANY = 20
