@@ -163,7 +163,7 @@ class Engine:
         return lambda: self._project.warm(workspace)
 
     def import_agents(
-        self, workspace: "Workspace", told: "Callable[[TrialImport], None]"
+        self, workspace: "Workspace", told: "Callable[[TrialImport], object]"
     ) -> "Callable[[], Awaitable[None]]":
         """Import each agent of the workspace and tell every outcome; to be called in the run's thread."""
 

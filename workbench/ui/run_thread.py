@@ -51,7 +51,7 @@ class RunThread:
     """One run after the other. News come through `take`; `wake` is called from the other thread when there are some
     after there were none, and once more for the first verdict among them."""
 
-    def __init__(self, wake: Callable[[], None], at_end: Callable[[], Awaitable[None]] | None = None) -> None:
+    def __init__(self, wake: Callable[[], object], at_end: Callable[[], Awaitable[None]] | None = None) -> None:
         """`at_end` is awaited in the thread when it closes."""
         self._wake = wake
         self._at_end = at_end
@@ -115,7 +115,7 @@ class RunThread:
 
         self._call(now)
 
-    def call(self, function: Callable[[], None]) -> None:
+    def call(self, function: Callable[[], object]) -> None:
         """Calls a function in the thread, soon."""
         self._call(function)
 
@@ -136,7 +136,7 @@ class RunThread:
             self._loop.call_soon_threadsafe(self._close_soon, timeout)
             thread.join(2 * timeout + 2)
 
-    def _call(self, function: Callable[[], None]) -> None:
+    def _call(self, function: Callable[[], object]) -> None:
         if self._thread is None:
             self._ready.clear()
             self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="workbench-run", daemon=True)

@@ -38,6 +38,48 @@ class Timer:
         self.stopped = True
 
 
+class FakeTreeView:
+    """The tree on the screen, which paints nothing."""
+
+    def __init__(self, model: Tree) -> None:
+        self.model = model
+        self.repeats_changed, self.arrange_again = model.repeats_changed, model.arrange_again
+
+    def next_problem(self, step: int) -> bool | None:
+        found = self.model.problem(step)
+        if found is None:
+            return None
+        self.model.show(found[0])
+        return found[1]
+
+    def show_verdicts(self) -> int:
+        self.model.verdicts.changed.clear()
+        return 0
+
+    def refresh(self) -> None:
+        """Paint all rows."""
+
+
+class FakeRight:
+    """The right side, with no case in it."""
+
+    region = None
+    in_case = False
+    item_key = ""
+
+    def __init__(self, shown: list[str]) -> None:
+        self._shown = shown
+
+    def show_earlier(self, ref: CaseRef, earlier: Any) -> None:
+        self._shown.append(f"earlier {ref.eval_id}")
+
+    def open_pane(self, title: str) -> None:
+        self._shown.append(title)
+
+    def copied(self) -> tuple[str, str] | None:
+        return None
+
+
 class FakeView:
     """`answers` are taken one by one by what is asked; `said` and `notices` are the messages so far."""
 
@@ -53,7 +95,8 @@ class FakeView:
         self.pushed: list[Any] = []
         self.timers: list[Timer] = []
         self.shown: list[str] = []
-        self.detail_item = ""
+        self.tree_view: Any = FakeTreeView(self.rows)
+        self.right: Any = FakeRight(self.shown)
         self._tasks: list[asyncio.Future[Any]] = []
         self.show_workspace(workspace)
 
@@ -90,12 +133,14 @@ class FakeView:
     def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:
         self._tasks.append(asyncio.ensure_future(work))
 
-    def later(self, seconds: float, call: Callable[[], Any]) -> Timer:
-        self.timers.append(Timer(seconds, call))
+    def set_timer(self, delay: float, callback: Callable[[], Any]) -> Timer:
+        self.timers.append(Timer(delay, callback))
         return self.timers[-1]
 
-    def soon(self, call: Callable[..., Any], *values: Any) -> None:
-        call(*values)
+    set_interval = set_timer
+
+    def call_later(self, callback: Callable[..., Any], *args: Any) -> object:
+        return callback(*args)
 
     def show_workspace(self, workspace: Workspace) -> None:
         self.session.take(workspace)
@@ -109,21 +154,10 @@ class FakeView:
     def go_left(self) -> None:
         self.shown.append("cases")
 
-    def next_problem(self, step: int) -> bool | None:
-        found = self.rows.problem(step)
-        if found is None:
-            return None
-        self.rows.show(found[0])
-        return found[1]
-
-    def every(self, seconds: float, call: Callable[[], Any]) -> Timer:
-        return self.later(seconds, call)
-
     def do(self, action: str) -> None:
         self.shown.append(f"action {action}")
 
     covered = False
-    in_detail = False
     theme_name = "night"
 
     def close_pages(self) -> None:
@@ -138,12 +172,6 @@ class FakeView:
     def clear_filter(self) -> None:
         self.rows.set_query(Query())
 
-    def repeats_changed(self) -> None:
-        self.rows.repeats_changed()
-
-    def arrange_again(self) -> None:
-        self.rows.arrange_again()
-
     def show_state(self) -> None:
         self.shown.append("state")
 
@@ -152,18 +180,6 @@ class FakeView:
 
     def refresh_row(self, touched: set[CaseRef]) -> int:
         return 0
-
-    def show_earlier(self, ref: CaseRef, earlier: Any) -> None:
-        self.shown.append(f"earlier {ref.eval_id}")
-
-    def open_pane(self, title: str) -> None:
-        self.shown.append(title)
-
-    def details_region(self) -> Any:
-        return None
-
-    def copied_detail(self) -> tuple[str, str] | None:
-        return None
 
     def get_selected_text(self) -> str | None:
         return None
@@ -177,13 +193,6 @@ class FakeView:
     def show_facts(self) -> bool:
         self.shown.append("facts")
         return False
-
-    def show_verdicts(self) -> int:
-        self.session.verdicts.changed.clear()
-        return 0
-
-    def repaint_rows(self) -> None:
-        self.shown.append("rows")
 
     def drawn(self) -> str:
         return "<svg/>"

@@ -14,7 +14,7 @@ from workbench.ui.controllers import checks
 from workbench.ui.controllers.checks import Checks
 
 
-def nothing_imported(workspace: Any, told: Callable[[TrialImport], None]) -> None:
+def nothing_imported(workspace: Any, told: Callable[[TrialImport], object]) -> None:
     raise AssertionError("nobody asked for an import")
 
 
@@ -68,7 +68,7 @@ def test_each_import_is_told_when_it_ends(view: FakeView) -> None:
     assert view.session.workspace is not None
     agent = view.session.workspace.agents[0]
 
-    def import_one(workspace: Any, told: Callable[[TrialImport], None]) -> None:
+    def import_one(workspace: Any, told: Callable[[TrialImport], object]) -> None:
         told(TrialImport(agent, CaseError("import_failed", "no module named x")))
         told(TrialImport(agent))
 

@@ -24,7 +24,7 @@ class Checks(Controller):
     """The check of the folder. It runs in a thread whenever the folder, or a file of it, was read. `try_imports`
     has the engine import each agent in a child and tell every outcome, from another thread."""
 
-    def __init__(self, view: View, try_imports: "Callable[[Workspace, Callable[[TrialImport], None]], None]") -> None:
+    def __init__(self, view: View, try_imports: "Callable[[Workspace, Callable[[TrialImport], object]], None]") -> None:
         super().__init__(view)
         self._try_imports = try_imports
         self._due: Stoppable | None = None
@@ -34,7 +34,7 @@ class Checks(Controller):
         if self._due is not None:
             self._due.stop()
         if self.session.checks:
-            self._due = self.view.later(_WAITS, self._check_unasked)
+            self._due = self.view.set_timer(_WAITS, self._check_unasked)
 
     def _check_unasked(self) -> None:
         workspace = self.session.workspace
@@ -48,7 +48,7 @@ class Checks(Controller):
             self.view.say("still reading")
             return
         self.view.say("importing agents …")
-        self._try_imports(workspace, lambda outcome: self.view.soon(self.imported, outcome))
+        self._try_imports(workspace, lambda outcome: self.view.call_later(self.imported, outcome))
 
     def imported(self, outcome: "TrialImport") -> None:
         """Show how the trial import of an agent ended."""
@@ -56,7 +56,7 @@ class Checks(Controller):
         failed = outcome.error is not None
         name = one_line(outcome.agent.name, limit=60)
         self.view.say(f"{name} {'cannot be' if failed else 'was'} imported", warning=failed)
-        self.view.repaint_rows()
+        self.view.tree_view.refresh()
         row = self.view.rows.cursor
         if row is not None and row.kind == "agent":
             self.view.show_row()
@@ -106,7 +106,7 @@ class Checks(Controller):
             return None
         self.session.findings = found
         self.session.verdicts.take_found(found.worst)
-        self.view.show_verdicts()
+        self.view.tree_view.show_verdicts()
         row = self.view.rows.cursor
         if row is not None and row.evalset >= 0 and found.of(row.evalset, row.case):
             self.view.show_row()

@@ -80,8 +80,8 @@ class Earlier(Controller):
         self._show_verdicts()
 
     def _show_verdicts(self) -> None:
-        self.view.arrange_again()
-        self.view.show_verdicts()
+        self.view.tree_view.arrange_again()
+        self.view.tree_view.show_verdicts()
         self.view.show_state()
         self.view.show_row()
         self.view.show_facts()
@@ -102,7 +102,7 @@ class Earlier(Controller):
         record = self.session.record(row) if row is not None and row.case >= 0 else None
         if record is not None and record.finished:
             ref = record.ref
-            self._due = self.view.later(_RESTS, lambda: self.view.work(self._read_earlier(ref), "earlier"))
+            self._due = self.view.set_timer(_RESTS, lambda: self.view.work(self._read_earlier(ref), "earlier"))
 
     async def _read_earlier(self, ref: "CaseRef") -> None:
         state = self.session.state_dir
@@ -115,7 +115,7 @@ class Earlier(Controller):
             return self._runs.of((ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id), _EARLIER)
 
         earlier = await asyncio.to_thread(read)
-        self.view.show_earlier(ref, earlier)
+        self.view.right.show_earlier(ref, earlier)
 
 
 def _import_panes() -> None:

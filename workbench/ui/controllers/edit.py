@@ -59,7 +59,7 @@ class Edit(Controller):
                 self.draft_outside,
                 at=at,
                 editing=editing,
-                over=self.view.details_region,
+                over=lambda: self.view.right.region,
             )
             await self.view.ask(screen)
 

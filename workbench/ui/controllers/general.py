@@ -88,8 +88,8 @@ class General(Controller):
     def copy(self) -> None:
         """Copy what is under the cursor."""
         row = self.view.rows.cursor
-        if self.view.in_detail or row is None:
-            found = self.view.copied_detail()
+        if self.view.right.in_case or row is None:
+            found = self.view.right.copied()
         elif row is not None and row.case >= 0 and (case := self.session.case(row.evalset, row.case)) is not None:
             found = (f"the JSON of {case.eval_id}", json.dumps(case.raw, ensure_ascii=False, indent=2))
         else:

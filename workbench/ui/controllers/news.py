@@ -40,7 +40,7 @@ class News(Controller):
             self._due = None
         if self._due is None:
             if wait > 0:
-                self._due = self.view.later(wait, self.flush)
+                self._due = self.view.set_timer(wait, self.flush)
             else:
                 self.flush()
 
@@ -53,13 +53,13 @@ class News(Controller):
         for item in news:
             self._apply(item, touched, notices)
         if any(isinstance(item, RunStarted | RepeatsDropped) for item in news):
-            self.view.repeats_changed()
-        lines = self.view.show_verdicts() + self.view.refresh_row(touched)
+            self.view.tree_view.repeats_changed()
+        lines = self.view.tree_view.show_verdicts() + self.view.refresh_row(touched)
         lines += _LINES_OF_BAR * self.view.show_facts()
         for tell in self.when_taken:
             tell(any(isinstance(item, Ended) for item in news))
         if any(isinstance(item, RunFinished) for item in news):
-            self.view.arrange_again()
+            self.view.tree_view.arrange_again()
         self._show_notices(notices)
         self.pace.painted(time.monotonic(), lines)
 
@@ -83,7 +83,7 @@ class News(Controller):
                     return
                 store.apply(event)
                 if isinstance(item, RunStarted):
-                    self.ticker = self.ticker or self.view.every(1.0, self.view.tick)
+                    self.ticker = self.ticker or self.view.set_interval(1.0, self.view.tick)
                 elif isinstance(item, Noticed):
                     notices.append(item)
                 elif (ref := getattr(item, "case", None)) is not None:

@@ -61,7 +61,7 @@ class Staleness(Controller):
         await self._idle.wait()
         self._idle.clear()
         await self._compare(tuple(latest))
-        self.view.every(_EVERY, self.poll)
+        self.view.set_interval(_EVERY, self.poll)
 
     def loaded(self) -> None:
         """The folder was read, or a file of it."""
@@ -138,7 +138,7 @@ class Staleness(Controller):
                 marked[place] = changes
         verdicts.mark_stale(marked)
         if verdicts.stale != before:
-            self.view.show_verdicts()
+            self.view.tree_view.show_verdicts()
             self.view.show_row()
             self.view.show_facts()
 

@@ -65,7 +65,7 @@ class Triage(Controller):
         self._show_triage()
 
     def _show_triage(self) -> None:
-        self.view.repaint_rows()
+        self.view.tree_view.refresh()
         row = self.view.rows.cursor
         if row is not None and row.case >= 0:
             self.view.show_row()
@@ -99,7 +99,7 @@ class Triage(Controller):
             if not await self._put([(pair, answer.question)], answer) or not answer.goes_on:
                 return
             self.view.go_left()
-            anew = self.view.next_problem(1)
+            anew = self.view.tree_view.next_problem(1)
             if anew is None or anew or self.view.rows.cursor == row:
                 self.view.say("that was the last problem")
                 return
@@ -112,7 +112,7 @@ class Triage(Controller):
         entry = self.session.entry(row.evalset)
         name = entry.document.cases[row.case].eval_id
         said = {one.key: one for one in self.session.verdicts.triage.of(entry.file, name)}
-        asked = questions(record, self.view.detail_item)
+        asked = questions(record, self.view.right.item_key)
         dialog = TriageScreen(f"triage: {label(name)}", asked, said, self.view.keys, goes_on=self._goes_on)
         found: Answer | None = await self.view.ask(dialog)
         return found

@@ -9,8 +9,9 @@ from workbench.ui.tree.model import Tree
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
-    from workbench.history.case_rows import EarlierRun
+    from workbench.ui.detail.sides import Right
     from workbench.ui.items import Item
+    from workbench.ui.tree.case_tree import CaseTree
 
 Severity = Literal["information", "warning", "error"]
 
@@ -27,6 +28,8 @@ class View(Protocol):
 
     session: Session
     keys: Mapping[str, tuple[str, ...]]
+    tree_view: "CaseTree"
+    right: "Right"
 
     @property
     def rows(self) -> Tree:
@@ -101,13 +104,13 @@ class View(Protocol):
         """Do work beside the keys. With `exclusive`, end what the group does now. `key_order` knows the groups that
         keys do not wait for."""
 
-    def later(self, seconds: float, call: Callable[[], Any]) -> Stoppable:
+    def set_timer(self, delay: float, callback: Callable[[], Any]) -> Stoppable:
         """Call a function once after some seconds."""
 
-    def every(self, seconds: float, call: Callable[[], Any]) -> Stoppable:
+    def set_interval(self, interval: float, callback: Callable[[], Any]) -> Stoppable:
         """Call a function again and again."""
 
-    def soon(self, call: Callable[..., Any], *values: Any) -> None:
+    def call_later(self, callback: Callable[..., Any], *args: Any) -> object:
         """Call a function in the screen's thread; from any thread."""
 
     # The cases
@@ -123,21 +126,6 @@ class View(Protocol):
 
     def clear_filter(self) -> None:
         """Take the filter back."""
-
-    def next_problem(self, step: int) -> bool | None:
-        """Put the cursor on the next problem. Return whether the search began anew, None if there is no problem."""
-
-    def show_verdicts(self) -> int:
-        """Paint the cases whose verdicts changed. Return the number of lines painted."""
-
-    def repaint_rows(self) -> None:
-        """Paint all rows again."""
-
-    def repeats_changed(self) -> None:
-        """Show that cases may have more or fewer repeats than before."""
-
-    def arrange_again(self) -> None:
-        """Filter and sort by what is true now."""
 
     def show_state(self) -> None:
         """Say what is marked and filtered, and why no case is shown."""
@@ -155,26 +143,6 @@ class View(Protocol):
 
     def refresh_row(self, touched: set[CaseRef]) -> int:
         """Show news of the row under the cursor if it is one of these. Return the number of lines painted."""
-
-    def show_earlier(self, ref: CaseRef, earlier: "tuple[EarlierRun, ...]") -> None:
-        """Show how a case came out in earlier runs, if it is shown."""
-
-    def open_pane(self, title: str) -> None:
-        """Show the pane with this title, if the case has one."""
-
-    @property
-    def in_detail(self) -> bool:
-        """Whether the keys go to a case's details."""
-
-    @property
-    def detail_item(self) -> str:
-        """The key of the item under the cursor in a case's details, "" if the cursor is elsewhere."""
-
-    def details_region(self) -> Any:
-        """Return the place of the details on the screen."""
-
-    def copied_detail(self) -> tuple[str, str] | None:
-        """Return what is under the cursor in the details: what it is called, and its text."""
 
     def get_selected_text(self) -> str | None:
         """Return the text that was selected with the mouse."""

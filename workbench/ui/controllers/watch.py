@@ -238,7 +238,7 @@ class Watch(Controller):
             if (pair := verdicts.place(ref.evalset_file, ref.eval_id)) is not None
         }
         verdicts.mark_turned(turned)
-        self.view.show_verdicts()
+        self.view.tree_view.show_verdicts()
 
     # What changed
 
@@ -268,6 +268,6 @@ class Watch(Controller):
         place = pairs.index(here) + step if here in pairs else (0 if step > 0 else -1)
         evalset, case = pairs[place % len(pairs)]
         self.view.go_to(evalset, case)
-        self.view.open_pane(_CHANGE_PANE)
+        self.view.right.open_pane(_CHANGE_PANE)
         if not 0 <= place < len(pairs) and len(pairs) > 1 and here in pairs:
             self.view.say("from the other end again")

@@ -28,7 +28,7 @@ class Controllers:
     """One controller per concern. `by` in the action table is the name of one of these attributes."""
 
     def __init__(self, view: View, engine: Engine, host: Host) -> None:
-        self.thread = thread = RunThread(lambda: view.soon(self.news.came), engine.close)
+        self.thread = thread = RunThread(lambda: view.call_later(self.news.came), engine.close)
         self.folder = Folder(view)
         self.files = Files(view, self.folder)
         self.run = Run(view, self.folder, engine, thread)

@@ -17,6 +17,8 @@ from workbench.ui.widgets.overview import Line, Overview
 from workbench.ui.widgets.plain_input import PlainInput
 
 if TYPE_CHECKING:
+    from workbench.events import CaseRef
+    from workbench.history.case_rows import EarlierRun
     from workbench.rendering.document import Subject
     from workbench.ui.detail.pane import CaseDetail
 
@@ -150,6 +152,30 @@ class Right(Vertical):
     def shows_case(self) -> bool:
         """Whether it is the detail that is seen."""
         return self._detail is not None and self._detail.display
+
+    @property
+    def in_case(self) -> bool:
+        """Whether keys go to the detail of a case."""
+        return self.has_focus_within and self.shows_case
+
+    @property
+    def item_key(self) -> str:
+        """The key of the item under the cursor, "" if keys go elsewhere."""
+        return self.detail.item_key if self.in_case else ""
+
+    def copied(self) -> tuple[str, str] | None:
+        """Return what is under the cursor in the detail: what it is called, and its text."""
+        return self.detail.copy_text() if self.shows_case else None
+
+    def show_earlier(self, ref: "CaseRef", earlier: "tuple[EarlierRun, ...]") -> None:
+        """Show how a case came out in earlier runs, if it is shown."""
+        if self.shows_case:
+            self.detail.show_earlier(ref, earlier)
+
+    def open_pane(self, title: str) -> None:
+        """Show the pane with this title, if the case has one."""
+        if self.shows_case and title in self.detail.pane_titles:
+            self.detail.show_pane(self.detail.pane_titles.index(title) + 1)
 
     def enter(self) -> None:
         """Take the focus."""

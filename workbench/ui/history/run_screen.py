@@ -238,6 +238,6 @@ class RunScreen(TwoSides):
         self.copy(*("the id of the run", self._run.run_id) if ref is None else ("the id", ref.eval_id))
 
     def action_stored_copy_shown(self) -> None:
-        found = self.right.detail.copy_text() if self.right.shows_case else None
+        found = self.right.copied()
         if found is not None:
             self.copy(*found)

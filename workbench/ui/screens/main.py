@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import BindingType
-from textual.timer import Timer
 
 from workbench.actions.main_screen import MAIN_SCREEN
 from workbench.ui.controllers.wiring import Controllers
@@ -98,15 +97,6 @@ class MainScreen(Shell):
 
     def work(self, work: Awaitable[Any], group: str, *, exclusive: bool = True) -> None:
         self.run_worker(work, group=group, exclusive=exclusive)
-
-    def later(self, seconds: float, call: Callable[[], Any]) -> Timer:
-        return self.set_timer(seconds, call)
-
-    def every(self, seconds: float, call: Callable[[], Any]) -> Timer:
-        return self.set_interval(seconds, call)
-
-    def soon(self, call: Callable[..., Any], *values: Any) -> None:
-        self.call_later(call, *values)
 
     def drawn(self) -> str:
         return self.app.export_screenshot(simplify=True)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.events import DescendantFocus
-from textual.geometry import Region
 from textual.screen import Screen
 
 from workbench.actions import footer
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from workbench.agents.workspace import Workspace
     from workbench.events import CaseRef
-    from workbench.history.case_rows import EarlierRun
     from workbench.rendering.changed import Change
     from workbench.rendering.document import Subject
     from workbench.repeats.account import CaseRepeats
@@ -45,7 +43,8 @@ class Shell(Screen[None]):
         self.session = session
         self.keys = keys
         self.bar = Bar()
-        self.cases = Cases(CaseTree(session.verdicts, session.elapsed), lambda: session.awaits_verdicts)
+        self.tree_view = CaseTree(session.verdicts, session.elapsed)
+        self.cases = Cases(self.tree_view, lambda: session.awaits_verdicts)
         self.right = Right()
         self.key_line = KeyLine(footer(), keys)
         self._shown_record: CaseRecord | None = None
@@ -67,11 +66,6 @@ class Shell(Screen[None]):
         self.tree_view.when_moved = self.show_row
         self.tree_view.focus()
         self.show_facts()
-
-    @property
-    def tree_view(self) -> CaseTree:
-        """The tree of cases."""
-        return self.cases.tree_view
 
     @property
     def in_right(self) -> bool:
@@ -99,20 +93,6 @@ class Shell(Screen[None]):
         if self.cases.input.end():
             self.tree_view.set_query(Query())
 
-    def next_problem(self, step: int) -> bool | None:
-        return self.tree_view.next_problem(step)
-
-    def show_verdicts(self) -> int:
-        verdicts = self.session.verdicts
-        changed, verdicts.changed = verdicts.changed, set()
-        return self.tree_view.verdicts_changed(changed)
-
-    def repeats_changed(self) -> None:
-        self.tree_view.repeats_changed()
-
-    def arrange_again(self) -> None:
-        self.tree_view.arrange_again()
-
     def show_state(self) -> None:
         self.cases.show_nothing()
         self.cases.show_state()
@@ -120,31 +100,6 @@ class Shell(Screen[None]):
     def tick(self) -> None:
         self.show_facts()
         self.tree_view.tick()
-
-    def show_earlier(self, ref: "CaseRef", earlier: "tuple[EarlierRun, ...]") -> None:
-        if self.right.shows_case:
-            self.right.detail.show_earlier(ref, earlier)
-
-    def open_pane(self, title: str) -> None:
-        if self.right.shows_case and title in self.right.detail.pane_titles:
-            self.right.detail.show_pane(self.right.detail.pane_titles.index(title) + 1)
-
-    @property
-    def in_detail(self) -> bool:
-        return self.in_right and self.right.shows_case
-
-    def details_region(self) -> Region:
-        return self.right.region
-
-    def copied_detail(self) -> tuple[str, str] | None:
-        return self.right.detail.copy_text() if self.right.shows_case else None
-
-    def repaint_rows(self) -> None:
-        self.tree_view.refresh()
-
-    @property
-    def detail_item(self) -> str:
-        return self.right.detail.item_key if self.in_detail else ""
 
     # What is shown
 

@@ -1,6 +1,6 @@
 """The tree agent → evalset → case on the screen."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.ui.tree.arrange import Sort
@@ -127,8 +127,10 @@ class CaseTree(RowView):
             self.refresh()
         return dropped
 
-    def verdicts_changed(self, changed: Iterable[tuple[int, int]]) -> int:
-        """Paints the rows of these cases and the headings above them; returns how many lines."""
+    def show_verdicts(self) -> int:
+        """Paint the cases whose verdicts changed, and the headings above them. Return the number of lines painted."""
+        verdicts = self.model.verdicts
+        changed, verdicts.changed = verdicts.changed, set()
         return self.refresh_rows(self.model.touched(changed, self._visible()))
 
     def tick(self) -> int:
