@@ -204,7 +204,7 @@ def test_files_of_a_new_kind_of_input_are_known_to_the_watch(shop: Shop, monkeyp
     monkeypatch.setattr(impact_module, "other_files", lambda config, root, folder: {"function": [fixtures]})
     shop.write("fixtures.json", "{}")
     found = shop.changes(lambda: shop.write("fixtures.json", "[]"), "fixtures.json")
-    assert found.depths == dict.fromkeys(shop.keys(["desk"]), "run")
+    assert set(found.depths) == shop.look().cases() == found.of("run")
     assert not found.idle
 
 
