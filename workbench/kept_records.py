@@ -122,19 +122,17 @@ def _score_reader() -> Callable[[Row], dict[str, MetricResult]]:
 
     def read(row: Row) -> dict[str, MetricResult]:
         scores: dict[str, MetricResult] = {}
-        for name, (score, threshold, status, _, judge) in row["metrics"].items():
-            key = name, score, threshold, status, judge
+        for name, (score, threshold, status, _, judge, by) in row["metrics"].items():
+            key = name, score, threshold, status, judge, by
             result = made.get(key)
             if result is None:
-                result = made[key] = short_score(name, status, score, threshold, _judge(judge))
+                result = made[key] = short_score(name, status, score, threshold, _judge(judge, by))
             scores[result.name] = result
         return scores
 
     return read
 
 
-def _judge(told: str | None) -> dict[str, str]:
-    """Who judged, by what a summary says of it."""
-    if not told:
-        return {}
-    return {"model": told, "kind": "heuristic" if told == "heuristic" else "model"}
+def _judge(told: str | None, by: str | None) -> dict[str, str | None]:
+    """Return who judged, by what a summary says of it."""
+    return {"model": told, "kind": "heuristic" if told == "heuristic" else "model", "by": by} if told else {}

@@ -55,7 +55,7 @@ def test_it_reads_as_a_run(tmp_path: Path, data: Any) -> None:
     assert summary.started == "2025-11-21T10:30:00Z"
     first, second = summary.rows.values()
     assert first["ref"] == ["desk", "", "refunds", "late", 1]
-    assert first["metrics"] == {"response_match_score": [0.5, 0.8, "failed", "", None]}
+    assert first["metrics"] == {"response_match_score": [0.5, 0.8, "failed", "", None, None]}
     assert (first["status"], second["status"], second["ref"][4]) == ("failed", "passed", 2)
 
 

@@ -54,6 +54,8 @@ def test_agent_kind_judge_criterion_and_exporter_of_a_package_are_used(project: 
     assert cases["refunds"]["usage"]["judge_calls"] == 0
     own = next(metric for metric in cases["greets"]["metrics"] if metric["name"] == "brevity")
     assert (own["score"], own["status"], own["details"]) == (0.75, "passed", {"words": [5]})
+    kept = json.loads(project.program("status", "table", "--json", environment=installed).stdout)["cases"]
+    assert {item["judged_by"] for item in kept} == {"rules"}, "also where only the summary of a run is read"
     done = project.program("export", "last", "--format", "lines", environment=installed)
     assert done.stdout == "failed table/greets\npassed table/refunds\n"
     done = project.program("export", "last", "--format", "lines", "-o", ".", environment=installed)

@@ -190,12 +190,11 @@ def _case_json(case: "ChangedCase") -> dict[str, Any]:
 def _metric_json(metric: list[Any] | None) -> dict[str, Any] | None:
     if metric is None:
         return None
-    found = dict(zip(("score", "threshold", "status", "reason", "judge"), metric, strict=True))
-    return {**found, "judged_by": "rules" if _by_rules(metric) else "model" if metric[4] else None}
+    return dict(zip(("score", "threshold", "status", "reason", "judge", "judged_by"), metric, strict=True))
 
 
 def _by_rules(metric: list[Any] | None) -> bool:
-    return metric is not None and metric[4] == "heuristic"
+    return metric is not None and metric[5] == "rules"
 
 
 def _ref_json(ref: Sequence[Any]) -> dict[str, Any]:

@@ -140,7 +140,7 @@ def _inputs(result: dict[str, Any]) -> tuple[Bundle, Bundle]:
 
 def _metric(item: dict[str, Any]) -> list[Any]:
     status = adk_status(item.get("eval_status"))
-    return [number(item.get("score")), number(item.get("threshold")), status, "", None]
+    return [number(item.get("score")), number(item.get("threshold")), status, "", None, None]
 
 
 def adk_status(value: Any) -> MetricStatus:

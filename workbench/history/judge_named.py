@@ -28,8 +28,3 @@ def judged_by(details: Mapping[str, Any]) -> JudgedBy | None:
         return None
     # Journals of earlier versions only name the kind.
     return _WORDS.get(str(judge.get("by")), _KINDS.get(str(judge["kind"]), "model"))
-
-
-def judged_by_named(judge: str) -> JudgedBy:
-    """Return what kind of judge a summary names."""
-    return _KINDS.get(judge.partition(":")[0], "model")

@@ -13,12 +13,14 @@ from workbench.dependencies.kept import KeptInputs
 from workbench.dependencies.record import Bundle, Record, digest
 from workbench.event_json import sentences
 from workbench.events import Usage, ended_as
+from workbench.history.judge_named import judged_by
 from workbench.json_values import mapping, string
 
-SCHEMA = "agent-workbench/summary/10"
+SCHEMA = "agent-workbench/summary/11"
 """3: with places in the journal. 4: with cancelled cases. 5: with the criteria changed for the run. 6: with the rule
 by which an evalset has its agent. 7: with the criteria themselves. 8: with the conditions of the run. 9: with the
-inputs of each execution. 10: with these as text. An older one is made again from the journal."""
+inputs of each execution. 10: with these as text. 11: with who judged: rules, a model or a function. An older one is
+made again from the journal."""
 STATUSES = ("passed", "failed", "error", "not_evaluated", "cancelled")
 _LONGEST = 2000
 _USAGE = tuple(item.name for item in fields(Usage))
@@ -26,10 +28,10 @@ _USAGE = tuple(item.name for item in fields(Usage))
 Row = dict[str, Any]
 """One execution of a case: `ref` [agent, evalset_file, eval_set_id, eval_id, repeat], `status` (None until it ended),
 `error` [kind, message] or None, `seconds`, `calls`, `tokens`, `metrics` name → [score, threshold, status, reason,
-judge], `given` and `inputs` the numbers of the summary's bundles of inputs that it depended on: what evalset and config
-said, the case first ([] if it never began), and the rest ([] if that is not known). `text` is the digest of its case's
-text. Digests tell whether two executions said the same: `said` (by the agent), and `steps`, what it called (`c…`) and
-was answered by tools (`r…`) in this order; None where that is not known. `usage` are the numbers of
+judge, judged by], `given` and `inputs` the numbers of the summary's bundles of inputs that it depended on: what evalset
+and config said, the case first ([] if it never began), and the rest ([] if that is not known). `text` is the digest of
+its case's text. Digests tell whether two executions said the same: `said` (by the agent), and `steps`, what it called
+(`c…`) and was answered by tools (`r…`) in this order; None where that is not known. `usage` are the numbers of
 `workbench.events.Usage` in order, `plan` is an index into the summary's `plans`. `at` says where the case's lines are
 in the journal: offset, bytes, offset, bytes, … of its last attempt; empty where that is not known."""
 
@@ -249,6 +251,7 @@ class Gathering:
             string(result["status"]),
             reason,
             None if judge is None else _judge(judge),
+            judged_by({"judge": judge}),
         ]
 
     def _case_finished(self, data: Mapping[str, Any]) -> None:

@@ -115,7 +115,7 @@ def index_entry(run_id: str, summary: Summary, journal_bytes: int | None = None)
         "agents": sorted({str(ref[0]) for ref in summary.rows}),
         "files": sorted({str(ref[1]) for ref in summary.rows}),
         "bytes": journal_bytes,
-        "rules": any(metric[4] == "heuristic" for row in summary.rows.values() for metric in row["metrics"].values()),
+        "rules": any(metric[5] == "rules" for row in summary.rows.values() for metric in row["metrics"].values()),
         "other_criteria": any(changed for _, _, changed, _ in summary.plans),
     }
 

@@ -158,7 +158,8 @@ def _breach(schema: type, item: ErrorDetails) -> Breach:
 
 def wanted(item: ErrorDetails) -> str:
     """What one of pydantic's errors wants, in the words of JSON or of the validator that raised it."""
-    return _wanted(item["type"]) or str(item.get("ctx", {}).get("error", item["msg"]))
+    said = item["msg"].removeprefix("Input should be ")
+    return _wanted(item["type"]) or str(item.get("ctx", {}).get("error", said))
 
 
 def _wanted(kind: str) -> str | None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from workbench.agents.workspace import EvalsetEntry, Workspace
 from workbench.dependencies.change import Change
 from workbench.events import CaseRef, CaseStatus
-from workbench.history.judge_named import judged_by_named
 from workbench.history.latest import LatestRun, latest_runs
 from workbench.history.summary import Row
 from workbench.judge.base import JudgedBy
@@ -74,8 +73,7 @@ def _with_verdict(
 
 def _judged_by(rows: Collection[Row]) -> JudgedBy | None:
     """Return what kind of judge was asked; rules if one of several were rules."""
-    named = {judge for row in rows for *_, judge in row["metrics"].values() if judge}
-    found = set(map(judged_by_named, named))
+    found = {by for row in rows for *_, by in row["metrics"].values()}
     return next((kind for kind in _ALL_KINDS if kind in found), None)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.events import MetricResult
+from workbench.history.judge_named import judged_by
 from workbench.json_values import mapping
 from workbench.store import CaseRecord
 
@@ -37,12 +38,12 @@ class Firmness:
 def firmness(record: CaseRecord, criterion: str) -> Firmness:
     """How firm the verdict of `criterion` on this execution is."""
     results = list(_results(record, criterion))
-    judges = [mapping(result.details.get("judge")) for result in results]
+    judges = [judged_by({"judge": result.details.get("judge")}) for result in results]
     judged = any(judges) or any(result.details.get("questions") or "attempts" in result.details for result in results)
     counts = [votes for result in results for votes in _votes(result.details)]
     return Firmness(
         judged=judged,
-        rules=any(judge.get("kind") == "heuristic" for judge in judges),
+        rules="rules" in judges,
         least=min((yes + no for yes, no in counts), default=0),
         split=any(yes and no for yes, no in counts),
         near=any(map(hangs_on_one, counts)),

@@ -33,6 +33,8 @@ class UsageFaultError(Exception):
     def __init__(self, message: str, hint: str = "", kind: UsageKind = "usage") -> None:
         super().__init__(message)
         self.hint = hint
+        if hint:
+            self.add_note(hint)  # A program that does not catch it ends with a traceback, which shows notes.
         self.kind: UsageKind = kind
 
 
