@@ -32,6 +32,9 @@ ErrorKind: TypeAlias = Literal[
     "internal",  # a fault of the workbench itself
 ]
 
+CaseName: TypeAlias = tuple[str, str]
+"""An evalset's path relative to the root, and the id of a case."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class CaseRef:
@@ -49,6 +52,11 @@ class CaseRef:
         # It is asked for some million times in a large run. These three of the five fields tell nearly all apart, also
         # broken files (without ids) and cases of many evalsets that share their ids.
         return hash((self.evalset_file, self.eval_id, self.repeat))
+
+    @property
+    def name(self) -> CaseName:
+        """The case, whatever the repeat."""
+        return self.evalset_file, self.eval_id
 
     @property
     def label(self) -> str:

@@ -16,6 +16,7 @@ from workbench.events import (
     AgentActed,
     CaseError,
     CaseFinished,
+    CaseName,
     CaseRef,
     CaseStarted,
     CaseStatus,
@@ -38,8 +39,6 @@ from workbench.events import (
 )
 from workbench.events import MetricScored as Scored
 
-Case: TypeAlias = tuple[str, str]
-"""An evalset's path relative to the root, and the id of a case."""
 CaseState: TypeAlias = Literal["queued", "running", "passed", "failed", "error", "not_evaluated", "cancelled"]
 MetricNames: TypeAlias = dict[str, MetricResult]
 _OUTPUT_KEPT = 200_000
@@ -266,11 +265,6 @@ class _Request:
 Listener: TypeAlias = Callable[[Event], None]
 
 
-def case_of(ref: CaseRef) -> Case:
-    """Return the case that an execution is of."""
-    return ref.evalset_file, ref.eval_id
-
-
 def _owner(ref: CaseRef) -> tuple[str, str]:
     return ref.agent, ref.eval_set_id
 
@@ -293,15 +287,15 @@ class Store:
         """The details of finished cases that are in memory and could be read again."""
         self.kept: dict[str, Kept] = {}
         """Run ids → where their details can be read again. Without it they stay in memory."""
-        self._executions: dict[Case, list[CaseRef]] = {}
+        self._executions: dict[CaseName, list[CaseRef]] = {}
         """The executions of each case of the newest run."""
-        self._owners: dict[Case, tuple[str, str]] = {}
+        self._owners: dict[CaseName, tuple[str, str]] = {}
         """The agent and the evalset's id with which each case ran last: verdicts made with others do not stand."""
-        self._earlier: dict[Case, list[CaseRecord]] = {}
+        self._earlier: dict[CaseName, list[CaseRecord]] = {}
         """The verdicts that stood when the newest run began, of its cases."""
         self._set_aside: dict[CaseRef, CaseRecord] = {}
         """Cancelled executions of the newest run where an earlier verdict stands in `records`."""
-        self.reinstated: dict[Case, list[CaseRef]] = {}
+        self.reinstated: dict[CaseName, list[CaseRef]] = {}
         """Cases whose earlier verdict stands again because their newest run decided nothing → its executions."""
         self._inputs = KeptInputs()
         """Those of the newest run."""
@@ -379,7 +373,7 @@ class Store:
     def recall(self, run: RunSummary, current: list[CaseRef], records: Mapping[CaseRef, CaseRecord]) -> None:
         """Takes in what is kept of earlier sessions; what this one knows already holds."""
         self.records = {**records, **self.records}
-        self._owners = {**{case_of(ref): _owner(ref) for ref in records}, **self._owners}
+        self._owners = {**{ref.name: _owner(ref) for ref in records}, **self._owners}
         if not self.current:
             self.run, self.current = run, current
         self._count()
@@ -387,7 +381,7 @@ class Store:
     def put_back(self, refs: Iterable[CaseRef]) -> list[CaseRef]:
         """Let the earlier verdicts of these cases stand again, also as part of the newest run. Return their
         executions."""
-        cases = dict.fromkeys(case_of(ref) for ref in refs)
+        cases = dict.fromkeys(ref.name for ref in refs)
         found = [ref for case in cases for ref in self._reinstate(case)]
         self._count()
         return found
@@ -428,12 +422,12 @@ class Store:
         self.waits.clear()
         self._executions = {}
         for ref in self.current:
-            self._executions.setdefault(case_of(ref), []).append(ref)
+            self._executions.setdefault(ref.name, []).append(ref)
         self._earlier = self._verdicts(self._executions)
         self._set_aside = {}
         self.reinstated = {case: refs for case, refs in self.reinstated.items() if case not in self._executions}
         for planned in event.cases:
-            self._owners[case_of(planned.case)] = _owner(planned.case)
+            self._owners[planned.case.name] = _owner(planned.case)
             self.records[planned.case] = CaseRecord(planned, run_id=event.run_id, until_sure=event.until_sure)
         self._count()
 
@@ -445,7 +439,7 @@ class Store:
         self.current = [ref for ref in self.current if ref not in dropped]
         for ref in dropped:
             self.records.pop(ref, None)
-            self._executions[case_of(ref)].remove(ref)
+            self._executions[ref.name].remove(ref)
         self._count()
 
     def _let_fold(self, event: Event) -> None:
@@ -458,21 +452,21 @@ class Store:
 
     def stands(self, ref: CaseRef) -> bool:
         """Return whether an execution has the owner with which its case ran last."""
-        return self._owners.get(case_of(ref), _owner(ref)) == _owner(ref)
+        return self._owners.get(ref.name, _owner(ref)) == _owner(ref)
 
     def standing(self) -> Iterator[CaseRecord]:
         """Return the executions that the verdicts of all cases consist of, over all runs."""
         return (record for records in self._verdicts().values() for record in records)
 
-    def _verdicts(self, cases: Collection[Case] | None = None) -> dict[Case, list[CaseRecord]]:
+    def _verdicts(self, cases: Collection[CaseName] | None = None) -> dict[CaseName, list[CaseRecord]]:
         """Return the verdicts of these cases, or of all: those of the newest run that decided each, which the first
         repeat is always of."""
-        of_case: dict[Case, list[CaseRecord]] = {}
+        of_case: dict[CaseName, list[CaseRecord]] = {}
         for record in self.records.values():
-            case = case_of(record.ref)
+            case = record.ref.name
             if (cases is None or case in cases) and self.stands(record.ref):
                 of_case.setdefault(case, []).append(record)
-        standing: dict[Case, list[CaseRecord]] = {}
+        standing: dict[CaseName, list[CaseRecord]] = {}
         for case, records in of_case.items():
             first = min(records, key=lambda record: record.ref.repeat)
             kept = [record for record in records if record.run_id == first.run_id and record.has_verdict]
@@ -488,18 +482,18 @@ class Store:
                 self._counts[record.state] -= 1
                 record.cancel()
                 self._counts[record.state] += 1
-                cases.add(case_of(record.ref))
+                cases.add(record.ref.name)
         for case in cases:
             self._set_aside_cancelled(case)
 
-    def _set_aside_cancelled(self, case: Case) -> None:
+    def _set_aside_cancelled(self, case: CaseName) -> None:
         """Let the earlier verdict of a case stand again if the newest run cancelled all of its executions."""
         own = [self.own(ref) for ref in self._executions.get(case, ())]
         if case in self._earlier and all(record.state == "cancelled" for record in own):
             self._set_aside.update((record.ref, record) for record in own)
             self._reinstate(case)
 
-    def _reinstate(self, case: Case) -> list[CaseRef]:
+    def _reinstate(self, case: CaseName) -> list[CaseRef]:
         earlier = self._earlier.get(case, [])
         if earlier:
             self._owners[case] = _owner(earlier[0].ref)
@@ -515,7 +509,7 @@ class Store:
             self._counts[before] -= 1
             self._counts[record.state] += 1
         if record.state == "cancelled":
-            self._set_aside_cancelled(case_of(record.ref))
+            self._set_aside_cancelled(record.ref.name)
 
     def _apply_to_case(self, record: CaseRecord, event: Event) -> None:
         match event:

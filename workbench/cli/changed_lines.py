@@ -5,21 +5,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from workbench.events import CaseRef
+from workbench.events import CaseName, CaseRef
 from workbench.rendering.plain_lines import label
 from workbench.repeats.change import Outcome, differs, outcome
-from workbench.store import Case, CaseRecord, case_of
+from workbench.store import CaseRecord
 
-Outcomes: TypeAlias = dict[Case, tuple[CaseRef, Outcome]]
+Outcomes: TypeAlias = dict[CaseName, tuple[CaseRef, Outcome]]
 """How cases came out, with the first execution of each. The agent of a case may have been another one before."""
 
 
 def outcomes(records: Iterable[CaseRecord]) -> Outcomes:
     """Return how each case with a verdict came out; its executions are taken together."""
-    found: dict[Case, list[CaseRecord]] = {}
+    found: dict[CaseName, list[CaseRecord]] = {}
     for record in records:
         if record.has_verdict:
-            found.setdefault(case_of(record.ref), []).append(record)
+            found.setdefault(record.ref.name, []).append(record)
     return {case: (replace(executions[0].ref, repeat=1), outcome(executions)) for case, executions in found.items()}
 
 

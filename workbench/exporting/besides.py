@@ -7,8 +7,9 @@ from pathlib import Path, PurePosixPath
 from workbench.authoring.triage.entry import Entry
 from workbench.authoring.triage.judged import answer_of, standing
 from workbench.authoring.triage.triage_file import BrokenTriageError, read_triage
+from workbench.events import CaseName
 from workbench.history.pass_rates import Trend, pass_rates
-from workbench.store import CaseRecord, Store, case_of
+from workbench.store import CaseRecord, Store
 
 
 @dataclass(frozen=True)
@@ -16,12 +17,12 @@ class Besides:
     """`trend` is that of the run's cases; `triage` by evalset file and case, `trouble` what could not be read of it."""
 
     trend: Trend = field(default_factory=Trend)
-    triage: Mapping[tuple[str, str], tuple[Entry, ...]] = field(default_factory=dict)
+    triage: Mapping[CaseName, tuple[Entry, ...]] = field(default_factory=dict)
     trouble: tuple[str, ...] = ()
 
     def said(self, record: CaseRecord) -> list[Entry]:
         """What the user said of the answer and verdicts of a record, of the case or a criterion; the newest first."""
-        found = self.triage.get((record.ref.evalset_file, record.ref.eval_id), ())
+        found = self.triage.get(record.ref.name, ())
         if not found:
             return []
         answer = answer_of(record)
@@ -36,7 +37,7 @@ class Besides:
 def read_besides(store: Store, state: Path) -> Besides:
     """Reads it for the newest run of a store. Where its evalsets are not here nothing was said of them."""
     files = {record.ref.evalset_file for record in store.current_records()}
-    triage: dict[tuple[str, str], tuple[Entry, ...]] = {}
+    triage: dict[CaseName, tuple[Entry, ...]] = {}
     trouble: list[str] = []
     for name in sorted(filter(_is_inside, files)):
         try:
@@ -49,7 +50,7 @@ def read_besides(store: Store, state: Path) -> Besides:
             key = name, entry.about.case
             triage[key] = (*triage.get(key, ()), entry)
     # Runs after the one that is handed on are not its history.
-    trend = pass_rates(state, {case_of(record.ref) for record in store.current_records()}, until=store.run.started)
+    trend = pass_rates(state, {record.ref.name for record in store.current_records()}, until=store.run.started)
     return Besides(trend, triage, tuple(trouble))
 
 

@@ -1,7 +1,7 @@
 """Plans that score stored transcripts again: those of a stored run, or those of cases on the screen."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,13 @@ from workbench.engine.plan.options import RunOptions, UsageFaultError
 from workbench.engine.plan.plan import Plan
 from workbench.engine.plan.rescore_plan import CriteriaOf, make_rescore_plan
 from workbench.engine.plan.transcripts import StoredCase, StoredRun
-from workbench.events import CaseError, CaseRef, Noticed
+from workbench.events import CaseError, CaseName, Noticed
 from workbench.history.run_words import LAST, last_run
 from workbench.history.state_dir import state_dir, states_of
 from workbench.history.stored_run import open_run
 from workbench.model.criteria import parse_config
 from workbench.model.evalset import EvalCase, EvalsetDocument, case_or_none, open_evalset
-from workbench.project.staleness import Name, stale_transcripts
+from workbench.project.staleness import stale_transcripts
 from workbench.project.targets import owners_kept_in
 from workbench.project.transcripts import stored_case
 from workbench.store import CaseRecord
@@ -93,10 +93,10 @@ def plan_of_cases(
     """
     wanted = dict.fromkeys(workspace.case_name(*pair) for pair in cases)
     run = _of_session(records)
-    missing = wanted.keys() - _names(run.cases)
+    missing = wanted.keys() - {ref.name for ref in run.cases}
     if missing:
         _complete(run, missing, state)
-        missing -= _names(run.cases)
+        missing -= {ref.name for ref in run.cases}
     lacking = [name[1] for name in wanted if name in missing]
     if not run.cases:
         message = f"there is no transcript of {few(lacking, _NAMED)}"
@@ -109,12 +109,9 @@ def plan_of_cases(
     documents = {entry.relative: entry.document for entry in workspace.evalsets}
     indexes = {workspace.case_name(evalset, case): case for evalset, case in cases}
 
-    def case_of(file: str, eval_id: str) -> EvalCase | None:
-        return case_or_none(documents[file], indexes.get((file, eval_id)))
-
     if references_of_now:
         for stored in run.cases.values():
-            _take_reference(stored, case_of(stored.ref.evalset_file, stored.ref.eval_id))
+            _take_reference(stored, case_or_none(documents[stored.ref.evalset_file], indexes.get(stored.ref.name)))
     plan = make_rescore_plan(run, workspace.root, criteria_of, workspace.agents, options, lost_of=lost_in(workspace))
     plan = _with_changes(plan, run, workspace, state)
     if not lacking:
@@ -154,22 +151,14 @@ def _of_session(records: Sequence[CaseRecord]) -> StoredRun:
     return StoredRun(", ".join(dict.fromkeys(used)), cases=cases)
 
 
-def _complete(run: StoredRun, missing: Collection[Name], state: Path) -> None:
+def _complete(run: StoredRun, missing: Collection[CaseName], state: Path) -> None:
     """Adds what the last run that is kept has of the missing cases."""
     kept = open_run(LAST, state, state) if last_run(state) is not None else StoredRun()
-    older = {ref: case for ref, case in kept.cases.items() if _of(ref) in missing and not case.empty}
+    older = {ref: case for ref, case in kept.cases.items() if ref.name in missing and not case.empty}
     if older:
         run.cases |= older
         run.run_id = f"{run.run_id}, {kept.run_id}" if run.run_id else kept.run_id
         run.trouble = kept.trouble
-
-
-def _names(refs: Iterable[CaseRef]) -> set[Name]:
-    return {_of(ref) for ref in refs}
-
-
-def _of(ref: CaseRef) -> Name:
-    return ref.evalset_file, ref.eval_id
 
 
 def _root(run: StoredRun, root: Path, explicit_state: Path | None) -> Path:

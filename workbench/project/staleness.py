@@ -15,14 +15,12 @@ from workbench.dependencies.record import Record, compare
 from workbench.engine.plan.secrets import Secrets
 from workbench.engine.plan.transcripts import StoredCase
 from workbench.event_json import to_json
-from workbench.events import CaseRef, PlannedCase
+from workbench.events import CaseName, CaseRef, PlannedCase
 from workbench.history.latest import LatestRun, newest_options
 from workbench.history.summary import Row, Summary
 from workbench.project.transcripts import stored_case
 from workbench.store import CaseRecord
 
-Name: TypeAlias = tuple[str, str]
-"""An evalset's path relative to the root, and the id of a case."""
 Changes: TypeAlias = tuple[Change, ...]
 
 
@@ -35,32 +33,31 @@ def current_inputs(workspace: Workspace, state: Path, latest: Iterable[LatestRun
     return CurrentInputs(workspace.root, workspace.agents, project_digests(state), clean, options)
 
 
-def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[Name, Changes]:
+def stale_cases(latest: Iterable[LatestRun], workspace: Workspace) -> dict[CaseName, Changes]:
     """Return the cases whose verdicts were made with other inputs, and which these are. Looks at every case and reads
     files: for a thread."""
     runs = tuple(latest)
     if not runs:
         return {}
-    stale: dict[Name, Changes] = {}
+    stale: dict[CaseName, Changes] = {}
     now = current_inputs(workspace, runs[0].file.parents[2], runs)
     entries = {entry.relative: _Entry(entry, now) for entry in workspace.evalsets}
     for run in runs:
         for row in run.rows:
             ref = CaseRef(*row["ref"])
             if ref.evalset_file in entries and (changes := entries[ref.evalset_file].changes(run.summary, row, ref)):
-                name = ref.evalset_file, ref.eval_id
-                stale[name] = tuple(dict.fromkeys((*stale.get(name, ()), *changes)))
+                stale[ref.name] = tuple(dict.fromkeys((*stale.get(ref.name, ()), *changes)))
     return stale
 
 
-def stale_records(records: Iterable[CaseRecord], workspace: Workspace, state: Path) -> dict[Name, Changes]:
+def stale_records(records: Iterable[CaseRecord], workspace: Workspace, state: Path) -> dict[CaseName, Changes]:
     """Return the same for verdicts of this session that no journal holds."""
     return stale_transcripts((stored_case(record) for record in records if record.brief is None), workspace, state)
 
 
-def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: Path) -> dict[Name, Changes]:
+def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: Path) -> dict[CaseName, Changes]:
     """Return the same for transcripts."""
-    stale: dict[Name, Changes] = {}
+    stale: dict[CaseName, Changes] = {}
     now = current_inputs(workspace, state)
     entries = {entry.relative: _Entry(entry, now) for entry in workspace.evalsets}
     for case in cases:
@@ -69,7 +66,7 @@ def stale_transcripts(cases: Iterable[StoredCase], workspace: Workspace, state: 
             bundles = (*started_bundles(to_json(case.started), case.planned.config_file), *case.inputs)
             changes = entries[file].since(Record(file, bundles), case.planned)
             if changes:
-                stale[file, case.ref.eval_id] = changes
+                stale[case.ref.name] = changes
     return stale
 
 

@@ -78,7 +78,7 @@ class Watch(Followed[News]):
         )
         selection, settings = targets.selection(), project.settings
         named = bool(selection.case_ids) or any(target.case_ids for target in selection.targets)
-        armed = frozenset(Key(entry.ref.evalset_file, entry.ref.eval_id) for entry in plan.entries) if named else None
+        armed = frozenset(Key(*entry.ref.name) for entry in plan.entries) if named else None
         board = Board(armed, Limit(settings.watch_calls, settings.watch_money))
         self.watching = Watching(project.store, self._watcher, board, plan.options, settings.prices)
         self.changes = self._watcher.changes

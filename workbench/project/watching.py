@@ -18,10 +18,9 @@ from workbench.engine.watch.impact import Depth, relative
 from workbench.engine.watch.recurring import Recurring
 from workbench.engine.watch.snapshot import Key
 from workbench.engine.watch.watcher import Saved, Watcher
-from workbench.events import CaseFinished, CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
+from workbench.events import CaseFinished, CaseName, CaseRef, Event, Noticed, RepeatsDropped, RunFinished, RunStarted
 from workbench.metrics.base import Scored
 from workbench.prices import Prices
-from workbench.project.staleness import Name
 from workbench.project.transcripts import stored_case
 from workbench.project.watch_cost import estimate
 from workbench.store import CaseRecord, Store
@@ -238,7 +237,7 @@ class Watching:
         files = self.watcher.files_of(entry) if entry is not None else []
         return {path: relative(path, workspace) for path in files}
 
-    def earlier_moments(self, stale: Collection[Name]) -> dict[CaseRef, Moment]:
+    def earlier_moments(self, stale: Collection[CaseName]) -> dict[CaseRef, Moment]:
         """Return the files with which verdicts from before the watch were made: those of now, unless they are stale.
         Reads files: for a thread."""
         self.watcher.learn()
@@ -246,7 +245,7 @@ class Watching:
         return {
             ref: moment
             for ref, record in list(self.store.records.items())
-            if record.has_verdict and (ref.evalset_file, ref.eval_id) not in stale
+            if record.has_verdict and ref.name not in stale
         }
 
     def _skip_what_was_never_run(self) -> None:
@@ -272,7 +271,7 @@ class Watching:
 
 
 def _key(ref: CaseRef) -> Key:
-    return Key(ref.evalset_file, ref.eval_id)
+    return Key(*ref.name)
 
 
 def _scored(record: CaseRecord) -> Sequence[Scored]:

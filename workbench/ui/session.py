@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
     from workbench.agents.workspace import Arrived, EvalsetEntry, Workspace
     from workbench.authoring.saving import Saver
+    from workbench.events import CaseName
     from workbench.model.evalset import EvalCase
-    from workbench.project.staleness import Changes, Name
+    from workbench.project.staleness import Changes
     from workbench.project.watching import Watching
     from workbench.ui.history.recall import Recalled
 
@@ -63,7 +64,7 @@ class Session:
         """How deep the last save reached: `run`, `score` or `decide`; "" before the first one."""
         self.recalled = ""
         """The id of the run of an earlier session that is shown as the newest one."""
-        self.stale: dict[Name, Changes] = {}
+        self.stale: dict[CaseName, Changes] = {}
         """Cases whose verdict was made with other inputs, and which of these changed."""
         self.loading: Literal["", "results", "changes"] = ""
         """What is being read of earlier sessions: the verdicts, or which of them are stale."""

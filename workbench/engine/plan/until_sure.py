@@ -9,13 +9,10 @@ begun are dropped, and the others go on.
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TypeAlias
 
 from workbench.counting import counted
-from workbench.events import CaseFinished, CaseRef, Noticed
+from workbench.events import CaseFinished, CaseName, CaseRef, Noticed
 from workbench.rates import counts, fewest_for_sure, fewest_to_decide, pass_rate, sure
-
-Case: TypeAlias = tuple[str, ...]
 
 
 class UntilSure:
@@ -26,15 +23,15 @@ class UntilSure:
         self._threshold = threshold
         self._max_judge_calls = max_judge_calls
         self._judge_calls = 0
-        self._judged: set[Case] = set()
+        self._judged: set[CaseName] = set()
         """Cases whose executions ask judges."""
-        self._passed: Counter[Case] = Counter()
-        self._counted: Counter[Case] = Counter()
-        self._sure: set[Case] = set()
+        self._passed: Counter[CaseName] = Counter()
+        self._counted: Counter[CaseName] = Counter()
+        self._sure: set[CaseName] = set()
 
     def take(self, event: CaseFinished) -> bool:
         """An execution has ended; whether there may be needless ones now that were not before."""
-        case, usage, before = case_of(event.case), event.usage, (self._spent, len(self._judged), len(self._sure))
+        case, usage, before = event.case.name, event.usage, (self._spent, len(self._judged), len(self._sure))
         self._judge_calls += usage.judge_calls
         if usage.judge_calls or usage.judge_calls_cached:
             self._judged.add(case)
@@ -49,11 +46,11 @@ class UntilSure:
         """Those of the `waiting` executions that are not needed any more: of cases that are sure, and where the budget
         is spent of those that ask judges."""
         over = self._sure | self._judged if self._spent else self._sure
-        return tuple(ref for ref in waiting if case_of(ref) in over)
+        return tuple(ref for ref in waiting if ref.name in over)
 
     def has_room(self, ref: CaseRef, under_way: int) -> bool:
         """Whether another execution is worth starting while so many of its case are under way."""
-        case = case_of(ref)
+        case = ref.name
         return under_way < fewest_to_decide(self._passed[case], self._counted[case], self._threshold)
 
     @property
@@ -73,8 +70,3 @@ def too_few(threshold: float, runs: int) -> Noticed | None:
         " surely as often",
         f"That takes {counted(needed, 'pass', 'passes')} in a row at least",
     )
-
-
-def case_of(ref: CaseRef) -> Case:
-    """The case that an execution is of."""
-    return ref.agent, ref.evalset_file, ref.eval_set_id, ref.eval_id

@@ -5,8 +5,8 @@ from collections import Counter, deque
 from collections.abc import Iterable
 
 from workbench.engine.plan.plan import PlanEntry
-from workbench.engine.plan.until_sure import UntilSure, case_of
-from workbench.events import CaseFinished, CaseRef
+from workbench.engine.plan.until_sure import UntilSure
+from workbench.events import CaseFinished, CaseName, CaseRef
 
 
 class Waiting:
@@ -18,7 +18,7 @@ class Waiting:
         self._order = deque(ordered)
         self._refs = {entry.ref for entry in ordered}
         self._until = until
-        self._under_way: Counter[tuple[str, ...]] = Counter()
+        self._under_way: Counter[CaseName] = Counter()
         self._room = asyncio.Event()
         self._closed = False
 
@@ -47,11 +47,11 @@ class Waiting:
     def begin(self, ref: CaseRef) -> None:
         """It does not wait any more."""
         self._refs.discard(ref)
-        self._under_way[case_of(ref)] += 1
+        self._under_way[ref.name] += 1
 
     def ended(self, ref: CaseRef) -> None:
         """One that had begun came to its end, whichever that is."""
-        self._under_way[case_of(ref)] -= 1
+        self._under_way[ref.name] -= 1
         self._room.set()
 
     def take(self, event: CaseFinished) -> tuple[CaseRef, ...]:
@@ -69,7 +69,7 @@ class Waiting:
             entry = self._order.popleft()
             if entry.ref not in self._refs:
                 continue
-            if self._until is None or self._until.has_room(entry.ref, self._under_way[case_of(entry.ref)]):
+            if self._until is None or self._until.has_room(entry.ref, self._under_way[entry.ref.name]):
                 found = entry
             else:
                 held.append(entry)

@@ -31,9 +31,7 @@ def run_plan(workspace: Workspace, keys: Sequence[Key], options: RunOptions) -> 
     """
     plan = make_plan(*select_cases(workspace, keys), options)
     places = {key: place for place, key in enumerate(keys)}
-    order = sorted(
-        plan.entries, key=lambda entry: places.get(Key(entry.ref.evalset_file, entry.ref.eval_id), len(places))
-    )
+    order = sorted(plan.entries, key=lambda entry: places.get(_key(entry.ref), len(places)))
     return replace(plan, entries=tuple(order))
 
 
@@ -76,7 +74,7 @@ def scoring_plan(
 
 
 def _key(ref: CaseRef) -> Key:
-    return Key(ref.evalset_file, ref.eval_id)
+    return Key(*ref.name)
 
 
 class _Cases:

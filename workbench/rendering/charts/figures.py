@@ -4,9 +4,9 @@ import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from workbench.events import MetricResult
+from workbench.events import CaseName, MetricResult
 from workbench.rendering.charts.costs import Costs
-from workbench.store import Case, CaseRecord, case_of
+from workbench.store import CaseRecord
 
 STEPS = 20
 BINS = STEPS + 1
@@ -45,12 +45,12 @@ class Share:
 def scores(records: Iterable[CaseRecord]) -> list[Scores]:
     """Return the scores by criterion, in the order in which they appear. What is only informational is left out, and
     so is what was cancelled."""
-    found: dict[str, dict[Case, list[MetricResult]]] = {}
+    found: dict[str, dict[CaseName, list[MetricResult]]] = {}
     for record in records:
         if record.has_verdict:
             for name, result in record.scores.items():
                 if result.status not in ("informational", "not_applicable"):
-                    found.setdefault(name, {}).setdefault(case_of(record.ref), []).append(result)
+                    found.setdefault(name, {}).setdefault(record.ref.name, []).append(result)
     return [_scores(name, of_cases.values()) for name, of_cases in found.items()]
 
 
@@ -103,9 +103,9 @@ def _score(result: MetricResult) -> float | None:
 
 def _largest(amounts: Iterable[tuple[CaseRecord, float]]) -> list[Share]:
     """One of each case, its largest: repeats of one would leave no room for others."""
-    found: dict[Case, Share] = {}
+    found: dict[CaseName, Share] = {}
     for record, amount in amounts:
-        case = case_of(record.ref)
+        case = record.ref.name
         if record.finished and amount > 0 and (case not in found or amount > found[case].amount):
             found[case] = Share(record, amount)
     return sorted(found.values(), key=lambda share: -share.amount)[:LONGEST]

@@ -31,7 +31,7 @@ def of_last_run(state: Path, file: str, eval_id: str) -> Transcript | None:
     if last_run(state) is None:
         return None
     run = open_run(LAST, state, state)
-    cases = (case for ref, case in run.cases.items() if (ref.evalset_file, ref.eval_id) == (file, eval_id))
+    cases = (case for ref, case in run.cases.items() if ref.name == (file, eval_id))
     found = [one for case in cases if (one := _transcript(run.run_id, case)) is not None]
     return found[0] if found else None
 

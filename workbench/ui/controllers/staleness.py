@@ -13,8 +13,9 @@ from workbench.ui.controllers.view import Controller, View
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import Workspace
+    from workbench.events import CaseName
     from workbench.history.latest import LatestRun
-    from workbench.project.staleness import Changes, Name
+    from workbench.project.staleness import Changes
 
 _EVERY = 2.0
 """Seconds between two looks at the files that verdicts depend on."""
@@ -29,8 +30,8 @@ class Compared:
 
     latest: "tuple[LatestRun, ...]"
     cases: dict[str, set[str]]
-    stale: "dict[Name, Changes]"
-    runs: "dict[Name, str]"
+    stale: "dict[CaseName, Changes]"
+    runs: "dict[CaseName, str]"
     files: tuple[Path, ...]
     signature: Signature
 
@@ -166,7 +167,7 @@ class Staleness(Controller):
         unreadable = {entry.relative for entry in workspace.evalsets if entry.document.broken}
         kept = {name: why for name, why in session.stale.items() if name[0] in unreadable}
         runs = {(row["ref"][1], row["ref"][3]): run.summary.run_id for run in latest for row in run.rows}
-        runs |= {(record.ref.evalset_file, record.ref.eval_id): record.run_id for record in records}
+        runs |= {record.ref.name: record.run_id for record in records}
         return Compared(latest, cases, {**kept, **stale}, runs, files, signature)
 
     def _workspace(self) -> "Workspace | None":

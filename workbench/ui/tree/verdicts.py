@@ -20,7 +20,7 @@ from workbench.rendering.faces import FACES, Status
 from workbench.rendering.staleness import stale_count
 from workbench.repeats.change import rate_of
 from workbench.scores import decisive
-from workbench.store import CaseRecord, Store, case_of
+from workbench.store import CaseRecord, Store
 from workbench.ui.imports import ImportBook
 from workbench.ui.triage.book import Said, TriageBook
 
@@ -94,12 +94,12 @@ class Verdicts:
             case CaseStarted() | CaseFinished() | MetricScored():
                 if isinstance(event, CaseFinished):
                     self.imports.learn(event.case.agent, event.error)
-                self._review(event.case.evalset_file, event.case.eval_id)
+                self._review(*event.case.name)
             case RepeatsDropped():
                 self._drop(event)
             case RunFinished():
                 cancelled = (record for record in self.store.current_records() if record.state == "cancelled")
-                for file, eval_id in {case_of(record.ref) for record in cancelled}:
+                for file, eval_id in {record.ref.name for record in cancelled}:
                     self._review(file, eval_id)
 
     def place(self, file: str, eval_id: str) -> tuple[int, int] | None:
@@ -127,7 +127,7 @@ class Verdicts:
         """The store has these executions of earlier sessions; cases of which this one knows newer ones keep those."""
         found: dict[tuple[str, str], list[CaseRef]] = {}
         for ref in refs:
-            found.setdefault((ref.evalset_file, ref.eval_id), []).append(ref)
+            found.setdefault(ref.name, []).append(ref)
         for name, of_case in found.items():
             if name not in self._newest:
                 self._newest[name] = of_case
@@ -137,7 +137,7 @@ class Verdicts:
 
     def look_again(self, ref: CaseRef) -> None:
         """The store has another record of this execution."""
-        self._review(ref.evalset_file, ref.eval_id)
+        self._review(*ref.name)
 
     def state(self, evalset: int, case: int) -> Status:
         view = self.views.get((evalset, case))
@@ -209,7 +209,7 @@ class Verdicts:
     def _start(self, event: RunStarted) -> None:
         started: dict[tuple[str, str], list[CaseRef]] = {}
         for planned in event.cases:
-            started.setdefault((planned.case.evalset_file, planned.case.eval_id), []).append(planned.case)
+            started.setdefault(planned.case.name, []).append(planned.case)
         self._newest.update(started)
         none = rate_of(())
         for (file, eval_id), refs in started.items():
@@ -219,7 +219,7 @@ class Verdicts:
     def _drop(self, event: RepeatsDropped) -> None:
         dropped: dict[tuple[str, str], set[CaseRef]] = {}
         for ref in event.cases:
-            dropped.setdefault((ref.evalset_file, ref.eval_id), set()).add(ref)
+            dropped.setdefault(ref.name, set()).add(ref)
         for name, gone in dropped.items():
             self._newest[name] = [ref for ref in self._newest.get(name, ()) if ref not in gone]
             if self._newest[name]:

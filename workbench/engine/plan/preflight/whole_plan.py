@@ -65,9 +65,8 @@ def _to_run(plan: Plan) -> Iterator[tuple[PlanEntry, AgentSource]]:
     """Yield one execution of each case that is going to run."""
     seen: set[tuple[str, str]] = set()
     for entry in plan.entries:
-        case = entry.ref.evalset_file, entry.ref.eval_id
-        if entry.blocked is None and isinstance(entry.source, AgentSource) and case not in seen:
-            seen.add(case)
+        if entry.blocked is None and isinstance(entry.source, AgentSource) and entry.ref.name not in seen:
+            seen.add(entry.ref.name)
             yield entry, entry.source
 
 
