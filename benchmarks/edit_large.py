@@ -20,12 +20,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.open_large import _cases
-from workbench.authoring.case_edit import with_value
 from workbench.authoring.case_rows import rows_of
 from workbench.authoring.saving import Saver
+from workbench.authoring.value_edit import with_value
 from workbench.authoring.whole_cases import Chosen
 from workbench.model.evalset import EvalsetDocument, open_evalset
-from workbench.ui.editing.drafts import open_case, save_draft
+from workbench.ui.editing.drafts import open_case
 
 GOAL = 3.0
 _IN_THE_MIDDLE = 10_000
@@ -80,7 +80,7 @@ def edit(file: Path, saver: Saver, number: int, document: EvalsetDocument | None
     draft = open_case(Chosen(file, ids, [_IN_THE_MIDDLE]), document)
     row = next(row for row in rows_of(draft.value) if row.kind == "user")
     value = with_value(draft.value, row.location, f"edited {number}")
-    save_draft(saver, draft, value, "edit")
+    saver.save("edit", {file: (draft.evalset.content, draft.after(value).content)})
 
 
 def _seconds(work: Callable[[], None]) -> float:

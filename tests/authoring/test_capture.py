@@ -18,7 +18,6 @@ from workbench.authoring.capture import (
     Captured,
     Choice,
     case_of,
-    free_id,
     id_from,
     uses_events,
 )
@@ -169,7 +168,6 @@ def test_ids() -> None:
     japanese = Captured("desk", "u", ({"user_content": said("ご注文はどこですか" * 9)},), {})
     assert len(id_from(japanese, "chat")) == 40
     assert id_from(Captured("desk", "u", ({"user_content": said("…?")},), {}), "chat") == "chat"
-    assert free_id("a", {"a", "a_2"}) == "a_3"
 
 
 def session(*events: dict[str, Any], **more: Any) -> dict[str, Any]:

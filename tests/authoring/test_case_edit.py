@@ -10,16 +10,13 @@ from hypothesis import strategies as st
 from workbench.authoring.case_edit import (
     NotPossibleError,
     duplicate,
-    free_name,
     move,
     remove,
-    with_item,
-    with_value,
-    without,
 )
 from workbench.authoring.case_parts import new_case, parts_for, with_part
-from workbench.authoring.case_rows import CaseRow, rows_of, value_at
+from workbench.authoring.case_rows import CaseRow, rows_of
 from workbench.authoring.evalset_file import EvalsetFile, RejectedError, errors_of, moved, name_fault
+from workbench.authoring.value_edit import free_name, value_at, with_item, with_value, without
 from workbench.model.evalset_edit import EvalsetText
 
 WRITTEN: dict[str, Any] = {
@@ -213,7 +210,7 @@ def test_an_operation_changes_its_case_and_leaves_every_other_byte(data: st.Data
                 ]
             )
         )()
-        changed = EvalsetFile(content).changed(1, after)
+        changed = EvalsetFile(content).with_case(1, after)
     except (NotPossibleError, RejectedError):
         return
     assert json.loads(changed)["eval_cases"] == [others[0], after, others[1]]
@@ -254,21 +251,21 @@ def file(*cases: Any) -> EvalsetFile:
 def test_what_adk_would_not_read_is_refused_at_its_place() -> None:
     wrong = with_value(WRITTEN, ("conversation", 0, "intermediate_data", "tool_uses", 0, "args"), [1])
     with pytest.raises(RejectedError) as caught:
-        file(WRITTEN).changed(0, wrong)
+        file(WRITTEN).with_case(0, wrong)
     assert caught.value.breaches[0].location[-1] == "args"
 
 
 def test_a_fault_that_was_there_does_not_stop_the_mending_of_another() -> None:
     broken = {**WRITTEN, "conversation": [{"user_content": 1}, {"user_content": 2}]}
     mended = with_value(broken, ("conversation", 0), WRITTEN["conversation"][0])
-    after = file(broken).changed(0, mended)
+    after = file(broken).with_case(0, mended)
     assert json.loads(after)["eval_cases"] == [mended]
 
 
 @pytest.mark.parametrize("name", ["", "  ", "plan"])
 def test_ids_are_there_and_differ(name: str) -> None:
     with pytest.raises(RejectedError):
-        file(WRITTEN, SCENARIO).changed(0, {**WRITTEN, "eval_id": name})
+        file(WRITTEN, SCENARIO).with_case(0, {**WRITTEN, "eval_id": name})
     with pytest.raises(RejectedError):
         file(WRITTEN, SCENARIO).added(1, [new_case(name, app="a", user="u", camel=False)])
 

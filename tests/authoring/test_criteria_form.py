@@ -14,15 +14,14 @@ from workbench.authoring.config_file import (
     ConfigDraft,
     ConfigRejectedError,
     draft_of,
+    edit_of,
     new_draft,
     open_config,
-    save_config,
 )
 from workbench.authoring.criteria_change import (
     ValueRefusedError,
     changed_names,
     merged,
-    moved,
     next_choice,
     read_typed,
     stepped,
@@ -34,6 +33,7 @@ from workbench.authoring.criteria_change import (
 from workbench.authoring.criteria_form import FormRow, rows_of
 from workbench.authoring.criteria_presets import PRESETS, cost, guide, needs, presets_table, with_preset
 from workbench.authoring.saving import ChangedOnDiskError, Saver
+from workbench.authoring.value_edit import moved
 from workbench.judge.options import JudgeModelOptions
 from workbench.metrics.registry import check_criteria, known
 from workbench.model.criteria import parse_config
@@ -90,7 +90,7 @@ def test_no_field_of_a_model_is_missing(info: Any) -> None:
 def test_no_field_of_the_simulated_user_is_missing(kind: str) -> None:
     rows = rows_of({"criteria": {}, "userSimulatorConfig": {"type": kind, "maxAllowedInvocations": 5, "odd": 1}})
     inside = [one for one in rows if one.location[:1] == ("userSimulatorConfig",) and one.depth]
-    assert {one.field.name for one in inside if one.kind != "kept"} == set(SIMULATORS[kind].__annotations__)
+    assert {one.field.name for one in inside if one.kind != "kept"} == set(SIMULATORS[kind].model_fields)
     assert [one.field.name for one in inside if one.kind == "kept"] == ["odd"]
     assert next(one for one in inside if one.field.name == "max_allowed_invocations").value == 5
     # What is not there yet would be written in the spelling of what is.
@@ -271,6 +271,12 @@ def test_both_versions_by_criterion() -> None:
 @pytest.fixture
 def saver(tmp_path: Path) -> Saver:
     return Saver(tmp_path / "state")
+
+
+def save_config(saver: Saver, one: ConfigDraft, content: Any, *, over: bytes | None = None) -> ConfigDraft:
+    label, after = edit_of(one, content)
+    saver.save(label, {one.file: (one.before if over is None else over, after)})
+    return draft_of(one.file, after)
 
 
 def test_a_changed_threshold_is_one_line_on_the_disk(tmp_path: Path, saver: Saver) -> None:

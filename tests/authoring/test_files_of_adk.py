@@ -11,11 +11,12 @@ import pytest
 from tests.authoring.test_case_edit import CASES, RECORDED, WRITTEN
 from workbench.authoring.adk_session import case_from_session
 from workbench.authoring.capture import Choice, case_of
-from workbench.authoring.case_edit import NotPossibleError, duplicate, move, remove, with_value
+from workbench.authoring.case_edit import NotPossibleError, duplicate, move, remove
 from workbench.authoring.case_parts import new_case, parts_for, with_part
 from workbench.authoring.case_rows import rows_of
 from workbench.authoring.evalset_file import EvalsetFile, RejectedError, new_evalset
 from workbench.authoring.saving import Saver
+from workbench.authoring.value_edit import with_value
 from workbench.model.invocation import content_text, tool_calls
 
 
@@ -87,7 +88,7 @@ def test_one_value_is_one_line(name: str, tmp_path: Path) -> None:
     evalset = EvalsetFile(FILES[name])
     case = evalset.case(0)
     row = next(row for row in rows_of(case) if row.kind in ("user", "scenario"))
-    after = evalset.changed(0, with_value(case, row.location, "Guten Tag"))
+    after = evalset.with_case(0, with_value(case, row.location, "Guten Tag"))
     Saver(tmp_path / ".workbench").save("edit", {path: (FILES[name], after)})
     assert "1 file changed, 1 insertion(+), 1 deletion(-)" in git("diff", "--stat", "--", path.name)
     assert after == FILES[name].replace(json.dumps(row.value, ensure_ascii=False).encode(), b'"Guten Tag"')
@@ -105,7 +106,7 @@ def test_every_value_of_a_real_file_is_one_line(name: str) -> None:
             if not isinstance(row.value, str) or row.form not in ("text", "word") or row.kind == "id":
                 continue
             try:
-                after = evalset.changed(number, with_value(case, row.location, "späte Grüße"))
+                after = evalset.with_case(number, with_value(case, row.location, "späte Grüße"))
             except RejectedError:
                 continue  # Such as an author that nothing may be made of.
             changed = [(old, new) for old, new in zip(lines, after.decode().split("\n"), strict=True) if old != new]
@@ -162,7 +163,7 @@ def edited_files() -> Iterator[bytes]:
             ]
             for operation in operations:
                 try:
-                    yield evalset.changed(0, operation())
+                    yield evalset.with_case(0, operation())
                 except (NotPossibleError, RejectedError):
                     continue
         yield evalset.with_copies([0])[0]

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from workbench.authoring.case_edit import free_name
 from workbench.authoring.spelling import drop, get, put
 from workbench.authoring.step_places import Places
 from workbench.authoring.turn_steps import Said, Shape, Step, new_step, new_text, set_text, steps_of, with_steps
+from workbench.authoring.value_edit import free_name
 from workbench.metrics.alignment import heaviest_pairs, lcs_pairs
 from workbench.metrics.call_rows import call_rows
 from workbench.metrics.json_difference import ABSENT, frozen

@@ -4,9 +4,10 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.authoring.capture import FUNCTIONS, OPAQUE, Captured
+from workbench.authoring.capture import FUNCTIONS, Captured
 from workbench.authoring.spelling import get
 from workbench.model.breaches import snake
+from workbench.model.invocation import OPAQUE
 
 Json = dict[str, Any]
 

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from workbench.authoring.spelling import get
-from workbench.model.invocation import content_text, intermediate_texts, tool_calls
+from workbench.model.invocation import OPAQUE, content_text, intermediate_texts, tool_calls
 
 Json = dict[str, Any]
 
@@ -23,8 +23,6 @@ _LONGEST_ID = 40
 _KEPT_OF_EVENT = ("author", "content", "grounding_metadata")
 """What ADK's own record of a step has; what it cost and which model it was change from run to run."""
 FUNCTIONS = ("function_call", "function_response")
-OPAQUE = frozenset({"args", "response", "state", "part_metadata"})
-"""Keys whose values belong to the user: their spelling is nobody else's."""
 
 
 @dataclass(frozen=True)
@@ -101,15 +99,6 @@ def id_from(captured: Captured, otherwise: str) -> str:
             break
         name = f"{name}_{word}" if name else word
     return name or (words[0][:_LONGEST_ID] if words else otherwise)
-
-
-def free_id(wanted: str, taken: Collection[str]) -> str:
-    """`wanted`, or with the first number from 2 on that makes it a new one."""
-    number, name = 1, wanted
-    while name in taken:
-        number += 1
-        name = f"{wanted}_{number}"
-    return name
 
 
 def _turn(turn: Json, choice: Choice, invocation_id: str) -> Json:

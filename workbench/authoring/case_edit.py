@@ -6,8 +6,9 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from workbench.authoring.case_rows import CaseRow, value_at
+from workbench.authoring.case_rows import CaseRow
 from workbench.authoring.spelling import get, is_camel, put
+from workbench.authoring.value_edit import free_name, moved, value_at, with_item, without
 from workbench.model.places import Location
 
 Fresh = Callable[[], str]
@@ -21,36 +22,6 @@ class NotPossibleError(ValueError):
 def fresh_id() -> str:
     """An id for a turn, as ADK makes them."""
     return str(uuid.uuid4())
-
-
-def with_value(case: Any, location: Location, value: Any) -> Any:
-    """The case with `value` at a location. Objects that are missing on the way are made."""
-    if not location:
-        return value
-    step, rest = location[0], location[1:]
-    if isinstance(step, int):
-        items = list(case)
-        items[step] = with_value(items[step], rest, value)
-        return items
-    members = dict(case) if isinstance(case, dict) else {}
-    members[step] = with_value(members.get(step), rest, value)
-    return members
-
-
-def without(case: Any, location: Location) -> Any:
-    """The case without what stands at a location."""
-    above, step = value_at(case, location[:-1]), location[-1]
-    if isinstance(step, int):
-        return with_value(case, location[:-1], [*above[:step], *above[step + 1 :]])
-    return with_value(case, location[:-1], {key: item for key, item in above.items() if key != step})
-
-
-def with_item(case: Any, location: Location, item: Any) -> Any:
-    """The case with an item more in a list: `location` is where it comes to stand. A list that is missing is made."""
-    step = location[-1]
-    assert isinstance(step, int)  # of a list
-    items = value_at(case, location[:-1]) or []
-    return with_value(case, location[:-1], [*items[:step], item, *items[step:]])
 
 
 def remove(case: Any, row: CaseRow) -> Any:
@@ -116,22 +87,9 @@ def move(case: Any, row: CaseRow, step: int) -> tuple[Any, Location]:
     Raises:
         NotPossibleError: it is the first or last already, or stands in no list.
     """
-    *_, number = row.unit
-    if not isinstance(number, int):
+    if not isinstance(row.unit[-1], int):
         raise NotPossibleError("this has one place only")
-    items = value_at(case, row.unit[:-1])
-    if not 0 <= number + step < len(items):
+    after, place = moved(case, row.unit, step)
+    if place == row.unit:
         raise NotPossibleError("it is the first already" if step < 0 else "it is the last already")
-    moved = list(items)
-    moved[number], moved[number + step] = moved[number + step], moved[number]
-    return with_value(case, row.unit[:-1], moved), (*row.unit[:-1], number + step)
-
-
-def free_name(name: str, taken: Any) -> str:
-    """`name`, or with the first number behind it that nobody has: `late_parcel_2`."""
-    if name not in taken:
-        return name
-    number = 2
-    while f"{name}_{number}" in taken:
-        number += 1
-    return f"{name}_{number}"
+    return after, place

@@ -5,9 +5,10 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic.alias_generators import to_camel
 
-from workbench.authoring.case_edit import Fresh, free_name, fresh_id, with_item, with_value
-from workbench.authoring.case_rows import CaseRow, value_at
+from workbench.authoring.case_edit import Fresh, fresh_id
+from workbench.authoring.case_rows import CaseRow
 from workbench.authoring.spelling import get, is_camel, key_in
+from workbench.authoring.value_edit import free_name, value_at, with_item, with_value
 from workbench.model.places import Location
 
 What: TypeAlias = Literal[

@@ -54,16 +54,6 @@ def frame_rows(frame: dict[str, Any]) -> list[CaseRow]:
     ]
 
 
-def value_at(case: Any, location: Location) -> Any:
-    """What stands at a location; None if nothing does."""
-    for step in location:
-        if isinstance(step, str):
-            case = case.get(step) if isinstance(case, dict) else None
-        else:
-            case = case[step] if isinstance(case, list) and step < len(case) else None
-    return case
-
-
 class _Reader:
     def __init__(self, case: dict[str, Any]) -> None:
         self._case = case

@@ -2,11 +2,11 @@
 that was not meant."""
 
 import json
+from codecs import BOM_UTF8
 from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.authoring.criteria_change import Content, changed_names, settled
-from workbench.authoring.saving import Saver
 from workbench.counting import few
 from workbench.metrics.registry import check_criteria
 from workbench.model.criteria import DEFAULTS, parse_config
@@ -16,7 +16,6 @@ from workbench.regular_file import read_regular
 
 NEW_CONFIG = "test_config.json"
 """What ADK looks for beside an evalset."""
-_BOM = b"\xef\xbb\xbf"
 
 
 class ConfigRejectedError(ValueError):
@@ -45,7 +44,7 @@ class ConfigDraft:
         """
         if self.before is None:
             return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
-        mark = _BOM if self.before.startswith(_BOM) else b""
+        mark = BOM_UTF8 if self.before.startswith(BOM_UTF8) else b""
         text = _text(self.before)
         return mark + revised(text, settled(json.loads(text), content)).encode("utf-8")
 
@@ -111,25 +110,21 @@ def new_faults(draft: ConfigDraft, content: Content) -> tuple[Fault, ...]:
     )
 
 
-def save_config(saver: Saver, draft: ConfigDraft, content: Content, *, over: bytes | None = None) -> ConfigDraft:
-    """Checks what the file would say, and writes it as one edit; the draft to go on with. `over` is what the file holds
-    now, where that is to be given up.
+def edit_of(draft: ConfigDraft, content: Content) -> tuple[str, bytes]:
+    """Return what the edit to `content` is called, and the file after it.
 
     Raises:
         ConfigRejectedError: it would say something that stops a run, and did not before.
-        EditError: it cannot be changed without harm.
-        ChangedOnDiskError, OSError: as `Saver.save`. In all cases the file is as it was.
+        EditError: the file cannot be changed without harm.
     """
     after = draft.bytes_of(content)
     if new := new_faults(draft, content):
         raise ConfigRejectedError(new)
-    names = changed_names(draft.content, content)
-    saver.save(f"criteria: {few(names) or 'written'}", {draft.file: (draft.before if over is None else over, after)})
-    return draft_of(draft.file, after)
+    return f"criteria: {few(changed_names(draft.content, content)) or 'written'}", after
 
 
 def _text(content: bytes) -> str:
     try:
-        return content.removeprefix(_BOM).decode("utf-8")
+        return content.removeprefix(BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
         raise EditError(f"it is not UTF-8 ({error.reason})") from None

@@ -8,8 +8,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from workbench.authoring import value_edit
 from workbench.authoring.criteria_form import FormRow
 from workbench.authoring.spelling import get, is_camel, put
+from workbench.authoring.value_edit import value_at
+from workbench.json_values import mapping
 from workbench.metrics.description import RUBRICS
 from workbench.metrics.registry import known
 from workbench.model.config_rules import number_of
@@ -89,22 +92,20 @@ def is_default(row: FormRow, value: Any) -> bool:
 
 
 def with_value(content: Content, location: Location, value: Any) -> Content:
-    """The content with a value put at a place; what must stand around it is made."""
-    changed = copy.deepcopy(content)
-    if len(location) > 2 and location[0] == "criteria":
-        criterion = changed["criteria"][location[1]]
-        if not isinstance(criterion, dict):
-            changed["criteria"][location[1]] = {"threshold": criterion}
-    holder: Any = changed
-    for step, below in itertools.pairwise(location):
-        if isinstance(holder, dict) and not isinstance(holder.get(str(step)), dict | list):
-            holder[step] = [] if isinstance(below, int) else {}
-        holder = holder[step]
-    last = location[-1]
-    # 1 and 1.0 are the same threshold: the one that stands there stays.
-    there = holder.get(last) if isinstance(holder, dict) else holder[last]
-    if not (_is_number(there) and _is_number(value) and there == value):
-        holder[last] = value
+    """Put a value at a location. 1 and 1.0 are the same threshold: the one that stands there stays."""
+    content = _as_object(content, location)
+    there = value_at(content, location)
+    same = _is_number(there) and _is_number(value) and there == value
+    changed: Content = content if same else value_edit.with_value(content, location, value)
+    return changed
+
+
+def _as_object(content: Content, location: Location) -> Content:
+    """Make an object of a criterion that is a number if the location is inside it."""
+    criterion = location[:2]
+    if len(location) < 3 or location[0] != "criteria" or isinstance(value_at(content, criterion), dict):
+        return content
+    changed: Content = value_edit.with_value(content, criterion, {"threshold": value_at(content, criterion)})
     return changed
 
 
@@ -112,54 +113,42 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def without(content: Content, unit: Location) -> Content:
-    """The content without what stands at a place, and without the objects that held nothing else."""
-    changed = copy.deepcopy(content)
-    holders: list[Any] = [changed]
-    try:
-        for step in unit[:-1]:
-            holders.append(holders[-1][step])
-        del holders[-1][unit[-1]]
-    except (KeyError, IndexError, TypeError):
-        return content
-    for depth in range(len(unit) - 1, 0, -1):
-        if holders[depth] or unit[:depth] == ("criteria",) or isinstance(unit[depth - 1], int):
-            break
-        del holders[depth - 1][unit[depth - 1]]
-    return changed
-
-
-def moved(content: Content, unit: Location, by: int) -> tuple[Content, Location]:
-    """A rubric or criterion moved by one place in its list; where it is then."""
-    changed = copy.deepcopy(content)
-    holder: Any = changed
-    for step in unit[:-1]:
-        holder = holder[step]
-    last = unit[-1]
-    if isinstance(holder, list) and isinstance(last, int):
-        place = last + by
-        if not 0 <= place < len(holder):
-            return content, unit
-        holder.insert(place, holder.pop(last))
-        return changed, (*unit[:-1], place)
-    keys = list(holder)
-    place = keys.index(last) + by
-    if not 0 <= place < len(keys):
-        return content, unit
-    keys.insert(place, keys.pop(keys.index(last)))
-    items = {key: holder[key] for key in keys}
-    holder.clear()
-    holder.update(items)
-    return changed, unit
+def without(content: Content, location: Location) -> Content:
+    """Take out what stands at a location, and the objects that held nothing else."""
+    changed: Content = value_edit.without(content, location)
+    above = location[:-1]
+    if changed is content or not above or above == ("criteria",) or isinstance(above[-1], int):
+        return changed
+    return changed if value_at(changed, above) else without(changed, above)
 
 
 def with_criterion(content: Content, name: str) -> Content:
-    """Return the content with a criterion more, at the end, with its first threshold. One that is there stays."""
-    changed = copy.deepcopy(content)
-    criteria = changed["criteria"] = _object(changed.get("criteria"))
-    if name not in criteria:
-        criteria[name] = first_threshold(name)
-    return changed
+    """Add a criterion at the end, with its first threshold. One that is there stays."""
+    criteria = mapping(content.get("criteria"))
+    return {**content, "criteria": {**criteria, name: criteria.get(name, first_threshold(name))}}
+
+
+def with_rubric(content: Content, criterion: str, after: int | None = None, text: str = "") -> tuple[Content, Location]:
+    """Add a rubric to a criterion, after the one at `after` or at the end, and return where it is.
+
+    Raises:
+        ValueRefusedError: what stands at `rubrics` is no list.
+    """
+    above: Location = ("criteria", criterion, RUBRICS)
+    content = _as_object(content, above)
+    rubrics = mapping(value_at(content, above[:-1])).get(RUBRICS, [])
+    if not isinstance(rubrics, list):
+        raise ValueRefusedError("`rubrics` is no list: put that right first")
+    camel = is_camel(rubrics)
+    taken = {get(rubric, "rubric_id") for rubric in rubrics}
+    numbered = (f"rubric_{number}" for number in itertools.count(len(rubrics) + 1))
+    rubric: Content = {}
+    put(rubric, "rubric_id", next(one for one in numbered if one not in taken), camel=camel)
+    put(rubric, "rubric_content", {"textProperty" if camel else "text_property": text}, camel=camel)
+    if criterion in known() and known()[criterion].rubric_type:
+        rubric["type"] = known()[criterion].rubric_type
+    place = (*above, len(rubrics) if after is None else after + 1)
+    return value_edit.with_item(content, place, rubric), place
 
 
 def first_threshold(name: str) -> float:
@@ -168,42 +157,9 @@ def first_threshold(name: str) -> float:
     return info.first_threshold if info is not None else _USUAL_THRESHOLD
 
 
-def with_rubric(content: Content, criterion: str, after: int | None = None, text: str = "") -> tuple[Content, Location]:
-    """The content with one more rubric of a criterion, after the one at `after` or at the end; where it is.
-
-    Raises:
-        ValueRefusedError: what stands at `rubrics` is no list.
-    """
-    value = content["criteria"][criterion]
-    changed = copy.deepcopy(content)
-    if not isinstance(value, dict):
-        changed["criteria"][criterion] = {"threshold": value}
-    options = changed["criteria"][criterion]
-    rubrics = options.setdefault(RUBRICS, [])
-    if not isinstance(rubrics, list):
-        raise ValueRefusedError("`rubrics` is no list: put that right first")
-    camel = is_camel(rubrics)
-    rubric: Content = {}
-    put(rubric, "rubric_id", _free_id(rubrics), camel=camel)
-    put(rubric, "rubric_content", {"textProperty" if camel else "text_property": text}, camel=camel)
-    if criterion in known() and known()[criterion].rubric_type:
-        rubric["type"] = known()[criterion].rubric_type
-    place = len(rubrics) if after is None else after + 1
-    rubrics.insert(place, rubric)
-    return changed, ("criteria", criterion, RUBRICS, place)
-
-
-def _free_id(rubrics: list[Any]) -> str:
-    taken = {get(rubric, "rubric_id") for rubric in rubrics}
-    number = len(rubrics) + 1
-    while f"rubric_{number}" in taken:
-        number += 1
-    return f"rubric_{number}"
-
-
 def settled(before: Any, content: Content) -> Content:
     """The content as it is to be written: what was a number, and says no more than one again, is one."""
-    old = before.get("criteria") if isinstance(before, dict) else None
+    old = mapping(before).get("criteria")
     criteria = content.get("criteria")
     if not isinstance(old, dict) or not isinstance(criteria, dict):
         return content
@@ -218,23 +174,15 @@ def settled(before: Any, content: Content) -> Content:
 
 def changed_names(before: Any, after: Any) -> list[str]:
     """What differs, for the label of an edit: criteria by their name, then other keys of the file."""
-    old, new = _object(before), _object(after)
-    one, other = _object(old.get("criteria")), _object(new.get("criteria"))
-    names = [name for name in {**one, **other} if _canonical(one.get(name)) != _canonical(other.get(name))]
+    old, new = mapping(before), mapping(after)
+    one, other = mapping(old.get("criteria")), mapping(new.get("criteria"))
+    names = [name for name in {**one, **other} if json.dumps(one.get(name)) != json.dumps(other.get(name))]
     names += [
-        key for key in {**old, **new} if key != "criteria" and _canonical(old.get(key)) != _canonical(new.get(key))
+        key for key in {**old, **new} if key != "criteria" and json.dumps(old.get(key)) != json.dumps(new.get(key))
     ]
     if not names and isinstance(after, dict) and not isinstance(new.get("criteria"), dict):
-        names = ["criteria"] if _canonical(old.get("criteria")) != _canonical(new.get("criteria")) else []
+        names = ["criteria"] if json.dumps(old.get("criteria")) != json.dumps(new.get("criteria")) else []
     return names or (["the order of the criteria"] if list(one) != list(other) else [])
-
-
-def _object(value: Any) -> Content:
-    return value if isinstance(value, dict) else {}
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value)
 
 
 def merged(base: Content, theirs: Content, mine: Content) -> Content:
@@ -242,9 +190,9 @@ def merged(base: Content, theirs: Content, mine: Content) -> Content:
     both = copy.deepcopy(theirs)
     for name in changed_names(base, mine):
         source, target = mine, both
-        if name in {**_object(base.get("criteria")), **_object(mine.get("criteria"))}:
-            both["criteria"] = target = _object(both.get("criteria"))
-            source = _object(mine.get("criteria"))
+        if name in {**mapping(base.get("criteria")), **mapping(mine.get("criteria"))}:
+            both["criteria"] = target = mapping(both.get("criteria"))
+            source = mapping(mine.get("criteria"))
         if name in source:
             target[name] = copy.deepcopy(source[name])
         else:

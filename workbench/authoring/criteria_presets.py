@@ -3,7 +3,6 @@
 python -m workbench.authoring.criteria_presets prints the table of presets in docs/criteria-editing.md.
 """
 
-import copy
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from workbench.authoring.criteria_change import Content, first_threshold
 from workbench.authoring.criteria_form import SIMULATOR
 from workbench.authoring.spelling import key_in
 from workbench.counting import counted
+from workbench.json_values import mapping
 from workbench.judge.base import DEFAULT_SAMPLES
 from workbench.metrics.description import CriterionDescription
 from workbench.metrics.registry import known
@@ -69,11 +69,9 @@ PRESETS = (
 def with_preset(content: Content, preset: Preset, *, instead: bool = False) -> tuple[Content, list[str]]:
     """The content with the criteria of a preset that it lacks, and their names; those that it has stay as they are.
     `instead`: what stands there are the defaults that nobody wrote, and the preset takes their place."""
-    changed = copy.deepcopy(content)
-    criteria = {} if instead or not isinstance(changed.get("criteria"), dict) else changed["criteria"]
+    criteria = {} if instead else mapping(content.get("criteria"))
     new = [name for name in preset.criteria if name not in criteria]
-    criteria |= {name: copy.deepcopy(preset.criteria[name]) for name in new}
-    changed["criteria"] = criteria
+    changed = {**content, "criteria": {**criteria, **{name: preset.criteria[name] for name in new}}}
     if preset.simulator is not None and key_in(changed, SIMULATOR) is None:
         changed[SIMULATOR] = dict(preset.simulator)
         new.append(SIMULATOR)

@@ -1,6 +1,7 @@
 """An edit as a value: which bytes of which files became which others, so that it can be undone and made again."""
 
 import base64
+from bisect import bisect_left
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,11 +107,5 @@ def _common_end(one: bytes, other: bytes, most: int) -> int:
 
 def _halved(one: bytes, other: bytes) -> int:
     """How many bytes both begin with, found by halving."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    lengths = range(min(len(one), len(other)))
+    return bisect_left(lengths, True, key=lambda length: one[: length + 1] != other[: length + 1])

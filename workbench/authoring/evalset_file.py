@@ -4,12 +4,12 @@ import copy
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
-from workbench.authoring.case_edit import Fresh, free_name, fresh_id
+from workbench.authoring.case_edit import Fresh, fresh_id
 from workbench.authoring.spelling import is_camel, key_in, put
+from workbench.authoring.value_edit import free_name
 from workbench.model.breaches import Breach
-from workbench.model.case_index import CaseIndex
 from workbench.model.evalset_edit import EvalsetText, NewCase, Order
 from workbench.model.places import json_path
 
@@ -24,55 +24,24 @@ class RejectedError(ValueError):
         self.breaches = tuple(breaches)
 
 
-class EvalsetFile:
-    """The content of a file of today's schema. Each method gives the new content, and changes nothing.
+class EvalsetFile(EvalsetText):
+    """An evalset file that refuses cases, ids and names that ADK would not read."""
 
-    Raises:
-        EditError: nothing can be changed in it safely; the message says why.
-    """
-
-    def __init__(self, content: bytes, index: CaseIndex | None = None, text: EvalsetText | None = None) -> None:
-        """`index` or `text` are those of the same content, where they are known already."""
-        self.content = content
-        self._text = text or EvalsetText(content, index)
-
-    @property
-    def ids(self) -> Sequence[str]:
-        """The cases' ids, in the order of the file."""
-        return self._text.ids
-
-    def case(self, number: int) -> Any:
-        """The JSON of a case, as it stands there."""
-        return self._text.case(number)
-
-    def taken(self, number: int) -> NewCase:
-        """That case for another file, as it is written."""
-        return self._text.taken(number)
-
-    def changed(self, number: int, wanted: Any) -> bytes:
-        """With a case saying something else.
+    def after(self, number: int, wanted: Any) -> Self:
+        """Return the file with a case saying something else.
 
         Raises:
             RejectedError: ADK would reject it for something that was in order before, or its id is taken or empty.
             EditError: it is nested too deep.
         """
-        return self.after(number, wanted).content
-
-    def after(self, number: int, wanted: Any) -> "EvalsetFile":
-        """The same as the file that it becomes.
-
-        Raises:
-            RejectedError, EditError: as `changed`.
-        """
         self._check(wanted, self.case(number), skip=number)
-        content, text = self._text.after(number, wanted)
-        return EvalsetFile(content, text=text)
+        return super().after(number, wanted)
 
     def added(self, place: int, cases: Sequence[dict[str, Any]]) -> bytes:
         """With new cases before position `place`.
 
         Raises:
-            RejectedError, EditError: as `changed`.
+            RejectedError, EditError: as `after`.
         """
         ids = list(self.ids)
         for case in cases:
@@ -81,14 +50,14 @@ class EvalsetFile:
         order: list[int | NewCase] = list(range(len(self.ids)))
         like = max(place - 1, 0) if order else None
         order[place:place] = [NewCase(case, like=like) for case in cases]
-        return self._text.with_order(order)
+        return self.with_order(order)
 
     def with_copies(self, numbers: Collection[int], fresh: Fresh = fresh_id) -> tuple[bytes, list[str]]:
         """With each of those cases once more right after it, under a free name and with turns of their own; and those
         names.
 
         Raises:
-            EditError: as `changed`.
+            EditError: as `after`.
         """
         taken = set(self.ids)
         names: list[str] = []
@@ -99,20 +68,12 @@ class EvalsetFile:
                 names.append(free_name(eval_id or "case", taken))
                 taken.add(names[-1])
                 order.append(NewCase(copied(self.case(number), names[-1], fresh), like=number))
-        return self._text.with_order(order), names
+        return self.with_order(order), names
 
     def without(self, numbers: Collection[int]) -> bytes:
         """Without those cases."""
         order: Order = [number for number in range(len(self.ids)) if number not in set(numbers)]
-        return self._text.with_order(order)
-
-    def reordered(self, order: Order) -> bytes:
-        """With these cases in this order."""
-        return self._text.with_order(order)
-
-    def frame(self) -> dict[str, Any]:
-        """What stands around the cases."""
-        return self._text.frame()
+        return self.with_order(order)
 
     def with_frame(self, changes: Mapping[str, Any]) -> bytes:
         """With another id, name or description of the evalset; None takes a key out.
@@ -125,7 +86,7 @@ class EvalsetFile:
                 raise RejectedError([Breach((key,), "this must be text")])
             if key == "eval_set_id" and not (value or "").strip():
                 raise RejectedError([Breach((key,), "an evalset needs an id")])
-        return self._text.with_frame(changes)
+        return super().with_frame(changes)
 
     @property
     def camel(self) -> bool:
@@ -167,7 +128,7 @@ def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> t
 
     Raises:
         RejectedError: one of them is in the other already; nothing is lost.
-        EditError: as `EvalsetFile.changed`.
+        EditError: as `EvalsetFile.after`.
     """
     cases = [source.taken(number) for number in numbers]
     taken = set(target.ids) & {id_of(case.value) for case in cases}
@@ -175,7 +136,7 @@ def moved(source: EvalsetFile, numbers: Sequence[int], target: EvalsetFile) -> t
         names = ", ".join(sorted(taken)[:3])
         raise RejectedError([Breach((), f"a case with the id {names} is there already: rename one of them first")])
     order: list[int | NewCase] = [*range(len(target.ids)), *cases]
-    return source.without(numbers), target.reordered(order)
+    return source.without(numbers), target.with_order(order)
 
 
 def id_of(case: Any) -> str:

@@ -1,5 +1,6 @@
 """Edits on their way to the disk: nobody's newer content is overwritten, nothing is half written, all can be undone."""
 
+import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -50,13 +51,15 @@ class Saver:
         return self._journal.lasting
 
     def save(self, label: str, contents: Contents) -> Edit:
-        """Makes an edit of one file or several: each goes from the content it had when the edit was begun to a new one;
+        """Make an edit of one file or several: each goes from the content it had when the edit was begun to a new one;
         None is no file. Validating the new content is the caller's part.
 
         Raises:
             ChangedOnDiskError: a file holds something else by now.
-            OSError: a file cannot be written. In both cases every file is as it was.
+            OSError: a file cannot be written, or is read-only in a folder where it could be replaced. In both cases
+                every file is as it was.
         """
+        _refuse_read_only(contents)
         with ThreadPoolExecutor(1) as pool:
             found = pool.map(_content, contents)
             changes = [change_of(file, before, after) for file, (before, after) in contents.items()]
@@ -137,6 +140,13 @@ class Saver:
         """Leaves an interrupted edit as it is: it can no longer be made or undone."""
         if self.interrupted() is not None:
             self._journal.note("drop")
+
+
+def _refuse_read_only(contents: Contents) -> None:
+    for file, (before, _) in contents.items():
+        if before is not None and file.exists() and not os.access(file, os.W_OK):
+            os.close(os.open(file, os.O_WRONLY))  # says why: permissions, or a file system that is read-only
+            raise PermissionError(13, "the file is read-only", str(file))
 
 
 def _read_for(edit: Edit) -> Contents:

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from workbench.model.breaches import snake
+from workbench.model.invocation import OPAQUE
 
 Json = dict[str, Any]
 
@@ -52,8 +53,5 @@ def is_camel(case: Any) -> bool:
                     return True
                 if "_" in key:
                     return False
-            waiting += [item for key, item in reversed(value.items()) if snake(key) not in _OPAQUE]
+            waiting += [item for key, item in reversed(value.items()) if snake(key) not in OPAQUE]
     return False
-
-
-_OPAQUE = frozenset({"args", "response", "state", "part_metadata", "tool_declarations", "final_session_state"})

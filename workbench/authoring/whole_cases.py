@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from workbench.authoring.case_edit import with_value
 from workbench.authoring.evalset_file import EvalsetFile, moved
 from workbench.authoring.saving import Contents
 from workbench.authoring.spelling import key_in
+from workbench.authoring.value_edit import with_value
 
 Opened: TypeAlias = Mapping[Path, EvalsetFile]
 """Files as they are on the disk now."""
@@ -109,4 +109,4 @@ def renamed(opened: Opened, chosen: Chosen, name: str) -> Contents:
     evalset, (place,) = opened[chosen.file], chosen.places(opened)
     case = evalset.case(place)
     wanted = with_value(case, (key_in(case, "eval_id") or "eval_id",), name)
-    return {chosen.file: (evalset.content, evalset.changed(place, wanted))}
+    return {chosen.file: (evalset.content, evalset.with_case(place, wanted))}

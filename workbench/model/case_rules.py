@@ -21,10 +21,9 @@ from workbench.model.evalset_schema import (
     UserBehavior,
     UserPersona,
 )
+from workbench.model.invocation import OPAQUE
 from workbench.model.schema_words import breaches_of
 
-# Objects that belong to the user: tool arguments, state. Nothing in them is ours to drop or rename.
-_OPAQUE = frozenset({"args", "response", "state", "part_metadata", "tool_declarations", "final_session_state"})
 _CASE_KEYS = frozenset(EvalCase.__annotations__)
 _SESSION_KEYS = frozenset(SessionInput.__annotations__)
 _EVENT_KEYS = frozenset(InvocationEvent.__annotations__)
@@ -111,7 +110,7 @@ def normal_session(session: dict[str, Any]) -> dict[str, Any]:
 def normal(value: Any) -> Any:
     """A validated value as JSON data without nulls; what belongs to the user (arguments, state) stays untouched."""
     if isinstance(value, dict):
-        return {key: item if key in _OPAQUE else normal(item) for key, item in value.items() if item is not None}
+        return {key: item if key in OPAQUE else normal(item) for key, item in value.items() if item is not None}
     if isinstance(value, (list, tuple)):
         return [normal(item) for item in value]
     if isinstance(value, bytes):

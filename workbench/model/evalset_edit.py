@@ -2,9 +2,11 @@
 besides stays. A file of 50 MB is changed without being parsed: only the piece of the changed case is."""
 
 import json
+from bisect import bisect_left
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from workbench.json_values import case_id
 from workbench.model.case_index import CaseIndex, index_cases
@@ -14,7 +16,6 @@ from workbench.model.json_nodes import Child, Node
 from workbench.model.scanner import is_scannable, scan
 from workbench.model.text_file import TextFile
 
-_BOM = b"\xef\xbb\xbf"
 _NOT_UTF8 = "the file is not UTF-8: save it as UTF-8 first"
 _HEAD = 64 * 1024
 """Bytes of the file that are looked at for its layout."""
@@ -43,7 +44,8 @@ class EvalsetText:
 
     def __init__(self, content: bytes, index: CaseIndex | None = None) -> None:
         """`index` is that of the same content, where it is known: the cases of a large file need not be found again."""
-        self._bom = _BOM if content.startswith(_BOM) else b""
+        self.content = content
+        self._bom = BOM_UTF8 if content.startswith(BOM_UTF8) else b""
         self._data = content[len(self._bom) :]
         found = index or index_cases(self._data)
         if found is None:
@@ -73,33 +75,26 @@ class EvalsetText:
         return frame
 
     def with_case(self, number: int, wanted: dict[str, Any]) -> bytes:
-        """The file with that case saying `wanted` instead.
+        """Return the file with that case saying `wanted` instead; raises what `after` does."""
+        return self.after(number, wanted).content
+
+    def after(self, number: int, wanted: dict[str, Any]) -> Self:
+        """Return the same as `with_case`, ready for the next edit.
 
         Raises:
             EditError: it is nested too deep, or no JSON.
         """
-        return self._joined(number, self._changed_piece(number, wanted))
-
-    def after(self, number: int, wanted: dict[str, Any]) -> tuple[bytes, "EvalsetText"]:
-        """`with_case`, and the same ready for the next edit; `wanted` keeps or changes its id.
-
-        Raises:
-            EditError: as `with_case`.
-        """
         piece = self._changed_piece(number, wanted)
-        content = self._joined(number, piece)
-        return content, EvalsetText(content, self._index.with_piece(number, len(piece), case_id(wanted)))
+        start, end = self._index.starts[number], self._index.ends[number]
+        data = memoryview(self._data)
+        content = b"".join((self._bom, data[:start], piece, data[end:]))
+        return type(self)(content, self._index.with_piece(number, len(piece), case_id(wanted)))
 
     def _changed_piece(self, number: int, wanted: dict[str, Any]) -> bytes:
         # With the white space before it, a case that is spread over lines is laid out as it stands.
         lead = self._lead(self._index.starts[number])
         text = lead + self._piece(number)
         return _bytes(apply_splices(text, revise(text, wanted))[len(lead) :])
-
-    def _joined(self, number: int, piece: bytes) -> bytes:
-        start, end = self._index.starts[number], self._index.ends[number]
-        data = memoryview(self._data)
-        return b"".join((self._bom, data[:start], piece, data[end:]))
 
     def with_order(self, order: Order) -> bytes:
         """The file with these cases, in this order. A case that moves takes its text along, one that goes its comma and
@@ -212,15 +207,9 @@ def _longest_run(numbers: Sequence[int]) -> list[int]:
         if number in seen:
             continue
         seen.add(number)
-        low, high = 0, len(tails)
-        while low < high:
-            middle = (low + high) // 2
-            if tails[middle] < number:
-                low = middle + 1
-            else:
-                high = middle
-        before[number] = tails[low - 1] if low else None
-        tails[low : low + 1] = [number]
+        place = bisect_left(tails, number)
+        before[number] = tails[place - 1] if place else None
+        tails[place : place + 1] = [number]
     run: list[int] = []
     last = tails[-1] if tails else None
     while last is not None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 Invocation = dict[str, Any]
+OPAQUE = frozenset({"args", "response", "state", "part_metadata", "tool_declarations", "final_session_state"})
+"""Keys whose values belong to the user, such as arguments and state: nothing in them is ours to drop or rename."""
 
 
 @dataclass(frozen=True, slots=True)

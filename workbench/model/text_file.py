@@ -1,6 +1,7 @@
 """The bytes of a JSON file: what they are as text, and where a byte stands."""
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,6 @@ from workbench.model.places import Places
 from workbench.regular_file import LARGEST, read_regular
 
 _BREAK = re.compile(rb"\r\n?|\n")
-_BOM = b"\xef\xbb\xbf"
 _OTHER_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 Encoding = Literal["utf-8", "surrogates", "broken"]
@@ -25,8 +25,8 @@ class TextFile:
     """
 
     def __init__(self, content: bytes) -> None:
-        self.has_bom = content.startswith(_BOM)
-        self.data = content[len(_BOM) :] if self.has_bom else content
+        self.has_bom = content.startswith(BOM_UTF8)
+        self.data = content.removeprefix(BOM_UTF8)
         self._last_line = (0, 1)
 
     @classmethod

@@ -9,10 +9,9 @@ import pytest
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from tests.ui.criteria.test_form import form, go, with_config
 from workbench.agents.criteria_choice import CriteriaChoice
-from workbench.authoring.config_file import open_config, save_config
+from workbench.authoring.config_file import edit_of, open_config
 from workbench.authoring.criteria_change import read_typed, stepped
 from workbench.authoring.criteria_form import FormRow, rows_of
-from workbench.authoring.saving import Saver
 from workbench.judge.base import DEFAULT_SAMPLES
 from workbench.metrics.registry import known
 from workbench.model.criteria import read_config
@@ -81,7 +80,7 @@ def test_another_judge_reaches_the_run_and_the_file_in_its_spelling(tmp_path: Pa
     assert criterion.options["judge_model_options"]["judge_model"] == "heuristic"
     assert criterion.value == after
     assert "judge_model heuristic instead of" in applied.reason
-    save_config(Saver(tmp_path / "state"), changes.draft, changes.result)
+    file.write_bytes(edit_of(changes.draft, changes.result)[1])
     assert json.loads(file.read_text(encoding="utf-8")) == {"criteria": {NAME: after}}
 
 

@@ -236,7 +236,7 @@ async def test_a_read_only_file_is_left_alone(
     open_screen: OpenScreen, with_call: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = open_screen(with_call)
-    monkeypatch.setattr("workbench.ui.editing.drafts.os.access", lambda file, mode: False)
+    monkeypatch.setattr("workbench.authoring.saving.os.access", lambda file, mode: False)
     async with screen.open((120, 40)) as pilot:
         before = file_of(screen).read_bytes()
         await opened(screen, pilot, "j", "j", "enter", "!", "ctrl+o")

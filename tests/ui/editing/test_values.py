@@ -15,7 +15,6 @@ from tests.hostile import HOSTILE, leaks
 from workbench.atomic import replace_content
 from workbench.authoring.case_rows import CaseRow, Form
 from workbench.authoring.saving import Saver
-from workbench.ui.editing.drafts import write
 from workbench.ui.editing.row_list import in_short
 from workbench.ui.editing.values import (
     UnreadableError,
@@ -106,10 +105,10 @@ def test_why_a_file_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monkey
     def refused(path: Path, flags: int, *rest: int) -> int:
         raise OSError(number, os.strerror(number), str(path))
 
-    monkeypatch.setattr("workbench.ui.editing.drafts.os.access", lambda file, mode: False)
-    monkeypatch.setattr("workbench.ui.editing.drafts.os.open", refused)
+    monkeypatch.setattr("workbench.authoring.saving.os.access", lambda file, mode: False)
+    monkeypatch.setattr("workbench.authoring.saving.os.open", refused)
     with pytest.raises(OSError, match=r"a\.json") as told:
-        write(Saver(tmp_path / "state"), "edit", {file: (b"old", b"new")})
+        Saver(tmp_path / "state").save("edit", {file: (b"old", b"new")})
     assert words in in_words(told.value)
     assert in_words(told.value).endswith("(a.json)")
 

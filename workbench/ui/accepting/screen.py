@@ -29,7 +29,7 @@ from workbench.ui.accepting.outcome import Outcome, Results, outcomes
 from workbench.ui.accepting.preview import DiffLine, file_diff
 from workbench.ui.accepting.transcript import Transcript
 from workbench.ui.dialogs.rows_screen import RowsScreen
-from workbench.ui.editing.drafts import CaseDraft, save_draft
+from workbench.ui.editing.drafts import CaseDraft
 from workbench.ui.editing.wording import in_words
 from workbench.ui.keys import bindings_of
 from workbench.ui.widgets.footer import KeyLine
@@ -136,7 +136,8 @@ class AcceptScreen(RowsScreen[bool]):
         label = f"{draft.name}: {what} accepted"
         try:
             value = self._about.comparison.accepted(chosen)
-            await asyncio.to_thread(save_draft, self._saver, draft, value, label)
+            after = await asyncio.to_thread(draft.after, value)
+            await asyncio.to_thread(self._saver.save, label, {draft.file: (draft.evalset.content, after.content)})
         except ChangedOnDiskError as error:
             self.say(f"{in_words(error)}: esc, then A again compares with what it holds now", warning=True)
         except (RejectedError, EditError, OSError) as error:

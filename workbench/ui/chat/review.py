@@ -11,7 +11,8 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from workbench.actions import footer
-from workbench.authoring.capture import Captured, Choice, case_of, free_id
+from workbench.authoring.capture import Captured, Choice, case_of
+from workbench.authoring.value_edit import free_name
 from workbench.counting import counted
 from workbench.rendering.document import Document
 from workbench.rendering.json_text import pretty_lines
@@ -187,7 +188,7 @@ class ReviewScreen(RowsScreen[bool]):
     def _go_into(self, destination: Destination) -> None:
         self._into = destination
         if not self._named:
-            self._choice = replace(self._choice, eval_id=free_id(self._wanted, destination.taken))
+            self._choice = replace(self._choice, eval_id=free_name(self._wanted, destination.taken))
         if not self._shaped:
             self._choice = replace(self._choice, recorded=bool(destination.recorded))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from workbench.counting import counted, few
 from workbench.text import one_line
 from workbench.ui.controllers.edit import Edit
-from workbench.ui.controllers.files import Contents, Files
+from workbench.ui.controllers.files import Files
 from workbench.ui.controllers.view import Controller, View
 from workbench.ui.items import Item
 from workbench.ui.tree.labels import label
@@ -16,6 +16,7 @@ from workbench.ui.tree.outline import Row
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.evalset_file import EvalsetFile
+    from workbench.authoring.saving import Contents
 
 
 class Cases(Controller):
@@ -128,7 +129,7 @@ class Cases(Controller):
         chosen = [self._files.chosen(*one) for one in by_evalset.items()]
         names: list[str] = []
 
-        def change(opened: Opened) -> tuple[str, Contents]:
+        def change(opened: Opened) -> "tuple[str, Contents]":
             contents, names[:] = duplicated(opened, chosen)
             return f"duplicate as {_listed(names)}", contents
 
@@ -205,8 +206,8 @@ def _agent_of(entry: "EvalsetEntry") -> str:
 
 
 def _user_key(case: object) -> str:
-    from workbench.authoring.case_rows import value_at
     from workbench.authoring.spelling import key_in
+    from workbench.authoring.value_edit import value_at
 
     return key_in(value_at(case, ("conversation", 0)), "user_content") or "user_content"
 

@@ -1,10 +1,11 @@
 """Files of the project: written as edits, undone, and shown as they are on the disk."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from workbench.text import one_line
 from workbench.ui.controllers.folder import Folder
@@ -14,12 +15,10 @@ from workbench.ui.items import Item
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.authoring.evalset_file import EvalsetFile
-    from workbench.authoring.saving import Saver
+    from workbench.authoring.saving import Contents, Saver
     from workbench.authoring.whole_cases import Chosen, Opened
     from workbench.ui.editing.drafts import Draft
 
-Contents: TypeAlias = Mapping[Path, tuple[bytes | None, bytes | None]]
-"""File → what it holds and what it is to hold."""
 _TRIES = 5
 """How often somebody else may be quicker."""
 
@@ -160,10 +159,10 @@ class Files(Controller):
             ChangedOnDiskError: with `again`, where somebody else has changed one of them.
         """
         from workbench.authoring.saving import ChangedOnDiskError
-        from workbench.ui.editing.drafts import write
 
         try:
-            await asyncio.to_thread(write, await self.saver(), what, contents)
+            saver = await self.saver()
+            await asyncio.to_thread(saver.save, what, contents)
         except ChangedOnDiskError as error:
             if again:
                 raise
@@ -197,26 +196,24 @@ class Files(Controller):
             RejectedError: ADK would not read it.
             NotSavedError: it could not be written, or the user went back.
         """
-        from workbench.authoring.saving import ChangedOnDiskError
         from workbench.model.json_edit import EditError
-        from workbench.ui.editing.drafts import NotSavedError, save_draft
-        from workbench.ui.editing.settling import settle
+        from workbench.ui.editing.drafts import NotSavedError
+        from workbench.ui.editing.settling import choose_cases, save
         from workbench.ui.editing.wording import in_words
 
-        saver = await self.saver()
-        after: Draft | None
+        saver, base = await self.saver(), draft.evalset.content
         try:
-            try:
-                after = await asyncio.to_thread(save_draft, saver, draft, value, label)
-            except ChangedOnDiskError as error:
-                settled = await settle(self.view.ask, saver, self.view.keys, error, draft, value, label)
-                if settled is None:
-                    raise NotSavedError("nothing was written; it is still here") from None
-                after = settled.draft
+            mine = await asyncio.to_thread(draft.after, value)
+            choose = partial(choose_cases, self.view.ask, self.view.keys, draft.file, base, mine.content)
+            saved = await save(saver, label, draft.file, base, mine.content, choose)
+            if saved is None:
+                raise NotSavedError("nothing was written; it is still here")
         except (EditError, OSError) as error:
             raise NotSavedError(in_words(error)) from None
         await self.reopen(draft.file)
-        return after
+        return (
+            replace(draft, evalset=mine, value=value) if saved.content == mine.content else await self.reopened(draft)
+        )
 
     # Where the cursor goes
 

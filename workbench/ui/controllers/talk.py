@@ -240,7 +240,6 @@ def _write(saver: "Saver", case: dict[str, Any], into: "Destination") -> str:
     from workbench.authoring.evalset_file import EvalsetFile, new_evalset
     from workbench.authoring.saving import ChangedOnDiskError
     from workbench.model.json_edit import EditError
-    from workbench.ui.editing.drafts import write
     from workbench.ui.editing.wording import in_words
 
     try:
@@ -248,7 +247,7 @@ def _write(saver: "Saver", case: dict[str, Any], into: "Destination") -> str:
         name = into.file.name.removesuffix(".evalset.json").removesuffix(".test.json")
         evalset = EvalsetFile(new_evalset(name) if before is None else before)
         content = evalset.added(len(evalset.ids), [case])
-        write(saver, f"keep {_id_of(case)}", {into.file: (before, content)})
+        saver.save(f"keep {_id_of(case)}", {into.file: (before, content)})
     except (ChangedOnDiskError, EditError, OSError, ValueError) as error:
         return in_words(error)
     return ""

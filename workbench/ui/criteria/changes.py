@@ -9,7 +9,6 @@ from workbench.authoring.criteria_change import (
     ValueRefusedError,
     changed_names,
     is_default,
-    moved,
     next_choice,
     stepped,
     with_criterion,
@@ -19,6 +18,7 @@ from workbench.authoring.criteria_change import (
 )
 from workbench.authoring.criteria_form import FormRow
 from workbench.authoring.criteria_presets import Preset, with_preset
+from workbench.authoring.value_edit import moved
 from workbench.model.places import Location
 from workbench.ui.criteria.adding import Chosen
 

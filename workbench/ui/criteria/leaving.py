@@ -1,17 +1,22 @@
 """Leaving the editor of criteria: apply, run, save or discard."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
-from workbench.authoring.config_file import ConfigRejectedError, new_faults
-from workbench.authoring.saving import ChangedOnDiskError, Saver
+from workbench.authoring.config_file import ConfigDraft, ConfigRejectedError, draft_of, edit_of, new_faults
+from workbench.authoring.criteria_change import Content, changed_names, merged
+from workbench.authoring.saving import Saver
 from workbench.model.faults import Fault
 from workbench.model.json_edit import EditError
 from workbench.text import one_line
 from workbench.ui.criteria.entry import ConfigEdit, Ending, Entry
-from workbench.ui.criteria.settling import save
+from workbench.ui.dialogs.pick import Ask
 from workbench.ui.dialogs.rows_screen import RowsScreen
+from workbench.ui.editing.settling import choose_version, save
 from workbench.ui.editing.wording import in_words
+from workbench.ui.items import Item
 
 Reject: TypeAlias = Callable[[ConfigEdit, Fault, str], None]
 
@@ -95,19 +100,42 @@ class Leaving:
 
     async def _save_one(self, edit: ConfigEdit) -> str | None:
         """Return in words what was written, None (and say why) if nothing was."""
-        changes = edit.changes
+        draft, content = edit.changes.draft, edit.changes.result
         try:
-            written = await save(self._screen.app, self._saver, changes.draft, changes.result)
+            label, mine = await asyncio.to_thread(edit_of, draft, content)
+            choose = partial(_choose, self._screen.app.push_screen_wait, draft, content, mine)
+            saved = await save(self._saver, label, draft.file, draft.before, mine, choose)
         except ConfigRejectedError as error:
             self._reject(edit, error.faults[0], "not saved")
             return None
-        except (ChangedOnDiskError, EditError, OSError) as error:
+        except (EditError, OSError) as error:
             self._screen.say(in_words(error), warning=True)
             return None
-        if written is None:
+        if saved is None:
             self._screen.say("nothing was written; it is still here", warning=True)
             return None
-        draft, saved = written
-        changes.saved(draft)
+        edit.changes.saved(draft_of(draft.file, saved.content))
         name = one_line(draft.file.name)
-        return f"saved: {name}; u in the tree takes it back" if saved else f"{name} as it is now"
+        return f"saved: {name}; u in the tree takes it back" if saved.written else f"{name} as it is now"
+
+
+async def _choose(ask: Ask, draft: ConfigDraft, content: Content, mine: bytes, theirs: bytes | None) -> Any:
+    """Ask which version of a config holds: theirs, mine, or theirs with my changes in it."""
+    try:
+        there = draft_of(draft.file, theirs or b"")
+    except EditError:
+        # It is gone, or no config that could be edited further.
+        return await choose_version(ask, draft.file, mine, theirs, leave="")
+    both = Item("both: theirs, with your changes in it", "both", help=_who(draft.content, there.content, content))
+    chosen = await choose_version(ask, draft.file, mine, theirs, both=both)
+    if chosen == "both":
+        _, chosen = await asyncio.to_thread(edit_of, there, merged(draft.content, there.content, content))
+    return chosen
+
+
+def _who(base: Content, theirs: Content, mine: Content) -> str:
+    they, you = changed_names(base, theirs), changed_names(base, mine)
+    who = f"They changed {', '.join(they) or 'the layout only'}; you {', '.join(you) or 'nothing'}."
+    if both := sorted(set(they) & set(you)):
+        who += f" Of what both changed ({', '.join(both)}), yours is taken."
+    return one_line(who)

@@ -1,16 +1,13 @@
 """What is being edited: a case, or what stands around the cases of a file. The file's content is that of the moment
 when the edit began; saving compares it with what is on the disk by then."""
 
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.authoring.case_edit import with_value, without
-from workbench.authoring.case_rows import CaseRow, frame_rows, rows_of, value_at
+from workbench.authoring.case_rows import CaseRow, frame_rows, rows_of
 from workbench.authoring.evalset_file import EvalsetFile, id_of
-from workbench.authoring.saving import Saver
+from workbench.authoring.value_edit import value_at, with_value, without
 from workbench.authoring.whole_cases import Chosen
 from workbench.model.evalset import EvalsetDocument
 from workbench.regular_file import read_regular
@@ -37,10 +34,6 @@ class CaseDraft:
     def after(self, value: Any) -> EvalsetFile:
         """The file with the case saying `value`; raises what `EvalsetFile.changed` does."""
         return self.evalset.after(self.number, value)
-
-    def saved(self, evalset: EvalsetFile, value: Any) -> "CaseDraft":
-        """The draft after `value` was saved."""
-        return replace(self, evalset=evalset, value=value)
 
     def reopened(self, evalset: EvalsetFile) -> "CaseDraft | None":
         """The same case in a newer content of the file; None if it is not there any more."""
@@ -73,10 +66,6 @@ class FrameDraft:
         keys = [str(row.location[0]) for row in self.rows()]
         changed = {key: value.get(key) for key in keys if value.get(key) != self.value.get(key)}
         return EvalsetFile(self.evalset.with_frame(changed))
-
-    def saved(self, evalset: EvalsetFile, value: Any) -> "FrameDraft":
-        """The draft after `value` was saved."""
-        return replace(self, evalset=evalset, value=value)
 
     def reopened(self, evalset: EvalsetFile) -> "FrameDraft | None":
         """The same in a newer content of the file."""
@@ -117,31 +106,6 @@ def open_frame(file: Path) -> FrameDraft:
     return FrameDraft(file, evalset, evalset.frame())
 
 
-def save_draft(saver: Saver, draft: Draft, value: Any, label: str) -> Draft:
-    """Writes a draft with a new value, and gives the draft as it goes on; for a thread.
-
-    Raises:
-        RejectedError, EditError: nothing was written, for ADK would not read it.
-        ChangedOnDiskError, OSError: nothing was written; see `Saver.save`.
-    """
-    after = draft.after(value)
-    write(saver, label, {draft.file: (draft.evalset.content, after.content)})
-    return draft.saved(after, value)
-
-
-def write(saver: Saver, label: str, contents: Mapping[Path, tuple[bytes | None, bytes | None]]) -> None:
-    """`Saver.save`, but a file that nobody may write to is left alone even where its folder would let us replace it.
-
-    Raises:
-        ChangedOnDiskError, OSError: as `Saver.save`.
-    """
-    for file, (before, _) in contents.items():
-        if before is not None and file.exists() and not os.access(file, os.W_OK):
-            os.close(os.open(file, os.O_WRONLY))  # says why: permissions, or a file system that is read-only
-            raise PermissionError(13, "the file is read-only", str(file))
-    saver.save(label, contents)
-
-
 def label_of(draft: Draft, row: CaseRow, verb: str = "") -> str:
     """What an edit is called when it is undone: `late_parcel: user of turn 2`, `late_parcel: delete call of turn 1`.
     With a verb it is about all that the row belongs to."""
@@ -164,7 +128,7 @@ def _in_turn(name: str, row: CaseRow) -> str:
 def said(draft: Draft, row: CaseRow, value: Any) -> Any:
     """The draft's value with a row saying `value`; an empty text takes out what may be missing."""
     if value == "" and row.name.strip() in _OPTIONAL:
-        return draft.value if row.missing else without(draft.value, row.location)
+        return without(draft.value, row.location)
     return with_value(draft.value, row.location, value)
 
 

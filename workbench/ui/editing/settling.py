@@ -1,90 +1,82 @@
-"""Theirs, mine, or both by case: what is to become of an edit of a file that is not what it was."""
+"""Saving a file that somebody else may have changed meanwhile: theirs, mine, or parts of both."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
-from workbench.authoring.evalset_file import EvalsetFile
-from workbench.authoring.merge import Difference, differences, merged
+from workbench.authoring.merge import differences, merged
 from workbench.authoring.saving import ChangedOnDiskError, Saver
-from workbench.model.json_edit import EditError
 from workbench.text import one_line
 from workbench.ui.dialogs.pick import Ask, PickScreen
 from workbench.ui.editing.conflict import ConflictScreen
-from workbench.ui.editing.drafts import Draft, write
 from workbench.ui.items import Item, searching
 
-
-class Settled:
-    """What came of it: the draft to go on with, None if what it was about is not in the file any more."""
-
-    def __init__(self, draft: Draft | None) -> None:
-        self.draft = draft
+Choose: TypeAlias = Callable[[bytes | None], Awaitable[bytes | None]]
+"""Asks what a file is to hold, given what it holds now (None: it is gone). Returns b"" for no file, None to go back."""
 
 
-async def settle(
-    ask: Ask,
-    saver: Saver,
-    keys: Mapping[str, tuple[str, ...]],
-    error: ChangedOnDiskError,
-    draft: Draft,
-    value: Any,
-    label: str,
-) -> Settled | None:
-    """Asks, and writes what was chosen; None if the user went back, and nothing was written.
+class Saved(NamedTuple):
+    """What the file holds now, b"" for no file, and whether that was written here."""
+
+    content: bytes
+    written: bool
+
+
+async def save(
+    saver: Saver, label: str, file: Path, before: bytes | None, after: bytes, choose: Choose
+) -> Saved | None:
+    """Write `after` in place of `before`. If the file holds something else by now, write what `choose` says. Return
+    None if the user went back.
 
     Raises:
         OSError: it cannot be written.
     """
-    mine = (await asyncio.to_thread(draft.after, value)).content
-    theirs = error.theirs
-    while True:
-        content = await _chosen(ask, keys, draft, theirs, mine)
-        if content is None:
-            return None
-        if content == b"":
-            return Settled(None)
+    content: bytes | None = after
+    while content is not None:
         try:
-            if content != theirs:
-                await asyncio.to_thread(write, saver, label, {draft.file: (theirs, content)})
-        except ChangedOnDiskError as again:
-            theirs = again.theirs
-            continue
-        return Settled(await asyncio.to_thread(_reopened, draft, content))
+            await asyncio.to_thread(saver.save, label, {file: (before, content or None)})
+            return Saved(content, written=content != before)
+        except ChangedOnDiskError as error:
+            before = error.theirs
+            content = await choose(before)
+    return None
 
 
-def _reopened(draft: Draft, content: bytes) -> Draft | None:
-    try:
-        return draft.reopened(EvalsetFile(content))
-    except EditError:
-        return None
-
-
-async def _chosen(
-    ask: Ask, keys: Mapping[str, tuple[str, ...]], draft: Draft, theirs: bytes | None, mine: bytes
-) -> bytes | None:
-    """The content that is to be; b"" for none, None if the user went back."""
-    base = draft.evalset.content
+async def choose_cases(
+    ask: Ask, keys: Mapping[str, tuple[str, ...]], file: Path, base: bytes, mine: bytes, theirs: bytes | None
+) -> Any:
+    """Ask which version of an evalset holds: case by case, or as a whole if its cases cannot be told apart."""
     if theirs is None:
-        return await _whole(ask, f"{draft.file.name} was deleted meanwhile", b"", mine, "leave it deleted")
+        return await choose_version(ask, file, mine, theirs, leave="leave it deleted")
     try:
-        found: list[Difference] = await asyncio.to_thread(differences, base, theirs, mine)
+        found = await asyncio.to_thread(differences, base, theirs, mine)
     except ValueError as why:
-        title = f"{draft.file.name} was changed meanwhile: {why}"
-        return await _whole(ask, title, theirs, mine, "theirs: leave the file as it is now")
+        return await choose_version(ask, file, mine, theirs, why=str(why))
     if not found:
         return theirs
-    chosen = await ask(ConflictScreen(draft.file.name, found, keys))
+    chosen = await ask(ConflictScreen(file.name, found, keys))
     if chosen is None:
         return None
     return await asyncio.to_thread(merged, theirs, found, chosen, mine)
 
 
-async def _whole(ask: Ask, title: str, theirs: bytes, mine: bytes, leave: str) -> bytes | None:
-    items = [
-        Item("back to the edit", None, help="Nothing is written; what you typed is still there."),
-        Item(leave, theirs, help="What you changed is given up."),
-        Item("mine: write the file as it was here", mine, help="u takes it back."),
-    ]
-    found: bytes | None = await ask(PickScreen(one_line(title, limit=74), searching(items)))
-    return found
+async def choose_version(
+    ask: Ask,
+    file: Path,
+    mine: bytes,
+    theirs: bytes | None,
+    *,
+    why: str = "",
+    both: Item | None = None,
+    leave: str = "theirs: leave the file as it is now",
+) -> Any:
+    """Ask which version of a whole file holds: return `mine`, `theirs`, the value of `both`, or None to go back.
+    Without `leave`, theirs is not offered."""
+    what = "deleted" if theirs is None else "changed"
+    title = f"{file.name} was {what} meanwhile" + (f": {why}" if why else "")
+    items = [Item("back to the edit", None, help="Nothing is written; what you typed is still there.")]
+    items += [both] if both is not None else []
+    items += [Item(leave, theirs or b"", help="What you changed is given up.")] if leave else []
+    items.append(Item("mine: write the file as it was here", mine, help="u takes it back."))
+    return await ask(PickScreen(one_line(title, limit=74), searching(items)))
