@@ -4,12 +4,11 @@ import importlib.util
 import json
 from collections.abc import Iterator
 from importlib.metadata import version
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from typing_extensions import is_typeddict
 
 from tests.model import samples
 from tests.model.adk_process import Adk
@@ -22,7 +21,7 @@ from workbench.model.evalset_schema import EvalCase as CaseSchema
 from workbench.model.evalset_schema import EvalSet as EvalSetSchema
 from workbench.model.evalset_schema import UserPersona
 from workbench.model.genai_types import GenerateContentConfig
-from workbench.model.schema_words import type_at
+from workbench.model.schema_words import known_keys, type_at
 from workbench.model.validation import validate, validate_case
 
 _MODELLED = "2.13."
@@ -51,8 +50,8 @@ def adk() -> Iterator[Adk]:
 def _ours(schema: Any) -> Any:
     """Fields as the oracle describes them."""
     found: dict[str, Any] = {}
-    if is_typeddict(schema):
-        return {name: _ours(type_at(schema, (name,))) for name in get_type_hints(schema)}
+    if names := known_keys(schema):
+        return {name: _ours(type_at(schema, (name,))) for name in names}
     for argument in getattr(schema, "__args__", ()):
         found |= _ours(argument) or {}
     return found or None

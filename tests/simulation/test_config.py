@@ -14,8 +14,8 @@ def test_the_defaults_are_adks() -> None:
     assert ours.model == theirs.model
     assert ours.model_configuration == theirs.model_configuration.model_dump(exclude_none=True)
     assert ours.turn_limit == theirs.max_allowed_invocations
-    assert ours.function_calls == theirs.include_function_calls
-    assert (ours.instructions, ours.audio) == (None, False)
+    assert ours.include_function_calls == theirs.include_function_calls
+    assert (ours.custom_instructions, ours.audio) == (None, False)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_values_are_read_as_adk_reads_them(given: dict[str, Any]) -> None:
     theirs = simulation.LlmBackedUserSimulatorConfig.model_validate({**given, "type": "llm_backed"})
     ours = read_simulator(given)
     assert ours.turn_limit == theirs.max_allowed_invocations
-    assert ours.function_calls == theirs.include_function_calls
+    assert ours.include_function_calls == theirs.include_function_calls
     assert ours.model == theirs.model
     assert ours.model_configuration == theirs.model_configuration.model_dump(exclude_none=True)
 

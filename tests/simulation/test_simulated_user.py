@@ -67,9 +67,9 @@ async def test_the_signal_anywhere_ends(reply: str) -> None:
     assert step.question["replies"][0]["text"] == reply
 
 
-@pytest.mark.parametrize(("limit", "made", "ends"), [(0, 0, True), (1, 1, True), (2, 1, False), (None, 40, False)])
-async def test_the_limit_counts_the_starting_prompt(limit: int | None, made: int, ends: bool) -> None:
-    step, player = await play(lambda question: "More", [turn("x", "y")] * made, turn_limit=limit)
+@pytest.mark.parametrize(("limit", "made", "ends"), [(0, 0, True), (1, 1, True), (2, 1, False), (-1, 40, False)])
+async def test_the_limit_counts_the_starting_prompt(limit: int, made: int, ends: bool) -> None:
+    step, player = await play(lambda question: "More", [turn("x", "y")] * made, max_allowed_invocations=limit)
     assert (step == Ended("turn_limit")) is ends
     assert bool(player.asked) is not ends
 
@@ -113,5 +113,5 @@ async def test_another_history_is_another_question() -> None:
 async def test_calls_are_in_the_question_where_the_config_wants_them() -> None:
     call = {"author": "desk", "content": {"parts": [{"function_call": {"name": "find_boat", "args": {}}}]}}
     for wanted in (False, True):
-        _, player = await play(lambda question: "x", [turn("a", "b", call)], function_calls=wanted)
+        _, player = await play(lambda question: "x", [turn("a", "b", call)], include_function_calls=wanted)
         assert ("find_boat" in player.asked[0].prompt) is wanted

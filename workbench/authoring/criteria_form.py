@@ -11,7 +11,6 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
 from workbench.authoring.spelling import get, is_camel, key_in
-from workbench.judge.base import DEFAULT_MODEL
 from workbench.judge.options import JudgeModelOptions
 from workbench.metrics.description import (
     INTERMEDIATE,
@@ -26,7 +25,6 @@ from workbench.metrics.registry import known
 from workbench.model.breaches import snake
 from workbench.model.criteria_schema import SIMULATORS, EvalConfig
 from workbench.model.places import Location
-from workbench.simulation.config import DEFAULT_TURN_LIMIT
 
 Kind: TypeAlias = Literal[
     "threshold", "number", "flag", "choice", "word", "text", "json", "rubrics", "heading", "kept", "file"
@@ -70,9 +68,6 @@ class FormRow:
         return self.field.kind
 
 
-_FLAG = (False, True)
-
-
 def field_of(name: str, info: FieldInfo) -> Field:
     """Return the field of a form for a field of a pydantic model."""
     choices = choices_of(info) if info.annotation is bool or get_origin(info.annotation) is Literal else ()
@@ -85,6 +80,8 @@ def field_of(name: str, info: FieldInfo) -> Field:
         kind = "number"
     elif info.annotation is str:
         kind = "word"
+    elif info.annotation == str | None:
+        kind = "text"
     least = next((float(str(rule.ge)) for rule in info.metadata if isinstance(rule, Ge)), -math.inf)
     read_as = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
     return Field(name, kind, info.description or "", default_words(info), choices, read_as, least)
@@ -104,43 +101,6 @@ _RUBRIC: tuple[tuple[tuple[str, ...], Field], ...] = (
     ),
     (("description",), Field("description", "text", "For people; no judge sees it.", "none")),
 )
-_SIMULATOR: Mapping[str, Field] = {
-    field.name: field
-    for field in (
-        Field("type", "choice", "Whether the simulated user writes or speaks.", "llm_backed", tuple(SIMULATORS)),
-        Field("model", "word", "Who plays the user: named as judges are.", DEFAULT_MODEL),
-        Field(
-            "model_configuration",
-            "json",
-            "google-genai's settings of its calls.",
-            "thinking, 10,240 tokens for it",
-        ),
-        Field(
-            "max_allowed_invocations",
-            "number",
-            "How many turns at most, the starting prompt counted; -1: as many as it likes.",
-            str(DEFAULT_TURN_LIMIT),
-        ),
-        Field(
-            "custom_instructions",
-            "text",
-            "A Jinja template in place of ours; it must use {{ stop_signal }}, {{ conversation_plan }} and "
-            "{{ conversation_history }}.",
-            "the workbench's own",
-        ),
-        Field(
-            "include_function_calls",
-            "flag",
-            "The simulated user sees what the agent called, and what came back.",
-            "false",
-            _FLAG,
-            bool,
-        ),
-        Field("audio_model", "word", "Which model speaks.", "none"),
-        Field("audio_model_configuration", "json", "google-genai's settings of its calls.", "none"),
-        Field("include_text_with_audio", "flag", "The text is sent with the sound.", "false", _FLAG, bool),
-    )
-}
 THRESHOLD = Field("threshold", "threshold", "")
 SIMULATOR = "user_simulator_config"
 
@@ -264,10 +224,10 @@ def _simulator(content: dict[str, Any]) -> Iterator[FormRow]:
     camel = is_camel(options) or place != SIMULATOR
     kind = options.get("type")
     model = SIMULATORS.get(kind if isinstance(kind, str) else "llm_backed", SIMULATORS["llm_backed"])
-    for name in model.__annotations__:
-        yield _row((place, _key(options, name, camel)), _SIMULATOR[name], options, 1)
+    for name, field in model.model_fields.items():
+        yield _row((place, _key(options, name, camel)), field_of(name, field), options, 1)
     for key, item in options.items():
-        if snake(key) not in model.__annotations__:
+        if snake(key) not in model.model_fields:
             yield _kept((place, key), key, item, 1)
 
 

@@ -125,8 +125,8 @@ def _simulator_breaches(simulator: dict[str, Any]) -> Iterator[Breach]:
     instructions = either(simulator, "custom_instructions")
     if isinstance(instructions, str):
         yield from below(("custom_instructions",), _template_breaches(instructions))
-    for key in simulator.keys() - _spellings(schema.__annotations__):
-        meant = nearest(key, schema.__annotations__)
+    for key in simulator.keys() - _spellings(schema.model_fields):
+        meant = nearest(key, schema.model_fields)
         if meant:
             yield Breach(
                 (key,), f"`{key}` is kept, but nothing reads it", f"Did you mean `{meant}`?", "warning", on_key=True

@@ -3,7 +3,7 @@
 
 from typing import Any, Literal, Required
 
-from pydantic import ConfigDict, with_config
+from pydantic import BaseModel, ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from workbench.model.evalset_schema import LOOSE, OPEN
@@ -50,30 +50,47 @@ class LiveModel(TypedDict, total=False):
     timeout_seconds: int
 
 
-@with_config(OPEN)
-class TextSimulator(TypedDict, total=False):
-    type: Literal["llm_backed"] | None
-    model: str
-    model_configuration: GenerateContentConfig
-    max_allowed_invocations: int
-    custom_instructions: str | None
-    include_function_calls: bool
+class TextSimulator(BaseModel):
+    """A simulated user that writes. `model_configuration` has the keys that were set, in snake_case."""
+
+    model_config = ConfigDict(**OPEN, defer_build=True, protected_namespaces=())
+
+    type: Literal["llm_backed", "llm_audio"] = Field(
+        "llm_backed", description="Whether the simulated user writes or speaks."
+    )
+    model: str = Field("gemini-2.5-flash", description="Who plays the user: named as judges are.")
+    model_configuration: GenerateContentConfig = Field(
+        default_factory=lambda: {"thinking_config": {"include_thoughts": True, "thinking_budget": 10240}},
+        description="google-genai's settings of its calls.",
+        json_schema_extra={"default": "thinking, 10,240 tokens for it"},
+    )
+    max_allowed_invocations: int = Field(
+        20, description="How many turns at most, the starting prompt counted; -1: as many as it likes."
+    )
+    custom_instructions: str | None = Field(
+        None,
+        description="A Jinja template in place of ours; it must use {{ stop_signal }}, {{ conversation_plan }} and "
+        "{{ conversation_history }}.",
+        json_schema_extra={"default": "the workbench's own"},
+    )
+    include_function_calls: bool = Field(
+        False, description="The simulated user sees what the agent called, and what came back."
+    )
 
 
-@with_config(OPEN)
-class AudioSimulator(TypedDict, total=False):
-    type: Literal["llm_audio"]
-    model: str
-    model_configuration: GenerateContentConfig
-    max_allowed_invocations: int
-    custom_instructions: str | None
-    include_function_calls: bool
-    audio_model: str
-    audio_model_configuration: GenerateContentConfig
-    include_text_with_audio: bool
+class AudioSimulator(TextSimulator):
+    """A simulated user that speaks."""
+
+    audio_model: str = Field("", description="Which model speaks.", json_schema_extra={"default": "none"})
+    audio_model_configuration: GenerateContentConfig = Field(
+        default_factory=dict,
+        description="google-genai's settings of its calls.",
+        json_schema_extra={"default": "none"},
+    )
+    include_text_with_audio: bool = Field(False, description="The text is sent with the sound.")
 
 
-SIMULATORS: dict[str, type] = {"llm_backed": TextSimulator, "llm_audio": AudioSimulator}
+SIMULATORS: dict[str, type[TextSimulator]] = {"llm_backed": TextSimulator, "llm_audio": AudioSimulator}
 TEMPLATE_NAMES = ("stop_signal", "conversation_plan", "conversation_history")
 """What a simulator's own instructions must mention, in Jinja's braces."""
 

@@ -1,58 +1,32 @@
 """A config's `user_simulator_config`, read as ADK 2.13 reads it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
-from workbench.judge.base import DEFAULT_MODEL, JudgeOptions
-from workbench.model.config_rules import either
-
-DEFAULT_MODEL_CONFIGURATION: Mapping[str, Any] = MappingProxyType(
-    {"thinking_config": {"include_thoughts": True, "thinking_budget": 10240}}
-)
-DEFAULT_TURN_LIMIT = 20
-AUDIO = "llm_audio"
+from workbench.judge.base import JudgeOptions
+from workbench.model.criteria_schema import TextSimulator
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatorConfig:
-    """`turn_limit` is None where the number of turns is not limited, and counts the starting prompt otherwise;
-    `instructions` a Jinja template of the user's own, None for the workbench's words; `function_calls`: the simulated
-    user sees what the agent called and what came back. `audio`: the user was to speak, which is not supported."""
+class SimulatorConfig(TextSimulator):
+    """The settings of a simulated user, and what follows from them."""
 
-    model: str = DEFAULT_MODEL
-    model_configuration: Mapping[str, Any] = field(default_factory=lambda: dict(DEFAULT_MODEL_CONFIGURATION))
-    turn_limit: int | None = DEFAULT_TURN_LIMIT
-    instructions: str | None = None
-    function_calls: bool = False
-    audio: bool = False
+    @property
+    def turn_limit(self) -> int | None:
+        """How many turns there are at most, the starting prompt counted; None for any number."""
+        return None if self.max_allowed_invocations < 0 else self.max_allowed_invocations
+
+    @property
+    def audio(self) -> bool:
+        """Whether the user was to speak, which is not supported."""
+        return self.type == "llm_audio"
 
     @property
     def judge_options(self) -> JudgeOptions:
         """Whom to ask, and how: one reply a message."""
-        return JudgeOptions(self.model, self.model_configuration, samples=1)
+        return JudgeOptions(self.model, dict(self.model_configuration), samples=1)
 
 
 def read_simulator(data: Mapping[str, Any] | None) -> SimulatorConfig:
-    """The settings in a checked `user_simulator_config` (None: there is none), keys in either spelling. Values are
-    taken as pydantic takes them for ADK: `"5"` is a number there, `"yes"` a yes."""
-    given = dict(data or {})
-    limit = _number(either(given, "max_allowed_invocations"))
-    configuration = either(given, "model_configuration")
-    return SimulatorConfig(
-        model=given.get("model") or DEFAULT_MODEL,
-        model_configuration=dict(DEFAULT_MODEL_CONFIGURATION) if configuration is None else configuration,
-        turn_limit=None if limit < 0 else limit,
-        instructions=either(given, "custom_instructions"),
-        function_calls=_flag(either(given, "include_function_calls")),
-        audio=given.get("type") == AUDIO,
-    )
-
-
-def _number(value: Any) -> int:
-    return DEFAULT_TURN_LIMIT if value is None else int(value)
-
-
-def _flag(value: Any) -> bool:
-    return value.lower() in ("1", "true", "t", "yes", "y", "on") if isinstance(value, str) else bool(value)
+    """Read a checked `user_simulator_config`, None for the defaults. An empty `type` or `model` counts as not given."""
+    given = {key: value for key, value in (data or {}).items() if value or key not in ("type", "model")}
+    return SimulatorConfig.model_validate(given)

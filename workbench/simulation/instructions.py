@@ -45,8 +45,8 @@ def next_message_question(scenario: Scenario, config: SimulatorConfig, said: Seq
         "conversation_plan": scenario.plan,
         "conversation_history": transcript(said),
     }
-    if config.instructions is not None:
-        prompt = render(config.instructions, {**names, **({"persona": persona} if persona else {})})
+    if config.custom_instructions is not None:
+        prompt = render(config.custom_instructions, {**names, **({"persona": persona} if persona else {})})
     else:
         prompt = "\n".join(_prompt(scenario, names))
     data = {

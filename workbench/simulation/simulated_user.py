@@ -67,7 +67,7 @@ class SimulatedUser:
 
     def hear(self, turn: Mapping[str, Any]) -> None:
         """Takes in what came of the last message, an ADK invocation."""
-        self._said += history([turn], function_calls=self._config.function_calls)
+        self._said += history([turn], function_calls=self._config.include_function_calls)
         self._made += 1
 
     async def next(self) -> Step:
@@ -78,7 +78,7 @@ class SimulatedUser:
         try:
             question = next_message_question(self._scenario, self._config, self._said)
         except TemplateFaultError as error:
-            whose = "custom_instructions" if self._config.instructions is not None else "the persona's texts"
+            whose = "custom_instructions" if self._config.custom_instructions is not None else "the persona's texts"
             return Failed(f"{whose} cannot be rendered: {error}", "They are Jinja templates, rendered in a sandbox")
         return self._step(question, await self._judge.ask(question))
 

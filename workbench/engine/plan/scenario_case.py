@@ -57,8 +57,8 @@ def obstacle(
     told = read_scenario(scenario)
     if not isinstance(without_asking(told, simulator, 0), Said):
         return None
-    if simulator.instructions is not None:
-        faults = instruction_faults(simulator.instructions, with_persona=told.persona is not None)
+    if simulator.custom_instructions is not None:
+        faults = instruction_faults(simulator.custom_instructions, with_persona=told.persona is not None)
         if faults:
             return Obstacle("error", "simulator", f"custom_instructions of the simulated user: {'; '.join(faults)}")
     try:
