@@ -31,7 +31,7 @@ class JudgeModelOptions(BaseModel):
     parallelism_limit: Annotated[int, Ge(1)] = Field(
         cast(int, None),
         description="How many questions of this criterion are asked at once.",
-        json_schema_extra={"default": "no limit of its own"},
+        json_schema_extra={"none": "no limit of its own"},
     )
 
     def as_judge_options(self) -> JudgeOptions:

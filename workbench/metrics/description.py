@@ -81,7 +81,7 @@ def extra_of(field: FieldInfo, key: str) -> str:
 
 def default_words(field: FieldInfo) -> str:
     """Return in words what holds where an option is not given."""
-    words = extra_of(field, "default") or ("none" if field.default is None else str(field.default))
+    words = extra_of(field, "none") or ("none" if field.default is None else str(field.default))
     return words.lower() if isinstance(field.default, bool) else words
 
 

@@ -18,11 +18,10 @@ from workbench.model.evalset_schema import (
     EvalCase,
     InvocationEvent,
     SessionInput,
-    UserBehavior,
     UserPersona,
 )
 from workbench.model.invocation import OPAQUE
-from workbench.model.schema_words import breaches_of
+from workbench.model.schema_words import breaches_of, unread_keys
 
 _CASE_KEYS = frozenset(EvalCase.__annotations__)
 _SESSION_KEYS = frozenset(SessionInput.__annotations__)
@@ -80,6 +79,11 @@ def dropped(location: tuple[str | int, ...], known: frozenset[str]) -> Breach:
     meant = nearest(key, known)
     hint = f"Did you mean `{meant}`?" if meant else ""
     return Breach(location, f"ADK does not know the key `{key}` here and drops it", hint, "warning", on_key=True)
+
+
+def dropped_keys(schema: Any, value: Any) -> Iterator[Breach]:
+    """The warnings for all keys of a value that ADK reads over."""
+    return (dropped(location, known) for location, known in unread_keys(schema, value))
 
 
 def two_spellings(case: Any) -> Iterator[Breach]:
@@ -150,8 +154,4 @@ def _persona_breaches(persona: Any) -> Iterator[Breach]:
     yield from errors
     if errors:
         return
-    for key in persona.keys() - UserPersona.__annotations__.keys():
-        yield dropped((key,), frozenset(UserPersona.__annotations__))
-    for number, behavior in enumerate(persona["behaviors"]):
-        for key in behavior.keys() - UserBehavior.__annotations__.keys():
-            yield dropped(("behaviors", number, key), frozenset(UserBehavior.__annotations__))
+    yield from dropped_keys(UserPersona, persona)

@@ -12,7 +12,9 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
+from workbench.json_values import mapping
 from workbench.model.breaches import Breach, below, nearest
+from workbench.model.case_rules import dropped_keys
 from workbench.model.criteria_schema import (
     SIMULATORS,
     TEMPLATE_NAMES,
@@ -151,20 +153,9 @@ def _template_breaches(instructions: str) -> Iterator[Breach]:
 
 def _dropped_inside(content: dict[str, Any]) -> Iterator[Breach]:
     """Keys that ADK drops deeper in a config."""
-    custom, live = either(content, "custom_metrics"), either(content, "live_model_config")
-    if isinstance(custom, dict):
-        for name, metric in custom.items():
-            yield from below(("custom_metrics", name), _dropped(metric, CustomMetric))
-    yield from below(("live_model_config",), _dropped(live, LiveModel))
-
-
-def _dropped(value: Any, schema: type) -> Iterator[Breach]:
-    known = frozenset(schema.__annotations__)
-    for key in value if isinstance(value, dict) else ():
-        if key not in _spellings(known):
-            meant = nearest(key, known)
-            hint = f"Did you mean `{meant}`?" if meant else ""
-            yield Breach((key,), f"ADK does not know the key `{key}` here and drops it", hint, "warning", on_key=True)
+    for name, metric in mapping(either(content, "custom_metrics")).items():
+        yield from below(("custom_metrics", name), dropped_keys(CustomMetric, metric))
+    yield from below(("live_model_config",), dropped_keys(LiveModel, either(content, "live_model_config")))
 
 
 def _spellings(known: Collection[str]) -> set[str]:

@@ -62,7 +62,7 @@ class TextSimulator(BaseModel):
     model_configuration: GenerateContentConfig = Field(
         default_factory=lambda: {"thinking_config": {"include_thoughts": True, "thinking_budget": 10240}},
         description="google-genai's settings of its calls.",
-        json_schema_extra={"default": "thinking, 10,240 tokens for it"},
+        json_schema_extra={"none": "thinking, 10,240 tokens for it"},
     )
     max_allowed_invocations: int = Field(
         20, description="How many turns at most, the starting prompt counted; -1: as many as it likes."
@@ -71,7 +71,7 @@ class TextSimulator(BaseModel):
         None,
         description="A Jinja template in place of ours; it must use {{ stop_signal }}, {{ conversation_plan }} and "
         "{{ conversation_history }}.",
-        json_schema_extra={"default": "the workbench's own"},
+        json_schema_extra={"none": "the workbench's own"},
     )
     include_function_calls: bool = Field(
         False, description="The simulated user sees what the agent called, and what came back."
@@ -81,11 +81,11 @@ class TextSimulator(BaseModel):
 class AudioSimulator(TextSimulator):
     """A simulated user that speaks."""
 
-    audio_model: str = Field("", description="Which model speaks.", json_schema_extra={"default": "none"})
+    audio_model: str = Field("", description="Which model speaks.", json_schema_extra={"none": "none"})
     audio_model_configuration: GenerateContentConfig = Field(
         default_factory=dict,
         description="google-genai's settings of its calls.",
-        json_schema_extra={"default": "none"},
+        json_schema_extra={"none": "none"},
     )
     include_text_with_audio: bool = Field(False, description="The text is sent with the sound.")
 

@@ -8,27 +8,74 @@ tomorrow. Where ADK would stop with a KeyError or TypeError of its converter, th
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Required, TypeAlias, TypeVar
 
-from workbench.model.breaches import Breach, nearest
-from workbench.model.evalset_schema import SessionInput
+from pydantic import BeforeValidator, with_config
+from typing_extensions import TypedDict
+
+from workbench.model.breaches import Breach, below, nearest
+from workbench.model.evalset_schema import PLAIN, SessionInput
 from workbench.model.faults import Fault
 from workbench.model.json_nodes import Node
 from workbench.model.locating import faults_of
 from workbench.model.places import Location, Places
-from workbench.model.schema_words import breaches_of, describe
+from workbench.model.schema_words import breaches_of, describe, known_keys, type_at, unread_keys
 
 OldFormat = Literal["old_evalset", "old_test"]
 Case = dict[str, Any]
 
-_CASE_KEYS = frozenset({"name", "data", "initial_session"})
-_TURN_KEYS = frozenset({"query", "reference", "expected_tool_use", "expected_intermediate_agent_responses"})
-_TOOL_KEYS = frozenset({"tool_name", "tool_input"})
-_RESPONSE_KEYS = frozenset({"author", "text"})
-_SESSION_KEYS = frozenset({"app_name", "user_id", "state"})
+Item = TypeVar("Item")
+# ADK only loops over these, and an empty text or object is over at once.
+Items: TypeAlias = Annotated[list[Item], BeforeValidator(lambda value: [] if value in ("", {}) else value)]
+
+
+@with_config(PLAIN)
+class OldToolUse(TypedDict, total=False):
+    tool_name: Required[str | None]
+    tool_input: Required[dict[str, Any] | None]
+
+
+@with_config(PLAIN)
+class OldResponse(TypedDict, total=False):
+    author: Required[str]
+    text: Required[str | None]
+
+
+@with_config(PLAIN)
+class OldTurn(TypedDict, total=False):
+    query: Required[str | None]
+    reference: str | None
+    expected_tool_use: Items[OldToolUse]
+    expected_intermediate_agent_responses: Items[OldResponse]
+
+
+@with_config(PLAIN)
+class OldCase(TypedDict, total=False):
+    name: Required[str]
+    data: Required[Items[OldTurn]]
+    initial_session: Any
+    """An object with `app_name`, `user_id` and `state`; another empty value is none."""
+
+
+@with_config(PLAIN)
+class OldSession(TypedDict, total=False):
+    app_name: Any
+    user_id: Any
+    state: Any
+
+
+_OBJECTS = {
+    OldCase: "a case of the old format: an object with `name` and `data`",
+    OldTurn: "a turn: an object with `query`",
+    OldToolUse: "a tool call: an object with `tool_name` and `tool_input`",
+    OldResponse: "a response: an object with `author` and `text`",
+    OldSession: "an object with `app_name`, `user_id` and `state`",
+}
+_CASE_KEYS, _TURN_KEYS = known_keys(OldCase), known_keys(OldTurn)
 
 
 def old_format_of(content: Any) -> OldFormat | None:
@@ -54,22 +101,36 @@ def _is_old_case(item: dict[str, Any]) -> bool:
 def convert_case(item: Any, index: int) -> tuple[Case | None, list[Breach]]:
     """One item of an old evalset as a case of today's schema, None where ADK would fail on it, with what is wrong or
     odd at locations in the file."""
-    reader = _OldReader()
-    case = reader.case(item, (index,))
-    return (None if reader.failed else case), reader.breaches
+    session = item.get("initial_session", {}) if isinstance(item, dict) else {}
+    breaches = _breaches_of(OldCase, item)
+    if session is None or isinstance(session, (bool, int, float)):
+        message = f"`initial_session` must be an object, not {describe(session)}"
+        breaches.append(Breach(("initial_session",), message))
+    elif session:
+        breaches += below(("initial_session",), _session_breaches(session))
+    if _has_error(breaches):
+        return None, list(below((index,), breaches))
+    case = {"eval_id": item["name"], "conversation": list(map(_turn, item["data"]))}
+    if session:
+        case["session_input"] = session_input(session)
+    return case, list(below((index,), breaches))
 
 
 def convert_test(
     content: Any, eval_id: str, initial_session: dict[str, Any] | None
 ) -> tuple[Case | None, list[Breach]]:
     """The turns of an old test file as the one case that they are; None and breaches as in `convert_case`."""
-    reader = _OldReader()
-    case: Case = {"eval_id": eval_id, "conversation": reader.turns(content, ())}
+    breaches = _breaches_of(list[OldTurn], content)
     if initial_session:
-        case["session_input"] = reader.session(initial_session, ())
+        breaches += _session_breaches(initial_session)
     if not content:
-        reader.wrong((), "the list is empty: a test file needs at least one turn")
-    return (None if reader.failed else case), reader.breaches
+        breaches.append(Breach((), "the list is empty: a test file needs at least one turn"))
+    if _has_error(breaches):
+        return None, breaches
+    case: Case = {"eval_id": eval_id, "conversation": list(map(_turn, content))}
+    if initial_session:
+        case["session_input"] = session_input(initial_session)
+    return case, breaches
 
 
 def session_input(content: dict[str, Any]) -> dict[str, Any]:
@@ -81,140 +142,50 @@ def session_input(content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-class _OldReader:
-    """Converts, and notes what is wrong; what it returns is of use only if nothing `failed`."""
+def _turn(turn: dict[str, Any]) -> dict[str, Any]:
+    calls = [{"name": call["tool_name"], "args": call["tool_input"]} for call in turn.get("expected_tool_use") or ()]
+    said = turn.get("expected_intermediate_agent_responses") or ()
+    return {
+        "user_content": {"role": "user", "parts": _parts(turn["query"])},
+        "final_response": {"role": "model", "parts": _parts(turn.get("reference", ""))},
+        "intermediate_data": {
+            "tool_uses": [{key: value for key, value in call.items() if value is not None} for call in calls],
+            "intermediate_responses": [[item["author"], _parts(item["text"])] for item in said],
+        },
+    }
 
-    def __init__(self) -> None:
-        self.breaches: list[Breach] = []
-        self._dropped: set[str] = set()
 
-    @property
-    def failed(self) -> bool:
-        return any(breach.severity == "error" for breach in self.breaches)
+def _parts(text: str | None) -> list[dict[str, Any]]:
+    return [{} if text is None else {"text": text}]
 
-    def wrong(self, location: Location, message: str) -> None:
-        self.breaches.append(Breach(location, message))
 
-    def case(self, item: Any, location: Location) -> Case:
-        case: Case = {"eval_id": "", "conversation": []}
-        if not self._object(item, location, "a case of the old format: an object with `name` and `data`"):
-            return case
-        if self._has(item, "name", location, _CASE_KEYS):
-            case["eval_id"] = item["name"]
-            if not isinstance(item["name"], str):
-                self.wrong((*location, "name"), f"`name` must be text, not {describe(item['name'])}")
-        if self._has(item, "data", location, _CASE_KEYS):
-            case["conversation"] = self.turns(item["data"], (*location, "data"))
-        session = item.get("initial_session", {})
-        if session is None or isinstance(session, (bool, int, float)):
-            self.wrong((*location, "initial_session"), f"`initial_session` must be an object, not {describe(session)}")
-        elif session:
-            case["session_input"] = self.session(session, (*location, "initial_session"))
-        self._drops(item, _CASE_KEYS, location)
-        return case
+def _session_breaches(session: Any) -> list[Breach]:
+    breaches = _breaches_of(OldSession, session)
+    return breaches if _has_error(breaches) else [*breaches_of(SessionInput, session_input(session)), *breaches]
 
-    def session(self, session: Any, location: Location) -> dict[str, Any]:
-        if not self._object(session, location, "an object with `app_name`, `user_id` and `state`"):
-            return {}
-        made = session_input(session)
-        for breach in breaches_of(SessionInput, made):
-            self.breaches.append(Breach((*location, *breach.location), breach.message, breach.hint))
-        self._drops(session, _SESSION_KEYS, location)
-        return made
 
-    def turns(self, data: Any, location: Location) -> list[dict[str, Any]]:
-        return [self._turn(item, (*location, number)) for number, item in enumerate(self._items(data, location))]
+def _breaches_of(schema: Any, value: Any) -> list[Breach]:
+    """What is wrong with a value of the old format, and one warning for each key that ADK does not read: mock outputs
+    stand on every call."""
+    breaches = []
+    for breach in breaches_of(schema, value):
+        words = _OBJECTS.get(type_at(schema, breach.location))
+        message = breach.message.replace("must be an object", f"must be {words}") if words else breach.message
+        breaches.append(replace(breach, message=message))
+    told = {breach.location: "" for breach in breaches}
+    for location, known in unread_keys(schema, value):
+        key = str(location[-1])
+        if location not in told and key not in told.values():
+            told[location] = key
+            meant = nearest(key, known)
+            hint = f"Did you mean `{meant}`?" if meant else ""
+            message = f"the old format does not know the key `{key}` here: ADK drops it"
+            breaches.append(Breach(location, message, hint, "warning", on_key=True))
+    return breaches
 
-    def _turn(self, item: Any, location: Location) -> dict[str, Any]:
-        if not self._object(item, location, "a turn: an object with `query`"):
-            return {}
-        query = item["query"] if self._has(item, "query", location, _TURN_KEYS) else ""
-        made = {
-            "user_content": self._content("user", query, (*location, "query")),
-            "final_response": self._content("model", item.get("reference", ""), (*location, "reference")),
-            "intermediate_data": {
-                "tool_uses": list(self._tool_uses(item, location)),
-                "intermediate_responses": list(self._responses(item, location)),
-            },
-        }
-        self._drops(item, _TURN_KEYS, location)
-        return made
 
-    def _content(self, role: str, text: Any, location: Location) -> dict[str, Any]:
-        self._text(text, location)
-        return {"role": role, "parts": [{} if text is None else {"text": text}]}
-
-    def _tool_uses(self, turn: dict[str, Any], location: Location) -> Iterator[dict[str, Any]]:
-        place = (*location, "expected_tool_use")
-        for number, item in enumerate(self._items(turn.get("expected_tool_use", []), place)):
-            here = (*place, number)
-            if not self._object(item, here, "a tool call: an object with `tool_name` and `tool_input`"):
-                continue
-            call = {}
-            if self._has(item, "tool_name", here, _TOOL_KEYS):
-                self._text(item["tool_name"], (*here, "tool_name"))
-                call["name"] = item["tool_name"]
-            if self._has(item, "tool_input", here, _TOOL_KEYS):
-                call["args"] = item["tool_input"]
-                if not isinstance(item["tool_input"], dict | None):
-                    found = describe(item["tool_input"])
-                    self.wrong((*here, "tool_input"), f"`tool_input` must be an object, not {found}")
-            self._drops(item, _TOOL_KEYS, here)
-            yield {key: value for key, value in call.items() if value is not None}
-
-    def _responses(self, turn: dict[str, Any], location: Location) -> Iterator[list[Any]]:
-        place = (*location, "expected_intermediate_agent_responses")
-        for number, item in enumerate(self._items(turn.get("expected_intermediate_agent_responses", []), place)):
-            here = (*place, number)
-            if not self._object(item, here, "a response: an object with `author` and `text`"):
-                continue
-            author = item["author"] if self._has(item, "author", here, _RESPONSE_KEYS) else ""
-            text = item["text"] if self._has(item, "text", here, _RESPONSE_KEYS) else ""
-            if not isinstance(author, str):
-                self.wrong((*here, "author"), f"`author` must be text, not {describe(author)}")
-            self._text(text, (*here, "text"))
-            self._drops(item, _RESPONSE_KEYS, here)
-            yield [author, [{} if text is None else {"text": text}]]
-
-    # Checks
-
-    def _items(self, value: Any, location: Location) -> list[Any]:
-        if isinstance(value, list):
-            return value
-        if value not in ("", {}):  # ADK only loops over it, and those are over at once
-            name = f"`{location[-1]}`" if location else "this"
-            self.wrong(location, f"{name} must be a list, not {describe(value)}")
-        return []
-
-    def _object(self, value: Any, location: Location, wanted: str) -> bool:
-        if not isinstance(value, dict):
-            self.wrong(location, f"this must be {wanted}, not {describe(value)}")
-        return isinstance(value, dict)
-
-    def _has(self, item: dict[str, Any], key: str, location: Location, known: frozenset[str]) -> bool:
-        if key not in item:
-            meant_by = next((other for other in item if other not in known and nearest(other, known) == key), None)
-            place = location if meant_by is None else (*location, meant_by)
-            hint = f"Did you mean `{key}` by `{meant_by}`?" if meant_by else ""
-            self.breaches.append(Breach(place, f"`{key}` is missing", hint, on_key=meant_by is not None))
-        return key in item
-
-    def _text(self, value: Any, location: Location) -> None:
-        if value is not None and not isinstance(value, str):
-            self.wrong(location, f"`{location[-1]}` must be text, not {describe(value)}")
-
-    def _drops(self, item: dict[str, Any], known: frozenset[str], location: Location) -> None:
-        """Warn of keys that ADK does not read, of each once a file: mock outputs stand on every call."""
-        for key in item:
-            if key in known or key in self._dropped:
-                continue
-            self._dropped.add(key)
-            meant = nearest(key, known - item.keys())
-            already = any(breach.location == (*location, key) for breach in self.breaches)
-            if not already:
-                hint = f"Did you mean `{meant}`?" if meant else ""
-                message = f"the old format does not know the key `{key}` here: ADK drops it"
-                self.breaches.append(Breach((*location, key), message, hint, "warning", on_key=True))
+def _has_error(breaches: list[Breach]) -> bool:
+    return any(breach.severity == "error" for breach in breaches)
 
 
 class OldCases:

@@ -1,9 +1,10 @@
 """pydantic's verdicts in plain words: what stands there, what was expected, which key was meant."""
 
 import types
+from collections.abc import Iterator
 from typing import Any, Required, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 from typing_extensions import is_typeddict
@@ -41,7 +42,7 @@ _OLD_KEYS = {
 }
 
 
-def breaches_of(schema: type, value: Any) -> list[Breach]:
+def breaches_of(schema: Any, value: Any) -> list[Breach]:
     """What makes Python data no `schema`; [] if it is one. For the few values that are not read from JSON text."""
     try:
         adapter(schema).validate_python(value)
@@ -109,6 +110,28 @@ def type_at(schema: Any, location: Location) -> Any:
     return current
 
 
+def unread_keys(schema: Any, value: Any, location: Location = ()) -> Iterator[tuple[Location, frozenset[str]]]:
+    """Yield the keys that a schema neither knows nor forbids, each with the known ones that are not there."""
+    current = _bare(schema)
+    fields = _fields(current)
+    if isinstance(value, dict) and fields:
+        config = _config(current)
+        for key, item in value.items():
+            name = snake(key) if config.get("alias_generator") and to_camel(snake(key)) == key else key
+            if name in fields:
+                yield from unread_keys(fields[name], item, (*location, key))
+            elif config.get("extra") != "forbid":
+                yield (*location, key), frozenset(fields.keys() - value.keys())
+    elif isinstance(value, list) and get_origin(current) is list:
+        for number, item in enumerate(value):
+            yield from unread_keys(get_args(current)[0], item, (*location, number))
+
+
+def _config(schema: Any) -> ConfigDict:
+    config: ConfigDict = getattr(schema, "model_config", None) or schema.__pydantic_config__
+    return config
+
+
 def _bare(hint: Any) -> Any:
     """A type without Required and None around it."""
     while get_origin(hint) in (Required, Union, types.UnionType):
@@ -123,8 +146,7 @@ def _misspelled(schema: type, item: ErrorDetails) -> str | None:
         return None
     field, parent = str(item["loc"][-1]), type_at(schema, item["loc"][:-1])
     known = known_keys(parent)
-    config = getattr(parent, "model_config", None) or parent.__pydantic_config__
-    read = known | set(map(to_camel, known)) if config.get("alias_generator") else known
+    read = known | set(map(to_camel, known)) if _config(parent).get("alias_generator") else known
     unknown = (key for key in given if key not in read)
     return next((key for key in unknown if field in (_OLD_KEYS.get(key), nearest(key, known))), None)
 
