@@ -1,10 +1,10 @@
 """Which criteria hold for an evalset, and why."""
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from workbench.agents.walk import up_to
 from workbench.model.criteria import CriteriaConfig, default_config, read_config
 
 CONFIG_NAMES = ("test_config.json", "eval_config.json")
@@ -51,18 +51,13 @@ class CriteriaChooser:
         return self._found[folder]
 
     def _search(self, folder: Path) -> CriteriaChoice:
-        for step in self._up_from(folder):
+        for step in up_to(folder, self._root):
             for name in CONFIG_NAMES:
                 if _is_there(step / name):
                     return _with_defaults(read_config(step / name), f"{name} {self._place(step, folder)}")
         return CriteriaChoice(
             default_config(), f"defaults: no {' or '.join(CONFIG_NAMES)} beside the evalset or above it"
         )
-
-    def _up_from(self, folder: Path) -> Iterator[Path]:
-        yield folder
-        if folder.is_relative_to(self._root) and folder != self._root:
-            yield from (step for step in folder.parents if step.is_relative_to(self._root))
 
     def _place(self, step: Path, folder: Path) -> str:
         if step == folder:

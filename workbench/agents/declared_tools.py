@@ -13,7 +13,7 @@ from pathlib import Path
 
 from workbench.agents.argument_types import ArgumentType, argument_type, either
 from workbench.agents.discovery import AgentFolder
-from workbench.agents.python_source import read_source
+from workbench.agents.python_source import module_at, read_source
 
 _AGENTS = frozenset({"Agent", "LlmAgent"})
 _GROUPS = frozenset({"SequentialAgent", "ParallelAgent", "LoopAgent"})
@@ -206,16 +206,12 @@ def _imports(statement: ast.ImportFrom, file: Path, folder: Path) -> Iterator[tu
     place = base.joinpath(*parts)
     for alias in statement.names:
         bound = alias.asname or alias.name
-        as_module = _file_of(place / alias.name)
-        origin = _file_of(place)
+        as_module = module_at(place / alias.name)
+        origin = module_at(place)
         if as_module is not None:
             yield bound, (as_module, "")
         elif origin is not None:
             yield bound, (origin, alias.name)
-
-
-def _file_of(place: Path) -> Path | None:
-    return next((file for file in (place.with_name(f"{place.name}.py"), place / "__init__.py") if file.is_file()), None)
 
 
 def _called(call: ast.Call) -> str:

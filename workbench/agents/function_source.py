@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from workbench.agents.python_source import read_source
+from workbench.agents.python_source import module_at, read_source
 
 
 def function_file(path: str, root: Path, folder: Path) -> Path | None:
@@ -19,7 +19,7 @@ def function_file(path: str, root: Path, folder: Path) -> Path | None:
     places = [(folder.parent, parts), (root, parts), (root / "src", parts), (folder, parts)]
     if parts[0] == "agent":
         places = [(folder, parts[1:]), *places]
-    return next((file for place, rest in places if (file := _module_file(place.joinpath(*rest)))), None)
+    return next((file for place, rest in places if (file := module_at(place.joinpath(*rest)))), None)
 
 
 def missing_function(path: str, root: Path, folder: Path) -> str:
@@ -47,15 +47,6 @@ def split(path: str) -> tuple[str, str]:
     if not colon:
         module, _, name = path.rpartition(".")
     return module, name
-
-
-def _module_file(place: Path) -> Path | None:
-    if not place.name.isidentifier() and not place.is_dir():
-        return None
-    for file in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
-        if file.is_file():
-            return file
-    return None
 
 
 def _names(file: Path) -> set[str] | None:

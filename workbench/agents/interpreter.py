@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.agents.walk import up_to
 from workbench.home import expanded
 
 
@@ -39,7 +40,7 @@ def choose_interpreter(
     if explicit is not None:
         return Interpreter(_runnable(explicit, environ), "given with --python")
     broken: list[str] = []
-    for folder in _up_to(agent_folder, root):
+    for folder in up_to(agent_folder, root):
         environment = folder / ".venv"
         if environment.is_dir():
             python = _python_of(environment)
@@ -97,11 +98,6 @@ def _runnable(explicit: Path, environ: Mapping[str, str]) -> Path:
     if not _can_run(path):
         raise InterpreterError(f"{explicit} is not a program")
     return path.absolute()
-
-
-def _up_to(folder: Path, root: Path) -> list[Path]:
-    """`folder` and those above it, up to `root`; the folder alone where it lies outside."""
-    return [step for step in (folder, *folder.parents) if step.is_relative_to(root)] or [folder]
 
 
 def _python_of(environment: Path) -> Path | None:

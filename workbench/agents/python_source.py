@@ -28,6 +28,13 @@ def parse_source(source: bytes, name: str = "<unknown>") -> ast.Module:
         raise ValueError("an expression in it is nested too deeply") from None
 
 
+def module_at(place: Path) -> Path | None:
+    """Return the file of the module or package at a path without suffix; None if there is none."""
+    if not place.name.isidentifier() and not place.is_dir():
+        return None
+    return next((file for file in (place.with_name(f"{place.name}.py"), place / "__init__.py") if file.is_file()), None)
+
+
 def read_source(file: Path) -> ast.Module:
     """Return the syntax tree of a file.
 

@@ -148,6 +148,11 @@ def relative_to(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
 
 
+def up_to(folder: Path, root: Path) -> list[Path]:
+    """Return `folder` and those above it, up to `root`; the folder alone if it lies outside."""
+    return [step for step in (folder, *folder.parents) if step.is_relative_to(root)] or [folder]
+
+
 def is_repository(folder: Path) -> bool:
     """Whether `folder` holds `.git`: a folder, or the file that stands in work trees and submodules."""
     return os.path.lexists(folder / ".git")

@@ -73,7 +73,7 @@ def check_command(paths: tuple[Path, ...], config: Path | None, imports: bool, a
     else:
         _sum_up(workspace, problems)
     severities = {problem.fault.severity for problem in problems}
-    if has_failed(sys.stdout):
+    if has_failed():
         return _ERRORS
     if "error" in severities:
         return _ERRORS

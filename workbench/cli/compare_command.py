@@ -1,5 +1,6 @@
 """The command `compare`: what changed from one run to another, regressions first, and why."""
 
+import dataclasses
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,11 +13,11 @@ from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.streams import has_failed, warn, write_line
 from workbench.counting import counted, few
+from workbench.events import CaseRef
 from workbench.scores import cut_score
 from workbench.text import one_line, plain
 
 if TYPE_CHECKING:
-    from workbench.history.causes import ChangedFile
     from workbench.history.compare import ChangedCase, Comparison
     from workbench.history.summary import Row, Summary
 
@@ -68,7 +69,7 @@ def compare_command(words: tuple[str, ...], as_json: bool, state_dir: Path | Non
     else:
         # In one piece: there may be thousands of lines.
         write_line(sys.stdout, "\n".join(_lines(found)))
-    if has_failed(sys.stdout) or found.is_empty:
+    if has_failed() or found.is_empty:
         return _USAGE
     return _REGRESSIONS if found.count("regression") or any(case.is_lost for case in found.cases) else _SAME
 
@@ -144,9 +145,8 @@ def _summary_line(found: "Comparison") -> str:
 
 
 def _label(ref: Sequence[Any]) -> str:
-    agent, _, set_id, eval_id, repeat = ref
-    name = "/".join(str(part) for part in (agent or "?", set_id, eval_id) if part)
-    return one_line(name if repeat == 1 else f"{name}#{repeat}", limit=200)
+    agent, file, set_id, eval_id = (str(part or "") for part in ref[:4])  # A report may hold anything.
+    return one_line(CaseRef(agent, file, set_id, eval_id, ref[4]).label, limit=200)
 
 
 def _report(found: "Comparison") -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _report(found: "Comparison") -> dict[str, Any]:
         "cases": [_case_json(case) for case in found.cases],
         "only_in_a": [_ref_json(row["ref"]) for row in found.only_before],
         "only_in_b": [_ref_json(row["ref"]) for row in found.only_after],
-        "files": [_file_json(file) for file in found.files],
+        "files": [dataclasses.asdict(file) for file in found.files],
         "differences": list(found.differences),
     }
 
@@ -175,7 +175,7 @@ def _case_json(case: "ChangedCase") -> dict[str, Any]:
         "change": case.change,
         "before": case.before["status"],
         "after": case.after["status"],
-        "causes": [{"kind": cause.kind, "what": cause.what} for cause in case.causes],
+        "causes": [dataclasses.asdict(cause) for cause in case.causes],
         "metrics": [
             {
                 "name": name,
@@ -199,7 +199,3 @@ def _by_rules(metric: list[Any] | None) -> bool:
 
 def _ref_json(ref: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(("agent", "evalset_file", "eval_set_id", "eval_id", "repeat"), ref, strict=True))
-
-
-def _file_json(file: "ChangedFile") -> dict[str, Any]:
-    return {"agent": file.agent, "path": file.path, "kind": file.kind, "lines": list(file.lines)}

@@ -72,7 +72,7 @@ def export_command(words: tuple[str, ...], form: str, output: Path | None, state
         if form in OWN["exporters"]:
             raise
         raise Refused(f"--format {form} failed: {type(error).__name__}: {error}") from error
-    return 2 if has_failed(sys.stdout) else 0
+    return 2 if has_failed() else 0
 
 
 def _exporter(name: str) -> "Exporter":

@@ -56,7 +56,7 @@ def history_command(
             done = _list(words, as_json, limit, state_dir)
     except OSError as error:
         raise Refused(f"{error.filename}: {error.strerror or error}") from None
-    return 2 if has_failed(sys.stdout) or not done else 0
+    return 2 if has_failed() or not done else 0
 
 
 def _act(action: str, words: tuple[str, ...], state_dir: Path | None) -> bool:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from workbench.cli.streams import can_show, silence, spelled_for, write_line
 from workbench.events import CaseFinished, Event, JudgeWaits, Noticed
+from workbench.rendering.faces import COUNTED, FACES
 from workbench.rendering.plain_lines import case_line, label, notice_line, wait_line
 from workbench.rendering.plain_summary import SummaryLine
 from workbench.store import CaseState, Store
@@ -33,13 +34,6 @@ _COLOURS: dict[CaseState, str] = {
     "not_evaluated": "yellow",
     "cancelled": "dim",
 }
-_FACES: tuple[tuple[CaseState, str, str], ...] = (
-    ("passed", "✓", "pass"),
-    ("failed", "✗", "fail"),
-    ("error", "!", "error"),
-    ("not_evaluated", "?", "not evaluated"),
-    ("cancelled", "⊘", "cancelled"),
-)
 
 
 def print_styled(stream: TextIO, lines: Iterable[SummaryLine]) -> None:
@@ -133,12 +127,13 @@ class LiveProgress:
 
     def _block(self, elapsed: float) -> Text:
         counts = self._store.counts()
-        done = sum(counts[state] for state, _, _ in _FACES)
+        done = sum(counts[state] for state in COUNTED)
         minutes, seconds = divmod(int(elapsed), 60)
         block = Text(f"{'▶ ' if self._glyphs else ''}{done}/{counts.total()}")
-        for state, glyph, word in _FACES:
+        for state in COUNTED:
             if counts[state]:
-                block.append(f"  {glyph if self._glyphs else ''} {counts[state]} {word}", style=_COLOURS[state])
+                glyph = FACES[state].glyph if self._glyphs else ""
+                block.append(f"  {glyph} {counts[state]} {FACES[state].word}", style=_COLOURS[state])
         block.append(f"  {minutes}:{seconds:02}")
         for line in self._paused(elapsed):
             block.append(f"\n  {spelled_for(self._stream, line)}", style="yellow")

@@ -76,7 +76,7 @@ def _migrate_one(old: Path, session: "dict[str, Any] | None", new: Path | None, 
     if dry_run:
         write_line(sys.stdout, migration.text.rstrip("\n"))
         _say(migration, f"would become {new or old}", old)
-        return 2 if has_failed(sys.stdout) else 0
+        return 2 if has_failed() else 0
     try:
         _write(migration, old, new)
     except OSError as error:

@@ -37,7 +37,7 @@ def write_outputs(wanted: Wanted, store: Store, results: TextIO, prices: Prices)
     if store.shelf.lost:
         write_line(sys.stderr, f"error: details of cases are missing in what was written: {store.shelf.lost}")
         done = False
-    return done and not has_failed(sys.stdout)
+    return done and not has_failed()
 
 
 def is_terminal(wanted: Wanted, stream: TextIO) -> bool:

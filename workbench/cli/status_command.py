@@ -55,7 +55,7 @@ def status_command(paths: tuple[Path, ...], as_json: bool, fail_stale: bool, sta
         write_pieces(sys.stdout, status_pieces(str(workspace.root), verdicts))
     else:
         _print(verdicts)
-    if has_failed(sys.stdout):
+    if has_failed():
         return 2
     return int(fail_stale and any(verdict.changed for verdict in verdicts))
 

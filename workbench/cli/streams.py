@@ -82,14 +82,15 @@ def warn(message: str) -> None:
     write_line(sys.stderr, f"warning: {one_line(message, limit=1000)}")
 
 
-def has_failed(stream: TextIO) -> bool:
-    """Whether something that somebody still wanted to read could not be written."""
-    return bool(_failed) and stream.fileno() in _failed
+def has_failed() -> bool:
+    """Whether something on standard output that somebody still wanted to read could not be written."""
+    return bool(_failed) and sys.stdout.fileno() in _failed
 
 
-def is_unread(stream: TextIO) -> bool:
-    """Whether whoever read it is gone, as `head` after its lines. Known from the first line on that nobody took."""
-    return bool(_unread) and stream.fileno() in _unread
+def is_unread() -> bool:
+    """Whether whoever read standard output is gone, as `head` after its lines. Known from the first line on that nobody
+    took."""
+    return bool(_unread) and sys.stdout.fileno() in _unread
 
 
 def silence(stream: TextIO) -> None:

@@ -22,11 +22,9 @@ from workbench.project.project import Project
 from workbench.project.watch import News, Waiting, Watch
 from workbench.project.watch_cost import limit_words
 from workbench.project.watching import Start
+from workbench.rendering.faces import COUNTED
 from workbench.rendering.repeat_lines import repeat_lines, repeats_of
-from workbench.store import CaseState
 from workbench.text import one_line
-
-_STATES: tuple[CaseState, ...] = ("passed", "failed", "error", "not_evaluated", "cancelled")
 
 
 def watch(request: RunRequest) -> int:
@@ -51,7 +49,7 @@ async def _watch(request: RunRequest, workspace: Workspace, plan: Plan) -> int:
             lines.say(f"warning: {fault}")
         with lines.progress, _keys(watch), Interruption(watch, lines.say_of_run) as interruption:
             await watch.execute()
-    return INTERRUPTED if interruption.count or is_unread(sys.stdout) else UNDECIDED
+    return INTERRUPTED if interruption.count or is_unread() else UNDECIDED
 
 
 class _Lines:
@@ -82,7 +80,7 @@ class _Lines:
                 self.say(f"superseded after {news.duration_seconds:.2f} s by what was saved since")
             case RunFinished():
                 self._tell(news)
-        if has_failed(sys.stdout) or is_unread(sys.stdout):
+        if has_failed() or is_unread():
             self.watch.stop()
 
     def say(self, line: str) -> None:
@@ -97,7 +95,7 @@ class _Lines:
     def _tell(self, event: RunFinished) -> None:
         """Report what came of a run, and what differs from the last report: regressions first."""
         counts = self._store.counts()
-        said = ", ".join(f"{counts[state]} {state}" for state in _STATES if counts[state])
+        said = ", ".join(f"{counts[state]} {state}" for state in COUNTED if counts[state])
         now = outcomes(self._store.standing())
         for line in changed_lines(self._reported, now):
             write_line(sys.stdout, line)

@@ -17,21 +17,23 @@ from workbench.agents.ownership import OwnerRule
 from workbench.events import CaseError, MetricResult
 from workbench.exporting import SCHEMA
 from workbench.exporting.exporter import Exporter
-from workbench.exporting.report_repeats import report_repeats
 from workbench.exporting.report_shape import (
     CaseMetric,
+    CriterionRepeats,
     Refusal,
     Report,
     ReportCase,
     ReportError,
     ReportInvocation,
+    ReportRepeats,
     ReportUsage,
     Summary,
+    TrajectoryRepeats,
     TurnMetric,
 )
 from workbench.history.judge_named import judged_by
 from workbench.prices import Prices, case_cost, criterion_cost, total
-from workbench.repeats.account import accounts
+from workbench.repeats.account import CaseRepeats, accounts
 from workbench.store import CaseRecord, Store, Turn
 
 _NO_PRICES = Prices()
@@ -52,7 +54,7 @@ def report_pieces(store: Store, prices: Prices = _NO_PRICES) -> Iterator[bytes]:
             costs.append(case.usage.judge_cost)
             yield case
 
-    repeats = map(report_repeats, accounts(store.current_records(), store.run.until_sure))
+    repeats = map(_repeats, accounts(store.current_records(), store.run.until_sure))
     lists: dict[str, Iterable[BaseModel]] = {"cases": cases(), "repeats": repeats}
     before = b"{"
     for name, value in _fields(_frame(store, prices)).items():
@@ -209,6 +211,48 @@ def _case_metric(result: MetricResult, prices: Prices) -> CaseMetric:
     if prices and isinstance(tally, dict):
         fields["details"] = {**result.details, "tally": {**tally, "cost": criterion_cost(result, prices)}}
     return CaseMetric(**fields, threshold=_number(result.threshold))
+
+
+def _repeats(case: CaseRepeats) -> ReportRepeats:
+    """The account of a case as the report has it."""
+    ref, rate = case.ref, case.rate
+    return ReportRepeats(
+        agent=ref.agent,
+        evalset_file=ref.evalset_file,
+        eval_set_id=ref.eval_set_id,
+        eval_id=ref.eval_id,
+        runs=len(case.records),
+        passed=rate.passed,
+        counted=rate.total,
+        rate=rate.rate,
+        low=rate.low,
+        high=rate.high,
+        pass_hat=[found for k in range(1, rate.total + 1) if (found := case.pass_hat(k)) is not None],
+        flaky=case.flaky,
+        kind=case.kind,
+        until_sure=case.until,
+        sure=case.sure,
+        criteria=[
+            CriterionRepeats(
+                name=each.name,
+                passed=each.passed,
+                failed=each.failed,
+                varies=each.cause,
+                split=each.split,
+                rejudged=each.rejudged,
+            )
+            for each in case.criteria
+        ],
+        trajectories=[
+            TrajectoryRepeats(
+                calls=[[{"name": name, "args": json.loads(args)} for name, args in turn] for turn in path.calls],
+                times=path.times,
+                passed=path.passed,
+            )
+            for path in case.paths
+        ],
+        answers=case.answers,
+    )
 
 
 def _number(value: float | None) -> float | None:

@@ -7,7 +7,6 @@ from pydantic import Field
 from workbench.agents.ownership import OwnerRule
 from workbench.events import CaseStatus, ErrorKind, MetricStatus
 from workbench.exporting.report_parts import Count, Object, Part, Seconds, Words
-from workbench.exporting.report_repeats import ReportRepeats
 from workbench.judge.base import JudgedBy
 
 
@@ -115,6 +114,63 @@ class ReportCase(Part):
     """The case's own; those of a turn stand in its `expected`."""
     criteria_changed: list[Words]
     """The criteria that were changed for this run, so that they are not those of `config_file`: a sentence each."""
+
+
+class CriterionRepeats(Part):
+    """A criterion over the repeats of a case."""
+
+    name: Words
+    passed: Count
+    failed: Count
+    varies: Literal["agent", "judge", "both", "unknown"] | None
+    """Who makes the difference where it passed in some repeats and failed in others; else null."""
+    split: Count
+    """In how many repeats the votes of the judge disagreed."""
+    rejudged: Count
+    """How many repeats showed the judge what it scored otherwise in another one."""
+
+
+class TrajectoryRepeats(Part):
+    """The same calls of tools with the same arguments, in several repeats."""
+
+    calls: list[list[Object]]
+    """The calls, turn by turn: `name` and `args` of each."""
+    times: Count
+    passed: Count
+
+
+class ReportRepeats(Part):
+    """The repeats of one case together."""
+
+    agent: Words
+    evalset_file: Words
+    eval_set_id: Words
+    eval_id: Words
+    runs: Count
+    """How many executions there are."""
+    passed: Count
+    counted: Count
+    """Executions that passed, failed or in which the agent broke off; the others have no verdict."""
+    rate: Annotated[float, Field(ge=0, le=1)] | None
+    """`passed` / `counted`; null where nothing counts."""
+    low: Annotated[float, Field(ge=0, le=1)]
+    high: Annotated[float, Field(ge=0, le=1)]
+    """The 95 % interval of the rate (Wilson)."""
+    pass_hat: list[float]
+    """pass^k for k from 1 to `counted`: how likely k executions in a row all pass."""
+    flaky: bool
+    """Whether some passed and some did not."""
+    kind: Literal["stable", "agent", "judge", "both", "unknown"]
+    """Who makes a flaky case flaky."""
+    until_sure: float | None
+    """The pass rate that was to be made sure of; null without `--until-sure`."""
+    sure: Literal["above", "below"] | None
+    """Whether the rate is surely at or over `until_sure`, or under it; null where that is not sure."""
+    criteria: list[CriterionRepeats]
+    trajectories: list[TrajectoryRepeats]
+    """The most frequent first."""
+    answers: Count
+    """How many different answers there were."""
 
 
 class Summary(Part):

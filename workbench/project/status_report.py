@@ -3,6 +3,7 @@
 `docs/status.schema.json` is generated from the models here (`python -m workbench.project.status_report` prints it).
 """
 
+import dataclasses
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -89,10 +90,7 @@ def _case(verdict: LastVerdict) -> StatusCase:
         frozen=False,
         judged_by=verdict.judged_by,
         place=None,
-        changed=[
-            ChangedInput(input=change.input, name=change.name, file=change.file, effect=change.effect)
-            for change in verdict.changed
-        ],
+        changed=[ChangedInput(**dataclasses.asdict(change)) for change in verdict.changed],
     )
 
 

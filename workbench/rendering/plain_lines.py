@@ -4,18 +4,14 @@ Everything here is safe for a terminal: foreign text has gone through `workbench
 """
 
 from workbench.events import CaseError, CaseRef, JudgeWaits, MetricResult, Noticed
+from workbench.rendering.faces import COUNTED, FACES
 from workbench.rendering.judged import all_asked, case_is_split, is_cached, is_heuristic
 from workbench.scores import compared
-from workbench.store import CaseRecord, CaseState
+from workbench.store import CaseRecord
 from workbench.text import one_line
 
-VERDICTS: dict[CaseState, str] = {
-    "passed": "PASS",
-    "failed": "FAIL",
-    "error": "ERROR",
-    "not_evaluated": "NOT_EVALUATED",
-    "cancelled": "CANCELLED",
-}
+VERDICTS = {state: FACES[state].word.upper().replace(" ", "_") for state in COUNTED}
+"""`PASS`, `FAIL`, `ERROR`, `NOT_EVALUATED` and `CANCELLED`."""
 
 
 def case_line(record: CaseRecord) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from workbench.events import CaseError, CaseStatus, MetricResult
 from workbench.history.judge_named import judged_by
 from workbench.rendering.explain import criteria_and_source, reasons, way_out
+from workbench.rendering.faces import FACES
 from workbench.rendering.plain_case import plain_case
 from workbench.rendering.plain_lines import case_line
 from workbench.repeats.account import CaseRepeats, accounts
@@ -99,7 +100,7 @@ class Evaluation:
         found: dict[str, CaseStatus] = {}
         for case in self.cases:
             known = found.get(case.eval_id)
-            if known is None or _SEVERITY.index(case.status) > _SEVERITY.index(known):
+            if known is None or FACES[case.status].rank < FACES[known].rank:
                 found[case.eval_id] = case.status
         return found
 
@@ -155,9 +156,6 @@ class Evaluation:
 def evaluation(store: Store, notices: tuple[str, ...]) -> Evaluation:
     """What the store's newest run came to."""
     return Evaluation(outcomes(store), notices, tuple(accounts(store.current_records(), store.run.until_sure)))
-
-
-_SEVERITY = ("passed", "cancelled", "not_evaluated", "failed", "error")
 
 
 def outcomes(store: Store) -> tuple[CaseOutcome, ...]:

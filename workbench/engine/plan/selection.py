@@ -189,9 +189,10 @@ def choose(listing: Listing[NamedT], selection: Selection) -> list[Chosen[NamedT
             before = cases.get(entry.file)
             cases[entry.file] = indexes if before is None else before | (indexes or set())
     chosen = [
-        Chosen(entry, _sorted(cases[entry.file]), entry.file in named)
+        Chosen(entry, None if indexes is None else tuple(sorted(indexes)), entry.file in named)
         for entry in listing.evalsets
         if entry.file in cases
+        for indexes in [cases[entry.file]]
     ]
     if not chosen:
         places = ", ".join(target.name for target in selection.targets)
@@ -255,10 +256,6 @@ def refuse_unknown_cases(case_ids: Iterable[str], known: Collection[str], where:
     if missing is not None:
         words = f"{where} has no case {missing}" if where else f"there is no case {missing} in what is selected"
         raise UsageFaultError(words, nearest_name(missing, known, "There is the case", "There are the cases"))
-
-
-def _sorted(indexes: set[int] | None) -> tuple[int, ...] | None:
-    return None if indexes is None else tuple(sorted(indexes))
 
 
 def _why_ignored(listing: Listing[NamedT]) -> str:

@@ -69,14 +69,13 @@ class Request:
 
     def ends(self) -> bool:
         """Whether nothing more will come; it is done then."""
-        if len(self.results) < len(self.conversation.criteria) and not self._forgoes_the_rest():
+        if len(self.results) < len(self.conversation.criteria) and not (
+            self.asks_nobody and not self.left(asking=False)
+        ):
             return False
         if not self.done.done():
             self.done.set_result(None)
         return True
-
-    def _forgoes_the_rest(self) -> bool:
-        return self.asks_nobody and not self.left(asking=False)
 
     def left(self, *, asking: bool) -> list[int]:
         """The criteria that have no result yet, of those that ask or of those that are computed."""
